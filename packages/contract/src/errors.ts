@@ -1,0 +1,105 @@
+import { z } from 'zod';
+
+/** Every error code of the three services with its HTTP status. The query gateway's gRPC statuses are in `grpc-status.ts`. */
+export const errorStatus = {
+  BAD_REQUEST: 400,
+  VALIDATION_FAILED: 400,
+  MODEL_UNKNOWN: 400,
+  DELEGATION_INVALID: 400,
+  DELEGATION_WRONG_AUDIENCE: 400,
+  DELEGATION_EXPIRED: 400,
+  DELEGATION_REVOKED: 400,
+  UNAUTHORIZED: 401,
+  UCAN_MISSING: 401,
+  UCAN_MALFORMED: 401,
+  UCAN_EXPIRED: 401,
+  UCAN_NOT_YET_VALID: 401,
+  UCAN_NO_EXPIRY: 401,
+  UCAN_WRONG_AUDIENCE: 401,
+  UCAN_BAD_SIGNATURE: 401,
+  UCAN_BAD_PROOF: 401,
+  UCAN_NOT_ALLOWED: 401,
+  UCAN_TTL_TOO_LONG: 401,
+  PAYMENT_REQUIRED: 402,
+  FORBIDDEN: 403,
+  DELEGATION_NOT_YOURS: 403,
+  NOT_FOUND: 404,
+  SESSION_NOT_FOUND: 404,
+  RUN_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  REQUEST_TIMEOUT: 408,
+  CONFLICT: 409,
+  SESSION_BUSY: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  URI_TOO_LONG: 414,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  ATTACHMENT_FAILED: 422,
+  RATE_LIMITED: 429,
+  HEADERS_TOO_LARGE: 431,
+  INTERNAL_ERROR: 500,
+  RESPONSE_TOO_LARGE: 502,
+  UNAVAILABLE: 503,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof errorStatus;
+
+const reasonPhrases: Record<number, string> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  402: 'Payment Required',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  409: 'Conflict',
+  413: 'Payload Too Large',
+  414: 'URI Too Long',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Entity',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+};
+
+/** The reason phrase an error body carries as `error`. */
+export function toReasonPhrase(status: number): string {
+  return reasonPhrases[status] ?? 'Error';
+}
+
+export const errorBodySchema = z
+  .looseObject({
+    statusCode: z.int(),
+    error: z.string(),
+    message: z.string(),
+    code: z.string(),
+  })
+  .meta({ id: 'Error', description: 'Every error of every service; named extras stand beside these four fields.' });
+
+export type ErrorBody = z.infer<typeof errorBodySchema>;
+
+/** An error with a public code. `message` and `details` are shown to clients; `cause` only to the log. */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+  readonly details: Record<string, unknown>;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+
+  get statusCode(): number {
+    return errorStatus[this.code];
+  }
+}
+
+/** The body sent for an error; its `details` become the named extras. */
+export function toErrorBody(error: AppError): ErrorBody {
+  const { statusCode, message, code } = error;
+  return { ...error.details, statusCode, error: toReasonPhrase(statusCode), message, code };
+}

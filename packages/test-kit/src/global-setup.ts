@@ -1,0 +1,20 @@
+import type { TestProject } from 'vitest/node';
+import { startPostgres } from './postgres.ts';
+import { startRedis } from './redis.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgresUrl: string;
+    redis: { url: string } | { reason: string };
+  }
+}
+
+/** Starts what the suite shares, once per run: one PostgreSQL, one Redis. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+  project.provide('postgresUrl', postgres.url);
+  project.provide('redis', 'url' in redis ? { url: redis.url } : redis);
+  return async () => {
+    await Promise.all([postgres.stop(), 'stop' in redis ? redis.stop() : undefined]);
+  };
+}

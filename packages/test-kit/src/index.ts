@@ -1,0 +1,7 @@
+export { launchBrowser } from './browser.ts';
+export { createTestDatabase, type Engine, engines } from './database.ts';
+export { freePort } from './free-port.ts';
+export { startProcess, type TestProcess } from './process.ts';
+export { testWithRedis } from './redis-fixture.ts';
+export { createTempDir } from './temp-dir.ts';
+export { waitFor } from './wait-for.ts';

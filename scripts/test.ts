@@ -1,0 +1,20 @@
+// The whole suite, or only what lies under the given folders: `node scripts/test.ts services/ussd`.
+// Other arguments go to Vitest as they are. The last line is always `N passed, N failed, N skipped`.
+import { fileURLToPath } from 'node:url';
+import { summarise } from '@palaver/test-kit/summary';
+import { parseCLI, startVitest } from 'vitest/node';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+process.chdir(root);
+const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
+const vitest = await startVitest('test', filter, { ...options, watch: false });
+const summary = summarise(vitest.state.getTestModules(), vitest.state.getUnhandledErrors().length);
+const { passed, skipped, reasons } = summary;
+// A run that could not even start (its servers, its configuration) leaves no failed test, only the exit code.
+const failed = summary.failed || (process.exitCode || passed === 0 ? 1 : 0);
+await vitest.close();
+
+if (reasons.size > 0) console.log('\nSKIPPED:');
+for (const [reason, count] of reasons) console.log(`  ${count} × ${reason}`);
+console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
+process.exit(failed > 0 ? 1 : 0);

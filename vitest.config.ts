@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['{packages,services,apps,scripts,examples}/**/*.test.ts', '{packages,apps}/**/*.test.tsx'],
+    globalSetup: ['packages/test-kit/src/global-setup.ts'],
+    pool: 'forks',
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // An unhandled rejection fails the run: vitest's own default, stated because the house relies on it.
+    dangerouslyIgnoreUnhandledErrors: false,
+  },
+});
