@@ -64,10 +64,10 @@ export const clientEventPayloadSchemas = {
   subscribe: z.unknown(),
   'list-events': z.unknown(),
   tool_result: z
-    .object({ toolCallId: z.string().min(1), result: z.unknown(), error: z.string().nullish() })
+    .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: z.string().nullish() })
     .meta({ id: 'ToolResult', description: 'What a tool of the page answered.' }),
   action_call_result: z
-    .object({ sessionId: z.string().min(1), toolCallId: z.string().min(1), result: z.unknown() })
+    .object({ sessionId: z.string().min(1), toolCallId: z.string().min(1), result: z.unknown().optional() })
     .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
 } satisfies Record<ClientEventName, z.ZodType>;
 
