@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { createSqliteDialect, retryWhileLocked } from './sqlite-dialect.ts';
 import type { EngineConnection, StoreOptions } from './store.ts';
-import { faultKind, messageOf, StoreError, type StoreErrorKind } from './store-error.ts';
+import { faultKind, messageOf, StoreError } from './store-error.ts';
 
 export async function openSqlite(url: string, options: StoreOptions): Promise<EngineConnection> {
   const path = toPath(url);
@@ -45,14 +45,8 @@ function toPath(url: string): string {
 }
 
 function openFault(path: string, error: unknown): StoreError {
-  const kind = faultKind(error) ?? 'unwritable';
-  const sentences: Partial<Record<StoreErrorKind, string>> = {
-    locked: `the SQLite database ${path} is locked by another process`,
-    corrupt: `${path} is not a SQLite database, or it is damaged`,
-  };
-  return new StoreError(
-    kind,
-    sentences[kind] ?? `cannot write the SQLite database ${path}: ${messageOf(error)}`,
-    error,
-  );
+  const kind = faultKind(error);
+  if (kind === 'locked') return new StoreError(kind, `the SQLite database ${path} is locked by another process`, error);
+  if (kind === 'corrupt') return new StoreError(kind, `${path} is not a SQLite database, or it is damaged`, error);
+  return new StoreError('unwritable', `cannot write the SQLite database ${path}: ${messageOf(error)}`, error);
 }
