@@ -212,6 +212,13 @@ describe.each(engines)('store on %s', (engine) => {
     ]);
   });
 
+  test('a prepared query that spreads its parameters is refused', async () => {
+    await using store = await createTestStore(engine);
+    const spread = () =>
+      store.prepare((db, p: { id: string; amount: number }) => db.insertInto('item').values({ ...blank, ...p }));
+    expect(spread).toThrow('name each parameter');
+  });
+
   test('foreign keys hold', async () => {
     await using store = await createTestStore(engine);
     await sql`create table child (id text references item (id))`.execute(store.db);
