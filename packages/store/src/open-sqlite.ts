@@ -12,6 +12,7 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
   let database: DatabaseSync | undefined;
   try {
     if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    // SQLite's own busy timeout blocks the event loop; it only bridges the moment of a commit, `waitMs` the rest.
     const opened = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5 });
     database = opened;
     // Two processes that switch a new file to WAL together get "locked" at once, without SQLite's busy timeout.

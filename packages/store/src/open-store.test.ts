@@ -1,5 +1,5 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createTempDir, createTestDatabase, freePort, waitFor } from '@palaver/test-kit';
@@ -124,10 +124,8 @@ describe('PostgreSQL faults', () => {
   });
 
   test('a server that accepts and says nothing is given up after the limit', async () => {
-    const server = createServer(() => {}).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const address = server.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
+    const server = createServer(() => {});
+    const port = await listen(server);
     const error = await failure(`postgres://user@127.0.0.1:${port}/x`, { waitMs: 200 });
     expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('timeout') });
     server.close();
@@ -138,6 +136,35 @@ describe('PostgreSQL faults', () => {
     const store = await openStore(database.url, { statementTimeoutMs: 100 });
     await expect(sql`select pg_sleep(20)`.execute(store.db)).rejects.toThrow('statement timeout');
     await store.close();
+  });
+
+  test('a server that falls silent is given up, and its connection too', async () => {
+    await using database = await createTestDatabase('postgres');
+    const target = new URL(database.url);
+    const relay = createServer((socket) => {
+      const upstream = connect(Number(target.port), target.hostname);
+      upstream.pipe(socket);
+      // Swallows what mentions silence, and every later word of that connection.
+      let silent = false;
+      socket.on('data', (chunk) => {
+        silent ||= chunk.includes('silence');
+        if (!silent) upstream.write(chunk);
+      });
+      const end = () => {
+        socket.destroy();
+        upstream.destroy();
+      };
+      for (const side of [socket, upstream]) side.on('error', end).on('close', end);
+    });
+    const port = await listen(relay);
+    const store = await openStore(Object.assign(new URL(database.url), { port }).href, {
+      statementTimeoutMs: 100,
+      poolSize: 1,
+    });
+    await expect(sql`select 'silence'`.execute(store.db)).rejects.toThrow('timeout');
+    expect((await sql`select 1 as one`.execute(store.db)).rows).toEqual([{ one: 1 }]);
+    await store.close();
+    relay.close();
   });
 
   test('connections that are cut, idle or in a transaction, hurt only what ran on them', async () => {
@@ -192,4 +219,11 @@ async function onServer(url: string, text: string): Promise<void> {
   const client = new pg.Client({ connectionString: Object.assign(new URL(url), { pathname: '/postgres' }).href });
   await client.connect();
   await client.query(text).finally(() => client.end());
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no TCP port was given');
+  return address.port;
 }
