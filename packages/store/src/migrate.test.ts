@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTestDatabase, engines, startProcess } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, engines, startProcess } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { type Migration, openStore } from './index.ts';
@@ -94,8 +96,14 @@ describe.each(engines)('migrations on %s', (engine) => {
 
   test('instances that start together apply each step once', async () => {
     await using database = await createTestDatabase(engine);
+    await using dir = await createTempDir();
+    const startFile = join(dir.path, 'start');
     const script = fileURLToPath(new URL('../test/migrate-main.ts', import.meta.url));
-    const instances = Array.from({ length: 4 }, () => startProcess(process.execPath, [script, database.url]));
+    const instances = Array.from({ length: 4 }, () =>
+      startProcess(process.execPath, [script, database.url, startFile]),
+    );
+    await Promise.all(instances.map((instance) => instance.printed('ready')));
+    await writeFile(startFile, '');
     const codes = await Promise.all(instances.map(({ exited }) => exited));
     expect(codes, instances.map((instance) => instance.output()).join('\n')).toEqual([0, 0, 0, 0]);
     const store = await openStore<{ step: { name: string } }>(database.url);

@@ -1,8 +1,14 @@
 // One of several instances that start together on the same new database; see migrate.test.ts.
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type Migration, openStore } from '../src/index.ts';
 
-const store = await openStore(process.argv[2] ?? '');
+const [url = '', startFile = ''] = process.argv.slice(2);
+const store = await openStore(url);
+process.stdout.write('ready\n');
+while (!existsSync(startFile)) await sleep(1);
+
 const create: Migration = {
   name: '000-create',
   async up(db) {
