@@ -37,7 +37,9 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     ping: async () => (await pool.query('select 1')).rowCount === 1,
     // Serialization failure, deadlock: the transaction was undone whole and may run again.
     isRetryable: (error) => error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01'),
-    onPrepare: ({ sql }: CompiledQuery) => preparedNames.set(sql, `palaver_${preparedNames.size}`),
+    onPrepare({ sql }: CompiledQuery) {
+      if (!preparedNames.has(sql)) preparedNames.set(sql, `palaver_${preparedNames.size}`);
+    },
   };
 }
 

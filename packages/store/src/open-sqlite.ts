@@ -36,13 +36,13 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
 function toPath(url: string): string {
   const rest = url.slice('file:'.length);
   if (rest === ':memory:') return rest;
-  if (rest === '' || rest.includes('?') || rest.includes('#')) {
-    throw new StoreError(
-      'bad-url',
-      `the database address "${url}" is not a path; expected for example file:./data/x.sqlite`,
-    );
+  try {
+    if (rest !== '' && !/[?#]/.test(rest)) return resolve(rest.startsWith('//') ? fileURLToPath(url) : rest);
+  } catch {
+    // A host name or a broken escape in file://… ends below like every other address that is no path.
   }
-  return resolve(rest.startsWith('//') ? fileURLToPath(url) : rest);
+  const expected = 'expected for example file:./data/palaver.sqlite';
+  throw new StoreError('bad-url', `the database address "${url}" is not a path; ${expected}`);
 }
 
 function openFault(path: string, error: unknown): StoreError {

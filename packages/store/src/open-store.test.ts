@@ -23,6 +23,8 @@ describe('addresses', () => {
     'hunter2',
     '',
     'file:',
+    'file:///%zz',
+    'file://host/x.sqlite',
     'file:./a.sqlite?hunter2=1',
     'postgres://u:hunter2@h:port/x',
   ])('%s is refused without a word of its password', async (url) => {
