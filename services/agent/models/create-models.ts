@@ -73,7 +73,12 @@ function createFactory(config: ModelConfig): (id: string) => LanguageModelV4 {
     case 'anthropic':
       return createAnthropic({ ...(apiKey && { apiKey }), ...(baseURL && { baseURL }) });
     case 'openrouter':
-      return createOpenAICompatible({ name: 'openrouter', baseURL: openRouterUrl, includeUsage: true, ...(apiKey && { apiKey }) });
+      return createOpenAICompatible({
+        name: 'openrouter',
+        baseURL: openRouterUrl,
+        includeUsage: true,
+        ...(apiKey && { apiKey }),
+      });
     default:
       return (id) => createOfflineModel({ modelId: id, wordsPerSecond: config.OFFLINE_WORDS_PER_SECOND });
   }

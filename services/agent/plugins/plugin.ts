@@ -1,11 +1,12 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { ZodObject, ZodType } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
-import type { RuntimeContext } from './runtime-context.ts';
+import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -70,11 +71,31 @@ export interface ToolCallRequest {
 export interface Middleware {
   /** May change what the model is asked. */
   beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
-  wrapModelCall?(call: ModelCall, next: (call: ModelCall) => Promise<ModelResult>, rt: RuntimeContext): Promise<ModelResult>;
+  wrapModelCall?(
+    call: ModelCall,
+    next: (call: ModelCall) => Promise<ModelResult>,
+    rt: RuntimeContext,
+  ): Promise<ModelResult>;
   afterModel?(result: ModelResult, rt: RuntimeContext): Awaitable<void>;
-  wrapToolCall?(call: ToolCallRequest, next: (call: ToolCallRequest) => Promise<unknown>, rt: RuntimeContext): Promise<unknown>;
+  wrapToolCall?(
+    call: ToolCallRequest,
+    next: (call: ToolCallRequest) => Promise<unknown>,
+    rt: RuntimeContext,
+  ): Promise<unknown>;
   /** Asked before a message is taken in; throws an `AppError` (such as 402) to refuse it. */
-  beforeSend?(send: { userDid: string; sessionId: string; model: string }): Awaitable<void>;
+  beforeSend?(send: PendingSend): Awaitable<void>;
+}
+
+/** A message that has passed authentication and validation and is about to be queued. */
+export interface PendingSend {
+  userDid: string;
+  sessionId: string;
+  requestId: string;
+  model: string;
+  message: SendMessage;
+  secrets: RuntimeContext['secrets'];
+  /** What is put here goes to the model with the message. */
+  blobs: BlobStore;
 }
 
 /** What a plugin gets once, when the application starts. `Config` is what its `configSchema` says. */

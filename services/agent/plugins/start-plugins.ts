@@ -25,7 +25,10 @@ export interface PluginHost {
 
 /** Loads the plugins. Everything that is wrong with them is told at once, each fault with its plugin and remedy. */
 export async function startPlugins(
-  options: SelectOptions & { logger: Logger; createContext(plugin: OraclePlugin, config: Record<string, unknown>): PluginContext },
+  options: SelectOptions & {
+    logger: Logger;
+    createContext(plugin: OraclePlugin, config: Record<string, unknown>): PluginContext;
+  },
 ): Promise<PluginHost> {
   const { selected, status, faults } = selectPlugins(options);
   if (faults.length > 0) throw new StartError(toMessage(faults));
@@ -45,7 +48,9 @@ export async function startPlugins(
       });
     } catch (error) {
       if (error instanceof StartError) throw error;
-      throw new StartError(`plugin ${plugin.name} could not start: ${error instanceof Error ? error.message : error}`, { cause: error });
+      throw new StartError(`plugin ${plugin.name} could not start: ${error instanceof Error ? error.message : error}`, {
+        cause: error,
+      });
     }
   }
   const clashes = [...checkTools(loaded), ...checkShared(loaded), ...checkExamples(loaded)];
@@ -60,7 +65,9 @@ export async function startPlugins(
     },
     async close() {
       for (const { plugin, name } of loaded.toReversed()) {
-        await Promise.resolve(plugin.teardown?.()).catch((error) => options.logger.error({ err: error }, `plugin ${name} did not end cleanly`));
+        await Promise.resolve(plugin.teardown?.()).catch((error) =>
+          options.logger.error({ err: error }, `plugin ${name} did not end cleanly`),
+        );
       }
     },
   };
@@ -71,12 +78,18 @@ function toMessage(faults: string[]): string {
 }
 
 function checkTools(loaded: LoadedPlugin[]): string[] {
-  const owners = loaded.map(({ name, tools, subAgents }) => ({ name, keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)] }));
+  const owners = loaded.map(({ name, tools, subAgents }) => ({
+    name,
+    keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)],
+  }));
   return findClashes(owners, 'tool');
 }
 
 function checkShared(loaded: LoadedPlugin[]): string[] {
-  return findClashes(loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })), 'shared key');
+  return findClashes(
+    loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })),
+    'shared key',
+  );
 }
 
 function findClashes(owners: { name: string; keys: string[] }[], what: string): string[] {
@@ -96,6 +109,8 @@ function checkExamples(loaded: LoadedPlugin[]): string[] {
   return loaded.flatMap(({ name, manifest, tools, subAgents }) =>
     (manifest.examples ?? [])
       .filter(({ tool }) => !(tool in tools) && !subAgents.some((agent) => agent.name === tool))
-      .map(({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`),
+      .map(
+        ({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`,
+      ),
   );
 }

@@ -11,19 +11,25 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
-  const listBefore = prepare((query, { sessionId, position, limit }: { sessionId: string; position: string; limit: number }) =>
-    query
-      .selectFrom('agent_message')
-      .selectAll()
-      .where('session_id', '=', sessionId)
-      .where('position', '<', position)
-      .orderBy('position', 'desc')
-      .limit(limit),
+  const listBefore = prepare(
+    (query, { sessionId, position, limit }: { sessionId: string; position: string; limit: number }) =>
+      query
+        .selectFrom('agent_message')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .where('position', '<', position)
+        .orderBy('position', 'desc')
+        .limit(limit),
   );
 
   return {
     async list(sessionId: string): Promise<Message[]> {
-      const rows = await db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId).orderBy('position').execute();
+      const rows = await db
+        .selectFrom('agent_message')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .orderBy('position')
+        .execute();
       return rows.map(toMessage);
     },
 

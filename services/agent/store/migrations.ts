@@ -23,7 +23,9 @@ export const agentMigrations: readonly Migration[] = [
       await db.schema
         .createTable('agent_run')
         .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('session_id', 'text', (column) => column.notNull().references('agent_session.id').onDelete('cascade'))
+        .addColumn('session_id', 'text', (column) =>
+          column.notNull().references('agent_session.id').onDelete('cascade'),
+        )
         .addColumn('user_did', 'text', (column) => column.notNull())
         .addColumn('request_id', 'text', (column) => column.notNull())
         .addColumn('message_id', 'text', (column) => column.notNull())
@@ -41,7 +43,9 @@ export const agentMigrations: readonly Migration[] = [
       await db.schema
         .createTable('agent_message')
         .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('session_id', 'text', (column) => column.notNull().references('agent_session.id').onDelete('cascade'))
+        .addColumn('session_id', 'text', (column) =>
+          column.notNull().references('agent_session.id').onDelete('cascade'),
+        )
         .addColumn('run_id', 'text', (column) => column.notNull())
         .addColumn('position', 'text', (column) => column.notNull())
         .addColumn('type', 'text', (column) => column.notNull())

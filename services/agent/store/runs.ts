@@ -75,7 +75,11 @@ export function createRunStore(store: Store<AgentDatabase>) {
     else await statements.nameSession({ sessionId: end.sessionId, title: end.title, now }, trx);
   }
 
-  async function insertMessage(trx: Transaction<AgentDatabase>, run: { runId: string; sessionId: string }, message: Message): Promise<void> {
+  async function insertMessage(
+    trx: Transaction<AgentDatabase>,
+    run: { runId: string; sessionId: string },
+    message: Message,
+  ): Promise<void> {
     const { toolCalls, reasoning, attachments, components } = message;
     const extras = toExtras({ toolCalls, reasoning, attachments, components });
     await statements.insertMessage(
@@ -124,15 +128,28 @@ export function createRunStore(store: Store<AgentDatabase>) {
 
     /** Ends what a process that died had not ended: its runs are failed, with the answers as far as they were kept. */
     async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<number> {
-      const rows = await store.db.selectFrom('agent_run').selectAll().where('status', 'in', ['queued', 'running']).execute();
+      const rows = await store.db
+        .selectFrom('agent_run')
+        .selectAll()
+        .where('status', 'in', ['queued', 'running'])
+        .execute();
       let failed = 0;
       for (const row of rows) {
         if (await isAlive(row.instance)) continue;
-        const empty = { id: row.message_id, type: 'ai', content: '', createdAt: new Date().toISOString(), requestId: row.request_id };
+        const empty = {
+          id: row.message_id,
+          type: 'ai',
+          content: '',
+          createdAt: new Date().toISOString(),
+          requestId: row.request_id,
+        };
         const partial = row.partial === null ? empty : (JSON.parse(row.partial) as Message);
         const answer = { ...partial, status: 'failed' } as Message;
         const usage = { inputTokens: 0, outputTokens: 0 };
-        await writer.write({ kind: 'end', end: { runId: row.id, sessionId: row.session_id, status: 'failed', answer, usage, title: undefined } });
+        await writer.write({
+          kind: 'end',
+          end: { runId: row.id, sessionId: row.session_id, status: 'failed', answer, usage, title: undefined },
+        });
         failed += 1;
       }
       return failed;
@@ -201,17 +218,18 @@ function prepareStatements({ prepare }: Store<AgentDatabase>) {
     checkpoint: prepare((db, run: { runId: string; partial: string }) =>
       db.updateTable('agent_run').set({ partial: run.partial }).where('id', '=', run.runId),
     ),
-    endRun: prepare((db, run: { runId: string; status: EndedRunStatus; inputTokens: number; outputTokens: number; now: number }) =>
-      db
-        .updateTable('agent_run')
-        .set({
-          status: run.status,
-          input_tokens: run.inputTokens,
-          output_tokens: run.outputTokens,
-          partial: null,
-          ended_at: run.now,
-        })
-        .where('id', '=', run.runId),
+    endRun: prepare(
+      (db, run: { runId: string; status: EndedRunStatus; inputTokens: number; outputTokens: number; now: number }) =>
+        db
+          .updateTable('agent_run')
+          .set({
+            status: run.status,
+            input_tokens: run.inputTokens,
+            output_tokens: run.outputTokens,
+            partial: null,
+            ended_at: run.now,
+          })
+          .where('id', '=', run.runId),
     ),
     touchSession: prepare((db, session: { sessionId: string; now: number }) =>
       db.updateTable('agent_session').set({ updated_at: session.now }).where('id', '=', session.sessionId),

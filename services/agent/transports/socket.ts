@@ -14,7 +14,7 @@ import {
   ucanLimits,
 } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
-import { Server as SocketServer, type Socket } from 'socket.io';
+import { type Socket, Server as SocketServer } from 'socket.io';
 import { type AuthorizeOptions, authorize, type Identity } from '../auth/authorize.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import type { BrowserCall, BrowserResult } from './browser-calls.ts';
@@ -41,7 +41,12 @@ export type SocketTransport = ReturnType<typeof createSocketTransport>;
 export function createSocketTransport(parts: SocketParts) {
   const startedAt = Date.now();
   const any = parts.origins.includes('*');
-  const io = new SocketServer<Record<string, never>, Record<string, (payload: unknown) => void>, Record<string, never>, SocketData>(parts.server.server, {
+  const io = new SocketServer<
+    Record<string, never>,
+    Record<string, (payload: unknown) => void>,
+    Record<string, never>,
+    SocketData
+  >(parts.server.server, {
     serveClient: false,
     connectTimeout: agentLimits.handshakeTimeoutMs,
     // Room for a tool result a little over its limit, so that it is refused by name and not by a cut connection.
@@ -75,7 +80,9 @@ export function createSocketTransport(parts: SocketParts) {
     const timestamp = () => new Date().toISOString();
     on(socket, 'ping', () => reply('pong', { timestamp: timestamp() }));
     on(socket, 'subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
-    on(socket, 'list-events', () => reply('available-events', { serverEvents: [...serverEvents], clientEvents: [...clientEvents] }));
+    on(socket, 'list-events', () =>
+      reply('available-events', { serverEvents: [...serverEvents], clientEvents: [...clientEvents] }),
+    );
     on(socket, 'status', () =>
       reply('status', {
         connected: true,
@@ -111,7 +118,9 @@ export function createSocketTransport(parts: SocketParts) {
     /** Sends a request to the page that connected last; false where the user has none open on this session. */
     async deliver({ event, sessionId, requestId, userDid, toolCallId, toolName, args }: BrowserCall): Promise<boolean> {
       const sockets = await io.in(sessionId).fetchSockets();
-      const [latest] = sockets.filter(({ data }) => data.did === userDid).sort((a, b) => b.data.connectedAt - a.data.connectedAt);
+      const [latest] = sockets
+        .filter(({ data }) => data.did === userDid)
+        .sort((a, b) => b.data.connectedAt - a.data.connectedAt);
       if (!latest) return false;
       const call = { sessionId, requestId, toolCallId, toolName, args };
       const payload = event === 'action_call' ? { ...call, status: 'isRunning' } : call;
@@ -131,19 +140,24 @@ export function createSocketTransport(parts: SocketParts) {
 async function admit({ handshake }: Socket, parts: SocketParts): Promise<SocketData> {
   const query = socketQuerySchema.safeParse(handshake.query);
   const auth = socketAuthSchema.safeParse(handshake.auth ?? {});
-  if (!query.success || !auth.success) throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
+  if (!query.success || !auth.success)
+    throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
   const { invocation, ucanDelegation: delegation } = auth.data;
   const result = await authorize({ invocation, delegation }, parts);
   if ('error' in result) throw result.error;
   const { did, expiration }: Identity = result.identity;
   const { sessionId } = query.data;
-  if (!(await parts.sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+  if (!(await parts.sessions.find(did, sessionId)))
+    throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
   return { sessionId, did, expiration, connectedAt: Date.now() };
 }
 
 /** What the client gets as `connect_error`: the contract's error body as its data. */
 function toHandshakeError(error: unknown, logger: Logger): Error {
-  const known = error instanceof AppError ? error : new AppError('INTERNAL_ERROR', 'Something went wrong on our side.', { cause: error });
+  const known =
+    error instanceof AppError
+      ? error
+      : new AppError('INTERNAL_ERROR', 'Something went wrong on our side.', { cause: error });
   if (known !== error) logger.error({ err: error }, 'a socket handshake failed');
   return Object.assign(new Error(known.message), { data: toErrorBody(known) });
 }

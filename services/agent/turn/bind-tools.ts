@@ -37,7 +37,13 @@ export async function bindTools(plugins: LoadedPlugin[], rt: RuntimeContext): Pr
   }
   return {
     get: (name) => tools.get(name),
-    declarations: () => [...tools].map(([name, tool]) => ({ type: 'function', name, description: tool.description, inputSchema: toJsonSchema(tool) })),
+    declarations: () =>
+      [...tools].map(([name, tool]) => ({
+        type: 'function',
+        name,
+        description: tool.description,
+        inputSchema: toJsonSchema(tool),
+      })),
   };
 }
 

@@ -43,7 +43,11 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   let size = 0;
   const grow = (delta: string) => {
     size += delta.length;
-    if (size > maxOutputCharacters) throw new TurnError('TURN_LIMIT_EXCEEDED', 'The answer grew too long and was cut off.', { kind: 'limit', retryable: false });
+    if (size > maxOutputCharacters)
+      throw new TurnError('TURN_LIMIT_EXCEEDED', 'The answer grew too long and was cut off.', {
+        kind: 'limit',
+        retryable: false,
+      });
     onStart();
   };
   try {
@@ -78,7 +82,10 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
           break;
         case 'finish':
           finished = true;
-          result.usage = { inputTokens: part.usage.inputTokens.total ?? 0, outputTokens: part.usage.outputTokens.total ?? 0 };
+          result.usage = {
+            inputTokens: part.usage.inputTokens.total ?? 0,
+            outputTokens: part.usage.outputTokens.total ?? 0,
+          };
           break;
         case 'error':
           throw part.error;
@@ -111,9 +118,15 @@ function cutShort(finished: boolean): TurnError {
 
 function toModelError(error: unknown): unknown {
   if (error instanceof TurnError || APICallError.isInstance(error)) return error;
-  return new TurnError('MODEL_FAILED', 'The connection to the language model failed.', { kind: 'model', retryable: true, cause: error });
+  return new TurnError('MODEL_FAILED', 'The connection to the language model failed.', {
+    kind: 'model',
+    retryable: true,
+    cause: error,
+  });
 }
 
 function isPassing(error: unknown): boolean {
-  return APICallError.isInstance(error) ? error.isRetryable : error instanceof TurnError && error.kind === 'model' && error.retryable;
+  return APICallError.isInstance(error)
+    ? error.isRetryable
+    : error instanceof TurnError && error.kind === 'model' && error.retryable;
 }

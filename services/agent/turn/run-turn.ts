@@ -33,23 +33,40 @@ export async function runTurn(parts: TurnParts): Promise<Usage> {
   const tools = await bindTools(plugins, rt);
   const middlewares = plugins.flatMap((plugin) => plugin.middlewares);
   const system = await buildSystemPrompt({ name: parts.oracleName, plugins, rt });
-  const summary = parts.summary ? [{ role: 'system' as const, content: `Earlier in this conversation: ${parts.summary}` }] : [];
-  let prompt: LanguageModelV4Prompt = [{ role: 'system', content: system }, ...summary, ...toPromptHistory(rt.history), toQuestion(rt)];
+  const summary = parts.summary
+    ? [{ role: 'system' as const, content: `Earlier in this conversation: ${parts.summary}` }]
+    : [];
+  let prompt: LanguageModelV4Prompt = [
+    { role: 'system', content: system },
+    ...summary,
+    ...toPromptHistory(rt.history),
+    toQuestion(rt),
+  ];
   const usage: Usage = { inputTokens: 0, outputTokens: 0 };
 
   for (let step = 0; step < maxSteps; step += 1) {
-    const result = await callModel(parts, middlewares, { prompt, tools: tools.declarations(), modelId: parts.model.modelId });
+    const result = await callModel(parts, middlewares, {
+      prompt,
+      tools: tools.declarations(),
+      modelId: parts.model.modelId,
+    });
     usage.inputTokens += result.usage.inputTokens;
     usage.outputTokens += result.usage.outputTokens;
     for (const { afterModel } of middlewares) await afterModel?.(result, rt);
     if (result.toolCalls.length === 0) return usage;
-    const outcomes = await Promise.all(result.toolCalls.map((call) => callTool(call, { ...parts, tools, middlewares })));
+    const outcomes = await Promise.all(
+      result.toolCalls.map((call) => callTool(call, { ...parts, tools, middlewares })),
+    );
     prompt = [...prompt, ...toToolMessages(result, outcomes)];
   }
-  throw new TurnError('TURN_LIMIT_EXCEEDED', `The assistant used tools ${maxSteps} times without coming to an answer.`, {
-    kind: 'limit',
-    retryable: false,
-  });
+  throw new TurnError(
+    'TURN_LIMIT_EXCEEDED',
+    `The assistant used tools ${maxSteps} times without coming to an answer.`,
+    {
+      kind: 'limit',
+      retryable: false,
+    },
+  );
 }
 
 /** The user's words with the files that came along. */
@@ -62,13 +79,22 @@ function toQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prom
     if (blob.mediaType.startsWith('text/')) {
       question.content.push({ type: 'text', text: `\n\n[File ${name}]\n${Buffer.from(blob.bytes).toString('utf8')}` });
     } else {
-      question.content.push({ type: 'file', filename: name, mediaType: blob.mediaType, data: { type: 'data', data: blob.bytes } });
+      question.content.push({
+        type: 'file',
+        filename: name,
+        mediaType: blob.mediaType,
+        data: { type: 'data', data: blob.bytes },
+      });
     }
   }
   return question;
 }
 
-async function callModel({ model, rt, run, idleMs }: TurnParts, middlewares: Middleware[], first: ModelCall): Promise<ModelResult> {
+async function callModel(
+  { model, rt, run, idleMs }: TurnParts,
+  middlewares: Middleware[],
+  first: ModelCall,
+): Promise<ModelResult> {
   let call = first;
   for (const { beforeModel } of middlewares) call = (await beforeModel?.(call, rt)) ?? call;
   const { sessionId, requestId } = run;
@@ -97,8 +123,15 @@ async function callTool(
   // Models number their calls per answer; events need ids that are unique in the session.
   const toolCallId = `${run.runId}-${id}`.slice(0, 200);
   const told = tool?.event !== 'none';
-  const shownArgs = typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
-  const call = { sessionId: run.sessionId, requestId: run.requestId, eventId: toolCallId, toolName: name, args: shownArgs };
+  const shownArgs =
+    typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
+  const call = {
+    sessionId: run.sessionId,
+    requestId: run.requestId,
+    eventId: toolCallId,
+    toolName: name,
+    args: shownArgs,
+  };
   if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
     const outcome = await runToolCall({ toolCallId, toolName: name, args }, { tool, rt, middlewares });
@@ -112,7 +145,12 @@ async function callTool(
 
 function toToolMessages(result: ModelResult, outcomes: ToolOutcome[]): LanguageModelV4Prompt {
   const text = result.text === '' ? [] : [{ type: 'text' as const, text: result.text }];
-  const calls = result.toolCalls.map(({ id, name, args }) => ({ type: 'tool-call' as const, toolCallId: id, toolName: name, input: args }));
+  const calls = result.toolCalls.map(({ id, name, args }) => ({
+    type: 'tool-call' as const,
+    toolCallId: id,
+    toolName: name,
+    input: args,
+  }));
   const results = result.toolCalls.map(({ id, name }, index) => {
     const { output, error } = outcomes[index] ?? {};
     const value =
@@ -126,4 +164,3 @@ function toToolMessages(result: ModelResult, outcomes: ToolOutcome[]): LanguageM
     { role: 'tool', content: results },
   ];
 }
-

@@ -1,10 +1,18 @@
-import { AppError, agentLimits, type LiveRunStatus, type Message, type SendMessage, type SseEvent } from '@palaver/contract';
+import {
+  AppError,
+  agentLimits,
+  type LiveRunStatus,
+  type Message,
+  type SendMessage,
+  type SseEvent,
+} from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
+import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 import type { RunStore } from '../store/runs.ts';
 import { createRun, type Run } from './run.ts';
 import { hasEnded } from './run-state.ts';
-import { type QueuePlace, type SessionQueue } from './session-queue.ts';
+import type { QueuePlace, SessionQueue } from './session-queue.ts';
 import { toSessionTitle } from './session-title.ts';
 import { RunCancelled, toStreamError } from './stream-error.ts';
 
@@ -22,6 +30,8 @@ export interface Turn {
   body: SendMessage;
   model: string;
   timezone: string | undefined;
+  secrets: RuntimeContext['secrets'];
+  blobs: BlobStore;
 }
 
 export interface Usage {
@@ -58,11 +68,18 @@ export function createTurnHub(parts: TurnHubParts) {
     const { sessionId } = turn.session;
     const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
     const place = await queue.enter(sessionId, ids.runId);
-    if (!place) throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
+    if (!place)
+      throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
     const run = createRun(ids, (event) => parts.onEvent(run, event));
     addLive(run);
     try {
-      await runs.begin({ ...ids, answerId: ids.messageId, instance: parts.instance, model: turn.model, question: toQuestion(turn) });
+      await runs.begin({
+        ...ids,
+        answerId: ids.messageId,
+        instance: parts.instance,
+        model: turn.model,
+        question: toQuestion(turn),
+      });
     } catch (error) {
       removeLive(run);
       known.delete(run.runId);
@@ -129,7 +146,9 @@ export function createTurnHub(parts: TurnHubParts) {
     return setInterval(() => {
       if (run.frames.length === kept || run.status !== 'running') return;
       kept = run.frames.length;
-      runs.checkpoint(run.runId, run.draft('failed')).catch((error) => logger.warn({ err: error }, 'a checkpoint failed'));
+      runs
+        .checkpoint(run.runId, run.draft('failed'))
+        .catch((error) => logger.warn({ err: error }, 'a checkpoint failed'));
     }, checkpointMs);
   }
 
