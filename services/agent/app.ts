@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { AppError, agentLimits } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import { createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
+import type { Redis } from 'ioredis';
 import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
@@ -26,13 +26,16 @@ import { createSessionStore, type OracleIdentity } from './store/sessions.ts';
 import { createBrowserCalls } from './transports/browser-calls.ts';
 import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
-import { createMemoryQueue } from './turn/session-queue.ts';
+import { createLonePeers } from './turn/peers.ts';
+import { createRedisPeers } from './turn/redis-peers.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
 
 export interface AgentParts {
   config: AgentConfig;
   logger: Logger;
   store: Store<AgentDatabase>;
+  /** Joins this instance with others. */
+  redis: Redis | undefined;
   signer: Signer;
   plugins: OraclePlugin[];
   features: Features;
@@ -52,19 +55,27 @@ export interface AgentApp {
 
 const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics'];
 const turnGraceMs = 8_000;
+const sweepMs = 5_000;
 
 /** The agent service as a server that is not listening yet. */
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
-  const { config, logger, store, signer } = parts;
+  const { config, logger, store, signer, redis } = parts;
   await store.migrate('agent', agentMigrations);
   const oracle = toOracleIdentity(config, signer);
   const sessions = createSessionStore(store, oracle);
   const messages = createMessageStore(store);
   const runs = createRunStore(store);
   const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
-  const interrupted = await runs.failInterrupted(async () => false);
-  if (interrupted > 0)
-    logger.warn({ runs: interrupted }, 'runs of an earlier process were not finished; they are marked failed');
+  const peers = redis ? await createRedisPeers(redis, logger) : createLonePeers();
+  const failInterrupted = async () => {
+    const failed = await runs.failInterrupted(peers.isAlive);
+    for (const runId of failed) await peers.forgetRun(runId);
+    if (failed.length > 0) logger.warn({ runs: failed.length }, 'runs of a process that died were marked failed');
+  };
+  await failInterrupted();
+  const sweep = setInterval(() => {
+    failInterrupted().catch((error) => logger.error({ err: error }, 'the sweep for interrupted runs failed'));
+  }, sweepMs);
 
   const verifier = createVerifier({
     audiences: [...new Set([oracle.did, oracle.keyDid])],
@@ -91,6 +102,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     ...auth,
     server,
     origins: config.CORS_ORIGIN,
+    redis,
     sessions,
     logger,
     onResult: (result) => browserCalls.settle(result),
@@ -127,9 +139,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     }),
   });
   const hub = createTurnHub({
-    instance: randomUUID(),
     runs,
-    queue: createMemoryQueue(agentLimits.queuedTurnsPerSession),
+    peers,
     logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     perform: createPerformer({ config, oracle, plugins, models, messages, signer, browserCalls, sockets, logger }),
@@ -162,12 +173,12 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     delegations,
     models,
     hub,
-    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE },
+    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
     async beforeSend(send) {
       for (const { middlewares } of plugins.loaded) for (const { beforeSend } of middlewares) await beforeSend?.(send);
     },
   });
-  addRunRoutes(server, { hub, runs });
+  addRunRoutes(server, { hub, runs, peers });
   addDelegationRoutes(server, { delegations, verifier });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
@@ -179,8 +190,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     server,
     plugins,
     async close() {
+      clearInterval(sweep);
       await hub.close(turnGraceMs);
       sockets.close();
+      await peers.close();
       await plugins.close();
     },
   };

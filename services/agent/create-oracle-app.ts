@@ -9,6 +9,7 @@ import {
   listen,
   loadConfig,
   loadOrCreateSecretFile,
+  openRedis,
   prepareDataDir,
   type Server,
   StartError,
@@ -62,11 +63,17 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const logger = options.logger ?? createLogger({ name: 'agent', level: config.LOG_LEVEL });
   const signer = await loadSigner(config, logger);
   const store = await openStore<never>(toDatabaseUrl(config, 'agent'));
+  const redis = config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
+  const closeAll = async () => {
+    await store.close();
+    redis?.disconnect();
+  };
   try {
     const app = await createAgentApp({
       config,
       logger,
       store: store as never,
+      redis,
       signer,
       env,
       plugins: [...createBundledPlugins(), ...(options.plugins ?? [])],
@@ -82,13 +89,13 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
         await app.close();
         await closeServer(app.server);
         await options.hooks?.onClose?.();
-        await store.close();
+        await closeAll();
       },
       inject: app.server.inject.bind(app.server) as Server['inject'],
       plugins: { status: () => app.plugins.status() },
     };
   } catch (error) {
-    await store.close();
+    await closeAll();
     throw error;
   }
 }

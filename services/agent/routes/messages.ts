@@ -102,7 +102,7 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
     },
     async (request) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
-      const aborted = hub.abort(sessionId);
+      const aborted = await hub.abort(sessionId);
       return { ok: true as const, aborted, success: aborted };
     },
   );

@@ -14,6 +14,8 @@ import {
   ucanLimits,
 } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
+import { createAdapter } from '@socket.io/redis-streams-adapter';
+import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
 import { type AuthorizeOptions, authorize, type Identity } from '../auth/authorize.ts';
 import type { SessionStore } from '../store/sessions.ts';
@@ -24,8 +26,10 @@ export interface SocketParts extends AuthorizeOptions {
   origins: string[];
   sessions: SessionStore;
   logger: Logger;
-  /** A page answered a request. */
-  onResult(result: BrowserResult): void;
+  /** Joins the sockets of all instances. */
+  redis: Redis | undefined;
+  /** A page answered a request; false where nobody here waits for it. */
+  onResult(result: BrowserResult): boolean;
 }
 
 interface SocketData {
@@ -35,23 +39,28 @@ interface SocketData {
   connectedAt: number;
 }
 
+type ClientEvents = Record<string, never>;
+type ServerEvents = Record<string, (payload: unknown) => void>;
+type PeerEvents = { 'browser-result': (result: BrowserResult) => void };
+
 export type SocketTransport = ReturnType<typeof createSocketTransport>;
 
 /** The event channel: one room per session, joined by whoever may see the session. */
 export function createSocketTransport(parts: SocketParts) {
   const startedAt = Date.now();
   const any = parts.origins.includes('*');
-  const io = new SocketServer<
-    Record<string, never>,
-    Record<string, (payload: unknown) => void>,
-    Record<string, never>,
-    SocketData
-  >(parts.server.server, {
+  // A connection of its own: the adapter waits on it for what others write.
+  const bus = parts.redis?.duplicate({ enableOfflineQueue: true, maxRetriesPerRequest: null });
+  bus?.on('error', (error) => parts.logger.warn({ err: error }, 'Redis is not answering'));
+  const io = new SocketServer<ClientEvents, ServerEvents, PeerEvents, SocketData>(parts.server.server, {
     serveClient: false,
     connectTimeout: agentLimits.handshakeTimeoutMs,
     // Room for a tool result a little over its limit, so that it is refused by name and not by a cut connection.
     maxHttpBufferSize: 2 * agentLimits.toolResultBytes,
     perMessageDeflate: false,
+    ...(bus && {
+      adapter: createAdapter(bus, { streamName: 'palaver:agent:sockets', channelPrefix: 'palaver:agent:sockets' }),
+    }),
     cors: { origin: any ? '*' : parts.origins, credentials: !any },
   });
   // The handshake's request is of no use afterwards and holds its headers and socket buffers: with thousands of idle
@@ -96,14 +105,20 @@ export function createSocketTransport(parts: SocketParts) {
     );
     on(socket, 'tool_result', (payload) => {
       const result = clientEventPayloadSchemas.tool_result.safeParse(payload);
-      if (result.success) parts.onResult({ sessionId, userDid: did, ...result.data });
+      if (result.success) settle({ sessionId, userDid: did, ...result.data });
     });
     on(socket, 'action_call_result', (payload) => {
       const result = clientEventPayloadSchemas.action_call_result.safeParse(payload);
-      if (result.success && result.data.sessionId === sessionId) parts.onResult({ userDid: did, ...result.data });
+      if (result.success && result.data.sessionId === sessionId) settle({ userDid: did, ...result.data });
     });
     reply('connected', { sessionId, did, timestamp: timestamp() });
   });
+
+  /** The turn that waits for a result may run on another instance. */
+  function settle(result: BrowserResult): void {
+    if (!parts.onResult(result) && bus) io.serverSideEmit('browser-result', result);
+  }
+  io.on('browser-result', (result: BrowserResult) => void parts.onResult(result));
 
   function countSessions(): number {
     return new Set([...io.of('/').sockets.values()].map((socket) => socket.data.sessionId)).size;
@@ -132,6 +147,7 @@ export function createSocketTransport(parts: SocketParts) {
     close(): void {
       io.disconnectSockets(true);
       io.engine.close();
+      bus?.disconnect();
     },
   };
 }

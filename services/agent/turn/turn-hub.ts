@@ -10,9 +10,10 @@ import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
 import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 import type { RunStore } from '../store/runs.ts';
+import type { Peers } from './peers.ts';
 import { createRun, type Run } from './run.ts';
 import { hasEnded } from './run-state.ts';
-import type { QueuePlace, SessionQueue } from './session-queue.ts';
+import type { QueuePlace } from './session-queue.ts';
 import { toSessionTitle } from './session-title.ts';
 import { RunCancelled, toStreamError } from './stream-error.ts';
 
@@ -40,9 +41,8 @@ export interface Usage {
 }
 
 export interface TurnHubParts {
-  instance: string;
+  peers: Peers;
   runs: RunStore;
-  queue: SessionQueue;
   logger: Logger;
   turnTimeoutMs: number;
   /** Does the turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. */
@@ -58,7 +58,7 @@ const checkpointMs = 2_000;
 
 /** The one place turns go through: one at a time per session, numbered events, abort, and runs that outlive connections. */
 export function createTurnHub(parts: TurnHubParts) {
-  const { runs, queue, logger } = parts;
+  const { runs, peers, logger } = parts;
   /** Live runs and those that ended in the last minutes. */
   const known = new Map<string, Run>();
   const live = new Map<string, Set<Run>>();
@@ -67,16 +67,19 @@ export function createTurnHub(parts: TurnHubParts) {
   async function submit(turn: Turn): Promise<Run> {
     const { sessionId } = turn.session;
     const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
-    const place = await queue.enter(sessionId, ids.runId);
+    const place = await peers.queue.enter(sessionId, ids.runId);
     if (!place)
       throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
-    const run = createRun(ids, (event) => parts.onEvent(run, event));
+    const run = createRun(ids, {
+      onEvent: (event) => parts.onEvent(run, event),
+      onFrame: (frame) => peers.publishFrame(ids.runId, frame),
+    });
     addLive(run);
     try {
       await runs.begin({
         ...ids,
         answerId: ids.messageId,
-        instance: parts.instance,
+        instance: peers.instance,
         model: turn.model,
         question: toQuestion(turn),
       });
@@ -170,27 +173,48 @@ export function createTurnHub(parts: TurnHubParts) {
     return runs.find(({ status }) => status === 'running') ?? runs[0];
   }
 
+  function abortHere(sessionId: string): boolean {
+    const run = current(sessionId);
+    run?.cancel(new RunCancelled('user'));
+    return run !== undefined;
+  }
+
+  function dropHere(sessionId: string): void {
+    for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+  }
+
+  peers.onTold(({ kind, sessionId }) => {
+    if (kind === 'abort') abortHere(sessionId);
+    else dropHere(sessionId);
+  });
+
   return {
     submit,
 
     /** A run of this process, live or ended in the last minutes. */
     find: (runId: string): Run | undefined => known.get(runId),
 
-    live(sessionId: string): { runId: string; status: LiveRunStatus } | undefined {
+    async live(sessionId: string): Promise<{ runId: string; status: LiveRunStatus } | undefined> {
       const run = current(sessionId);
-      return run && { runId: run.runId, status: run.status as LiveRunStatus };
+      if (run?.status === 'running') return { runId: run.runId, status: 'running' };
+      const [runId] = await peers.queue.list(sessionId);
+      if (runId === undefined) return undefined;
+      return { runId, status: runId === run?.runId ? (run.status as LiveRunStatus) : 'running' };
     },
 
-    /** Stops the turn in flight; those that wait behind it go on. */
-    abort(sessionId: string): boolean {
-      const run = current(sessionId);
-      run?.cancel(new RunCancelled('user'));
-      return run !== undefined;
+    /** Stops the turn in flight, on whichever instance it runs; those that wait behind it go on. */
+    async abort(sessionId: string): Promise<boolean> {
+      const [first] = await peers.queue.list(sessionId);
+      if (first === undefined) return false;
+      if (known.has(first)) return abortHere(sessionId);
+      peers.tell({ kind: 'abort', sessionId });
+      return true;
     },
 
     /** Stops everything of a session that is going away. */
     drop(sessionId: string): void {
-      for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+      dropHere(sessionId);
+      peers.tell({ kind: 'drop', sessionId });
     },
 
     /** Lets turns finish for a while, then ends the rest with what they have. */
