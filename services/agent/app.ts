@@ -103,6 +103,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     server,
     origins: config.CORS_ORIGIN,
     redis,
+    pages: peers.pages,
     sessions,
     logger,
     onResult: (result) => browserCalls.settle(result),
@@ -192,7 +193,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     async close() {
       clearInterval(sweep);
       await hub.close(turnGraceMs);
-      sockets.close();
+      await sockets.close();
       await peers.close();
       await plugins.close();
     },

@@ -4,6 +4,7 @@ import type { Logger } from '@palaver/service-kit';
 import type { Redis } from 'ioredis';
 import { createFrameLog, type FrameLog } from './frame-log.ts';
 import type { PeerMessage, Peers } from './peers.ts';
+import { createRedisPages } from './redis-pages.ts';
 import { createRedisQueue } from './redis-queue.ts';
 
 const prefix = 'palaver:agent:';
@@ -56,6 +57,7 @@ export async function createRedisPeers(redis: Redis, logger: Logger): Promise<Pe
   return {
     instance,
     queue: toAvailable(queue),
+    pages: createRedisPages({ redis, prefix, instance, isAlive }),
     isAlive,
     tell: (message) => void redis.publish(channel, JSON.stringify(message)).catch(quiet),
     onTold: (handler) => void handlers.add(handler),
