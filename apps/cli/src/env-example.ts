@@ -1,24 +1,24 @@
-import { listVariables, type Variable } from '@palaver/service-kit';
+import { baseVariables, listVariables, type Variable } from '@palaver/service-kit';
+import { z } from 'zod';
 import { services } from './services.ts';
 
 const width = 100;
 
 /** The text of `.env.example`: every variable once, shared ones first, each with its meaning and default. */
 export function toEnvExample(): string {
-  const all = services.map((service) => ({ ...service, variables: listVariables(service.schema) }));
-  const uses = new Map<string, number>();
-  for (const { name } of all.flatMap(({ variables }) => variables)) uses.set(name, (uses.get(name) ?? 0) + 1);
-  const shared = new Map<string, Variable>();
-  for (const variable of all.flatMap(({ variables }) => variables)) {
-    if ((uses.get(variable.name) ?? 0) > 1 && variable.name !== 'PORT') shared.set(variable.name, variable);
-  }
+  const base = z.object(baseVariables({ port: 0 }));
+  const shared = listVariables(base.omit({ PORT: true }));
+  const isShared = new Set(shared.map(({ name }) => name));
   const blocks = [
     '# Every variable with its default. Copy to .env, remove the # in front of what you change.',
     '# What is set in the environment wins over this file.',
-    toSection('All services', [...shared.values()]),
-    ...all.map(({ title, portName, variables }) => {
-      const own = variables.filter(({ name }) => !shared.has(name));
-      return toSection(`The ${title}`, own.map((variable) => underUp(variable, portName)));
+    toSection('All services', shared),
+    ...services.map(({ title, portName, schema }) => {
+      const own = listVariables(schema).filter(({ name }) => !isShared.has(name));
+      return toSection(
+        `The ${title}`,
+        own.map((variable) => underUp(variable, portName)),
+      );
     }),
   ];
   return `${blocks.join('\n')}\n`;

@@ -1,5 +1,5 @@
-import { startAgent } from '@palaver/agent';
 import { agentConfigSchema } from '@palaver/agent/config';
+import { startAgent } from '@palaver/agent/main';
 import { startGateway } from '@palaver/gateway';
 import { gatewayConfigSchema } from '@palaver/gateway/config';
 import {

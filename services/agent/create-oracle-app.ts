@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import {
+  type BaseConfig,
+  type ConfigOptions,
+  closeServer,
+  createLogger,
+  type Env,
+  type Logger,
+  listen,
+  loadConfig,
+  loadOrCreateSecretFile,
+  prepareDataDir,
+  type Server,
+  StartError,
+  toDatabaseUrl,
+} from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
+import { createAgentApp } from './app.ts';
+import type { PublicRoute } from './auth/auth-hook.ts';
+import { agentConfigSchema } from './config.ts';
+import { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
+import type { OraclePlugin, PluginManifest } from './plugins/plugin.ts';
+import type { Features, PluginStatus } from './plugins/select-plugins.ts';
+
+export interface OracleAppOptions {
+  /** The agent's name; `ORACLE_NAME` when not given. */
+  config?: { name?: string };
+  /** Plugins beside the bundled ones. */
+  plugins?: OraclePlugin[];
+  /** By plugin name: `false` never loads, `true` forces loading, `'auto'` (or nothing) asks the plugin. */
+  features?: Features;
+  manifestOverrides?: Record<string, Partial<PluginManifest>>;
+  /** Routes that ask for no credentials, beside those of plugins. */
+  authExcludedRoutes?: PublicRoute[];
+  /** The environment, usually `process.env`. */
+  env?: Env;
+  hooks?: {
+    /** Adds the application's own routes; they are protected and appear in `/docs`. */
+    addRoutes?(server: Server): void | Promise<void>;
+    onClose?(): void | Promise<void>;
+  };
+  logger?: Logger;
+  configOptions?: ConfigOptions;
+}
+
+export interface OracleApp {
+  /** The DID it is known by. */
+  did: string;
+  listen(): Promise<string>;
+  close(): Promise<void>;
+  /** Answers a request without a network, for tests. */
+  inject: Server['inject'];
+  plugins: { status(): PluginStatus[] };
+}
+
+/** An agent, ready to listen: configuration from `env`, its database opened, its plugins loaded. */
+export async function createOracleApp(options: OracleAppOptions = {}): Promise<OracleApp> {
+  const { configOptions = {} } = options;
+  const env = { ...options.env, ...(options.config?.name && { ORACLE_NAME: options.config.name }) };
+  const config = loadConfig(agentConfigSchema, env, configOptions);
+  const logger = options.logger ?? createLogger({ name: 'agent', level: config.LOG_LEVEL });
+  const signer = await loadSigner(config, logger);
+  const store = await openStore<never>(toDatabaseUrl(config, 'agent'));
+  try {
+    const app = await createAgentApp({
+      config,
+      logger,
+      store: store as never,
+      signer,
+      env,
+      plugins: [...createBundledPlugins(), ...(options.plugins ?? [])],
+      features: options.features ?? {},
+      manifestOverrides: options.manifestOverrides ?? {},
+      authExcludedRoutes: options.authExcludedRoutes ?? [],
+      addRoutes: options.hooks?.addRoutes,
+    });
+    return {
+      did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
+      listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
+      async close() {
+        await app.close();
+        await closeServer(app.server);
+        await options.hooks?.onClose?.();
+        await store.close();
+      },
+      inject: app.server.inject.bind(app.server) as Server['inject'],
+      plugins: { status: () => app.plugins.status() },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** The agent's own key: given, or made at the first start and kept in the data folder. */
+async function loadSigner(
+  config: Pick<BaseConfig, 'DATA_DIR'> & { ORACLE_PRIVATE_KEY?: string | undefined },
+  logger: Logger,
+): Promise<Signer> {
+  let secret = config.ORACLE_PRIVATE_KEY;
+  if (secret === undefined) {
+    const path = join(prepareDataDir(config.DATA_DIR), 'agent.key');
+    const fresh = (await createSigner()).toSecret();
+    const kept = loadOrCreateSecretFile(path, () => fresh);
+    if (kept.created) logger.info(`made a key for the agent in ${path}`);
+    secret = kept.secret;
+  }
+  const parsed = await parseSigner(secret);
+  if (!parsed.ok) throw new StartError(`ORACLE_PRIVATE_KEY: ${parsed.error.message}.`);
+  return parsed.ok;
+}
