@@ -7,7 +7,7 @@ import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
-import { createModels } from './models/create-models.ts';
+import { createModels, type Models } from './models/create-models.ts';
 import type { OraclePlugin, PluginManifest } from './plugins/plugin.ts';
 import { createBlobStore } from './plugins/runtime-context.ts';
 import type { Features } from './plugins/select-plugins.ts';
@@ -49,6 +49,7 @@ export interface AgentParts {
 export interface AgentApp {
   server: Server;
   plugins: PluginHost;
+  models: Models;
   /** Lets turns finish, ends sockets and plugins; the store stays open. */
   close(): Promise<void>;
 }
@@ -190,6 +191,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   return {
     server,
     plugins,
+    models,
     async close() {
       clearInterval(sweep);
       await hub.close(turnGraceMs);

@@ -46,8 +46,8 @@ export interface OracleAppOptions {
 }
 
 export interface OracleApp {
-  /** The DID it is known by. */
-  did: string;
+  /** How others know it: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
+  identity: { name: string; did: string; entityDid: string | undefined; model: string };
   listen(): Promise<string>;
   close(): Promise<void>;
   /** Answers a request without a network, for tests. */
@@ -83,7 +83,12 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       addRoutes: options.hooks?.addRoutes,
     });
     return {
-      did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
+      identity: {
+        name: config.ORACLE_NAME,
+        did: config.ORACLE_DID ?? signer.did(),
+        entityDid: config.ORACLE_ENTITY_DID,
+        model: app.models.list.default,
+      },
       listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
       async close() {
         await app.close();
