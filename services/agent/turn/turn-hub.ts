@@ -188,9 +188,10 @@ export function createTurnHub(parts: TurnHubParts) {
       return run !== undefined;
     },
 
-    /** Stops everything of a session that is going away. */
+    /** Stops and forgets everything of a session that is going away. */
     drop(sessionId: string): void {
       for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+      for (const run of known.values()) if (run.sessionId === sessionId) known.delete(run.runId);
     },
 
     /** Lets turns finish for a while, then ends the rest with what they have. */
