@@ -116,6 +116,7 @@ export function createTurnHub(parts: TurnHubParts) {
 
   function endByError(run: Run, error: unknown): void {
     const cause = run.signal.aborted ? run.signal.reason : error;
+    run.stopCalls();
     if (cause instanceof RunCancelled && cause.by === 'user') {
       run.step('abort');
       return;
