@@ -61,7 +61,11 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
       },
       async (request, reply) => {
         const turn = await prepareTurn(request, request.params.sessionId, request.body, parts);
-        const run = await hub.submit(turn);
+        const run = await hub.submit(turn).catch(async (error) => {
+          // It cannot be stored where the session was deleted meanwhile; then that is what the client hears.
+          await requireSession(sessions, turn.user.did, turn.session.sessionId);
+          throw error;
+        });
         if (request.body.stream) {
           await sendFrames(reply, { runId: run.runId, frames: run.frames, after: 0 });
           return reply;

@@ -1,6 +1,6 @@
 import type { EndedRunStatus, Message, RunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
 import { createFrameLog, type FrameLog } from './frame-log.ts';
-import { createMessageBuilder } from './message-builder.ts';
+import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
 
 /** Sends one event of a run to everyone who follows it. */
@@ -23,6 +23,8 @@ export interface Run {
   step(step: RunStep): boolean;
   /** Cancels the work; what ends the run says with which status. */
   cancel(reason: unknown): void;
+  /** Tells that the calls still under way were stopped with the run. */
+  stopCalls(): void;
   draft(status: EndedRunStatus): Message;
   /** Sends `done`, the last frame. */
   finish(answer: Message): void;
@@ -53,7 +55,7 @@ export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
   });
   let status: RunStatus = 'queued';
 
-  return {
+  const run: Run = {
     ...ids,
     frames,
     signal: controller.signal,
@@ -76,6 +78,10 @@ export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
       return true;
     },
     cancel: (reason) => controller.abort(reason),
+    stopCalls() {
+      for (const { name, data } of builder.openCalls())
+        run.emit(name, { ...data, status: 'error', error: stoppedMessage });
+    },
     draft: (ended) => builder.toMessage(ended),
     finish(answer) {
       if (!hasEnded(status)) throw new Error(`a run that is ${status} cannot finish`);
@@ -85,4 +91,5 @@ export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
       answered.resolve(answer);
     },
   };
+  return run;
 }

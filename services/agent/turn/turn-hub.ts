@@ -119,6 +119,7 @@ export function createTurnHub(parts: TurnHubParts) {
 
   function endByError(run: Run, error: unknown): void {
     const cause = run.signal.aborted ? run.signal.reason : error;
+    run.stopCalls();
     if (cause instanceof RunCancelled && cause.by === 'user') {
       run.step('abort');
       return;
@@ -181,6 +182,7 @@ export function createTurnHub(parts: TurnHubParts) {
 
   function dropHere(sessionId: string): void {
     for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+    for (const run of known.values()) if (run.sessionId === sessionId) known.delete(run.runId);
   }
 
   peers.onTold(({ kind, sessionId }) => {
@@ -211,7 +213,7 @@ export function createTurnHub(parts: TurnHubParts) {
       return true;
     },
 
-    /** Stops everything of a session that is going away. */
+    /** Stops and forgets everything of a session that is going away. */
     drop(sessionId: string): void {
       dropHere(sessionId);
       peers.tell({ kind: 'drop', sessionId });
