@@ -6,7 +6,7 @@ import { type BoundTools, bindTools } from './bind-tools.ts';
 import { toPromptHistory, toUserMessage } from './history.ts';
 import { streamModelStep } from './model-step.ts';
 import type { Run } from './run.ts';
-import { runToolCall, type ToolOutcome } from './run-tool-call.ts';
+import { type ArgumentFaults, runToolCall, type ToolOutcome } from './run-tool-call.ts';
 import { TurnError } from './stream-error.ts';
 import { buildSystemPrompt } from './system-prompt.ts';
 import type { Usage } from './turn-hub.ts';
@@ -43,6 +43,7 @@ export async function runTurn(parts: TurnParts): Promise<Usage> {
     toQuestion(rt),
   ];
   const usage: Usage = { inputTokens: 0, outputTokens: 0 };
+  const faults: ArgumentFaults = new Map();
 
   for (let step = 0; step < maxSteps; step += 1) {
     const result = await callModel(parts, middlewares, {
@@ -55,7 +56,7 @@ export async function runTurn(parts: TurnParts): Promise<Usage> {
     for (const { afterModel } of middlewares) await afterModel?.(result, rt);
     if (result.toolCalls.length === 0) return usage;
     const outcomes = await Promise.all(
-      result.toolCalls.map((call) => callTool(call, { ...parts, tools, middlewares })),
+      result.toolCalls.map((call) => callTool(call, { ...parts, tools, middlewares, faults })),
     );
     prompt = [...prompt, ...toToolMessages(result, outcomes)];
   }
@@ -116,12 +117,20 @@ async function callModel(
 }
 
 async function callTool(
-  { id, name, args }: ModelResult['toolCalls'][number],
-  { tools, rt, run, middlewares }: TurnParts & { tools: BoundTools; middlewares: Middleware[] },
+  { id: toolCallId, name, args }: ModelResult['toolCalls'][number],
+  {
+    tools,
+    rt,
+    run,
+    middlewares,
+    faults,
+  }: TurnParts & {
+    tools: BoundTools;
+    middlewares: Middleware[];
+    faults: ArgumentFaults;
+  },
 ): Promise<ToolOutcome> {
   const tool = tools.get(name);
-  // Models number their calls per answer; events need ids that are unique in the session.
-  const toolCallId = `${run.runId}-${id}`.slice(0, 200);
   const told = tool?.event !== 'none';
   const shownArgs =
     typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
@@ -134,7 +143,7 @@ async function callTool(
   };
   if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
-    const outcome = await runToolCall({ toolCallId, toolName: name, args }, { tool, rt, middlewares });
+    const outcome = await runToolCall({ toolCallId, toolName: name, args }, { tool, rt, middlewares, faults });
     if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
     return outcome;
   } catch (error) {
