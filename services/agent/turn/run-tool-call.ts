@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { Middleware, Tool, ToolCallRequest } from '../plugins/plugin.ts';
+import type { Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import type { TurnMiddlewares } from './middlewares.ts';
 
 export interface ToolOutcome {
   output?: unknown;
@@ -17,7 +18,7 @@ const maxOutputCharacters = 100_000;
  */
 export async function runToolCall(
   call: { toolCallId: string; toolName: string; args: unknown },
-  { tool, rt, middlewares }: { tool: Tool | undefined; rt: RuntimeContext; middlewares: Middleware[] },
+  { tool, rt, middlewares }: { tool: Tool | undefined; rt: RuntimeContext; middlewares: TurnMiddlewares },
 ): Promise<ToolOutcome> {
   if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.` };
   const checked = checkArguments(tool, call.args);
@@ -26,12 +27,10 @@ export async function runToolCall(
   const late = AbortSignal.timeout(timeoutMs);
   const abortSignal = AbortSignal.any([rt.abortSignal, late]);
   const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId };
-  const execute = middlewares.reduceRight<(call: ToolCallRequest) => Promise<unknown>>(
-    (next, { wrapToolCall }) => (wrapToolCall ? (request) => wrapToolCall(request, next, toolRt) : next),
-    async ({ args }) => tool.execute(args, toolRt),
-  );
   try {
-    const output = await Promise.race([execute({ ...call, args: checked.args }), rejectOn(abortSignal)]);
+    const request = { ...call, args: checked.args };
+    const work = middlewares.wrapToolCall(request, async ({ args }) => tool.execute(args, toolRt), toolRt);
+    const output = await Promise.race([work, rejectOn(abortSignal)]);
     return limitOutput(output);
   } catch (error) {
     if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
