@@ -46,6 +46,8 @@ export interface OracleAppOptions {
 }
 
 export interface OracleApp {
+  /** The DID users know it by. */
+  did: string;
   /** How others know it: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
   identity: { name: string; did: string; entityDid: string | undefined; model: string };
   listen(): Promise<string>;
@@ -83,6 +85,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       addRoutes: options.hooks?.addRoutes,
     });
     return {
+      did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
       identity: {
         name: config.ORACLE_NAME,
         did: config.ORACLE_DID ?? signer.did(),
