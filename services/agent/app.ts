@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
-import { createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
+import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
@@ -52,7 +52,7 @@ export interface AgentApp {
   server: Server;
   plugins: PluginHost;
   models: Models;
-  /** Lets turns finish, ends sockets and plugins; the store stays open. */
+  /** Takes nothing new in, lets turns finish, ends sockets and plugins; the store stays open. */
   close(): Promise<void>;
 }
 
@@ -199,8 +199,9 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     models,
     async close() {
       clearInterval(sweep);
-      await hub.close(turnGraceMs);
-      await sockets.close();
+      // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
+      const turnsEnded = hub.close(turnGraceMs).then(() => sockets.close());
+      await Promise.all([closeServer(server), turnsEnded]);
       await peers.close();
       await plugins.close();
     },

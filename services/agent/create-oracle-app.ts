@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import {
   type BaseConfig,
   type ConfigOptions,
-  closeServer,
   createLogger,
   type Env,
   type Logger,
@@ -95,7 +94,6 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
       async close() {
         await app.close();
-        await closeServer(app.server);
         await options.hooks?.onClose?.();
         await closeAll();
       },
