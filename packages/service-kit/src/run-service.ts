@@ -21,7 +21,7 @@ export interface ListenOptions {
 /** Listens and gives the address; a port that is taken is told in one sentence. */
 export async function listen(server: Server, { host, port, portName = 'PORT' }: ListenOptions): Promise<string> {
   try {
-    await server.listen({ host, port, listenTextResolver: () => '' });
+    await server.listen({ host, port, listenTextResolver: (address) => `listening on ${address}` });
   } catch (error) {
     throw toListenError(error, { host, port, portName });
   }
