@@ -35,6 +35,8 @@ export interface Prefixes {
 export interface RouteTable {
   /** In order of registration; legacy ones last. */
   routes: Route[];
+  /** The first segments of the routes, for telling clients where to look. */
+  prefixes: string[];
   /** Rules that could not be registered, each in a sentence. */
   faults: string[];
   /** The first registered route that matches a decoded path. */
@@ -74,7 +76,13 @@ export function createRouteTable(schema: Schema, prefixes: Prefixes): RouteTable
   const routes = [...current, ...legacy].map((route, order) => ({ ...route, order }));
   const root = createNode();
   for (const route of routes) insert(root, route);
-  return { routes, faults, match: (path) => matchPath(root, path) };
+  const served = [...new Set(routes.map(({ template }) => toPrefix(template, prefixes)))];
+  return { routes, faults, prefixes: served, match: (path) => matchPath(root, path) };
+}
+
+function toPrefix(template: string, { served, legacy }: Prefixes): string {
+  const known = [served, ...legacy].find((prefix) => pathBelow(template, prefix) !== undefined);
+  return known ?? `/${template.split('/')[1] ?? ''}`;
 }
 
 function pathBelow(path: string, prefix: string): string | undefined {

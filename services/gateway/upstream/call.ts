@@ -1,7 +1,15 @@
 // One unary call on an HTTP/2 session.
 import { type ClientHttp2Session, constants, type IncomingHttpHeaders } from 'node:http2';
-import { checkFrameHead, decodeGrpcMessage, frameMessage, type MessageFault, toGrpcTimeout, unframeMessage } from './grpc-message.ts';
-import { codeOfHttpStatus, grpcCode } from './grpc-status.ts';
+import { toGrpcCode } from '@palaver/contract';
+import {
+  checkFrameHead,
+  decodeGrpcMessage,
+  frameMessage,
+  type MessageFault,
+  toGrpcTimeout,
+  unframeMessage,
+} from './grpc-message.ts';
+import { codeOfHttpStatus } from './grpc-status.ts';
 
 export interface GrpcRequest {
   /** `/package.Service/Method`. */
@@ -126,15 +134,18 @@ function readAnswer({ headers, trailers, body, resetCode }: Received): GrpcAnswe
   }
   if (code === '0') {
     const unframed = unframeMessage(body);
-    return 'fault' in unframed ? { ...malformed(unframed.fault), metadata } : { ok: true, message: unframed.message, metadata };
+    return 'fault' in unframed
+      ? { ...malformed(unframed.fault), metadata }
+      : { ok: true, message: unframed.message, metadata };
   }
-  const number = /^\d{1,2}$/.test(String(code)) ? Number(code) : grpcCode.UNKNOWN;
+  const number = /^\d{1,2}$/.test(String(code)) ? Number(code) : toGrpcCode('UNKNOWN');
   const message = decodeGrpcMessage(textOf(last['grpc-message']));
   const details = last['grpc-status-details-bin'];
   return { ok: false, code: number, message, details: details === undefined ? undefined : textOf(details), metadata };
 }
 
-const transportHeader = /^(?:grpc-(?!metadata-)|:|content-type$|content-length$|date$|server$|trailer$|te$|connection$)/;
+const transportHeader =
+  /^(?:grpc-(?!metadata-)|:|content-type$|content-length$|date$|server$|trailer$|te$|connection$)/;
 
 /** What the node sent beside the answer, gRPC's and HTTP's own fields aside. */
 function collectMetadata(...blocks: (IncomingHttpHeaders | undefined)[]): Metadata {
@@ -156,7 +167,7 @@ function malformed(fault: MessageFault): GrpcFailure {
   const isLarge = fault === 'too large';
   return {
     ok: false,
-    code: isLarge ? grpcCode.RESOURCE_EXHAUSTED : grpcCode.INTERNAL,
+    code: isLarge ? toGrpcCode('RESOURCE_EXHAUSTED') : toGrpcCode('INTERNAL'),
     message: faultMessages[fault],
     fault: isLarge ? 'too large' : 'malformed',
     metadata: {},
@@ -165,9 +176,9 @@ function malformed(fault: MessageFault): GrpcFailure {
 
 export function failure(fault: 'deadline' | 'cancelled' | 'unreachable'): GrpcFailure {
   const shown = {
-    deadline: { code: grpcCode.DEADLINE_EXCEEDED, message: 'the node did not answer in time' },
-    cancelled: { code: grpcCode.CANCELLED, message: 'the request was cancelled' },
-    unreachable: { code: grpcCode.UNAVAILABLE, message: 'no node can be reached at the moment' },
+    deadline: { code: toGrpcCode('DEADLINE_EXCEEDED'), message: 'the node did not answer in time' },
+    cancelled: { code: toGrpcCode('CANCELLED'), message: 'the request was cancelled' },
+    unreachable: { code: toGrpcCode('UNAVAILABLE'), message: 'no node can be reached at the moment' },
   }[fault];
   return { ok: false, ...shown, fault, metadata: {} };
 }
