@@ -117,7 +117,9 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   await server.register(async (scope) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
     if (perMinute > 0) await addRateLimit(scope, { name: 'gateway', perMinute, redis });
-    scope.all('/*', handleQuery);
+    // With CORS on, its plugin has the OPTIONS of every path.
+    const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
+    scope.route({ method, url: '/*', handler: handleQuery });
   });
   if (config.GATEWAY_DESCRIPTORS) loadRoutes(); // otherwise the first node that is reached is asked
   server.addHook('onClose', async () => {

@@ -1,7 +1,7 @@
 import { gatewayErrorBodySchema } from '@palaver/contract';
 import { z } from 'zod';
 import { listQueryParameters, type Parameter } from './openapi/parameters.ts';
-import { createSchemaSet } from './openapi/schemas.ts';
+import { createSchemaSet, type JsonSchema } from './openapi/schemas.ts';
 import type { Route, RouteTable } from './route-table.ts';
 
 const errorName = 'GatewayError';
@@ -22,7 +22,6 @@ export function toOpenApi({ routes }: RouteTable) {
     operationIds.set(name, count);
     paths[path] = { get: toOperation(route, count === 1 ? name : `${name}.${count}`, schemas) };
   }
-  const { $schema: _dialect, id: _id, ...errorSchema } = z.toJSONSchema(gatewayErrorBodySchema);
   return {
     openapi: '3.1.0',
     info: {
@@ -31,8 +30,14 @@ export function toOpenApi({ routes }: RouteTable) {
       description: 'Queries of the protocol over HTTP. The routes are those the connected node offers at the moment.',
     },
     paths,
-    components: { schemas: { ...schemas.all(), [errorName]: errorSchema } },
+    components: { schemas: { ...schemas.all(), [errorName]: toErrorSchema() } as Record<string, JsonSchema> },
   };
+}
+
+function toErrorSchema(): JsonSchema {
+  const { $defs = {} } = z.toJSONSchema(gatewayErrorBodySchema);
+  const { id: _id, ...schema } = $defs[errorName] as JsonSchema;
+  return schema;
 }
 
 function toOpenApiPath({ template, pattern }: Route): { path: string; shape: string } {
