@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { ErrorBody } from './error-body.ts';
 
 /** Every error code of the three services with its HTTP status. The query gateway's gRPC statuses are in `grpc-status.ts`. */
 export const errorStatus = {
@@ -38,8 +38,24 @@ export const errorStatus = {
   HEADERS_TOO_LARGE: 431,
   INTERNAL_ERROR: 500,
   RESPONSE_TOO_LARGE: 502,
+  MODEL_FAILED: 502,
+  TURN_LIMIT_EXCEEDED: 502,
   UNAVAILABLE: 503,
+  MODEL_TIMEOUT: 504,
 } as const satisfies Record<string, number>;
+
+/** Why a tool failed, told to the model and in the events of the call; never an HTTP error, the turn goes on. */
+export const toolErrorCodes = [
+  'REAUTHORIZATION_REQUIRED',
+  'AUTHORIZATION_REQUIRED',
+  'BROWSER_NOT_CONNECTED',
+  'TOOL_TIMEOUT',
+  'TOOL_RESULT_TOO_LARGE',
+  'TOOL_UNAVAILABLE',
+  'TOOL_FAILED',
+] as const;
+
+export type ToolErrorCode = (typeof toolErrorCodes)[number];
 
 export type ErrorCode = keyof typeof errorStatus;
 
@@ -69,17 +85,6 @@ const reasonPhrases: Record<number, string> = {
 export function toReasonPhrase(status: number): string {
   return reasonPhrases[status] ?? 'Error';
 }
-
-export const errorBodySchema = z
-  .looseObject({
-    statusCode: z.int(),
-    error: z.string(),
-    message: z.string(),
-    code: z.string(),
-  })
-  .meta({ id: 'Error', description: 'Every error of every service; named extras stand beside these four fields.' });
-
-export type ErrorBody = z.infer<typeof errorBodySchema>;
 
 /** An error with a public code. `message` and `details` are shown to clients; `cause` only to the log. */
 export class AppError extends Error {

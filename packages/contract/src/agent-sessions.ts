@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { boundedText } from './bounded-text.ts';
+import { agentLimits } from './limits.ts';
+import { offsetPageFields } from './pagination.ts';
+import { didSchema, jsonObjectSchema, timestampSchema } from './primitives.ts';
+
+/** The title of a session until it is named from its first exchange. */
+export const defaultSessionTitle = 'New chat';
+
+const createSessionFields = z
+  .object({
+    title: boundedText(1, agentLimits.titleCharacters).optional(),
+    metadata: jsonObjectSchema.optional(),
+  })
+  .meta({ id: 'CreateSession', description: 'The optional body of a new session.' });
+
+// Existing clients send no body, an empty one, or null.
+export const createSessionSchema = z.preprocess((body) => body ?? {}, createSessionFields);
+
+export type CreateSession = z.infer<typeof createSessionSchema>;
+
+export const sessionSchema = z
+  .object({
+    sessionId: z.string(),
+    title: z.string(),
+    createdAt: timestampSchema,
+    lastUpdatedAt: timestampSchema,
+    oracleName: z.string(),
+    oracleDid: didSchema,
+    roomId: z.string().meta({ description: 'Derived from the pair of user DID and agent DID.' }),
+  })
+  .meta({ id: 'Session', description: 'A chat session.' });
+
+export type Session = z.infer<typeof sessionSchema>;
+
+export const sessionListSchema = z
+  .object({ sessions: z.array(sessionSchema), ...offsetPageFields })
+  .meta({ id: 'SessionList', description: "The user's sessions, newest updated first." });
+
+export type SessionList = z.infer<typeof sessionListSchema>;
+
+export const sessionParamsSchema = z
+  .object({ sessionId: z.string().min(1) })
+  .meta({ description: 'The session a route is about.' });
+
+export const sessionDeletedSchema = z
+  .object({ ok: z.literal(true), sessionId: z.string() })
+  .meta({ id: 'SessionDeleted', description: 'The session and everything in it are gone.' });
+
+export type SessionDeleted = z.infer<typeof sessionDeletedSchema>;

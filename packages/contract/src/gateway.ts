@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { sha256Pattern } from './patterns.ts';
+
+export const gatewayErrorBodySchema = z
+  .object({
+    statusCode: z.int(),
+    error: z.string(),
+    message: z.string(),
+    code: z.int().min(0).meta({ description: 'The gRPC status number.' }),
+    reason: z.string().meta({ description: 'The gRPC status name, or the code of a refusal of the gateway itself.' }),
+    details: z.array(z.looseObject({ '@type': z.string() })),
+  })
+  .meta({ id: 'GatewayError', description: 'Every error of the query gateway.' });
+
+export type GatewayErrorBody = z.infer<typeof gatewayErrorBodySchema>;
+
+const apiKeySchema = z.object({
+  name: z.string().min(1).max(100),
+  sha256: z.string().regex(sha256Pattern, { error: 'must be the SHA-256 of the key as 64 hex digits' }).toLowerCase(),
+  perMinute: z.int().min(1).optional(),
+  routes: z
+    .array(z.string().startsWith('/', { error: 'must be a path that begins with /' }))
+    .min(1)
+    .optional(),
+});
+
+export type ApiKey = z.infer<typeof apiKeySchema>;
+
+const isDistinct = (values: string[]) => new Set(values).size === values.length;
+
+export const apiKeyFileSchema = z
+  .array(apiKeySchema)
+  .refine((keys) => isDistinct(keys.map(({ name }) => name)), { error: 'names must be distinct' })
+  .refine((keys) => isDistinct(keys.map(({ sha256 }) => sha256)), { error: 'keys must be distinct' })
+  .meta({ id: 'ApiKeyFile', description: 'The file GATEWAY_API_KEYS_FILE names.' });
+
+export type ApiKeyFile = z.infer<typeof apiKeyFileSchema>;

@@ -1,0 +1,63 @@
+// gRPC codes by number, with their names and the HTTP status the gateway answers with; free of zod.
+
+export const grpcStatuses = [
+  { code: 0, name: 'OK', httpStatus: 200 },
+  { code: 1, name: 'CANCELLED', httpStatus: 408 },
+  { code: 2, name: 'UNKNOWN', httpStatus: 500 },
+  { code: 3, name: 'INVALID_ARGUMENT', httpStatus: 400 },
+  { code: 4, name: 'DEADLINE_EXCEEDED', httpStatus: 504 },
+  { code: 5, name: 'NOT_FOUND', httpStatus: 404 },
+  { code: 6, name: 'ALREADY_EXISTS', httpStatus: 409 },
+  { code: 7, name: 'PERMISSION_DENIED', httpStatus: 403 },
+  { code: 8, name: 'RESOURCE_EXHAUSTED', httpStatus: 429 },
+  { code: 9, name: 'FAILED_PRECONDITION', httpStatus: 400 },
+  { code: 10, name: 'ABORTED', httpStatus: 409 },
+  { code: 11, name: 'OUT_OF_RANGE', httpStatus: 400 },
+  { code: 12, name: 'UNIMPLEMENTED', httpStatus: 501 },
+  { code: 13, name: 'INTERNAL', httpStatus: 500 },
+  { code: 14, name: 'UNAVAILABLE', httpStatus: 503 },
+  { code: 15, name: 'DATA_LOSS', httpStatus: 500 },
+  { code: 16, name: 'UNAUTHENTICATED', httpStatus: 401 },
+] as const;
+
+export type GrpcStatus = (typeof grpcStatuses)[number];
+export type GrpcCode = GrpcStatus['code'];
+export type GrpcStatusName = GrpcStatus['name'];
+
+/** The row of a gRPC code; a number outside the standard is UNKNOWN, as gRPC libraries treat it. */
+export function toGrpcStatus(code: number): GrpcStatus {
+  return grpcStatuses[code] ?? grpcStatuses[2];
+}
+
+const codeByName = Object.fromEntries(grpcStatuses.map(({ name, code }) => [name, code])) as Record<
+  GrpcStatusName,
+  GrpcCode
+>;
+
+export function toGrpcCode(name: GrpcStatusName): GrpcCode {
+  return codeByName[name];
+}
+
+const codeByRefusal: Record<number, GrpcCode> = {
+  400: 3,
+  401: 16,
+  403: 7,
+  404: 5,
+  405: 12,
+  408: 1,
+  409: 10,
+  413: 3,
+  414: 3,
+  415: 3,
+  429: 8,
+  431: 3,
+  501: 12,
+  502: 8,
+  503: 14,
+  504: 4,
+};
+
+/** The gRPC number the gateway's own refusals carry beside their HTTP status. */
+export function toRefusalGrpcCode(httpStatus: number): GrpcCode {
+  return codeByRefusal[httpStatus] ?? 13;
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { timestampSchema } from './primitives.ts';
+
+export const ussdHealthSchema = z
+  .object({
+    status: z.enum(['ok', 'degraded']),
+    environment: z.string(),
+    timestamp: timestampSchema,
+    uptime: z.number().min(0).meta({ description: 'Seconds since the start.' }),
+    database: z.enum(['connected', 'disconnected']),
+  })
+  .meta({ id: 'UssdHealth', description: 'Health of the USSD gateway; 503 when degraded.' });
+
+export type UssdHealth = z.infer<typeof ussdHealthSchema>;
+
+export const ussdRootSchema = z
+  .object({ status: z.literal('ok'), message: z.string(), environment: z.string(), timestamp: timestampSchema })
+  .meta({ id: 'UssdRoot', description: 'For platform health probes.' });
+
+export type UssdRoot = z.infer<typeof ussdRootSchema>;
+
+export const agentHealthSchema = z
+  .object({ status: z.enum(['ok', 'degraded']), timestamp: timestampSchema })
+  .meta({ id: 'AgentHealth', description: 'Liveness of the agent service; 503 when degraded.' });
+
+export type AgentHealth = z.infer<typeof agentHealthSchema>;
+
+export const agentLandingSchema = z
+  .object({ status: z.literal('ok'), message: z.string(), timestamp: timestampSchema })
+  .meta({ id: 'AgentLanding', description: 'The landing reply of the agent service.' });
+
+export type AgentLanding = z.infer<typeof agentLandingSchema>;
+
+export const gatewayHealthSchema = z
+  .object({
+    status: z.enum(['ok', 'degraded', 'down']),
+    height: z.int().min(0).nullable().meta({ description: 'The latest block height seen, null before the first.' }),
+    routes: z.int().min(0).meta({ description: 'How many routes are served.' }),
+    upstreams: z.array(z.object({ address: z.string(), healthy: z.boolean() })),
+    timestamp: timestampSchema,
+  })
+  .meta({ id: 'GatewayHealth', description: 'Health of the query gateway; 503 when no upstream is up.' });
+
+export type GatewayHealth = z.infer<typeof gatewayHealthSchema>;

@@ -1,0 +1,24 @@
+/** What browsers may send to the agent service (`Access-Control-Allow-Headers`). */
+export const corsRequestHeaders = [
+  'Content-Type',
+  'Authorization',
+  'x-ucan-delegation',
+  'x-matrix-access-token',
+  'x-matrix-homeserver',
+  'x-did',
+  'x-request-id',
+  'x-auth-type',
+  'x-timezone',
+] as const;
+
+/** What scripts in browsers may read of a reply (`Access-Control-Expose-Headers`). */
+export const corsExposedHeaders = ['X-Request-Id', 'X-Run-Id'] as const;
+
+export const corsMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const;
+
+/** The headers of every event stream; the last one keeps nginx from collecting the frames. */
+export const eventStreamHeaders = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+} as const;

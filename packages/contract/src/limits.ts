@@ -1,0 +1,63 @@
+// Every bound of the wire interface, once. This module stays free of zod so that clients can import it for nothing.
+
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+
+export const ussdLimits = {
+  sessionIdCharacters: 100,
+  serviceCodeCharacters: 32,
+  /** Code points of the accumulated input. */
+  textCharacters: 182,
+  /** Code points of a reply after its `CON ` or `END ` prefix. */
+  screenCharacters: 182,
+  bodyBytes: 16 * kibibyte,
+  requestsPerMinute: 100,
+  sessionTimeoutSeconds: 180,
+  /** How long replies, effect keys and the binding of a session to its phone number are kept. */
+  retentionHours: 24,
+  pinMinDigits: 4,
+  pinMaxDigits: 6,
+  pinAttempts: 3,
+} as const;
+
+export const agentLimits = {
+  /** Code points. */
+  messageCharacters: 32_000,
+  titleCharacters: 200,
+  bodyBytes: mebibyte,
+  sendsPerMinute: 60,
+  queuedTurnsPerSession: 8,
+  attachments: 10,
+  // Matrix homeservers and the contract count megabytes by 1,000,000.
+  attachmentBytes: 25_000_000,
+  attachmentsBytes: 50_000_000,
+  /** Browser tools, AG-UI actions and MCP invocations one message may declare, each. */
+  declaredTools: 128,
+  /** Characters of an encoded invocation or delegation. */
+  tokenCharacters: 64 * kibibyte,
+  toolResultBytes: 256 * kibibyte,
+  browserToolTimeoutMs: 30_000,
+  handshakeTimeoutMs: 10_000,
+  heartbeatMs: 15_000,
+  endedRunRetentionMs: 5 * 60_000,
+  reauthorizePromptIntervalMs: 6 * 3_600_000,
+} as const;
+
+export const preferenceLimits = { textCharacters: 80, customInstructionsCharacters: 2_000 } as const;
+
+export const pageLimits = { min: 1, max: 100, default: 20 } as const;
+
+export const ucanLimits = { maxTtlSeconds: 900, clockSkewSeconds: 30, resolveTimeoutMs: 3_000 } as const;
+
+export const gatewayLimits = {
+  timeoutMs: 10_000,
+  cacheTtlMs: 1_000,
+  messageBytes: 16 * mebibyte,
+  urlBytes: 8 * kibibyte,
+} as const;
+
+export const requestIdMaxCharacters = 128;
+
+export const shutdownTimeoutMs = 10_000;
+
+export const defaultPorts = { ussd: 3000, agent: 4000, gateway: 1317, devnode: 9090, console: 8080 } as const;

@@ -1,0 +1,8 @@
+import { requestIdMaxCharacters } from './limits.ts';
+
+const requestIdPattern = /^[\x20-\x7e]+$/;
+
+/** Whether a received `x-request-id` is taken over; anything else is replaced by a generated one. */
+export function isRequestId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= requestIdMaxCharacters && requestIdPattern.test(value);
+}

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { boundedText } from './bounded-text.ts';
+import { agentLimits } from './limits.ts';
+import { modelIdSchema } from './models.ts';
+import {
+  matrixEventIdPattern,
+  mimeTypePattern,
+  mxcUriPattern,
+  noControlCharactersPattern,
+  toolNamePattern,
+  visibleAsciiPattern,
+} from './patterns.ts';
+import { jsonObjectSchema, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
+
+const toolNameSchema = z
+  .string()
+  .regex(toolNamePattern, { error: 'must be 1 to 64 letters, digits, underscores or hyphens' });
+
+export const browserToolSchema = z
+  .object({ name: toolNameSchema, description: z.string(), schema: jsonObjectSchema })
+  .meta({
+    id: 'BrowserTool',
+    description: 'A tool that runs on the page; `schema` is the JSON Schema of its arguments.',
+  });
+
+export type BrowserTool = z.infer<typeof browserToolSchema>;
+
+export const agActionSchema = z
+  .object({
+    name: toolNameSchema,
+    description: z.string(),
+    schema: jsonObjectSchema,
+    hasRender: z.boolean().optional().meta({ description: 'Whether the page draws the action itself.' }),
+  })
+  .meta({ id: 'AgAction', description: 'An AG-UI action; `schema` is the JSON Schema of its arguments.' });
+
+export type AgAction = z.infer<typeof agActionSchema>;
+
+export const attachmentSchema = z
+  .object({
+    mxcUri: z.string().regex(mxcUriPattern, { error: 'must be mxc://server/media-id' }).optional(),
+    eventId: z.string().regex(matrixEventIdPattern, { error: 'must be a Matrix event id, $…' }).optional(),
+    filename: boundedText(1, 255).regex(noControlCharactersPattern, { error: 'must not contain control characters' }),
+    mimetype: z.string().regex(mimeTypePattern, { error: 'must be a media type, for example image/png' }),
+  })
+  .refine(({ mxcUri, eventId }) => mxcUri !== undefined || eventId !== undefined, {
+    error: 'needs mxcUri or eventId',
+  })
+  .meta({
+    id: 'Attachment',
+    description: 'A file on the Matrix homeserver of the user.',
+    anyOf: [{ required: ['mxcUri'] }, { required: ['eventId'] }],
+  });
+
+export type Attachment = z.infer<typeof attachmentSchema>;
+
+export const sendMessageSchema = z
+  .object({
+    message: boundedText(1, agentLimits.messageCharacters),
+    stream: z.boolean().default(false).meta({ description: 'true: an SSE stream; otherwise one JSON reply.' }),
+    returnAllMessages: z.boolean().default(false).meta({ description: 'Without stream: the whole transcript too.' }),
+    model: modelIdSchema.optional(),
+    tools: z.array(browserToolSchema).max(agentLimits.declaredTools).optional(),
+    agActions: z.array(agActionSchema).max(agentLimits.declaredTools).optional(),
+    attachments: z.array(attachmentSchema).max(agentLimits.attachments).optional(),
+    mcpInvocations: z
+      .record(z.string().min(1).max(200), ucanTokenSchema)
+      .refine((map) => Object.keys(map).length <= agentLimits.declaredTools, {
+        error: `must have at most ${agentLimits.declaredTools} entries`,
+      })
+      .optional()
+      .meta({ description: 'MCP tool name (`server__tool`) to the invocation it is called with.' }),
+    timezone: timeZoneSchema.optional(),
+    homeServer: z
+      .string()
+      .max(2048)
+      .regex(visibleAsciiPattern, { error: 'must be a Matrix homeserver' })
+      .optional()
+      .meta({ description: "The user's Matrix homeserver." }),
+    metadata: jsonObjectSchema.optional(),
+  })
+  .meta({ id: 'SendMessageDto', description: 'A message to the agent.' });
+
+/** After parsing: defaults are filled in. */
+export type SendMessage = z.output<typeof sendMessageSchema>;
+/** As a client writes it. */
+export type SendMessageInput = z.input<typeof sendMessageSchema>;
+
+export const abortSchema = z
+  .object({ sessionId: z.string().min(1) })
+  .meta({ id: 'Abort', description: 'The session whose turn is to stop.' });
+
+export type Abort = z.infer<typeof abortSchema>;
+
+export const abortReplySchema = z
+  .object({
+    ok: z.literal(true),
+    aborted: z.boolean().meta({ description: 'Whether a turn was running or waiting.' }),
+    success: z.boolean().meta({ description: 'The same as aborted, for existing clients.' }),
+  })
+  .meta({ id: 'AbortReply', description: 'The answer to an abort.' });
+
+export type AbortReply = z.infer<typeof abortReplySchema>;

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { ClientEventName, ServerEventName } from './event-catalogue.ts';
+import { timestampSchema, ucanTokenSchema } from './primitives.ts';
+import { type SseEventData, sseEventDataSchemas } from './sse-events.ts';
+
+/** The `auth` object of a handshake: the invocation counts, the delegation is the fallback. */
+export const socketAuthSchema = z
+  .object({ invocation: ucanTokenSchema.optional(), ucanDelegation: ucanTokenSchema.optional() })
+  .meta({ description: 'Credentials of a WebSocket handshake.' });
+
+export type SocketAuth = z.infer<typeof socketAuthSchema>;
+
+export const socketQuerySchema = z
+  .object({ sessionId: z.string().min(1) })
+  .meta({ description: 'Query of a WebSocket handshake.' });
+
+export type SocketQuery = z.infer<typeof socketQuerySchema>;
+
+const catalogueSchema = z.array(z.object({ name: z.string(), description: z.string() }));
+const { tool_call, action_call, browser_tool_call, render_component, router_update } = sseEventDataSchemas;
+
+/** The payload of every event the server sends, by event name. */
+export const serverEventPayloadSchemas = {
+  connected: z
+    .object({ sessionId: z.string(), did: z.string(), timestamp: timestampSchema })
+    .meta({ id: 'SocketConnected' }),
+  pong: z.object({ timestamp: timestampSchema }).meta({ id: 'SocketPong' }),
+  status: z
+    .object({
+      connected: z.boolean(),
+      sessionId: z.string(),
+      did: z.string(),
+      activeSessions: z.int().min(0),
+      totalConnections: z.int().min(0),
+      uptime: z.number().min(0).meta({ description: 'Seconds.' }),
+      timestamp: timestampSchema,
+    })
+    .meta({ id: 'SocketStatus' }),
+  subscribed: z.object({ sessionId: z.string(), events: z.array(z.string()) }).meta({ id: 'SocketSubscribed' }),
+  'available-events': z
+    .object({ serverEvents: catalogueSchema, clientEvents: catalogueSchema })
+    .meta({ id: 'SocketAvailableEvents' }),
+  tool_call,
+  // The two requests to a page: outcomes appear in the stream only.
+  action_call: action_call
+    .omit({ output: true, error: true })
+    .extend({ status: z.literal('isRunning') })
+    .meta({ id: 'ActionRequest' }),
+  browser_tool_call: browser_tool_call
+    .omit({ status: true, output: true, error: true })
+    .meta({ id: 'BrowserToolRequest' }),
+  render_component,
+  router_update,
+  message_cache_invalidation: z
+    .object({ sessionId: z.string(), messageId: z.string().optional() })
+    .meta({ id: 'MessageCacheInvalidation', description: 'Without messageId: every message of the session.' }),
+  error: z.object({ code: z.string(), message: z.string() }).meta({ id: 'SocketError' }),
+} satisfies Record<ServerEventName, z.ZodObject>;
+
+/** The payload of every event a client sends; events without one take anything. */
+export const clientEventPayloadSchemas = {
+  ping: z.unknown(),
+  status: z.unknown(),
+  subscribe: z.unknown(),
+  'list-events': z.unknown(),
+  tool_result: z
+    .object({ toolCallId: z.string().min(1), result: z.unknown(), error: z.string().nullish() })
+    .meta({ id: 'ToolResult', description: 'What a tool of the page answered.' }),
+  action_call_result: z
+    .object({ sessionId: z.string().min(1), toolCallId: z.string().min(1), result: z.unknown() })
+    .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
+} satisfies Record<ClientEventName, z.ZodType>;
+
+export type ServerEventPayload = { [Name in ServerEventName]: z.infer<(typeof serverEventPayloadSchemas)[Name]> };
+export type ClientEventPayload = { [Name in ClientEventName]: z.infer<(typeof clientEventPayloadSchemas)[Name]> };
+export type ToolResult = ClientEventPayload['tool_result'];
+export type ActionCallResult = ClientEventPayload['action_call_result'];
+
+type Enveloped<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: Payloads[Name] } }[keyof Payloads];
+
+/** Any event a client sees, streamed or by socket, told apart by `eventName`. */
+export type AnyEvent = Enveloped<SseEventData> | Enveloped<ServerEventPayload>;

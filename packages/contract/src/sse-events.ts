@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { jsonObjectSchema, timestampSchema } from './primitives.ts';
+import { callStatuses, endedRunStatuses } from './run-status.ts';
+
+const turnFields = { sessionId: z.string(), requestId: z.string() };
+const outcomeFields = {
+  status: z.enum(callStatuses),
+  output: z.unknown().optional(),
+  error: z.string().optional(),
+};
+const callFields = { ...turnFields, toolCallId: z.string(), toolName: z.string(), args: jsonObjectSchema };
+
+/** Whose fault an error inside a stream is. */
+export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'limit', 'internal']);
+
+/** The data of every event of the stream, by event name. */
+export const sseEventDataSchemas = {
+  run: z
+    .object({ runId: z.string(), ...turnFields })
+    .meta({ id: 'RunEvent', description: 'Always first: the run that can be resumed by its id.' }),
+  message: z
+    .object({ content: z.string(), timestamp: timestampSchema })
+    .meta({ id: 'MessageEvent', description: 'The next piece of the answer.' }),
+  reasoning: z
+    .object({ ...turnFields, reasoning: z.string(), isComplete: z.boolean() })
+    .meta({ id: 'ReasoningEvent', description: "The next piece of the model's reasoning." }),
+  tool_call: z
+    .object({ ...turnFields, eventId: z.string(), toolName: z.string(), args: jsonObjectSchema, ...outcomeFields })
+    .meta({ id: 'ToolCallEvent', description: 'A tool starts, and again when it ends.' }),
+  action_call: z
+    .object({ ...callFields, ...outcomeFields })
+    .meta({ id: 'ActionCallEvent', description: 'An AG-UI action starts, and again when it ends.' }),
+  render_component: z
+    .object({
+      ...turnFields,
+      eventId: z.string(),
+      componentName: z.string(),
+      args: jsonObjectSchema,
+      status: z.enum(callStatuses),
+    })
+    .meta({ id: 'RenderComponentEvent', description: 'A component for the client to draw.' }),
+  browser_tool_call: z
+    .object({ ...callFields, ...outcomeFields })
+    .meta({ id: 'BrowserToolCallEvent', description: 'A tool of the page starts, and again when it ends.' }),
+  router_update: z
+    .object({ ...turnFields, from: z.string().optional(), to: z.string(), reason: z.string().optional() })
+    .meta({ id: 'RouterUpdateEvent', description: 'The turn went from one agent or sub-agent to another.' }),
+  error: z
+    .object({
+      error: z.string().meta({ description: 'Human text.' }),
+      code: z.string(),
+      kind: sseErrorKindSchema,
+      retryable: z.boolean(),
+      timestamp: timestampSchema,
+    })
+    .meta({ id: 'ErrorEvent', description: 'The turn failed; `done` still follows.' }),
+  done: z
+    .object({ runId: z.string(), messageId: z.string(), status: z.enum(endedRunStatuses) })
+    .meta({ id: 'DoneEvent', description: 'Always last, also after abort and error.' }),
+};
+
+export type SseErrorKind = z.infer<typeof sseErrorKindSchema>;
+export type SseEventName = keyof typeof sseEventDataSchemas;
+export type SseEventData = { [Name in SseEventName]: z.infer<(typeof sseEventDataSchemas)[Name]> };
+/** One event of the stream, told apart by `name`. */
+export type SseEvent = { [Name in SseEventName]: { name: Name; data: SseEventData[Name] } }[SseEventName];
+
+const data = sseEventDataSchemas;
+const event = <N extends SseEventName>(name: N) => z.object({ name: z.literal(name), data: data[name] });
+
+export const sseEventSchema = z
+  .discriminatedUnion('name', [
+    event('run'),
+    event('message'),
+    event('reasoning'),
+    event('tool_call'),
+    event('action_call'),
+    event('render_component'),
+    event('browser_tool_call'),
+    event('router_update'),
+    event('error'),
+    event('done'),
+  ])
+  .meta({ id: 'SseEvent', description: 'One event of a streamed turn: `event:` is the name, `data:` the JSON.' });

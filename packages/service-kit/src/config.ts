@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { StartError } from './start-error.ts';
+
+export type Env = Record<string, string | undefined>;
+
+/** What is said of a variable beside its type, by `.meta({ … })` as the last call on its schema. */
+export interface VariableMeta {
+  description: string;
+  example: string;
+  /** The value never appears in a message. */
+  secret?: boolean;
+}
+
+export interface ConfigOptions {
+  /** Variables read under another name: `{ PORT: 'USSD_PORT' }` where several services share one environment. */
+  names?: Record<string, string>;
+}
+
+export interface Variable extends VariableMeta {
+  name: string;
+  /** The text that stands in for an unset variable. */
+  defaultText: string | undefined;
+}
+
+/** Reads a service's configuration. Every faulty variable is named in the one error that is thrown. */
+export function loadConfig<T extends z.ZodObject>(
+  schema: T,
+  env: Env,
+  options: ConfigOptions = {},
+): Readonly<z.infer<T>> {
+  const result = parseConfig(schema, env, options);
+  if ('faults' in result) throw new StartError(toConfigMessage(result.faults));
+  return result.config;
+}
+
+/** Like `loadConfig`, but gives the faults back, so that those of several services can be told together. */
+export function parseConfig<T extends z.ZodObject>(
+  schema: T,
+  env: Env,
+  { names = {} }: ConfigOptions = {},
+): { config: Readonly<z.infer<T>> } | { faults: string[] } {
+  const input: Env = {};
+  for (const key of Object.keys(schema.shape)) {
+    // A variable set to nothing is a variable not set: `PORT= npm start` and an empty line of a .env file.
+    const text = env[names[key] ?? key];
+    if (text !== undefined && text !== '') input[key] = text;
+  }
+  const result = schema.safeParse(input);
+  if (result.success) return { config: Object.freeze(result.data) };
+  const variables = new Map(listVariables(schema).map((variable) => [variable.name, variable]));
+  return {
+    faults: result.error.issues.map((issue) => {
+      const key = String(issue.path[0] ?? '');
+      const name = names[key] ?? key;
+      const variable = variables.get(key);
+      const text = input[key];
+      const shown = text === undefined ? ' is not set' : variable?.secret ? '' : `=${JSON.stringify(text)}`;
+      const example = variable ? ` (for example ${name}=${variable.example})` : '';
+      return `${name}${shown}: ${issue.message}${example}`;
+    }),
+  };
+}
+
+/** One message for all faults, each on a line of its own. */
+export function toConfigMessage(faults: string[]): string {
+  const unique = [...new Set(faults)];
+  return `The configuration is not right:\n${unique.map((fault) => `  ${fault}`).join('\n')}`;
+}
+
+/** The variables of a schema with what is said of them, for `.env.example` and the configuration reference. */
+export function listVariables(schema: z.ZodObject): Variable[] {
+  return Object.entries(schema.shape).map(([name, field]) => {
+    const meta = (field as z.ZodType).meta() as Partial<VariableMeta> | undefined;
+    if (!meta?.description || meta.example === undefined) throw new Error(`${name} has no description or no example`);
+    const defaultText = field instanceof z.ZodPrefault ? String(field.def.defaultValue) : undefined;
+    return { name, defaultText, description: meta.description, example: meta.example, secret: meta.secret ?? false };
+  });
+}
+
+/** Variables that begin like ours but are none of ours: almost always a slip of the pen. */
+export function findUnknownVariables(env: Env, known: Iterable<string>, prefixes: string[]): string[] {
+  const names = new Set(known);
+  return Object.keys(env)
+    .filter((name) => prefixes.some((prefix) => name.startsWith(prefix)) && !names.has(name))
+    .map((name) => {
+      const [nearest] = [...names].sort((a, b) => editDistance(name, a) - editDistance(name, b));
+      return `${name}: no such variable${nearest ? `; did you mean ${nearest}?` : ''}`;
+    });
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next[j] = Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1);
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

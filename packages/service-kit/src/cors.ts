@@ -1,0 +1,53 @@
+import cors from '@fastify/cors';
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+
+const allowedHeaders = [
+  'Content-Type',
+  'Authorization',
+  'x-ucan-delegation',
+  'x-matrix-access-token',
+  'x-matrix-homeserver',
+  'x-did',
+  'x-request-id',
+  'x-auth-type',
+  'x-timezone',
+];
+
+/** `CORS_ORIGIN`: `*`, or a list of origins. */
+export function envOrigins() {
+  return z
+    .string()
+    .transform((text) => text.split(',').map((origin) => origin.trim().replace(/\/$/, '')))
+    .refine(
+      (origins) => origins.every((origin) => origin === '*' || isOrigin(origin)),
+      'expected * or a comma-separated list of origins such as https://app.example',
+    );
+}
+
+export interface CorsOptions {
+  origins: string[];
+  /** Request headers allowed beside the shared ones. */
+  extraHeaders?: string[];
+  exposedHeaders?: string[];
+}
+
+/** Cross-origin rules of the specification: any origin without credentials, or named origins with them. */
+export async function addCors(
+  server: FastifyInstance,
+  { origins, extraHeaders = [], exposedHeaders = [] }: CorsOptions,
+): Promise<void> {
+  const any = origins.includes('*');
+  await server.register(cors, {
+    origin: any ? '*' : origins,
+    credentials: !any,
+    methods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'],
+    allowedHeaders: [...allowedHeaders, ...extraHeaders],
+    exposedHeaders: ['X-Request-Id', ...exposedHeaders],
+    maxAge: 600,
+  });
+}
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text;
+}

@@ -1,0 +1,148 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { AppError, toErrorBody } from '@palaver/contract';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RawServerDefault } from 'fastify';
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Registry } from 'prom-client';
+import { addCors, type CorsOptions } from './cors.ts';
+import { sendError, toAppError } from './error-reply.ts';
+import type { Logger } from './logger.ts';
+import { addMetrics } from './metrics.ts';
+import { createOperatorGuard } from './operator-guard.ts';
+import { toRequestId } from './request-id.ts';
+
+export type Server = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    metrics: Registry;
+    /** An `onRequest` hook for routes of operators. */
+    operatorGuard: ReturnType<typeof createOperatorGuard>;
+  }
+}
+
+export interface ServerOptions {
+  name: string;
+  logger: Logger;
+  trustProxy: boolean;
+  operatorToken: string | undefined;
+  bodyLimit: number;
+  cors?: CorsOptions | undefined;
+  /** Longest URL in bytes, headers aside. */
+  maxUrlLength?: number;
+  /** The reply of `GET /health`; `healthy: false` makes it a 503. */
+  health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
+}
+
+/**
+ * A Fastify server with what every service has: request ids, the contract's error bodies, health, metrics, CORS,
+ * one log line per request. Routes validate by zod schemas.
+ */
+export async function createServer(options: ServerOptions): Promise<Server> {
+  const maxUrlLength = options.maxUrlLength ?? 8192;
+  const server: Server = Fastify({
+    loggerInstance: options.logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: toRequestId,
+    requestIdHeader: false,
+    trustProxy: options.trustProxy,
+    bodyLimit: options.bodyLimit,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which otherwise meet closed connections
+    forceCloseConnections: 'idle',
+    return503OnClosing: true,
+    routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false },
+    http: { maxHeaderSize: maxUrlLength + 64 * 1024 },
+    onProtoPoisoning: 'remove',
+    onConstructorPoisoning: 'remove',
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      return sendError(error, request, reply);
+    },
+    clientErrorHandler: refuseMalformed,
+  }).withTypeProvider<ZodTypeProvider>();
+
+  server.setValidatorCompiler(validatorCompiler);
+  server.setSerializerCompiler(serializerCompiler);
+  server.setErrorHandler(sendError);
+  server.setNotFoundHandler((request, reply) =>
+    sendError(new AppError('NOT_FOUND', `There is no ${request.method} ${pathOf(request.url)} here.`), request, reply),
+  );
+
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    if (request.url.length > maxUrlLength)
+      done(new AppError('URI_TOO_LONG', `The URL is longer than ${maxUrlLength} bytes.`));
+    else done();
+  });
+  server.addHook('onResponse', (request, reply, done) => {
+    const { method, url } = request;
+    request.log.info(
+      { method, path: pathOf(url), status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 },
+      'request',
+    );
+    done();
+  });
+
+  acceptEmptyJson(server);
+  if (options.cors) await addCors(server, options.cors);
+  const metrics = addMetrics(server, options.name);
+  const operatorGuard = createOperatorGuard(options.operatorToken);
+  server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
+
+  server.get(
+    '/health',
+    { schema: { tags: ['Service'], summary: 'Health of the service' } },
+    async (_request, reply) => {
+      const { healthy, body } = await options.health();
+      return reply
+        .status(healthy ? 200 : 503)
+        .header('cache-control', 'no-store')
+        .send(body);
+    },
+  );
+  server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
+    reply.type(metrics.contentType).send(await metrics.metrics()),
+  );
+  return server;
+}
+
+/** JSON bodies as usual, but an empty one is no body: clients send the header on every request. */
+function acceptEmptyJson(server: Server): void {
+  server.removeAllContentTypeParsers();
+  const parseJson = server.getDefaultJsonParser('remove', 'remove');
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined);
+    else parseJson(request, body as string, done);
+  });
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** What is not HTTP at all never reaches a route; it gets the same error body, and the connection ends. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const shown = toAppError(Object.assign(new Error('The request is not valid HTTP.'), { statusCode: status }));
+  const body = JSON.stringify(toErrorBody(shown));
+  const head = [
+    `HTTP/1.1 ${status} ${toErrorBody(shown).error}`,
+    `X-Request-Id: ${toRequestId({ headers: {} })}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}

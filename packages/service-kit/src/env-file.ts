@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import type { Env } from './config.ts';
+
+/** The environment with the values of a `.env` file under it: what is set in the environment wins. */
+export function withEnvFile(env: Env, path = '.env'): Env {
+  try {
+    return { ...parseEnv(readFileSync(path, 'utf8')), ...env };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return env;
+    throw error;
+  }
+}

@@ -1,0 +1,36 @@
+// The types of environment variables. Each takes the text of a variable and says, when it is wrong, what was expected.
+import { z } from 'zod';
+
+/** A whole number in decimal digits. */
+export function envInteger(range: { min: number; max: number }) {
+  const expected = `expected a whole number from ${range.min} to ${range.max}`;
+  return z
+    .string()
+    .regex(/^\d+$/, expected)
+    .transform(Number)
+    .refine((value) => value >= range.min && value <= range.max, expected);
+}
+
+/** `true` or `false` (also 1/0, yes/no, on/off). */
+export function envBoolean() {
+  return z.stringbool({ error: 'expected true or false' });
+}
+
+/** Values separated by commas; blanks around them and empty ones are dropped. */
+export function envList() {
+  return z.string().transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  );
+}
+
+/** An absolute URL with one of the given schemes (`http:`); a trailing slash is dropped. */
+export function envUrl(...protocols: string[]) {
+  const expected = `expected a URL starting with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+  return z
+    .string()
+    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), expected)
+    .transform((text) => text.replace(/\/+$/, ''));
+}

@@ -1,0 +1,34 @@
+export { type BaseConfig, baseVariables } from './base-config.ts';
+export {
+  type ConfigOptions,
+  type Env,
+  findUnknownVariables,
+  listVariables,
+  loadConfig,
+  parseConfig,
+  toConfigMessage,
+  type Variable,
+} from './config.ts';
+export { type CorsOptions, envOrigins } from './cors.ts';
+export { createServer, type Server, type ServerOptions } from './create-server.ts';
+export { prepareDataDir, toDatabaseUrl } from './data-dir.ts';
+export { withEnvFile } from './env-file.ts';
+export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
+export { sendError, toAppError } from './error-reply.ts';
+export { createLogger, type Logger } from './logger.ts';
+export { maskPhone, maskText } from './mask.ts';
+export { createOperatorGuard, equalSecrets } from './operator-guard.ts';
+export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
+export { openRedis } from './redis.ts';
+export {
+  closeServer,
+  exitOnStartFault,
+  type ListenOptions,
+  listen,
+  type RunningService,
+  runMain,
+  stopOnSignals,
+  toListenError,
+} from './run-service.ts';
+export { loadOrCreateSecretFile } from './secret-file.ts';
+export { StartError } from './start-error.ts';

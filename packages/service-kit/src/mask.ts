@@ -1,0 +1,44 @@
+/** Names whose values are secrets wherever they stand in a log line. */
+const secretNames =
+  /^(.*(pin|secret|password|passphrase|token|api-?_?key|private-?_?key|encryption-?_?key|invocation|delegation|raw)|authorization|cookie|set-cookie|x-gateway-secret)$/i;
+
+const phone = /(?<![\w.])\+[1-9]\d{2,10}(\d{4})(?!\d)/g;
+const bearer = /\b(Bearer\s+)[\w.+/=~-]+/gi;
+const urlPassword = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]+@/gi;
+
+const maxDepth = 6;
+
+/** An E.164 number without its last four digits: `+25471234****`. */
+export function maskPhone(number: string): string {
+  return number.replace(/\d{4}$/, '****');
+}
+
+/** Masks what is recognisable as personal or secret by its form alone: phone numbers, bearer tokens, passwords in URLs. */
+export function maskText(text: string): string {
+  return text
+    .replace(phone, (match) => maskPhone(match))
+    .replace(bearer, '$1[hidden]')
+    .replace(urlPassword, '$1:[hidden]@');
+}
+
+/** Masks the values of fields whose name says that they are secret, at any depth a log line has. */
+export function maskFields(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
+  const masked: Record<string, unknown> = {};
+  for (const name in fields)
+    masked[name] = secretNames.test(name) ? hide(fields[name]) : maskValue(fields[name], depth);
+  return masked;
+}
+
+function maskValue(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= maxDepth) return '[deep]';
+  if (Array.isArray(value)) return value.map((item) => maskValue(item, depth + 1));
+  const prototype = Object.getPrototypeOf(value);
+  // Errors, requests, dates and the like have serialisers of their own.
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  return maskFields(value as Record<string, unknown>, depth + 1);
+}
+
+function hide(value: unknown): unknown {
+  return value === undefined || value === null ? value : '[hidden]';
+}

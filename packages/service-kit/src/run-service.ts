@@ -1,0 +1,101 @@
+import type { AddressInfo } from 'node:net';
+import type { Env } from './config.ts';
+import type { Server } from './create-server.ts';
+import { withEnvFile } from './env-file.ts';
+import { StartError } from './start-error.ts';
+
+/** A service that has started: what `main.ts` gives back and `palaver up` keeps. */
+export interface RunningService {
+  name: string;
+  url: string;
+  close(): Promise<void>;
+}
+
+export interface ListenOptions {
+  host: string;
+  port: number;
+  /** The variable that sets the port, named when it is taken. */
+  portName?: string | undefined;
+}
+
+/** Listens and gives the address; a port that is taken is told in one sentence. */
+export async function listen(server: Server, { host, port, portName = 'PORT' }: ListenOptions): Promise<string> {
+  try {
+    await server.listen({ host, port, listenTextResolver: (address) => `listening on ${address}` });
+  } catch (error) {
+    throw toListenError(error, { host, port, portName });
+  }
+  const address = server.server.address() as AddressInfo;
+  const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return `http://${shown}:${address.port}`;
+}
+
+/** What an operator can do about an address that cannot be listened on. */
+export function toListenError(error: unknown, { host, port, portName }: Required<ListenOptions>): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `Port ${port} is already in use; stop the other program or set ${portName} to another port.`,
+    EACCES: `Port ${port} may not be used by this user; set ${portName} to one above 1023.`,
+    EADDRNOTAVAIL: `This machine has no address ${host}; set HOST to one it has.`,
+    ENOTFOUND: `The host name ${host} is not known; set HOST to an address of this machine.`,
+  };
+  const reason = reasons[code ?? ''];
+  return reason ? new StartError(reason, { cause: error }) : error;
+}
+
+/** What a service's `main.ts` does when it is the program: start, stay, stop. A fault at the start is one text and exit 1. */
+export async function runMain(start: (env: Env) => Promise<RunningService>, env: Env): Promise<void> {
+  try {
+    const service = await start(withEnvFile(env));
+    stopOnSignals([service]);
+  } catch (error) {
+    exitOnStartFault(error);
+  }
+}
+
+/** Says what stopped the start, in one text where it is known, and ends the process with exit code 1. */
+export function exitOnStartFault(error: unknown): never {
+  const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name);
+  process.stderr.write(`${known ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(1);
+}
+
+const graceMs = 10_000;
+
+/** Ends a server: no new connections, 10 s for what is in flight, then the rest is cut. */
+export async function closeServer(server: Server): Promise<void> {
+  // A kept-alive connection is idle again once its reply is out, and would hold the close up until its own time limit.
+  const sweep = setInterval(() => server.server.closeIdleConnections(), 50);
+  const cut = setTimeout(() => server.server.closeAllConnections(), graceMs - 500);
+  await server.close().finally(() => {
+    clearInterval(sweep);
+    clearTimeout(cut);
+  });
+}
+
+/** Keeps the process until SIGTERM or Ctrl-C, closes everything within 10 s and exits 0. A second signal exits at once. */
+export function stopOnSignals(services: RunningService[]): void {
+  let stoppingSince: number | undefined;
+  const stop = async (signal: NodeJS.Signals) => {
+    if (stoppingSince !== undefined) {
+      // Ctrl-C under npm arrives twice, from the terminal and from npm: only a later one is a wish to leave at once.
+      if (Date.now() - stoppingSince > 1_000) process.exit(130);
+      return;
+    }
+    stoppingSince = Date.now();
+    process.stderr.write(`${signal}: stopping\n`);
+    const late = setTimeout(() => {
+      process.stderr.write('Not everything ended in time.\n');
+      process.exit(0);
+    }, graceMs);
+    const closed = await Promise.allSettled(services.map((service) => service.close()));
+    for (const [index, result] of closed.entries()) {
+      if (result.status === 'rejected')
+        process.stderr.write(`${services[index]?.name} did not close cleanly: ${result.reason}\n`);
+    }
+    clearTimeout(late);
+    process.exit(0);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}

@@ -1,0 +1,58 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { createSqliteDialect, retryWhileLocked } from './sqlite-dialect.ts';
+import type { EngineConnection, StoreOptions } from './store.ts';
+import { faultKind, messageOf, StoreError, type StoreErrorKind } from './store-error.ts';
+
+export async function openSqlite(url: string, options: StoreOptions): Promise<EngineConnection> {
+  const path = toPath(url);
+  const waitMs = options.waitMs ?? 10_000;
+  let database: DatabaseSync | undefined;
+  try {
+    if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const opened = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5 });
+    database = opened;
+    // Two processes that switch a new file to WAL together get "locked" at once, without SQLite's busy timeout.
+    await retryWhileLocked(() => opened.exec('pragma journal_mode = wal'), waitMs);
+    database.exec('pragma synchronous = full');
+    await retryWhileLocked(() => opened.exec('begin immediate; rollback'), waitMs);
+    const file = () => (path === ':memory:' ? 0 : statSync(path).ino);
+    const inode = file();
+    return {
+      dialect: createSqliteDialect(database, waitMs),
+      // A file that was removed or replaced under the open connection takes writes that nobody will find again.
+      ping: async () => opened.prepare('select count(*) from sqlite_schema').all().length === 1 && file() === inode,
+      isRetryable: () => false,
+    };
+  } catch (error) {
+    database?.close();
+    throw openFault(path, error);
+  }
+}
+
+function toPath(url: string): string {
+  const rest = url.slice('file:'.length);
+  if (rest === ':memory:') return rest;
+  if (rest === '' || rest.includes('?') || rest.includes('#')) {
+    throw new StoreError(
+      'bad-url',
+      `the database address "${url}" is not a path; expected for example file:./data/x.sqlite`,
+    );
+  }
+  return resolve(rest.startsWith('//') ? fileURLToPath(url) : rest);
+}
+
+function openFault(path: string, error: unknown): StoreError {
+  const kind = faultKind(error) ?? 'unwritable';
+  const sentences: Partial<Record<StoreErrorKind, string>> = {
+    locked: `the SQLite database ${path} is locked by another process`,
+    corrupt: `${path} is not a SQLite database, or it is damaged`,
+  };
+  return new StoreError(
+    kind,
+    sentences[kind] ?? `cannot write the SQLite database ${path}: ${messageOf(error)}`,
+    error,
+  );
+}

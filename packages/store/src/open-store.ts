@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kysely } from 'kysely';
+import { createGroupWriter } from './group-writer.ts';
+import { migrate } from './migrate.ts';
+import { openPostgres } from './open-postgres.ts';
+import { openSqlite } from './open-sqlite.ts';
+import { createPrepareQuery } from './prepare-query.ts';
+import type { Engine, EngineConnection, RunTransaction, Store, StoreOptions } from './store.ts';
+import { StoreError } from './store-error.ts';
+
+const pingLimitMs = 2_000;
+const transactionAttempts = 12;
+
+/** Opens `file:…` (SQLite) or `postgres://…`; rejects with a {@link StoreError} when the database cannot be used. */
+export async function openStore<DB>(url: string, options: StoreOptions = {}): Promise<Store<DB>> {
+  const engine = engineOf(url);
+  const connection = await (engine === 'sqlite' ? openSqlite(url, options) : openPostgres(url, options));
+  const db = new Kysely<DB>({ dialect: connection.dialect });
+  // Kysely sets its driver up with the first query, and tears down only what it has set up.
+  await db.connection().execute(async () => {});
+  const transaction = createTransactionRunner(db, engine, connection.isRetryable);
+  const writers = new Set<{ close(): Promise<void> }>();
+  let pinging: Promise<boolean> | undefined;
+  let closing: Promise<void> | undefined;
+
+  return {
+    engine,
+    db,
+    transaction,
+    prepare: createPrepareQuery(db, connection.onPrepare),
+    migrate: (component, migrations) => migrate({ transaction, engine, component, migrations }),
+    createGroupWriter(writerOptions) {
+      const writer = createGroupWriter(transaction, writerOptions);
+      writers.add(writer);
+      return writer;
+    },
+    ping() {
+      if (closing) return Promise.resolve(false);
+      // Callers share one probe: health checks cannot pile up on a database that does not answer.
+      pinging ??= connection
+        .ping()
+        .catch(() => false)
+        .finally(() => {
+          pinging = undefined;
+        });
+      return Promise.race([pinging, sleep(pingLimitMs, false, { ref: false })]);
+    },
+    close() {
+      closing ??= Promise.all([...writers].map((writer) => writer.close())).then(() => db.destroy());
+      return closing;
+    },
+  };
+}
+
+function engineOf(url: string): Engine {
+  if (url.startsWith('file:')) return 'sqlite';
+  if (url.startsWith('postgres://') || url.startsWith('postgresql://')) return 'postgres';
+  throw new StoreError('bad-url', 'the database address must begin with file: or postgres://');
+}
+
+function createTransactionRunner<DB>(
+  db: Kysely<DB>,
+  engine: Engine,
+  isRetryable: EngineConnection['isRetryable'],
+): RunTransaction<DB> {
+  return async (fn, { isolation = 'serializable' } = {}) => {
+    for (let attempt = 1; ; attempt++) {
+      const builder = engine === 'postgres' ? db.transaction().setIsolationLevel(isolation) : db.transaction();
+      try {
+        return await builder.execute(fn);
+      } catch (error) {
+        if (attempt === transactionAttempts || !isRetryable(error)) throw error;
+      }
+      // Random and growing, so that transactions which collided do not meet again.
+      await sleep(Math.random() * Math.min(2 ** attempt * 2, 200));
+    }
+  };
+}

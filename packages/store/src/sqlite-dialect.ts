@@ -1,0 +1,166 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { bindValue } from './bind-value.ts';
+import { faultKind, StoreError } from './store-error.ts';
+
+const statementCacheSize = 500;
+
+/** Kysely on one `node:sqlite` connection; a query waits at most `waitMs` for its turn and as long for other processes. */
+export function createSqliteDialect(database: DatabaseSync, waitMs: number): Dialect {
+  return {
+    createDriver: () => new SqliteDriver(database, waitMs),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new QueueingAdapter(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
+}
+
+/** Kysely's own mutex waits for ever; the driver below queues instead, with a limit. */
+class QueueingAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #connection: SqliteConnection;
+  readonly #database: DatabaseSync;
+  readonly #waitMs: number;
+  readonly #waiting: (() => void)[] = [];
+  #taken = false;
+
+  constructor(database: DatabaseSync, waitMs: number) {
+    this.#database = database;
+    this.#waitMs = waitMs;
+    this.#connection = new SqliteConnection(database, waitMs);
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    if (this.#taken) await this.#turn();
+    this.#taken = true;
+    return this.#connection;
+  }
+
+  async releaseConnection(): Promise<void> {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#taken = false;
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        const hint = 'inside a transaction, query through its own handle';
+        reject(new StoreError('locked', `the SQLite connection was not free within ${this.#waitMs} ms (${hint})`));
+      }, this.#waitMs);
+      this.#waiting.push(go);
+    });
+  }
+
+  // Taking the write lock first means that a transaction can no longer fail half-way because another process writes.
+  beginTransaction(): Promise<void> {
+    return this.#run('begin immediate');
+  }
+
+  commitTransaction(): Promise<void> {
+    return this.#run('commit');
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    // SQLite rolls back by itself on some faults (disk full, I/O error); a second rollback would hide the first error.
+    if (this.#database.isTransaction) await this.#run('rollback');
+  }
+
+  async destroy(): Promise<void> {
+    await this.acquireConnection();
+    this.#database.close();
+    await this.releaseConnection();
+  }
+
+  async #run(sql: string): Promise<void> {
+    await this.#connection.executeQuery({ sql, parameters: [] });
+  }
+}
+
+interface CachedStatement {
+  statement: StatementSync;
+  returnsRows: boolean;
+}
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #database: DatabaseSync;
+  readonly #waitMs: number;
+  readonly #statements = new Map<string, CachedStatement>();
+
+  constructor(database: DatabaseSync, waitMs: number) {
+    this.#database = database;
+    this.#waitMs = waitMs;
+  }
+
+  executeQuery<R>(query: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
+    try {
+      return Promise.resolve(this.#execute<R>(query));
+    } catch (error) {
+      if (faultKind(error) !== 'locked') return Promise.reject(error);
+      return retryWhileLocked(() => this.#execute<R>(query), this.#waitMs);
+    }
+  }
+
+  // biome-ignore lint/correctness/useYield: an interface member that is refused, on PostgreSQL too.
+  async *streamQuery(): AsyncIterableIterator<never> {
+    throw new Error('streaming is not supported by the store: read in pages');
+  }
+
+  #execute<R>({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): QueryResult<R> {
+    const { statement, returnsRows } = this.#prepare(sql);
+    const values = parameters.map(bindValue);
+    if (returnsRows) return { rows: statement.all(...values) as R[] };
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+  }
+
+  #prepare(sql: string): CachedStatement {
+    let cached = this.#statements.get(sql);
+    if (cached) return cached;
+    const statement = this.#database.prepare(sql);
+    cached = { statement, returnsRows: statement.columns().length > 0 };
+    // The oldest goes first: a loop over ever new texts cannot grow the memory, and hot texts come back at once.
+    const [oldest] = this.#statements.size < statementCacheSize ? [] : this.#statements.keys();
+    if (oldest !== undefined) this.#statements.delete(oldest);
+    this.#statements.set(sql, cached);
+    return cached;
+  }
+}
+
+/** Waits for another process's lock without blocking the event loop, which SQLite's own busy timeout does. */
+export async function retryWhileLocked<T>(attempt: () => T, waitMs: number): Promise<T> {
+  const deadline = Date.now() + waitMs;
+  while (true) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (faultKind(error) !== 'locked') throw error;
+      if (Date.now() >= deadline) {
+        throw new StoreError('locked', `another process kept the SQLite database locked for ${waitMs} ms`, error);
+      }
+    }
+    await sleep(1 + Math.random() * 10);
+  }
+}

@@ -1,0 +1,54 @@
+export type StoreErrorKind =
+  | 'bad-url'
+  | 'unwritable'
+  | 'unreachable'
+  | 'locked'
+  | 'corrupt'
+  | 'newer'
+  | 'migration-failed'
+  | 'overloaded'
+  | 'closed';
+
+/** A fault of the database itself, not of a query: its message is one sentence for the operator, without secrets. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly kind: StoreErrorKind;
+
+  constructor(kind: StoreErrorKind, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.kind = kind;
+  }
+}
+
+/** SQLite's primary result codes that speak of the file, not of the statement. */
+const sqliteFaults: Record<number, StoreErrorKind> = {
+  5: 'locked',
+  6: 'locked',
+  8: 'unwritable',
+  10: 'unreachable',
+  11: 'corrupt',
+  13: 'unwritable',
+  14: 'unwritable',
+  26: 'corrupt',
+};
+
+/** SQLSTATE classes 08 (connection), 28 (login), 3D (no such database), 53 (resources), 57P (shutdown); then system errors. */
+const postgresFaultCode = /^(08|28|3D|53|57P)[0-9A-Z]*$|^E(AI_AGAIN|[A-Z]+)$/;
+const postgresFaultMessage = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/;
+
+/** Which fault of the database an engine's error tells of; `undefined` for an ordinary failure such as a constraint. */
+export function faultKind(error: unknown): StoreErrorKind | undefined {
+  if (error instanceof StoreError) return error.kind;
+  if (!(error instanceof Error)) return undefined;
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  // Extended result codes carry the primary one in their low byte.
+  if (typeof errcode === 'number') return sqliteFaults[errcode & 0xff];
+  if (typeof code === 'string' && postgresFaultCode.test(code)) return 'unreachable';
+  return postgresFaultMessage.test(error.message) ? 'unreachable' : undefined;
+}
+
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // Node's AggregateError of a refused connection has a code, but no message.
+  return error.message || String((error as { code?: unknown }).code ?? error.name);
+}

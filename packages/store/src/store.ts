@@ -1,0 +1,55 @@
+import type { CompiledQuery, Dialect, Kysely, Transaction } from 'kysely';
+import type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
+import type { Migration } from './migrate.ts';
+import type { PrepareQuery } from './prepare-query.ts';
+
+export type Engine = 'sqlite' | 'postgres';
+
+export interface StoreOptions {
+  /** How long a query waits for a free connection or another process's lock. Default 10 s. */
+  waitMs?: number;
+  /** PostgreSQL: connections at most. Default 10. */
+  poolSize?: number;
+  /** PostgreSQL: how long one statement may run. Default 10 s. */
+  statementTimeoutMs?: number;
+}
+
+export interface TransactionOptions {
+  /**
+   * PostgreSQL only; SQLite's transactions are always serializable, and so is the default here, that code which is right
+   * on one engine is right on the other. Take `read committed` where single statements carry the whole effect.
+   */
+  isolation?: 'serializable' | 'read committed';
+}
+
+export type RunTransaction<DB> = <T>(
+  fn: (trx: Transaction<DB>) => Promise<T>,
+  options?: TransactionOptions,
+) => Promise<T>;
+
+export interface Store<DB> {
+  readonly engine: Engine;
+  readonly db: Kysely<DB>;
+  /**
+   * Runs `fn` in one write transaction. On PostgreSQL it runs again after a serialization failure or a deadlock, so it
+   * must have no effect but through `trx`. Inside it only `trx` may be used, never `db`.
+   */
+  transaction: RunTransaction<DB>;
+  /** A query compiled once, for hot paths. Call it at start, not per request. */
+  prepare: PrepareQuery<DB>;
+  /** Brings one component's tables up to date; see {@link Migration}. */
+  migrate(component: string, migrations: readonly Migration[]): Promise<void>;
+  createGroupWriter<Item, Result>(options: GroupWriterOptions<DB, Item, Result>): GroupWriter<Item, Result>;
+  /** Whether the database answers; never throws, resolves within 2 s. */
+  ping(): Promise<boolean>;
+  /** Finishes pending group writes, then closes. May be called again. */
+  close(): Promise<void>;
+}
+
+/** What an engine brings; everything else is the same for both. */
+export interface EngineConnection {
+  dialect: Dialect;
+  ping(): Promise<boolean>;
+  isRetryable(error: unknown): boolean;
+  onPrepare?(query: CompiledQuery): void;
+}
