@@ -91,7 +91,7 @@ function showChar(char: string): string {
   const replacement = replacements[char];
   if (replacement !== undefined) return replacement;
   if (/\p{Zs}/u.test(char)) return ' ';
-  if (/[\p{Cf}\p{Cc}\p{Cs}\p{Extended_Pictographic}\p{Emoji_Modifier}\uFE0E\uFE0F]/u.test(char)) return '';
+  if (/[\p{Cf}\p{Cc}\p{Cs}\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Variation_Selector}]/u.test(char)) return '';
   const bare = char.normalize('NFKD').replace(/\p{M}/gu, '').replace('⁄', '/');
   return bare !== '' && isGsm(bare) ? bare : char;
 }

@@ -1,7 +1,8 @@
+import { ussdLimits } from '@palaver/contract';
 import { countSeptets, isGsm, toShowable } from './gsm.ts';
 
 /** The longest text a phone shows at once, in characters of the default alphabet (160 octets of 7 bits each). */
-export const screenLimit = 182;
+export const screenLimit = ussdLimits.screenCharacters;
 
 /** The same 160 octets hold 80 characters when one of them is outside the alphabet (UCS-2). */
 export const wideScreenLimit = 80;

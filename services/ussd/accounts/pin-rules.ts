@@ -1,6 +1,3 @@
-/** 4 to 6 digits. The one place that says so. */
-export const pinPattern = /^\d{4,6}$/;
-
 /** The PINs people guess first: one digit repeated, runs, repeated groups, years, the end of the phone number. */
 export function isWeakPin(pin: string, phoneNumber: string): boolean {
   const digits = Array.from(pin, Number);

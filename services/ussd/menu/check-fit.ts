@@ -21,7 +21,12 @@ export function checkFit(menu: Menu, places: ReadonlyMap<string, PlacedState>): 
     for (const [language, texts] of menu.locales) {
       const values = Object.fromEntries(placeholdersOf(texts.get(state.text) ?? '').map((key) => [key, assumedValue]));
       const say = (what: string) =>
-        faults.push({ file, line: lineOf('text'), state: name, message: `${what} does not fit one screen in ${language}` });
+        faults.push({
+          file,
+          line: lineOf('text'),
+          state: name,
+          message: `${what} does not fit one screen in ${language}`,
+        });
       if (state.kind === 'end') {
         if (!fitsOneScreen(translate(menu.locales, language, state.text, values))) say(`the text ${state.text}`);
         continue;

@@ -78,14 +78,16 @@ function checkState(
     }
   }
   if (state.kind === 'prompt') {
-    if (!Object.hasOwn(registry.validators, state.validator)) say(['validator'], `there is no validator ${state.validator}`);
+    if (!Object.hasOwn(registry.validators, state.validator))
+      say(['validator'], `there is no validator ${state.validator}`);
     if (!state.back) say(['back'], 'a prompt must have a way back');
   }
   if (state.kind === 'action') {
     const signature = Object.hasOwn(registry.actions, state.action) ? registry.actions[state.action] : undefined;
     if (!signature) say(['action'], `there is no action ${state.action}`);
     for (const outcome of signature?.outcomes ?? []) {
-      if (!Object.hasOwn(state.outcomes, outcome)) say(['outcomes'], `the outcome ${outcome} of ${state.action} leads nowhere`);
+      if (!Object.hasOwn(state.outcomes, outcome))
+        say(['outcomes'], `the outcome ${outcome} of ${state.action} leads nowhere`);
     }
     for (const outcome of Object.keys(signature ? state.outcomes : {})) {
       if (!signature?.outcomes.includes(outcome)) say(['outcomes', outcome], `${state.action} has no such outcome`);

@@ -30,7 +30,8 @@ export function checkTexts(
   }
   for (const key of [...engineTexts, ...registry.texts]) {
     for (const { file, texts } of locales) {
-      if (!texts.has(key)) faults.push({ file, line: 1, message: `the text ${key}, which the service uses, is missing` });
+      if (!texts.has(key))
+        faults.push({ file, line: 1, message: `the text ${key}, which the service uses, is missing` });
     }
   }
   faults.push(...checkSameKeys(locales));
@@ -44,7 +45,9 @@ function checkSameKeys(locales: LocaleFile[]): Fault[] {
   const faults: Fault[] = [];
   const all = new Map(locales.flatMap((locale) => Array.from(locale.texts.keys(), (key) => [key, locale] as const)));
   for (const [key, source] of all) {
-    const wanted = placeholdersOf(source.texts.get(key) ?? '').sort().join();
+    const wanted = placeholdersOf(source.texts.get(key) ?? '')
+      .sort()
+      .join();
     for (const { file, texts, lineOf } of locales) {
       const text = texts.get(key);
       if (text === undefined) {

@@ -1,5 +1,5 @@
-import { reservedKeys, resumeTarget, isQuestion, type Menu, type Option, type State } from './menu.ts';
 import type { Dialogue, FormSnapshot } from './dialogue.ts';
+import { isQuestion, type Menu, type Option, reservedKeys, resumeTarget, type State } from './menu.ts';
 import { canGoBack, countPages, visibleOptions } from './render.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */

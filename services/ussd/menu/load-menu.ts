@@ -33,12 +33,16 @@ export async function loadMenu(sources: MenuSources, registry: Registry): Promis
 async function readYamlFiles(path: string): Promise<{ file: string; source: string }[]> {
   const isFolder = (await stat(path)).isDirectory();
   const files = isFolder
-    ? (await readdir(path)).filter((name) => /\.ya?ml$/.test(name)).sort().map((name) => join(path, name))
+    ? (await readdir(path))
+        .filter((name) => /\.ya?ml$/.test(name))
+        .sort()
+        .map((name) => join(path, name))
     : [path];
   if (files.length === 0) throw Object.assign(new Error('there is no .yaml file here'), { path });
   return Promise.all(
     files.map(async (file) => {
-      if ((await stat(file)).size > maxFileBytes) throw Object.assign(new Error('the file is too large'), { path: file });
+      if ((await stat(file)).size > maxFileBytes)
+        throw Object.assign(new Error('the file is too large'), { path: file });
       return { file, source: await readFile(file, 'utf8') };
     }),
   );

@@ -22,7 +22,10 @@ const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'a name of letters
 const keySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
 const optionSchema = z.strictObject({
   // `key: 1` is a number to YAML and the same key to everyone else.
-  key: z.union([z.string(), z.int().min(0)]).transform(String).pipe(z.string().regex(/^\d{1,2}$/, 'one or two digits')),
+  key: z
+    .union([z.string(), z.int().min(0)])
+    .transform(String)
+    .pipe(z.string().regex(/^\d{1,2}$/, 'one or two digits')),
   text: keySchema,
   to: z.union([nameSchema, z.literal('@resume')]),
   when: z.enum(conditions).exactOptional(),

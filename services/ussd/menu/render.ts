@@ -1,5 +1,5 @@
-import { layOut } from '../screen.ts';
 import { toShowable } from '../gsm.ts';
+import { layOut } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
 import { translate } from './locales.ts';
 import { type Menu, type Option, reservedKeys, type State } from './menu.ts';

@@ -1,4 +1,5 @@
-import { isWeakPin, pinPattern } from '../accounts/pin-rules.ts';
+import { pinPattern } from '@palaver/contract';
+import { isWeakPin } from '../accounts/pin-rules.ts';
 import type { Validation, Validator } from './menu.ts';
 
 const ok = (value: string): Validation => ({ ok: true, value });
