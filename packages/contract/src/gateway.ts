@@ -32,6 +32,6 @@ export const apiKeyFileSchema = z
   .array(apiKeySchema)
   .refine((keys) => isDistinct(keys.map(({ name }) => name)), { error: 'names must be distinct' })
   .refine((keys) => isDistinct(keys.map(({ sha256 }) => sha256)), { error: 'keys must be distinct' })
-  .meta({ id: 'ApiKeyFile', description: 'The file GATEWAY_API_KEYS_FILE names.' });
+  .meta({ description: 'The file GATEWAY_API_KEYS_FILE names.' });
 
 export type ApiKeyFile = z.infer<typeof apiKeyFileSchema>;

@@ -39,18 +39,13 @@ export function toGrpcCode(name: GrpcStatusName): GrpcCode {
 }
 
 const codeByRefusal: Record<number, GrpcCode> = {
-  400: 3,
   401: 16,
   403: 7,
   404: 5,
   405: 12,
   408: 1,
   409: 10,
-  413: 3,
-  414: 3,
-  415: 3,
   429: 8,
-  431: 3,
   501: 12,
   502: 8,
   503: 14,
@@ -59,5 +54,5 @@ const codeByRefusal: Record<number, GrpcCode> = {
 
 /** The gRPC number the gateway's own refusals carry beside their HTTP status. */
 export function toRefusalGrpcCode(httpStatus: number): GrpcCode {
-  return codeByRefusal[httpStatus] ?? 13;
+  return codeByRefusal[httpStatus] ?? (httpStatus < 500 ? 3 : 13);
 }

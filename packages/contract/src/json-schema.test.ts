@@ -32,10 +32,13 @@ test('no two schemas share an OpenAPI component name', () => {
   }
 });
 
-test('every object of a body or event has a component name; parameters and tool arguments stand in place', () => {
+test('every object of a body or event has a component name and a description; parameters and tool arguments stand in place', () => {
   const objects = schemas.filter(([, schema]) => schema instanceof z.ZodObject);
   const inPlace = (name: string) => /(Query|Params|Auth)Schema$|^set/.test(name);
-  for (const [name, schema] of objects) expect(schema.meta()?.id === undefined, name).toBe(inPlace(name));
+  for (const [name, schema] of objects) {
+    expect(schema.meta()?.id === undefined, name).toBe(inPlace(name));
+    expect(schema.description, name).toMatch(/\.$/);
+  }
 });
 
 test('lengths in code points reach the document, where JSON Schema counts code points too', () => {

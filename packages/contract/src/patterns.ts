@@ -1,5 +1,7 @@
 // Every pattern of the wire interface, once; free of zod. None backtracks, so a hostile value costs linear time.
 
+import { ussdLimits } from './limits.ts';
+
 /** E.164. */
 export const phoneNumberPattern = /^\+[1-9]\d{6,14}$/;
 
@@ -10,7 +12,7 @@ export const visibleAsciiPattern = /^[\x21-\x7e]+$/;
 
 export const noControlCharactersPattern = /^\P{Cc}*$/u;
 
-export const pinPattern = /^\d{4,6}$/;
+export const pinPattern = new RegExp(`^\\d{${ussdLimits.pinMinDigits},${ussdLimits.pinMaxDigits}}$`);
 
 /** Ids of agent sessions and runs (UUID v7). An id of another form is simply unknown: 404, not 400. */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

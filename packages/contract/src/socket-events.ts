@@ -23,8 +23,8 @@ const { tool_call, action_call, browser_tool_call, render_component, router_upda
 export const serverEventPayloadSchemas = {
   connected: z
     .object({ sessionId: z.string(), did: z.string(), timestamp: timestampSchema })
-    .meta({ id: 'SocketConnected' }),
-  pong: z.object({ timestamp: timestampSchema }).meta({ id: 'SocketPong' }),
+    .meta({ id: 'SocketConnected', description: 'The handshake is accepted and the session joined.' }),
+  pong: z.object({ timestamp: timestampSchema }).meta({ id: 'SocketPong', description: 'The answer to ping.' }),
   status: z
     .object({
       connected: z.boolean(),
@@ -35,26 +35,30 @@ export const serverEventPayloadSchemas = {
       uptime: z.number().min(0).meta({ description: 'Seconds.' }),
       timestamp: timestampSchema,
     })
-    .meta({ id: 'SocketStatus' }),
-  subscribed: z.object({ sessionId: z.string(), events: z.array(z.string()) }).meta({ id: 'SocketSubscribed' }),
+    .meta({ id: 'SocketStatus', description: 'The answer to status.' }),
+  subscribed: z
+    .object({ sessionId: z.string(), events: z.array(z.string()) })
+    .meta({ id: 'SocketSubscribed', description: 'The answer to subscribe.' }),
   'available-events': z
     .object({ serverEvents: catalogueSchema, clientEvents: catalogueSchema })
-    .meta({ id: 'SocketAvailableEvents' }),
+    .meta({ id: 'SocketAvailableEvents', description: 'The answer to list-events.' }),
   tool_call,
   // The two requests to a page: outcomes appear in the stream only.
   action_call: action_call
     .omit({ output: true, error: true })
     .extend({ status: z.literal('isRunning') })
-    .meta({ id: 'ActionRequest' }),
+    .meta({ id: 'ActionRequest', description: 'The page is asked to run an AG-UI action.' }),
   browser_tool_call: browser_tool_call
     .omit({ status: true, output: true, error: true })
-    .meta({ id: 'BrowserToolRequest' }),
+    .meta({ id: 'BrowserToolRequest', description: 'The page is asked to run one of its tools.' }),
   render_component,
   router_update,
   message_cache_invalidation: z
     .object({ sessionId: z.string(), messageId: z.string().optional() })
     .meta({ id: 'MessageCacheInvalidation', description: 'Without messageId: every message of the session.' }),
-  error: z.object({ code: z.string(), message: z.string() }).meta({ id: 'SocketError' }),
+  error: z
+    .object({ code: z.string(), message: z.string() })
+    .meta({ id: 'SocketError', description: 'Why the connection is about to be closed.' }),
 } satisfies Record<ServerEventName, z.ZodObject>;
 
 /** The payload of every event a client sends; events without one take anything. */
@@ -64,10 +68,10 @@ export const clientEventPayloadSchemas = {
   subscribe: z.unknown(),
   'list-events': z.unknown(),
   tool_result: z
-    .object({ toolCallId: z.string().min(1), result: z.unknown(), error: z.string().nullish() })
+    .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: z.string().nullish() })
     .meta({ id: 'ToolResult', description: 'What a tool of the page answered.' }),
   action_call_result: z
-    .object({ sessionId: z.string().min(1), toolCallId: z.string().min(1), result: z.unknown() })
+    .object({ sessionId: z.string().min(1), toolCallId: z.string().min(1), result: z.unknown().optional() })
     .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
 } satisfies Record<ClientEventName, z.ZodType>;
 

@@ -65,8 +65,8 @@ export type SseEventData = { [Name in SseEventName]: z.infer<(typeof sseEventDat
 /** One event of the stream, told apart by `name`. */
 export type SseEvent = { [Name in SseEventName]: { name: Name; data: SseEventData[Name] } }[SseEventName];
 
-const data = sseEventDataSchemas;
-const event = <N extends SseEventName>(name: N) => z.object({ name: z.literal(name), data: data[name] });
+const event = <Name extends SseEventName>(name: Name) =>
+  z.object({ name: z.literal(name), data: sseEventDataSchemas[name] });
 
 export const sseEventSchema = z
   .discriminatedUnion('name', [

@@ -28,10 +28,7 @@ export async function migrate<DB>(options: {
   await transaction(
     async (handle) => {
       const trx = handle as unknown as Transaction<MigrationTable>;
-      if (engine === 'postgres') {
-        await sql`set local statement_timeout = 0`.execute(trx);
-        await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLock)})`.execute(trx);
-      }
+      if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLock)})`.execute(trx);
       await createMigrationTable(trx);
       const applied = await trx
         .selectFrom('palaver_migration')

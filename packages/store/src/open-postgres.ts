@@ -4,14 +4,19 @@ import { bindValue } from './bind-value.ts';
 import type { EngineConnection, StoreOptions } from './store.ts';
 import { messageOf, StoreError } from './store-error.ts';
 
+const networkGraceMs = 2_000;
+
 export async function openPostgres(url: string, options: StoreOptions): Promise<EngineConnection> {
   const target = describeTarget(url);
+  const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
   const pool = new pg.Pool({
     connectionString: url,
     application_name: 'palaver',
     max: options.poolSize ?? 10,
     connectionTimeoutMillis: options.waitMs ?? 10_000,
-    statement_timeout: options.statementTimeoutMs ?? 10_000,
+    statement_timeout: statementTimeoutMs,
+    // For a server that cannot even say so any more (power, network): TCP itself would wait a quarter of an hour.
+    query_timeout: statementTimeoutMs + networkGraceMs,
     idle_in_transaction_session_timeout: 60_000,
     keepAlive: true,
     types: { getTypeParser },
@@ -32,7 +37,9 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     ping: async () => (await pool.query('select 1')).rowCount === 1,
     // Serialization failure, deadlock: the transaction was undone whole and may run again.
     isRetryable: (error) => error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01'),
-    onPrepare: ({ sql }: CompiledQuery) => preparedNames.set(sql, `palaver_${preparedNames.size}`),
+    onPrepare({ sql }: CompiledQuery) {
+      if (!preparedNames.has(sql)) preparedNames.set(sql, `palaver_${preparedNames.size}`);
+    },
   };
 }
 
@@ -65,11 +72,18 @@ function toSafeInteger(text: string): number {
 function bindingPool(pool: pg.Pool, preparedNames: ReadonlyMap<string, string>) {
   const seen = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   const wrap = (client: pg.PoolClient): PostgresPoolClient => {
+    let broken = false;
     const query = (text: string, parameters: readonly unknown[]) =>
-      client.query({ text, values: parameters.map(bindValue), name: preparedNames.get(text) });
+      client
+        .query({ text, values: parameters.map(bindValue), name: preparedNames.get(text) })
+        .catch((error: unknown) => {
+          broken ||= !(error instanceof pg.DatabaseError);
+          throw error;
+        });
     return {
       query: query as unknown as PostgresPoolClient['query'],
-      release: (destroy) => client.release(destroy),
+      // A connection whose answer never came must not go back to the pool: the next query would wait behind it.
+      release: (destroy) => client.release(destroy || broken),
     };
   };
   return {

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { createSqliteDialect, retryWhileLocked } from './sqlite-dialect.ts';
 import type { EngineConnection, StoreOptions } from './store.ts';
-import { faultKind, messageOf, StoreError, type StoreErrorKind } from './store-error.ts';
+import { faultKind, messageOf, StoreError } from './store-error.ts';
 
 export async function openSqlite(url: string, options: StoreOptions): Promise<EngineConnection> {
   const path = toPath(url);
@@ -12,6 +12,7 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
   let database: DatabaseSync | undefined;
   try {
     if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    // SQLite's own busy timeout blocks the event loop; it only bridges the moment of a commit, `waitMs` the rest.
     const opened = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5 });
     database = opened;
     // Two processes that switch a new file to WAL together get "locked" at once, without SQLite's busy timeout.
@@ -35,24 +36,18 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
 function toPath(url: string): string {
   const rest = url.slice('file:'.length);
   if (rest === ':memory:') return rest;
-  if (rest === '' || rest.includes('?') || rest.includes('#')) {
-    throw new StoreError(
-      'bad-url',
-      `the database address "${url}" is not a path; expected for example file:./data/x.sqlite`,
-    );
+  try {
+    if (rest !== '' && !/[?#]/.test(rest)) return resolve(rest.startsWith('//') ? fileURLToPath(url) : rest);
+  } catch {
+    // A host name or a broken escape in file://… ends below like every other address that is no path.
   }
-  return resolve(rest.startsWith('//') ? fileURLToPath(url) : rest);
+  const expected = 'expected for example file:./data/palaver.sqlite';
+  throw new StoreError('bad-url', `the database address "${url}" is not a path; ${expected}`);
 }
 
 function openFault(path: string, error: unknown): StoreError {
-  const kind = faultKind(error) ?? 'unwritable';
-  const sentences: Partial<Record<StoreErrorKind, string>> = {
-    locked: `the SQLite database ${path} is locked by another process`,
-    corrupt: `${path} is not a SQLite database, or it is damaged`,
-  };
-  return new StoreError(
-    kind,
-    sentences[kind] ?? `cannot write the SQLite database ${path}: ${messageOf(error)}`,
-    error,
-  );
+  const kind = faultKind(error);
+  if (kind === 'locked') return new StoreError(kind, `the SQLite database ${path} is locked by another process`, error);
+  if (kind === 'corrupt') return new StoreError(kind, `${path} is not a SQLite database, or it is damaged`, error);
+  return new StoreError('unwritable', `cannot write the SQLite database ${path}: ${messageOf(error)}`, error);
 }

@@ -9,16 +9,13 @@ import type { Engine, EngineConnection, RunTransaction, Store, StoreOptions } fr
 import { StoreError } from './store-error.ts';
 
 const pingLimitMs = 2_000;
-const transactionAttempts = 12;
+const migrationLimitMs = 10 * 60_000;
+const transactionAttempts = 20;
 
 /** Opens `file:…` (SQLite) or `postgres://…`; rejects with a {@link StoreError} when the database cannot be used. */
 export async function openStore<DB>(url: string, options: StoreOptions = {}): Promise<Store<DB>> {
   const engine = engineOf(url);
-  const connection = await (engine === 'sqlite' ? openSqlite(url, options) : openPostgres(url, options));
-  const db = new Kysely<DB>({ dialect: connection.dialect });
-  // Kysely sets its driver up with the first query, and tears down only what it has set up.
-  await db.connection().execute(async () => {});
-  const transaction = createTransactionRunner(db, engine, connection.isRetryable);
+  const { connection, db, transaction } = await connect<DB>(url, options);
   const writers = new Set<{ close(): Promise<void> }>();
   let pinging: Promise<boolean> | undefined;
   let closing: Promise<void> | undefined;
@@ -28,7 +25,12 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
     db,
     transaction,
     prepare: createPrepareQuery(db, connection.onPrepare),
-    migrate: (component, migrations) => migrate({ transaction, engine, component, migrations }),
+    async migrate(component, migrations) {
+      if (engine === 'sqlite') return migrate({ transaction, engine, component, migrations });
+      // A connection of its own, because a step may take longer than a request's statement may.
+      const own = await connect<DB>(url, { ...options, poolSize: 1, statementTimeoutMs: migrationLimitMs });
+      await migrate({ transaction: own.transaction, engine, component, migrations }).finally(() => own.db.destroy());
+    },
     createGroupWriter(writerOptions) {
       const writer = createGroupWriter(transaction, writerOptions);
       writers.add(writer);
@@ -50,6 +52,15 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
       return closing;
     },
   };
+}
+
+async function connect<DB>(url: string, options: StoreOptions) {
+  const engine = engineOf(url);
+  const connection = await (engine === 'sqlite' ? openSqlite(url, options) : openPostgres(url, options));
+  const db = new Kysely<DB>({ dialect: connection.dialect });
+  // Kysely sets its driver up with the first query, and tears down only what it has set up.
+  await db.connection().execute(async () => {});
+  return { connection, db, transaction: createTransactionRunner(db, engine, connection.isRetryable) };
 }
 
 function engineOf(url: string): Engine {

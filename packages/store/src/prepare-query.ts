@@ -25,7 +25,13 @@ export function createPrepareQuery<DB>(
   onPrepare: (query: CompiledQuery) => void = () => {},
 ): PrepareQuery<DB> {
   return <P extends Record<string, BindValue>, R>(build: (db: Kysely<DB>, params: P) => Compilable<R>) => {
-    const placeholders = new Proxy({}, { get: (_, key) => new Placeholder(String(key)) }) as P;
+    const placeholders = new Proxy({} as P, {
+      get: (_, key) => new Placeholder(String(key)),
+      // Its keys are known to TypeScript alone: `values(p)` would be an empty row.
+      ownKeys() {
+        throw new TypeError('name each parameter of a prepared query: values({ id: p.id }), not values(p)');
+      },
+    });
     const compiled = build(db, placeholders).compile();
     const slots = compiled.parameters;
     onPrepare(compiled);

@@ -34,7 +34,8 @@ const sqliteFaults: Record<number, StoreErrorKind> = {
 
 /** SQLSTATE classes 08 (connection), 28 (login), 3D (no such database), 53 (resources), 57P (shutdown); then system errors. */
 const postgresFaultCode = /^(08|28|3D|53|57P)[0-9A-Z]*$|^E(AI_AGAIN|[A-Z]+)$/;
-const postgresFaultMessage = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/;
+const postgresFaultMessage =
+  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered|was closed))/;
 
 /** Which fault of the database an engine's error tells of; `undefined` for an ordinary failure such as a constraint. */
 export function faultKind(error: unknown): StoreErrorKind | undefined {

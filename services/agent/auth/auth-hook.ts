@@ -1,0 +1,52 @@
+import { AppError } from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
+import { type AuthorizeOptions, authorize, type Identity, readCredentials } from './authorize.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set on protected routes only. */
+    identity: Identity | null;
+  }
+}
+
+/** A route that asks for no credentials: a path, or a path for one method. `*` at the end stands for the rest. */
+export type PublicRoute = string | { path: string; method?: string };
+
+/** Protects every route but the public ones, which never look at auth headers. */
+export function addAuth(server: Server, options: AuthorizeOptions & { publicRoutes: PublicRoute[] }): void {
+  const isPublic = createRouteMatcher(options.publicRoutes);
+  server.decorateRequest('identity', null);
+  server.addHook('onRequest', async (request) => {
+    // An unknown path is a 404 for everyone, and preflights carry no credentials.
+    if (request.is404 || request.method === 'OPTIONS' || isPublic(request)) return;
+    const result = await authorize(readCredentials(request.headers), options);
+    if ('error' in result) throw result.error;
+    request.identity = result.identity;
+  });
+}
+
+/** The caller of a protected route. */
+export function identityOf(request: FastifyRequest): Identity {
+  if (request.identity) return request.identity;
+  throw new AppError('UNAUTHORIZED', 'This route knows no caller.');
+}
+
+function createRouteMatcher(routes: PublicRoute[]): (request: FastifyRequest) => boolean {
+  const entries = routes.map((route) => (typeof route === 'string' ? { path: route } : route));
+  const exact = new Map<string, Set<string | undefined>>();
+  const prefixes: { prefix: string; method: string | undefined }[] = [];
+  for (const { path, method } of entries as { path: string; method?: string }[]) {
+    const wanted = method?.toUpperCase();
+    if (path.endsWith('*')) prefixes.push({ prefix: path.slice(0, -1), method: wanted });
+    else exact.set(path, (exact.get(path) ?? new Set()).add(wanted));
+  }
+  return (request) => {
+    // By the route's own template: what a client can write into a path must not decide.
+    const url = request.routeOptions.url ?? '';
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const methods = exact.get(url);
+    if (methods?.has(undefined) || methods?.has(method)) return true;
+    return prefixes.some(({ prefix, method: wanted }) => url.startsWith(prefix) && (wanted ?? method) === method);
+  };
+}

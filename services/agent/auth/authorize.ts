@@ -1,0 +1,61 @@
+import { AppError } from '@palaver/contract';
+import type { UcanView, Verifier } from '@palaver/ucan';
+
+/** Who is calling, as their token says. */
+export interface Identity {
+  did: string;
+  /** Unix seconds; the credential is good until then (and the clock skew after it). */
+  expiration: number;
+  /** The user's delegation to this agent, when one came along and is theirs. */
+  delegation?: { token: string; view: UcanView; expiration: number };
+}
+
+export interface Credentials {
+  invocation: string | undefined;
+  delegation: string | undefined;
+}
+
+const missingMessage =
+  'Missing UCAN authentication: send the invocation as "Authorization: Bearer <invocation>" with "X-Auth-Type: ucan", or a delegation in the "x-ucan-delegation" header.';
+
+/** The tokens of an HTTP request. Without `X-Auth-Type: ucan` the bearer is not for us and is not read. */
+export function readCredentials(headers: Record<string, string | string[] | undefined>): Credentials {
+  const isUcan = one(headers['x-auth-type'])?.trim().toLowerCase() === 'ucan';
+  const bearer = /^Bearer +(\S+) *$/i.exec(one(headers.authorization) ?? '')?.[1];
+  return { invocation: isUcan ? bearer : undefined, delegation: one(headers['x-ucan-delegation']) || undefined };
+}
+
+export interface AuthorizeOptions {
+  verifier: Verifier;
+  /** Whether a delegation alone is enough. */
+  allowDelegation: boolean;
+}
+
+/**
+ * An invocation that is present decides, even beside a good delegation; a delegation alone is the fallback.
+ * The refusals are the specification's.
+ */
+export async function authorize(
+  { invocation, delegation }: Credentials,
+  { verifier, allowDelegation }: AuthorizeOptions,
+): Promise<{ identity: Identity } | { error: AppError }> {
+  if (invocation !== undefined) {
+    const verdict = await verifier.verifyInvocation(invocation);
+    if (!verdict.ok) return { error: new AppError(verdict.error.code, 'Invalid UCAN invocation') };
+    const { did, expiration } = verdict.ok;
+    const downstream = delegation === undefined ? undefined : await verifier.verifyDelegation(delegation);
+    // Somebody else's delegation, or a broken one, is simply not used.
+    const own = downstream?.ok?.did === did ? downstream.ok : undefined;
+    const carried = own && delegation ? { token: delegation, view: own.view, expiration: own.expiration } : undefined;
+    return { identity: { did, expiration, ...(carried && { delegation: carried }) } };
+  }
+  if (delegation === undefined || !allowDelegation) return { error: new AppError('UCAN_MISSING', missingMessage) };
+  const verdict = await verifier.verifyDelegation(delegation);
+  if (!verdict.ok) return { error: new AppError(verdict.error.code, 'Invalid UCAN delegation') };
+  const { did, expiration, view } = verdict.ok;
+  return { identity: { did, expiration, delegation: { token: delegation, view, expiration } } };
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,36 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+
+/** Encrypts small texts at rest by AES-256-GCM, bound to what they belong to. */
+export interface Seal {
+  seal(text: string, belongsTo: string): string;
+  /** Undefined where the text was not sealed with this key for this owner. */
+  open(sealed: string, belongsTo: string): string | undefined;
+}
+
+const algorithm = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** The key is derived from the agent's own secret, so that there is one secret to keep. */
+export function createSeal(secret: string): Seal {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'palaver agent delegations at rest', 32));
+  return {
+    seal(text, belongsTo) {
+      const nonce = randomBytes(nonceBytes);
+      const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(belongsTo));
+      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64');
+    },
+    open(sealed, belongsTo) {
+      const bytes = Buffer.from(sealed, 'base64');
+      if (bytes.length < nonceBytes + tagBytes) return undefined;
+      const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
+        .setAAD(Buffer.from(belongsTo))
+        .setAuthTag(bytes.subarray(-tagBytes));
+      try {
+        return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString('utf8');
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}

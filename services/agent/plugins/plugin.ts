@@ -1,0 +1,124 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { Logger, Server } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import type { ZodObject, ZodType } from 'zod';
+import type { PublicRoute } from '../auth/auth-hook.ts';
+import type { ModelRole, Models } from '../models/create-models.ts';
+import type { OracleIdentity } from '../store/sessions.ts';
+import type { RuntimeContext } from './runtime-context.ts';
+
+export type Awaitable<T> = T | Promise<T>;
+
+export interface PluginManifest {
+  title: string;
+  /** One sentence the agent reads. */
+  summary: string;
+  /** When the agent should reach for it; at least one unless it is silent. */
+  whenToUse: string[];
+  whenNotToUse?: string[];
+  /** What a user might say, and the tool that answers it. */
+  examples?: { user: string; tool: string }[];
+  tags?: string[];
+  category?: string;
+  /** `always`: in the prompt, tools bound. `on-demand`: found and loaded by the agent. `silent`: tools bound, not told. */
+  visibility: 'always' | 'on-demand' | 'silent';
+  stability: 'stable' | 'beta' | 'experimental';
+}
+
+/** A JSON Schema object, as declared by pages and MCP servers. */
+export type JsonSchema = Record<string, unknown>;
+
+export interface Tool {
+  description: string;
+  /** The arguments: a zod object, checked and typed, or a JSON Schema. */
+  input: ZodType | JsonSchema;
+  /** Runs the tool; what it returns (JSON) goes to the model. Throw a `ToolError` to tell the model why it failed. */
+  // biome-ignore lint/suspicious/noExplicitAny: the arguments have been checked against `input`; authors name their type.
+  execute(args: any, rt: RuntimeContext): Awaitable<unknown>;
+  timeoutMs?: number;
+  /** Which event tells of the call; page tools and actions have their own and send it themselves. */
+  event?: 'tool_call' | 'none';
+}
+
+export type Tools = Record<string, Tool>;
+
+export interface SubAgent {
+  name: string;
+  description: string;
+  instructions: string;
+  tools?: Tools;
+}
+
+export interface ModelCall {
+  prompt: LanguageModelV4Prompt;
+  tools: LanguageModelV4CallOptions['tools'];
+  modelId: string;
+}
+
+export interface ModelResult {
+  text: string;
+  toolCalls: { id: string; name: string; args: unknown }[];
+  usage: { inputTokens: number; outputTokens: number };
+}
+
+export interface ToolCallRequest {
+  toolCallId: string;
+  toolName: string;
+  args: Record<string, unknown>;
+}
+
+export interface Middleware {
+  /** May change what the model is asked. */
+  beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
+  wrapModelCall?(call: ModelCall, next: (call: ModelCall) => Promise<ModelResult>, rt: RuntimeContext): Promise<ModelResult>;
+  afterModel?(result: ModelResult, rt: RuntimeContext): Awaitable<void>;
+  wrapToolCall?(call: ToolCallRequest, next: (call: ToolCallRequest) => Promise<unknown>, rt: RuntimeContext): Promise<unknown>;
+  /** Asked before a message is taken in; throws an `AppError` (such as 402) to refuse it. */
+  beforeSend?(send: { userDid: string; sessionId: string; model: string }): Awaitable<void>;
+}
+
+/** What a plugin gets once, when the application starts. `Config` is what its `configSchema` says. */
+export interface PluginContext<Config = Record<string, unknown>> {
+  config: Config;
+  logger: Logger;
+  // biome-ignore lint/suspicious/noExplicitAny: each plugin brings its own tables and types.
+  store: Store<any>;
+  oracle: OracleIdentity;
+  models: Models;
+  llm: { get(role: ModelRole): ReturnType<Models['get']> };
+  /** Sends a message into a session as if its user had, and resolves with the answer. */
+  send(message: { userDid: string; sessionId: string; text: string; requestId: string }): Promise<{ content: string }>;
+}
+
+export interface OraclePlugin {
+  /** Kebab-case. */
+  name: string;
+  version: string;
+  manifest: PluginManifest;
+  dependsOn?: string[];
+  softDependsOn?: string[];
+  /** The environment variables it reads. */
+  configSchema?: ZodObject;
+  /** Whether to load when `features` does not say; a plugin without it is loaded. */
+  autoDetect?(env: Record<string, string | undefined>): boolean;
+  /** What to set so that `autoDetect` says yes. */
+  autoDetectHint?: string;
+  getTools?(ctx: PluginContext): Awaitable<Tools>;
+  /** Tools of one request only. */
+  getRequestTools?(rt: RuntimeContext): Awaitable<Tools>;
+  getSubAgents?(ctx: PluginContext): Awaitable<SubAgent[]>;
+  getMiddlewares?(ctx: PluginContext): Awaitable<Middleware[]>;
+  /** Keys of `rt.shared` that it owns, with their first value for each request. */
+  getSharedState?(): Record<string, () => unknown>;
+  /** What it adds to the system prompt of this request. */
+  getPromptSection?(rt: RuntimeContext): Awaitable<string | undefined>;
+  getRoutes?(ctx: PluginContext): (server: Server) => Awaitable<void>;
+  getAuthExcludedRoutes?(): PublicRoute[];
+  setup?(ctx: PluginContext): Awaitable<void>;
+  teardown?(): Awaitable<void>;
+}
+
+/** Says that an object is a plugin; gives it back as it is. */
+export function defineOraclePlugin<P extends OraclePlugin>(plugin: P): P {
+  return plugin;
+}

@@ -1,0 +1,80 @@
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { Message, SendMessage, SseEventData, ToolErrorCode } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import type { Capability, MintedToken } from '@palaver/ucan';
+import type { ModelRole } from '../models/create-models.ts';
+
+type Without<T> = Omit<T, 'sessionId' | 'requestId'>;
+
+/** What a plugin sees of the request it works for. */
+export interface RuntimeContext {
+  user: {
+    did: string;
+    /** The delegation in force, as a token; undefined where the user has none. */
+    delegation: string | undefined;
+    timezone: string | undefined;
+    currentTime: string;
+  };
+  session: { id: string; requestId: string; roomId: string; runId: string };
+  /** The message this turn answers, as it was sent. */
+  message: SendMessage;
+  /** What was said before, oldest first. */
+  history: Message[];
+  availablePlugins: string[];
+  /** Plugins whose tools are bound now. */
+  loadedPlugins: string[];
+  /** Credentials that came with this request and no further. */
+  secrets: { matrixAccessToken?: string | undefined; matrixHomeserver?: string | undefined };
+  blobStore: BlobStore;
+  ucan: {
+    hasCapability(capability: Capability): boolean;
+    /** Throws REAUTHORIZATION_REQUIRED and asks the user where the delegation does not cover it. */
+    requireCapability(capability: Capability): void;
+    mintInvocation(options: { audience: string; capability: Capability; lifetimeSeconds?: number }): Promise<MintedToken>;
+    resolveServiceDid(url: string): Promise<string>;
+  };
+  llm: { get(role: ModelRole): LanguageModelV4 };
+  emit: {
+    toolCall(data: Without<SseEventData['tool_call']>): void;
+    actionCall(data: Without<SseEventData['action_call']>): void;
+    renderComponent(data: Without<SseEventData['render_component']>): void;
+    reasoning(data: Without<SseEventData['reasoning']>): void;
+    browserToolCall(data: Without<SseEventData['browser_tool_call']>): void;
+    router(data: Without<SseEventData['router_update']>): void;
+    messageCacheInvalidation(messageId?: string): void;
+  };
+  /** A round trip to the user's page. */
+  callBrowser(event: 'browser_tool_call' | 'action_call', call: { toolCallId: string; toolName: string; args: Record<string, unknown> }): Promise<unknown>;
+  logger: Logger;
+  abortSignal: AbortSignal;
+  shared: Record<string, unknown>;
+  /** Set while one of the plugin's tools runs. */
+  toolCallId: string | undefined;
+}
+
+/** Bytes that belong to a request, such as its attachments. */
+export interface BlobStore {
+  put(name: string, bytes: Uint8Array, mediaType: string): void;
+  get(name: string): { bytes: Uint8Array; mediaType: string } | undefined;
+  list(): string[];
+}
+
+export function createBlobStore(): BlobStore {
+  const blobs = new Map<string, { bytes: Uint8Array; mediaType: string }>();
+  return {
+    put: (name, bytes, mediaType) => void blobs.set(name, { bytes, mediaType }),
+    get: (name) => blobs.get(name),
+    list: () => [...blobs.keys()],
+  };
+}
+
+/** Why a tool failed, in words for the model. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError';
+  readonly code: ToolErrorCode;
+
+  constructor(code: ToolErrorCode, message: string, options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.code = code;
+  }
+}

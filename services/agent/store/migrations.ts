@@ -1,0 +1,77 @@
+import type { Migration } from '@palaver/store';
+
+export const agentMigrations: readonly Migration[] = [
+  {
+    name: '001-sessions-runs-messages-delegations',
+    async up(db) {
+      await db.schema
+        .createTable('agent_session')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('title', 'text', (column) => column.notNull())
+        .addColumn('named', 'integer', (column) => column.notNull())
+        .addColumn('room_id', 'text', (column) => column.notNull())
+        .addColumn('metadata', 'text')
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .addColumn('updated_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createIndex('agent_session_by_user')
+        .on('agent_session')
+        .columns(['user_did', 'updated_at desc', 'id'])
+        .execute();
+      await db.schema
+        .createTable('agent_run')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('session_id', 'text', (column) => column.notNull().references('agent_session.id').onDelete('cascade'))
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('request_id', 'text', (column) => column.notNull())
+        .addColumn('message_id', 'text', (column) => column.notNull())
+        .addColumn('instance', 'text', (column) => column.notNull())
+        .addColumn('status', 'text', (column) => column.notNull())
+        .addColumn('model', 'text', (column) => column.notNull())
+        .addColumn('input_tokens', 'integer')
+        .addColumn('output_tokens', 'integer')
+        .addColumn('partial', 'text')
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .addColumn('ended_at', 'bigint')
+        .execute();
+      await db.schema.createIndex('agent_run_by_session').on('agent_run').columns(['session_id', 'id']).execute();
+      await db.schema.createIndex('agent_run_by_status').on('agent_run').columns(['status', 'instance']).execute();
+      await db.schema
+        .createTable('agent_message')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('session_id', 'text', (column) => column.notNull().references('agent_session.id').onDelete('cascade'))
+        .addColumn('run_id', 'text', (column) => column.notNull())
+        .addColumn('position', 'text', (column) => column.notNull())
+        .addColumn('type', 'text', (column) => column.notNull())
+        .addColumn('content', 'text', (column) => column.notNull())
+        .addColumn('status', 'text', (column) => column.notNull())
+        .addColumn('request_id', 'text', (column) => column.notNull())
+        .addColumn('extras', 'text')
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createIndex('agent_message_by_position')
+        .on('agent_message')
+        .columns(['session_id', 'position'])
+        .unique()
+        .execute();
+      await db.schema
+        .createTable('agent_delegation')
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('agent_did', 'text', (column) => column.notNull())
+        .addColumn('cid', 'text', (column) => column.notNull())
+        .addColumn('sealed', 'text', (column) => column.notNull())
+        .addColumn('expires_at', 'bigint', (column) => column.notNull())
+        .addColumn('stored_at', 'bigint', (column) => column.notNull())
+        .addPrimaryKeyConstraint('agent_delegation_pk', ['user_did', 'agent_did'])
+        .execute();
+      await db.schema
+        .createTable('agent_revocation')
+        .addColumn('cid', 'text', (column) => column.primaryKey())
+        .addColumn('expires_at', 'bigint', (column) => column.notNull())
+        .execute();
+    },
+  },
+];

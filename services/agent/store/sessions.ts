@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { type CreateSession, type OffsetPageQuery, type Session, type SessionList, uuidPattern } from '@palaver/contract';
+import type { Store } from '@palaver/store';
+import { v7 as uuidv7 } from 'uuid';
+import type { AgentDatabase } from './schema.ts';
+
+export const untitled = 'New chat';
+
+/** Who the sessions of this process are held with. */
+export interface OracleIdentity {
+  name: string;
+  did: string;
+}
+
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
+/** A user's room with an agent: one for the pair, whatever the session. */
+export function toRoomId(userDid: string, agentDid: string): string {
+  return `!${createHash('sha256').update(`${userDid}\n${agentDid}`).digest('base64url').slice(0, 32)}`;
+}
+
+/** Sessions, each visible to its own user only. */
+export function createSessionStore({ db, prepare }: Store<AgentDatabase>, oracle: OracleIdentity) {
+  const findOwn = prepare((query, own: { id: string; userDid: string }) =>
+    query.selectFrom('agent_session').selectAll().where('id', '=', own.id).where('user_did', '=', own.userDid),
+  );
+
+  const toSession = (row: { id: string; title: string; created_at: number; updated_at: number; room_id: string }): Session => ({
+    sessionId: row.id,
+    title: row.title,
+    createdAt: new Date(row.created_at).toISOString(),
+    lastUpdatedAt: new Date(row.updated_at).toISOString(),
+    oracleName: oracle.name,
+    oracleDid: oracle.did,
+    roomId: row.room_id,
+  });
+
+  return {
+    async create(userDid: string, { title, metadata }: CreateSession): Promise<Session> {
+      const now = Date.now();
+      const row = {
+        id: uuidv7(),
+        user_did: userDid,
+        title: title ?? untitled,
+        named: title === undefined ? 0 : 1,
+        room_id: toRoomId(userDid, oracle.did),
+        metadata: metadata === undefined ? null : JSON.stringify(metadata),
+        created_at: now,
+        updated_at: now,
+      };
+      await db.insertInto('agent_session').values(row).execute();
+      return toSession(row);
+    },
+
+    async find(userDid: string, id: string): Promise<(Session & { isNamed: boolean }) | undefined> {
+      if (!uuidPattern.test(id)) return undefined;
+      const [row] = (await findOwn({ id, userDid })).rows;
+      return row && { ...toSession(row), isNamed: row.named === 1 };
+    },
+
+    async list(userDid: string, { limit, offset }: OffsetPageQuery): Promise<SessionList> {
+      const own = db.selectFrom('agent_session').where('user_did', '=', userDid);
+      const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
+      const rows = await own.selectAll().orderBy('updated_at', 'desc').orderBy('id', 'desc').limit(limit).offset(offset).execute();
+      return { sessions: rows.map(toSession), total, limit, offset };
+    },
+
+    /** Messages and runs go with it. */
+    async remove(userDid: string, id: string): Promise<boolean> {
+      if (!uuidPattern.test(id)) return false;
+      const result = await db.deleteFrom('agent_session').where('id', '=', id).where('user_did', '=', userDid).executeTakeFirst();
+      return result.numDeletedRows > 0n;
+    },
+  };
+}

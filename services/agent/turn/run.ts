@@ -1,0 +1,81 @@
+import type { EndedRunStatus, Message, RunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
+import { createFrameLog, type FrameLog } from './frame-log.ts';
+import { createMessageBuilder } from './message-builder.ts';
+import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
+
+/** Sends one event of a run to everyone who follows it. */
+export type Emit = <Name extends SseEventName>(name: Name, data: SseEventData[Name]) => void;
+
+/** One turn on its way: its state, its frames, the answer as far as it is. */
+export interface Run {
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly userDid: string;
+  readonly requestId: string;
+  readonly messageId: string;
+  readonly status: RunStatus;
+  readonly frames: FrameLog;
+  readonly signal: AbortSignal;
+  /** The answer once the run has ended. */
+  readonly answer: Promise<Message>;
+  emit: Emit;
+  /** Makes a step if the state allows it. */
+  step(step: RunStep): boolean;
+  /** Cancels the work; what ends the run says with which status. */
+  cancel(reason: unknown): void;
+  draft(status: EndedRunStatus): Message;
+  /** Sends `done`, the last frame. */
+  finish(answer: Message): void;
+}
+
+export interface RunIds {
+  runId: string;
+  sessionId: string;
+  userDid: string;
+  requestId: string;
+  messageId: string;
+}
+
+export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run {
+  const frames = createFrameLog();
+  const controller = new AbortController();
+  const answered = Promise.withResolvers<Message>();
+  const builder = createMessageBuilder({
+    id: ids.messageId,
+    createdAt: new Date().toISOString(),
+    requestId: ids.requestId,
+  });
+  let status: RunStatus = 'queued';
+
+  return {
+    ...ids,
+    frames,
+    signal: controller.signal,
+    answer: answered.promise,
+    get status() {
+      return status;
+    },
+    emit(name, data) {
+      // Work that did not notice that it was cancelled may still speak; nobody hears it.
+      if (hasEnded(status)) return;
+      const event = { name, data } as SseEvent;
+      builder.add(event);
+      frames.append(name, data);
+      onEvent(event);
+    },
+    step(step) {
+      const next = nextRunStatus(status, step);
+      if (next === undefined) return false;
+      status = next;
+      return true;
+    },
+    cancel: (reason) => controller.abort(reason),
+    draft: (ended) => builder.toMessage(ended),
+    finish(answer) {
+      if (!hasEnded(status)) throw new Error(`a run that is ${status} cannot finish`);
+      frames.append('done', { runId: ids.runId, messageId: ids.messageId, status });
+      frames.end();
+      answered.resolve(answer);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { APICallError } from '@ai-sdk/provider';
+import { AppError, type ErrorCode, type SseErrorKind, type SseEventData } from '@palaver/contract';
+
+/** Why a run was cancelled. */
+export class RunCancelled extends Error {
+  override readonly name = 'RunCancelled';
+  readonly by: 'user' | 'shutdown' | 'timeout';
+
+  constructor(by: 'user' | 'shutdown' | 'timeout') {
+    super(`the run was cancelled by ${by}`);
+    this.by = by;
+  }
+}
+
+/** A provider's failure or silence, a limit that was passed: what went wrong in a turn and can be told to its user. */
+export class TurnError extends AppError {
+  readonly kind: SseErrorKind;
+  readonly retryable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: { kind: SseErrorKind; retryable: boolean; cause?: unknown }) {
+    super(code, message, { cause: options.cause });
+    this.kind = options.kind;
+    this.retryable = options.retryable;
+  }
+}
+
+/** The `error` event for whatever stopped a turn: what we know is told, the rest stays in the log. */
+export function toStreamError(error: unknown): SseEventData['error'] {
+  const { message, code, kind, retryable } = toTurnError(error);
+  return { error: message, code, kind, retryable, timestamp: new Date().toISOString() };
+}
+
+function toTurnError(error: unknown): TurnError {
+  if (error instanceof TurnError) return error;
+  if (error instanceof AppError) return new TurnError(error.code, error.message, { kind: 'internal', retryable: false });
+  if (error instanceof RunCancelled) {
+    return error.by === 'timeout'
+      ? new TurnError('TURN_LIMIT_EXCEEDED', 'The turn took too long and was stopped.', { kind: 'timeout', retryable: true })
+      : new TurnError('UNAVAILABLE', 'The service is restarting. Please send it again.', { kind: 'internal', retryable: true });
+  }
+  if (APICallError.isInstance(error)) return toProviderError(error);
+  return new TurnError('INTERNAL_ERROR', 'Something went wrong on our side. Please try again later.', { kind: 'internal', retryable: true, cause: error });
+}
+
+function toProviderError(error: APICallError): TurnError {
+  const { statusCode, isRetryable: retryable } = error;
+  if (statusCode === 429) {
+    return new TurnError('RATE_LIMITED', 'The language model is busy. Please try again in a moment.', { kind: 'rate_limit', retryable: true, cause: error });
+  }
+  const what = statusCode === undefined ? 'did not answer' : `refused the request (${statusCode})`;
+  return new TurnError('MODEL_FAILED', `The language model ${what}.`, { kind: 'model', retryable, cause: error });
+}
