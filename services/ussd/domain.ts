@@ -1,5 +1,5 @@
-import { join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
@@ -7,18 +7,17 @@ import type { KeyRing } from './accounts/key-ring.ts';
 import { createPinVault } from './accounts/pin-vault.ts';
 import { loadServiceSecret } from './accounts/service-secret.ts';
 import { createAccountActions } from './actions/account-actions.ts';
-import type { Actions } from './actions/action.ts';
+import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
 import { createAssistantActions } from './actions/assistant-actions.ts';
+import { toMenuSources, toRegistry } from './actions/default-menu.ts';
+import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
 import { createInputLog } from './adapters/input-log.ts';
 import { createAgentClient } from './assistant/agent-client.ts';
 import { createAssistant } from './assistant/assistant.ts';
 import { createSignFor } from './assistant/phone-signer.ts';
 import { createQuestions } from './assistant/questions.ts';
 import type { UssdConfig } from './config.ts';
-import type { MenuSources } from './menu/load-menu.ts';
-import type { Registry } from './menu/menu.ts';
 import { openMenuSource } from './menu/menu-source.ts';
-import { validators } from './menu/validators.ts';
 import type { UssdMetrics } from './metrics.ts';
 import { createQueryClient } from './protocol/query-client.ts';
 import { createReports } from './reports/reports.ts';
@@ -42,8 +41,6 @@ export interface DomainParts {
 
 const cachedSessions = 100_000;
 const sweepIntervalMs = 5_000;
-/** Texts the service itself says, outside of any state. */
-const serviceTexts = ['main.expired'];
 
 /** Puts the parts of the service together. Everything it starts ends with `close`. */
 export async function createDomain({ config, logger, store, keys, metrics }: DomainParts) {
@@ -67,11 +64,11 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     hasLanguage: (language) => menus.current().locales.has(language),
     resumeMs,
   });
-  const actions: Actions = {
+  const runs: RunOf<DefaultAction> = {
     ...createAccountActions({ accounts, reports, profiles, protocol }),
     ...createAssistantActions({ assistant, questions }),
-    ...(await loadOwnActions(config.USSD_ACTIONS)),
   };
+  const actions: Actions = { ...declare(runs), ...(await loadOwnActions(config.USSD_ACTIONS)) };
   const menus = await openMenuSource(toMenuSources(config), toRegistry(actions), {
     watch: config.USSD_WATCH_MENUS,
     logger,
@@ -100,21 +97,9 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   };
 }
 
-/** Where the menus and texts are: the operator's own, or those beside this file. */
-export function toMenuSources(config: {
-  USSD_MENUS?: string | undefined;
-  USSD_LOCALES?: string | undefined;
-}): MenuSources {
-  const here = fileURLToPath(new URL('.', import.meta.url));
-  return {
-    menus: config.USSD_MENUS ?? join(here, 'menus'),
-    locales: config.USSD_LOCALES ?? join(here, 'locales'),
-  };
-}
-
-export function toRegistry(actions: Actions): Registry {
-  const texts = Object.values(actions).flatMap((action) => action.texts ?? []);
-  return { actions, validators, texts: [...serviceTexts, ...texts] };
+function declare(runs: RunOf<DefaultAction>): Actions {
+  const entries = Object.entries(defaultSignatures) as [DefaultAction, DeclaredAction][];
+  return Object.fromEntries(entries.map(([name, signature]) => [name, { ...signature, run: runs[name] }]));
 }
 
 async function loadOwnActions(path: string | undefined): Promise<Actions> {

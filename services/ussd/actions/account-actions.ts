@@ -3,7 +3,8 @@ import type { ActionResult } from '../menu/engine.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { Reports } from '../reports/reports.ts';
 import type { Profiles } from '../session/profiles.ts';
-import type { ActionContext, Actions } from './action.ts';
+import type { ActionContext, RunOf } from './action.ts';
+import type { DefaultAction } from './default-signatures.ts';
 
 export interface AccountActionParts {
   accounts: Accounts;
@@ -14,108 +15,72 @@ export interface AccountActionParts {
 
 const reportsShown = 10;
 
-export function createAccountActions({ accounts, reports, profiles, protocol }: AccountActionParts): Actions {
+type AccountAction = Exclude<DefaultAction, 'openAssistant' | 'askAssistant' | 'showAnswer'>;
+
+export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
+  const { accounts, reports, profiles, protocol } = parts;
   return {
-    hasAccount: {
-      outcomes: ['yes', 'no'],
-      once: false,
-      run: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
+    hasAccount: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
+    async register(context) {
+      const name = context.answer('name');
+      const input = { phone: context.phoneNumber, name, pin: context.answer('pin'), address: null };
+      const { account, insert } = await accounts.prepare(input);
+      const result = await context.commit(async (trx) =>
+        (await insert(trx)) ? { outcome: 'registered', account: account.id, values: { name } } : { outcome: 'exists' },
+      );
+      audit(context, result.outcome === 'registered' ? 'registration' : 'registration refused', result.account);
+      return result;
     },
-    register: {
-      outcomes: ['registered', 'exists'],
-      once: true,
-      async run(context) {
-        const name = context.answer('name');
-        const input = { phone: context.phoneNumber, name, pin: context.answer('pin'), address: null };
-        const { account, insert } = await accounts.prepare(input);
-        const result = await context.commit(async (trx) =>
-          (await insert(trx))
-            ? { outcome: 'registered', account: account.id, values: { name } }
-            : { outcome: 'exists' },
-        );
-        audit(context, result.outcome === 'registered' ? 'registration' : 'registration refused', result.account);
-        return result;
-      },
+    logIn: (context) =>
+      withPin({ accounts, context, answer: 'pin' }, async (_, account) => ({
+        outcome: 'in',
+        account: account.id,
+        values: { name: account.name },
+      })),
+    async logOut(context) {
+      audit(context, 'logout', context.account);
+      return { outcome: 'out', account: null };
     },
-    logIn: {
-      outcomes: ['in', 'wrong', 'locked'],
-      once: true,
-      run: (context) =>
-        withPin({ accounts, context, answer: 'pin' }, async (_, account) => ({
-          outcome: 'in',
-          account: account.id,
-          values: { name: account.name },
-        })),
+    checkPin: (context) => withPin({ accounts, context, answer: 'oldPin' }, async () => ({ outcome: 'right' })),
+    async changePin(context) {
+      const account = await accounts.find(context.phoneNumber);
+      const record = account && (await accounts.hashNewPin(account, context.answer('pin')));
+      return withPin({ accounts, context, answer: 'oldPin' }, async (trx, holder) => {
+        if (record === undefined) throw new Error('the account is gone');
+        await accounts.setPin(trx, holder, record);
+        return { outcome: 'changed' };
+      });
     },
-    logOut: {
-      outcomes: ['out'],
-      once: true,
-      async run(context) {
-        audit(context, 'logout', context.account);
-        return { outcome: 'out', account: null };
-      },
+    setLanguage: (context) =>
+      context.commit(async (trx) => {
+        const language = context.answer('language');
+        await profiles.setLanguage(trx, context.phoneNumber, language);
+        return { outcome: 'changed', language };
+      }),
+    async loadStatus(context) {
+      const account = await accounts.find(context.phoneNumber);
+      const count = await reports.countOf(context.phoneNumber);
+      const balances = await describeHoldings(context, protocol, account?.address ?? null);
+      return { outcome: 'shown', values: { name: account?.name ?? '', reports: String(count), balances } };
     },
-    changePin: {
-      outcomes: ['changed', 'wrong', 'locked'],
-      once: true,
-      async run(context) {
-        const account = await accounts.find(context.phoneNumber);
-        const record = account && (await accounts.hashNewPin(account, context.answer('pin')));
-        return withPin({ accounts, context, answer: 'oldPin' }, async (trx, holder) => {
-          if (record === undefined) throw new Error('the account is gone');
-          await accounts.setPin(trx, holder, record);
-          return { outcome: 'changed' };
-        });
-      },
-    },
-    setLanguage: {
-      outcomes: ['changed'],
-      once: true,
-      run: (context) =>
-        context.commit(async (trx) => {
-          const language = context.answer('language');
-          await profiles.setLanguage(trx, context.phoneNumber, language);
-          return { outcome: 'changed', language };
+    async listReports(context) {
+      const rows = await reports.listOf(context.phoneNumber, reportsShown);
+      const lines = rows.map(({ created_at, activity, amount, reference }) =>
+        context.say('reports.line', {
+          date: new Date(created_at).toISOString().slice(0, 10),
+          label: context.say(`report.${activity}`),
+          amount,
+          reference,
         }),
+      );
+      return lines.length > 0 ? { outcome: 'shown', values: { list: lines.join('\n') } } : { outcome: 'none' };
     },
-    loadStatus: {
-      outcomes: ['shown'],
-      once: false,
-      texts: statusTexts,
-      async run(context) {
-        const account = await accounts.find(context.phoneNumber);
-        const count = await reports.countOf(context.phoneNumber);
-        const balances = await describeHoldings(context, protocol, account?.address ?? null);
-        return { outcome: 'shown', values: { name: account?.name ?? '', reports: String(count), balances } };
-      },
-    },
-    listReports: {
-      outcomes: ['shown', 'none'],
-      once: false,
-      texts: ['reports.line'],
-      async run(context) {
-        const rows = await reports.listOf(context.phoneNumber, reportsShown);
-        const lines = rows.map(({ created_at, activity, amount, reference }) =>
-          context.say('reports.line', {
-            date: new Date(created_at).toISOString().slice(0, 10),
-            label: context.say(`report.${activity}`),
-            amount,
-            reference,
-          }),
-        );
-        return lines.length > 0 ? { outcome: 'shown', values: { list: lines.join('\n') } } : { outcome: 'none' };
-      },
-    },
-    fileReport: {
-      outcomes: ['filed', 'wrong', 'locked'],
-      once: true,
-      run: (context) =>
-        withPin({ accounts, context, answer: 'pin' }, async (trx, account) => {
-          const [activity, amount] = [context.answer('activity'), context.answer('amount')];
-          const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, now: context.now };
-          return { outcome: 'filed', values: { reference: await reports.file(trx, report) } };
-        }),
-    },
+    fileReport: (context) =>
+      withPin({ accounts, context, answer: 'pin' }, async (trx, account) => {
+        const [activity, amount] = [context.answer('activity'), context.answer('amount')];
+        const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, now: context.now };
+        return { outcome: 'filed', values: { reference: await reports.file(trx, report) } };
+      }),
   };
 }
 
@@ -157,16 +122,6 @@ async function withPin(
 function audit({ log, phoneNumber }: ActionContext, event: string, account: string | null | undefined): void {
   log.info({ audit: event, phoneNumber, account: account ?? undefined }, 'audit');
 }
-
-const statusTexts = [
-  'status.balance',
-  'status.noBalance',
-  'status.tokens',
-  'status.claims',
-  'status.unreachable',
-  'status.notConfigured',
-  'status.notLinked',
-];
 
 async function describeHoldings(
   { say, log }: ActionContext,

@@ -22,11 +22,17 @@ export interface ActionContext {
   commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
 }
 
-/** The only code an operator writes for a menu of their own. */
-export interface Action extends ActionSignature {
+export interface DeclaredAction extends ActionSignature {
   /** Texts it says by key, so that the checker asks for their translations. */
   texts?: readonly string[];
+}
+
+/** The only code an operator writes for a menu of their own. */
+export interface Action extends DeclaredAction {
   run(context: ActionContext): Promise<ActionResult>;
 }
 
 export type Actions = Record<string, Action>;
+
+/** What each action does, apart from what is declared of it. */
+export type RunOf<Name extends string> = Record<Name, Action['run']>;

@@ -2,7 +2,7 @@ import type { Assistant } from '../assistant/assistant.ts';
 import type { Questions } from '../assistant/questions.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import type { QuestionTable } from '../store/tables.ts';
-import type { ActionContext, Actions } from './action.ts';
+import type { ActionContext, RunOf } from './action.ts';
 
 export interface AssistantActionParts {
   /** Absent when no agent service is configured. */
@@ -13,39 +13,29 @@ export interface AssistantActionParts {
 /** A question nobody answered in this time (its process died) is given up. */
 const givenUpAfterMs = 150_000;
 
-export function createAssistantActions({ assistant, questions }: AssistantActionParts): Actions {
-  const outcomes = ['answered', 'waiting', 'unavailable'];
+export function createAssistantActions({
+  assistant,
+  questions,
+}: AssistantActionParts): RunOf<'openAssistant' | 'askAssistant' | 'showAnswer'> {
   return {
-    openAssistant: {
-      outcomes: ['ready', 'waiting', 'unavailable'],
-      once: false,
-      async run({ phoneNumber, now }) {
-        if (!assistant) return { outcome: 'unavailable' };
-        const open = await questions.findOpen(phoneNumber);
-        return { outcome: open && !isGivenUp(open, now) && open.status !== 'failed' ? 'waiting' : 'ready' };
-      },
+    async openAssistant({ phoneNumber, now }) {
+      if (!assistant) return { outcome: 'unavailable' };
+      const open = await questions.findOpen(phoneNumber);
+      return { outcome: open && !isGivenUp(open, now) && open.status !== 'failed' ? 'waiting' : 'ready' };
     },
-    askAssistant: {
-      outcomes,
-      once: true,
-      async run(context) {
-        if (!assistant) return { outcome: 'unavailable' };
-        const question = { id: context.key, phone: context.phoneNumber, text: context.answer('question') };
-        // Kept before anything is sent, so that a retry of this step finds the question instead of sending it again.
-        const isNew = await questions.insertOnce({ ...question, now: context.now });
-        if (isNew) assistant.start(question, context.log);
-        await assistant.wait(question.id);
-        return show(context, questions, await questions.find(question.id));
-      },
+    async askAssistant(context) {
+      if (!assistant) return { outcome: 'unavailable' };
+      const question = { id: context.key, phone: context.phoneNumber, text: context.answer('question') };
+      // Kept before anything is sent, so that a retry of this step finds the question instead of sending it again.
+      const isNew = await questions.insertOnce({ ...question, now: context.now });
+      if (isNew) assistant.start(question, context.log);
+      await assistant.wait(question.id);
+      return show(context, questions, await questions.find(question.id));
     },
-    showAnswer: {
-      outcomes,
-      once: true,
-      async run(context) {
-        const open = await questions.findOpen(context.phoneNumber);
-        if (open?.status === 'pending') await assistant?.wait(open.id);
-        return show(context, questions, open && (await questions.find(open.id)));
-      },
+    async showAnswer(context) {
+      const open = await questions.findOpen(context.phoneNumber);
+      if (open?.status === 'pending') await assistant?.wait(open.id);
+      return show(context, questions, open && (await questions.find(open.id)));
     },
   };
 }

@@ -73,7 +73,7 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   if (result.language !== undefined) next.language = result.language;
   if (result.account === null) delete next.account;
   else if (result.account !== undefined) next.account = result.account;
-  const finished = menu.registry.actions[state.action]?.once && !next.stack.includes(outcome.to);
+  const finished = menu.registry.actions[state.action]?.finishes && !next.stack.includes(outcome.to);
   if (finished) next = { ...next, stack: cutToMenu(menu, next.stack), secrets: {} };
   const step = arrive(menu, next, outcome.to);
   if (outcome.hint === undefined) return step;

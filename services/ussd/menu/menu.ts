@@ -60,8 +60,8 @@ export type State = MenuState | PromptState | PageState | ActionState | EndState
 /** What the engine must know of an action; what it does is the caller's business. */
 export interface ActionSignature {
   outcomes: readonly string[];
-  /** A finished effect: afterwards Back leads to the menu above it, never into it again. */
-  once: boolean;
+  /** Ends a form: afterwards Back leads to the menu above it, never into the effect again. */
+  finishes: boolean;
 }
 
 export type Validation = { ok: true; value: string } | { ok: false; hint: string };

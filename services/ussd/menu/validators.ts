@@ -17,9 +17,10 @@ export const validators: Record<string, Validator> = {
   },
   pin: { hints: ['hint.pin'], check: (input) => (pinPattern.test(input) ? ok(input) : refuse('hint.pin')) },
   newPin: {
-    hints: ['hint.pin', 'hint.weakPin'],
-    check(input, { phoneNumber }) {
+    hints: ['hint.pin', 'hint.weakPin', 'hint.oldPin'],
+    check(input, { phoneNumber, answer }) {
       if (!pinPattern.test(input)) return refuse('hint.pin');
+      if (input === answer('oldPin')) return refuse('hint.oldPin');
       return isWeakPin(input, phoneNumber) ? refuse('hint.weakPin') : ok(input);
     },
   },
