@@ -99,9 +99,6 @@ export const agentConfigSchema = z
     if (config.LLM_PROVIDER === 'compatible' && config.LLM_BASE_URL === undefined) {
       context.addIssue({ code: 'custom', path: ['LLM_BASE_URL'], message: 'LLM_PROVIDER=compatible needs an address' });
     }
-    if (config.LLM_BASE_URL !== undefined && config.LLM_MODEL === undefined && config.LLM_PROVIDER !== 'anthropic') {
-      context.addIssue({ code: 'custom', path: ['LLM_MODEL'], message: 'LLM_BASE_URL needs the name of a model' });
-    }
   });
 
 export type AgentConfig = Readonly<z.infer<typeof agentConfigSchema>>;

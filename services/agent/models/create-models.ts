@@ -37,7 +37,8 @@ const defaultModels: Partial<Record<ModelConfig['LLM_PROVIDER'], string>> = {
 
 export function createModels(config: ModelConfig): Models {
   const create = createFactory(config);
-  const main = config.LLM_MODEL ?? defaultModels[config.LLM_PROVIDER] ?? config.LLM_MODELS[0] ?? 'offline';
+  const fallback = config.LLM_BASE_URL === undefined ? 'offline' : 'default';
+  const main = config.LLM_MODEL ?? config.LLM_MODELS[0] ?? defaultModels[config.LLM_PROVIDER] ?? fallback;
   const ids = [...new Set([main, ...config.LLM_MODELS])];
   const made = new Map<string, LanguageModelV4>();
   const model = (id: string): LanguageModelV4 => {
@@ -64,16 +65,16 @@ function createFactory(config: ModelConfig): (id: string) => LanguageModelV4 {
   const { LLM_PROVIDER, LLM_API_KEY: apiKey, LLM_BASE_URL: baseURL } = config;
   // Whatever speaks OpenAI's protocol at an address of its own; the name only shows in logs.
   if (baseURL !== undefined && LLM_PROVIDER !== 'anthropic') {
-    return createOpenAICompatible({ name: LLM_PROVIDER, baseURL, includeUsage: true, ...(apiKey && { apiKey }) });
+    return createOpenAICompatible({ name: 'compatible', baseURL, includeUsage: true, ...(apiKey && { apiKey }) });
   }
   switch (LLM_PROVIDER) {
-    case 'offline':
-      return (id) => createOfflineModel({ modelId: id, wordsPerSecond: config.OFFLINE_WORDS_PER_SECOND });
     case 'openai':
       return createOpenAI({ ...(apiKey && { apiKey }) });
     case 'anthropic':
       return createAnthropic({ ...(apiKey && { apiKey }), ...(baseURL && { baseURL }) });
     case 'openrouter':
       return createOpenAICompatible({ name: 'openrouter', baseURL: openRouterUrl, includeUsage: true, ...(apiKey && { apiKey }) });
+    default:
+      return (id) => createOfflineModel({ modelId: id, wordsPerSecond: config.OFFLINE_WORDS_PER_SECOND });
   }
 }

@@ -1,5 +1,4 @@
-import { type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
-import { AppError } from '@palaver/contract';
+import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { AgentDatabase } from './schema.ts';
 
@@ -12,11 +11,12 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
-  const listNewest = prepare((query, { sessionId, limit }: { sessionId: string; limit: number }) =>
+  const listBefore = prepare((query, { sessionId, position, limit }: { sessionId: string; position: string; limit: number }) =>
     query
       .selectFrom('agent_message')
       .selectAll()
       .where('session_id', '=', sessionId)
+      .where('position', '<', position)
       .orderBy('position', 'desc')
       .limit(limit),
   );
@@ -27,9 +27,9 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
       return rows.map(toMessage);
     },
 
-    /** The newest messages, oldest first. */
-    async recent(sessionId: string, limit: number): Promise<Message[]> {
-      const { rows } = await listNewest({ sessionId, limit });
+    /** What was said before a run, oldest first; at most the newest `limit` messages. */
+    async before(sessionId: string, runId: string, limit: number): Promise<Message[]> {
+      const { rows } = await listBefore({ sessionId, position: runId, limit });
       return rows.reverse().map(toMessage);
     },
 

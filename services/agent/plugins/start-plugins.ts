@@ -1,0 +1,101 @@
+import { type Logger, StartError } from '@palaver/service-kit';
+import type { PublicRoute } from '../auth/auth-hook.ts';
+import type { Middleware, OraclePlugin, PluginContext, PluginManifest, SubAgent, Tools } from './plugin.ts';
+import { type PluginStatus, type SelectOptions, selectPlugins } from './select-plugins.ts';
+
+export interface LoadedPlugin {
+  name: string;
+  plugin: OraclePlugin;
+  manifest: PluginManifest;
+  ctx: PluginContext;
+  tools: Tools;
+  subAgents: SubAgent[];
+  middlewares: Middleware[];
+}
+
+export interface PluginHost {
+  /** In dependency order. */
+  loaded: LoadedPlugin[];
+  status(): PluginStatus[];
+  publicRoutes: PublicRoute[];
+  /** First values of the shared state of a request. */
+  createShared(): Record<string, unknown>;
+  close(): Promise<void>;
+}
+
+/** Loads the plugins. Everything that is wrong with them is told at once, each fault with its plugin and remedy. */
+export async function startPlugins(
+  options: SelectOptions & { logger: Logger; createContext(plugin: OraclePlugin, config: Record<string, unknown>): PluginContext },
+): Promise<PluginHost> {
+  const { selected, status, faults } = selectPlugins(options);
+  if (faults.length > 0) throw new StartError(toMessage(faults));
+  const loaded: LoadedPlugin[] = [];
+  for (const { plugin, manifest, config } of selected) {
+    const ctx = options.createContext(plugin, config);
+    try {
+      await plugin.setup?.(ctx);
+      loaded.push({
+        name: plugin.name,
+        plugin,
+        manifest,
+        ctx,
+        tools: (await plugin.getTools?.(ctx)) ?? {},
+        subAgents: (await plugin.getSubAgents?.(ctx)) ?? [],
+        middlewares: (await plugin.getMiddlewares?.(ctx)) ?? [],
+      });
+    } catch (error) {
+      if (error instanceof StartError) throw error;
+      throw new StartError(`plugin ${plugin.name} could not start: ${error instanceof Error ? error.message : error}`, { cause: error });
+    }
+  }
+  const clashes = [...checkTools(loaded), ...checkShared(loaded), ...checkExamples(loaded)];
+  if (clashes.length > 0) throw new StartError(toMessage(clashes));
+  return {
+    loaded,
+    status: () => status,
+    publicRoutes: loaded.flatMap(({ plugin }) => plugin.getAuthExcludedRoutes?.() ?? []),
+    createShared() {
+      const entries = loaded.flatMap(({ plugin }) => Object.entries(plugin.getSharedState?.() ?? {}));
+      return Object.fromEntries(entries.map(([key, create]) => [key, create()]));
+    },
+    async close() {
+      for (const { plugin, name } of loaded.toReversed()) {
+        await Promise.resolve(plugin.teardown?.()).catch((error) => options.logger.error({ err: error }, `plugin ${name} did not end cleanly`));
+      }
+    },
+  };
+}
+
+function toMessage(faults: string[]): string {
+  return `The plugins are not right:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
+}
+
+function checkTools(loaded: LoadedPlugin[]): string[] {
+  const owners = loaded.map(({ name, tools, subAgents }) => ({ name, keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)] }));
+  return findClashes(owners, 'tool');
+}
+
+function checkShared(loaded: LoadedPlugin[]): string[] {
+  return findClashes(loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })), 'shared key');
+}
+
+function findClashes(owners: { name: string; keys: string[] }[], what: string): string[] {
+  const taken = new Map<string, string>();
+  const faults: string[] = [];
+  for (const { name, keys } of owners) {
+    for (const key of keys) {
+      const other = taken.get(key);
+      if (other) faults.push(`plugin ${name}: the ${what} "${key}" is taken by plugin ${other}; rename one`);
+      else taken.set(key, name);
+    }
+  }
+  return faults;
+}
+
+function checkExamples(loaded: LoadedPlugin[]): string[] {
+  return loaded.flatMap(({ name, manifest, tools, subAgents }) =>
+    (manifest.examples ?? [])
+      .filter(({ tool }) => !(tool in tools) && !subAgents.some((agent) => agent.name === tool))
+      .map(({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`),
+  );
+}
