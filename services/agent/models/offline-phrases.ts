@@ -17,7 +17,8 @@ export const phrases: Record<Language, Phrases> = {
   en: {
     noModel: `no language model is configured, so I can only follow simple requests: ask "what can you do", tell me how you like to be answered, or ask me to remember something. To get real answers, set ${setup} and start me again.`,
     noModelBrief: `no language model is configured; set ${setup}.`,
-    abilities: 'I work without a language model. Tell me "call me Ana", "answer in French", "be brief", "remember that …" or ask "what do you remember". These are my tools:',
+    abilities:
+      'I work without a language model. Tell me "call me Ana", "answer in French", "be brief", "remember that …" or ask "what do you remember". These are my tools:',
     toolHint: 'Use any of them by "/tool NAME {json}".',
     reauthorize: 'I need your authorisation again before I can do that. Please renew it and ask me once more.',
     toolFailed: (name) => `${name} did not work:`,

@@ -1,6 +1,7 @@
 // What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { phrases, toLanguage } from './offline-phrases.ts';
+import { planSummary } from './offline-summary.ts';
 import { readWish } from './offline-wishes.ts';
 
 export interface OfflineReply {
@@ -21,9 +22,13 @@ export interface OfflineQuestion {
 
 const maxLongWords = 100_000;
 
-export function toQuestion({ prompt, tools = [] }: Pick<LanguageModelV4CallOptions, 'prompt' | 'tools'>): OfflineQuestion {
+export function toQuestion({
+  prompt,
+  tools = [],
+}: Pick<LanguageModelV4CallOptions, 'prompt' | 'tools'>): OfflineQuestion {
   const question: OfflineQuestion = { system: '', user: '', results: [], tools: [] };
-  for (const tool of tools) if (tool.type === 'function') question.tools.push({ name: tool.name, description: tool.description ?? '' });
+  for (const tool of tools)
+    if (tool.type === 'function') question.tools.push({ name: tool.name, description: tool.description ?? '' });
   for (const message of prompt) {
     if (message.role === 'system') question.system += `${message.content}\n`;
     if (message.role === 'user') {
@@ -44,7 +49,14 @@ export function toQuestion({ prompt, tools = [] }: Pick<LanguageModelV4CallOptio
 export function planReply(question: OfflineQuestion): OfflineReply {
   if (question.results.length > 0) return reportResults(question);
   const text = question.user.trim();
-  return planTool(text, question) ?? planLong(text) ?? planHelp(text, question) ?? planWish(text, question) ?? planDefault(question);
+  return (
+    planSummary(text, question) ??
+    planTool(text, question) ??
+    planLong(text) ??
+    planHelp(text, question) ??
+    planWish(text, question) ??
+    planDefault(question)
+  );
 }
 
 function planTool(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
@@ -58,9 +70,16 @@ function planTool(text: string, { tools }: OfflineQuestion): OfflineReply | unde
   try {
     const args: unknown = json.trim() === '' ? {} : JSON.parse(json);
     if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new Error('not an object');
-    return { reasoning: `The user asks for the tool ${name}.`, text: '', toolCalls: [{ name, args: args as Record<string, unknown> }] };
+    return {
+      reasoning: `The user asks for the tool ${name}.`,
+      text: '',
+      toolCalls: [{ name, args: args as Record<string, unknown> }],
+    };
   } catch {
-    return { text: `The arguments of /tool ${name} must be a JSON object, for example /tool ${name} {"key": "value"}.`, toolCalls: [] };
+    return {
+      text: `The arguments of /tool ${name} must be a JSON object, for example /tool ${name} {"key": "value"}.`,
+      toolCalls: [],
+    };
   }
 }
 
@@ -72,7 +91,12 @@ function planLong(text: string): OfflineReply | undefined {
 }
 
 function planHelp(text: string, { tools, system }: OfflineQuestion): OfflineReply | undefined {
-  if (!/^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini/i.test(text)) return undefined;
+  if (
+    !/^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini/i.test(
+      text,
+    )
+  )
+    return undefined;
   const list = tools.map(({ name, description }) => `- ${name}: ${description.split('\n')[0]}`);
   const say = phrases[toLanguage(system)];
   return { text: [say.abilities, ...list, say.toolHint].join('\n'), toolCalls: [] };
@@ -88,7 +112,8 @@ function planDefault({ system }: OfflineQuestion): OfflineReply {
   const say = phrases[toLanguage(system)];
   const name = /^- Call the user: (.+)$/m.exec(system)?.[1];
   const brief = /^- Answer length: .*(brief|short|concise)/im.test(system);
-  return { text: `${name ? `${name}, ` : ''}${brief ? say.noModelBrief : say.noModel}`, toolCalls: [] };
+  const text = brief ? say.noModelBrief : say.noModel;
+  return { text: name ? `${name}, ${text}` : text.charAt(0).toUpperCase() + text.slice(1), toolCalls: [] };
 }
 
 function reportResults({ results, system }: OfflineQuestion): OfflineReply {

@@ -8,7 +8,9 @@ export const loadCapabilityTool = 'load_capability';
 
 /** Names of the on-demand plugins that were loaded earlier in this session: its own history says so. */
 export function findLoadedCapabilities(history: Message[]): Set<string> {
-  const calls = history.flatMap(({ toolCalls = [] }) => toolCalls).filter(({ name, status }) => name === loadCapabilityTool && status === 'done');
+  const calls = history
+    .flatMap(({ toolCalls = [] }) => toolCalls)
+    .filter(({ name, status }) => name === loadCapabilityTool && status === 'done');
   return new Set(calls.map(({ args }) => String(args.name)));
 }
 
@@ -22,8 +24,16 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
       input: z.object({ query: z.string().max(200).optional().describe('Words to look for') }),
       execute: ({ query = '' }: { query?: string }) => {
         const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-        const entries = onDemand.map(({ name, manifest: { title, summary, whenToUse, tags = [] } }) => ({ name, title, summary, whenToUse, tags }));
-        const matching = entries.filter((entry) => words.some((word) => JSON.stringify(entry).toLowerCase().includes(word)));
+        const entries = onDemand.map(({ name, manifest: { title, summary, whenToUse, tags = [] } }) => ({
+          name,
+          title,
+          summary,
+          whenToUse,
+          tags,
+        }));
+        const matching = entries.filter((entry) =>
+          words.some((word) => JSON.stringify(entry).toLowerCase().includes(word)),
+        );
         return { capabilities: words.length > 0 && matching.length > 0 ? matching : entries };
       },
     },
@@ -32,9 +42,13 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
       input: z.object({ name: z.string().max(100) }),
       execute: ({ name }: { name: string }) => {
         const plugin = onDemand.find((candidate) => candidate.name === name);
-        if (!plugin) throw new ToolError('TOOL_UNAVAILABLE', `there is no capability ${name}; list_capabilities names those there are`);
+        if (!plugin)
+          throw new ToolError(
+            'TOOL_UNAVAILABLE',
+            `there is no capability ${name}; list_capabilities names those there are`,
+          );
         onLoad(plugin);
-        return { loaded: name, tools: Object.keys(plugin.tools) };
+        return { loaded: name, tools: [...Object.keys(plugin.tools), ...plugin.subAgents.map((agent) => agent.name)] };
       },
     },
   };

@@ -62,11 +62,13 @@ function checkNames(plugins: OraclePlugin[], features: Features, overrides: Reco
   const faults: string[] = [];
   const names = new Set<string>();
   for (const { name } of plugins) {
-    if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) faults.push(`plugin "${name}": its name must be kebab-case, such as my-plugin`);
+    if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name))
+      faults.push(`plugin "${name}": its name must be kebab-case, such as my-plugin`);
     if (names.has(name)) faults.push(`plugin ${name}: it is given twice; remove one`);
     names.add(name);
   }
-  for (const name of Object.keys(features)) if (!names.has(name)) faults.push(`features: there is no plugin ${name}; check the name`);
+  for (const name of Object.keys(features))
+    if (!names.has(name)) faults.push(`features: there is no plugin ${name}; check the name`);
   for (const name of Object.keys(overrides)) {
     if (!names.has(name)) faults.push(`manifestOverrides: there is no plugin ${name}; check the name`);
   }
@@ -79,7 +81,8 @@ function checkManifest(name: string, { summary, whenToUse, visibility, tags = []
   if (visibility !== 'silent' && whenToUse.length === 0) {
     faults.push(`plugin ${name}: manifest.whenToUse is empty; give at least one case, or make it silent`);
   }
-  for (const tag of tags) if (tag !== tag.toLowerCase()) faults.push(`plugin ${name}: the tag "${tag}" must be lowercase`);
+  for (const tag of tags)
+    if (tag !== tag.toLowerCase()) faults.push(`plugin ${name}: the tag "${tag}" must be lowercase`);
   return faults;
 }
 
@@ -92,7 +95,9 @@ function toOrder(wanted: Map<string, SelectedPlugin>, all: OraclePlugin[], fault
     const entry = wanted.get(name);
     if (!entry || state.get(name) === 'done') return;
     if (state.get(name) === 'visiting') {
-      faults.push(`plugins ${[...path.slice(path.indexOf(name)), name].join(' → ')} depend on each other; break the circle`);
+      faults.push(
+        `plugins ${[...path.slice(path.indexOf(name)), name].join(' → ')} depend on each other; break the circle`,
+      );
       return;
     }
     state.set(name, 'visiting');
@@ -104,7 +109,8 @@ function toOrder(wanted: Map<string, SelectedPlugin>, all: OraclePlugin[], fault
       }
       visit(needed, [...path, name]);
     }
-    for (const preferred of entry.plugin.softDependsOn ?? []) if (state.get(preferred) !== 'visiting') visit(preferred, [...path, name]);
+    for (const preferred of entry.plugin.softDependsOn ?? [])
+      if (state.get(preferred) !== 'visiting') visit(preferred, [...path, name]);
     state.set(name, 'done');
     ordered.push(entry);
   }

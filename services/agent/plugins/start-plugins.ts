@@ -1,6 +1,15 @@
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
-import type { Middleware, OraclePlugin, PluginContext, PluginManifest, SubAgent, Tools } from './plugin.ts';
+import type {
+  Middleware,
+  OraclePlugin,
+  PendingSend,
+  PluginContext,
+  PluginManifest,
+  SubAgent,
+  Tools,
+  TurnEnd,
+} from './plugin.ts';
 import { type PluginStatus, type SelectOptions, selectPlugins } from './select-plugins.ts';
 
 export interface LoadedPlugin {
@@ -20,12 +29,19 @@ export interface PluginHost {
   publicRoutes: PublicRoute[];
   /** First values of the shared state of a request. */
   createShared(): Record<string, unknown>;
+  /** Asks every plugin whether a message may be taken in; the first that says no throws. */
+  beforeSend(send: PendingSend): Promise<void>;
+  /** Tells every plugin how it ended. */
+  onTurnEnd(end: TurnEnd): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Loads the plugins. Everything that is wrong with them is told at once, each fault with its plugin and remedy. */
 export async function startPlugins(
-  options: SelectOptions & { logger: Logger; createContext(plugin: OraclePlugin, config: Record<string, unknown>): PluginContext },
+  options: SelectOptions & {
+    logger: Logger;
+    createContext(plugin: OraclePlugin, config: Record<string, unknown>): PluginContext;
+  },
 ): Promise<PluginHost> {
   const { selected, status, faults } = selectPlugins(options);
   if (faults.length > 0) throw new StartError(toMessage(faults));
@@ -45,11 +61,26 @@ export async function startPlugins(
       });
     } catch (error) {
       if (error instanceof StartError) throw error;
-      throw new StartError(`plugin ${plugin.name} could not start: ${error instanceof Error ? error.message : error}`, { cause: error });
+      throw new StartError(`plugin ${plugin.name} could not start: ${error instanceof Error ? error.message : error}`, {
+        cause: error,
+      });
     }
   }
   const clashes = [...checkTools(loaded), ...checkShared(loaded), ...checkExamples(loaded)];
   if (clashes.length > 0) throw new StartError(toMessage(clashes));
+
+  async function tellEnd(end: TurnEnd): Promise<void> {
+    for (const { name, middlewares } of loaded) {
+      for (const middleware of middlewares) {
+        try {
+          await middleware.onTurnEnd?.(end);
+        } catch (error) {
+          options.logger.error({ err: error, plugin: name, runId: end.runId }, 'a plugin failed at the end of a turn');
+        }
+      }
+    }
+  }
+
   return {
     loaded,
     status: () => status,
@@ -58,12 +89,29 @@ export async function startPlugins(
       const entries = loaded.flatMap(({ plugin }) => Object.entries(plugin.getSharedState?.() ?? {}));
       return Object.fromEntries(entries.map(([key, create]) => [key, create()]));
     },
+    async beforeSend(send) {
+      try {
+        for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeSend?.(send);
+      } catch (error) {
+        await tellEnd(toRefusal(send));
+        throw error;
+      }
+    },
+    onTurnEnd: tellEnd,
     async close() {
       for (const { plugin, name } of loaded.toReversed()) {
-        await Promise.resolve(plugin.teardown?.()).catch((error) => options.logger.error({ err: error }, `plugin ${name} did not end cleanly`));
+        await Promise.resolve(plugin.teardown?.()).catch((error) =>
+          options.logger.error({ err: error }, `plugin ${name} did not end cleanly`),
+        );
       }
     },
   };
+}
+
+/** The end of a message that never became a turn. */
+function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd {
+  const usage = { inputTokens: 0, outputTokens: 0 };
+  return { sendId, userDid, sessionId, runId: undefined, model, status: 'refused', usage };
 }
 
 function toMessage(faults: string[]): string {
@@ -71,12 +119,18 @@ function toMessage(faults: string[]): string {
 }
 
 function checkTools(loaded: LoadedPlugin[]): string[] {
-  const owners = loaded.map(({ name, tools, subAgents }) => ({ name, keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)] }));
+  const owners = loaded.map(({ name, tools, subAgents }) => ({
+    name,
+    keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)],
+  }));
   return findClashes(owners, 'tool');
 }
 
 function checkShared(loaded: LoadedPlugin[]): string[] {
-  return findClashes(loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })), 'shared key');
+  return findClashes(
+    loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })),
+    'shared key',
+  );
 }
 
 function findClashes(owners: { name: string; keys: string[] }[], what: string): string[] {
@@ -96,6 +150,8 @@ function checkExamples(loaded: LoadedPlugin[]): string[] {
   return loaded.flatMap(({ name, manifest, tools, subAgents }) =>
     (manifest.examples ?? [])
       .filter(({ tool }) => !(tool in tools) && !subAgents.some((agent) => agent.name === tool))
-      .map(({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`),
+      .map(
+        ({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`,
+      ),
   );
 }

@@ -20,7 +20,7 @@ export interface BrowserResult {
   sessionId: string;
   userDid: string;
   toolCallId: string;
-  result: unknown;
+  result?: unknown;
   error?: string | null | undefined;
 }
 
@@ -48,7 +48,10 @@ export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; 
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       pending.set(call.toolCallId, { sessionId: call.sessionId, userDid: call.userDid, resolve, reject });
       const onAbort = () => reject(call.signal.reason);
-      const timer = setTimeout(() => reject(new ToolError('TOOL_TIMEOUT', `the page did not answer within ${timeoutMs / 1000} s`)), timeoutMs);
+      const timer = setTimeout(
+        () => reject(new ToolError('TOOL_TIMEOUT', `the page did not answer within ${timeoutMs / 1000} s`)),
+        timeoutMs,
+      );
       call.signal.addEventListener('abort', onAbort, { once: true });
       promise.catch(() => {}); // the delivery below may fail first
       try {
@@ -71,7 +74,9 @@ export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; 
       pending.delete(toolCallId);
       if (error) waiting.reject(new ToolError('TOOL_FAILED', error.slice(0, 2_000)));
       else if ((JSON.stringify(result)?.length ?? 0) > agentLimits.toolResultBytes) {
-        waiting.reject(new ToolError('TOOL_RESULT_TOO_LARGE', `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB`));
+        waiting.reject(
+          new ToolError('TOOL_RESULT_TOO_LARGE', `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB`),
+        );
       } else waiting.resolve(result ?? null);
       return true;
     },

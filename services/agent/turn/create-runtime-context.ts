@@ -3,7 +3,7 @@ import { reauthorizeComponentName } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { type Capability, hasCapability, mintDownstream, parseToken, type Signer, type UcanView } from '@palaver/ucan';
 import type { ModelRole, Models } from '../models/create-models.ts';
-import { createBlobStore, type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { BrowserCalls } from '../transports/browser-calls.ts';
 import type { Run } from './run.ts';
@@ -13,6 +13,8 @@ export interface RuntimeContextParts {
   turn: Turn;
   run: Run;
   history: Message[];
+  /** On-demand plugins loaded earlier than the history goes back. */
+  capabilities: string[];
   plugins: PluginHost;
   models: Models;
   signer: Signer;
@@ -32,16 +34,17 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   const token = turn.user.delegation;
   const parsed = token === undefined ? undefined : await parseToken(token);
   const view = parsed?.ok;
+  const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
 
   return {
     user: { did: turn.user.did, delegation: token, timezone: turn.timezone, currentTime: new Date().toISOString() },
     session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId },
     message: turn.body,
     history: parts.history,
-    availablePlugins: parts.plugins.loaded.map(({ name }) => name),
-    loadedPlugins: [],
+    availablePlugins,
+    loadedPlugins: parts.capabilities.filter((name) => availablePlugins.includes(name)),
     secrets: turn.secrets,
-    blobStore: turn.blobs ?? createBlobStore(),
+    blobStore: turn.blobs,
     ucan: createUcanTools(parts, view),
     llm: { get: (role: ModelRole) => parts.models.get(role) },
     emit: {
@@ -53,7 +56,8 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
       router: (data) => run.emit('router_update', { ...where, ...data }),
       messageCacheInvalidation: (messageId) => parts.invalidate(sessionId, messageId),
     },
-    callBrowser: (event, call) => parts.browserCalls.call({ ...call, ...where, event, userDid: turn.user.did, signal: run.signal }),
+    callBrowser: (event, call) =>
+      parts.browserCalls.call({ ...call, ...where, event, userDid: turn.user.did, signal: run.signal }),
     logger: parts.logger.child({ requestId, runId: run.runId }),
     abortSignal: run.signal,
     shared: parts.plugins.createShared(),
@@ -62,7 +66,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
 }
 
 function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined): RuntimeContext['ucan'] {
-  const { turn, run, signer } = parts;
+  const { run, signer } = parts;
   const has = (capability: Capability) => view !== undefined && hasCapability(view, capability);
   const requireCapability = (capability: Capability) => {
     if (has(capability)) return;
@@ -74,13 +78,32 @@ function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined)
     requireCapability,
     async mintInvocation({ audience, capability, lifetimeSeconds = 60 }) {
       requireCapability(capability);
-      return mintDownstream({ issuer: signer, audience, capability, lifetimeSeconds, delegation: turn.user.delegation ?? '' });
+      // requireCapability has thrown where there is no delegation.
+      const minted = await mintDownstream({
+        issuer: signer,
+        audience,
+        capability,
+        lifetimeSeconds,
+        delegation: view as UcanView,
+      });
+      if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);
+      return minted.ok;
     },
     resolveServiceDid: parts.resolveServiceDid,
   };
 }
 
-function toReauthorizePrompt({ sessionId, requestId, runId }: Run, { can }: Capability): SseEventData['render_component'] {
+function toReauthorizePrompt(
+  { sessionId, requestId, runId }: Run,
+  { can }: Capability,
+): SseEventData['render_component'] {
   const eventId = `${runId}-reauthorize`;
-  return { sessionId, requestId, eventId, componentName: reauthorizeComponentName, args: { capability: can }, status: 'done' };
+  return {
+    sessionId,
+    requestId,
+    eventId,
+    componentName: reauthorizeComponentName,
+    args: { capability: can },
+    status: 'done',
+  };
 }

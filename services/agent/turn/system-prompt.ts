@@ -1,5 +1,5 @@
-import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
+import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 
 const principles = [
   'Say plainly what you know and what you do not; never invent facts, figures or sources.',
@@ -56,7 +56,9 @@ async function collectSections(plugins: LoadedPlugin[], rt: RuntimeContext): Pro
 
 function describeTime({ user: { currentTime, timezone } }: RuntimeContext): string {
   if (timezone === undefined) return `It is ${currentTime} (UTC).`;
-  const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: timezone }).format(new Date(currentTime));
+  const local = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: timezone }).format(
+    new Date(currentTime),
+  );
   return `It is ${currentTime} (UTC); for the user, in ${timezone}, it is ${local}.`;
 }
 

@@ -8,12 +8,25 @@ export function createDidDocumentPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'did-document',
     version: '1.0.0',
-    manifest: { title: 'DID document', summary: 'Shows the agent\'s public key.', whenToUse: [], category: 'core', visibility: 'silent', stability: 'stable' },
-    getRoutes: ({ oracle }) => (server) => {
-      const document = toDidDocument(oracle.keyDid, oracle.signingDid);
-      const schema = { tags: ['Identity'], summary: "The agent's DID document", response: { 200: didDocumentSchema } };
-      server.get('/.well-known/did.json', { schema }, async () => document);
+    manifest: {
+      title: 'DID document',
+      summary: "Shows the agent's public key.",
+      whenToUse: [],
+      category: 'core',
+      visibility: 'silent',
+      stability: 'stable',
     },
+    getRoutes:
+      ({ oracle }) =>
+      (server) => {
+        const document = toDidDocument(oracle.keyDid, oracle.signingDid);
+        const schema = {
+          tags: ['Identity'],
+          summary: "The agent's DID document",
+          response: { 200: didDocumentSchema },
+        };
+        server.get('/.well-known/did.json', { schema }, async () => document);
+      },
     getAuthExcludedRoutes: () => [{ path: '/.well-known/did.json', method: 'GET' }],
   });
 }

@@ -7,7 +7,7 @@ export function createBrowserToolsPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'browser-tools',
     version: '1.0.0',
-    manifest: toManifest('Browser tools', 'Runs tools on the user\'s page.'),
+    manifest: toManifest('Browser tools', "Runs tools on the user's page."),
     getRequestTools: (rt) => toTools(rt.message.tools ?? [], (tool) => createPageTool(tool, 'browser_tool_call')),
   });
 }
@@ -17,7 +17,7 @@ export function createAgUiPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'ag-ui',
     version: '1.0.0',
-    manifest: toManifest('AG-UI actions', 'Runs actions on the user\'s page.'),
+    manifest: toManifest('AG-UI actions', "Runs actions on the user's page."),
     getRequestTools: (rt) => toTools(rt.message.agActions ?? [], (action) => createPageTool(action, 'action_call')),
   });
 }
@@ -30,7 +30,10 @@ function toTools<D extends { name: string }>(declared: D[], create: (declaration
   return Object.fromEntries(declared.map((declaration) => [declaration.name, create(declaration)]));
 }
 
-function createPageTool({ name, description, schema }: BrowserTool | AgAction, event: 'browser_tool_call' | 'action_call'): Tool {
+function createPageTool(
+  { name, description, schema }: BrowserTool | AgAction,
+  event: 'browser_tool_call' | 'action_call',
+): Tool {
   return {
     description,
     input: schema,

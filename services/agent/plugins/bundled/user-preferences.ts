@@ -65,19 +65,21 @@ export function createUserPreferences(): OraclePlugin {
       const told = lines.flatMap(([key, label]) => (record[key] === undefined ? [] : [`- ${label}: ${record[key]}`]));
       return told.length > 0 ? `Preferences of this user:\n${told.join('\n')}` : undefined;
     },
-    getRoutes: ({ oracle }) => (server) => {
-      server.get(
-        '/user-preferences',
-        {
-          schema: {
-            tags: ['Preferences'],
-            summary: 'How the user wants to be answered',
-            response: { 200: userPreferencesReplySchema },
+    getRoutes:
+      ({ oracle }) =>
+      (server) => {
+        server.get(
+          '/user-preferences',
+          {
+            schema: {
+              tags: ['Preferences'],
+              summary: 'How the user wants to be answered',
+              response: { 200: userPreferencesReplySchema },
+            },
           },
-        },
-        async (request) => ({ preferences: await preferences.find(toRoomId(identityOf(request).did, oracle.did)) }),
-      );
-    },
+          async (request) => ({ preferences: await preferences.find(toRoomId(identityOf(request).did, oracle.did)) }),
+        );
+      },
   });
 }
 
@@ -93,7 +95,9 @@ const lines: [keyof UserPreferences, string][] = [
 ];
 
 function createPreferenceStore(store: Store<PreferencesDatabase>) {
-  const findRow = store.prepare((db, room: { id: string }) => db.selectFrom('agent_preferences').select('record').where('room_id', '=', room.id));
+  const findRow = store.prepare((db, room: { id: string }) =>
+    db.selectFrom('agent_preferences').select('record').where('room_id', '=', room.id),
+  );
 
   async function find(roomId: string, trx?: Parameters<typeof findRow>[1]): Promise<UserPreferences> {
     const [row] = (await findRow({ id: roomId }, trx)).rows;

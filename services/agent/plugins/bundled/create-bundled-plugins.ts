@@ -1,0 +1,16 @@
+import type { OraclePlugin } from '../plugin.ts';
+import { createDidDocumentPlugin } from './did-document.ts';
+import { createModelsPlugin } from './models.ts';
+import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
+import { createUserPreferences } from './user-preferences.ts';
+
+/** The plugins every agent comes with; each can be switched by `features`. */
+export function createBundledPlugins(): OraclePlugin[] {
+  return [
+    createModelsPlugin(),
+    createDidDocumentPlugin(),
+    createUserPreferences(),
+    createBrowserToolsPlugin(),
+    createAgUiPlugin(),
+  ];
+}
