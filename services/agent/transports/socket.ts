@@ -54,23 +54,22 @@ export function createSocketTransport(parts: SocketParts) {
     perMessageDeflate: false,
     cors: { origin: any ? '*' : parts.origins, credentials: !any },
   });
-  // The handshake's request is of no use afterwards and holds its headers and socket buffers: with thousands of idle
-  // sockets that is most of the memory.
-  io.engine.on('connection', (raw: { request: unknown }) => {
-    raw.request = null;
-  });
-
   io.use((socket, next) => {
     admit(socket, parts).then(
       (data) => {
         Object.assign(socket.data, data);
         next();
       },
-      (error) => next(toHandshakeError(error, parts.logger)),
+      (error) => {
+        next(toHandshakeError(error, parts.logger));
+        // Socket.IO would leave the connection open, for other namespaces. The refusal goes out first.
+        setImmediate(() => socket.conn.close());
+      },
     );
   });
 
   io.on('connection', (socket) => {
+    forgetRequest(socket);
     const { sessionId, did, expiration } = socket.data;
     void socket.join(sessionId);
     const expiry = disconnectAt(socket, expiration);
@@ -160,6 +159,13 @@ function toHandshakeError(error: unknown, logger: Logger): Error {
       : new AppError('INTERNAL_ERROR', 'Something went wrong on our side.', { cause: error });
   if (known !== error) logger.error({ err: error }, 'a socket handshake failed');
   return Object.assign(new Error(known.message), { data: toErrorBody(known) });
+}
+
+/** The handshake's request holds headers and buffers: with thousands of idle sockets that is most of the memory. */
+function forgetRequest({ conn, handshake }: Socket): void {
+  (conn as { request: unknown }).request = null;
+  handshake.headers = {};
+  handshake.auth = {};
 }
 
 /** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */
