@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   AppError,
   abortReplySchema,
@@ -106,7 +107,7 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
     },
     async (request) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
-      const aborted = hub.abort(sessionId);
+      const aborted = await hub.abort(sessionId);
       return { ok: true as const, aborted, success: aborted };
     },
   );
@@ -128,9 +129,11 @@ async function prepareTurn(
     matrixHomeserver: body.homeServer ?? headerOf(request, 'x-matrix-homeserver'),
   };
   const blobs = createBlobStore();
-  await parts.beforeSend({ userDid: did, sessionId, requestId: request.id, model, message: body, secrets, blobs });
   const token = delegation?.token ?? (await parts.delegations.find(did))?.token;
-  return { session, user: { did, delegation: token }, requestId: request.id, body, model, timezone, secrets, blobs };
+  const sent = { sendId: randomUUID(), requestId: request.id, model, secrets, blobs };
+  // Last, because whoever has said yes hears of the end only from the hub.
+  await parts.beforeSend({ ...sent, userDid: did, sessionId, message: body });
+  return { ...sent, session, user: { did, delegation: token }, body, timezone };
 }
 
 function readTimeZone(request: FastifyRequest): string | undefined {

@@ -128,13 +128,13 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     /** Ends what a process that died had not ended: its runs are failed, with the answers as far as they were kept. */
-    async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<number> {
+    async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<string[]> {
       const rows = await store.db
         .selectFrom('agent_run')
         .selectAll()
         .where('status', 'in', ['queued', 'running'])
         .execute();
-      let failed = 0;
+      const failed: string[] = [];
       for (const row of rows) {
         if (await isAlive(row.instance)) continue;
         const empty = {
@@ -151,7 +151,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
           kind: 'end',
           end: { runId: row.id, sessionId: row.session_id, status: 'failed', answer, usage, title: undefined },
         });
-        failed += 1;
+        failed.push(row.id);
       }
       return failed;
     },

@@ -38,7 +38,13 @@ export interface RunIds {
   messageId: string;
 }
 
-export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run {
+export interface RunListener {
+  onEvent(event: SseEvent): void;
+  /** A frame was added; undefined says that the one before was the last. */
+  onFrame(frame: string | undefined): void;
+}
+
+export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
   const frames = createFrameLog();
   const controller = new AbortController();
   const answered = Promise.withResolvers<Message>();
@@ -62,7 +68,7 @@ export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run 
       if (hasEnded(status)) return;
       const event = { name, data } as SseEvent;
       builder.add(event);
-      frames.append(name, data);
+      onFrame(frames.append(name, data));
       onEvent(event);
     },
     step(step) {
@@ -79,8 +85,9 @@ export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run 
     draft: (ended) => builder.toMessage(ended),
     finish(answer) {
       if (!hasEnded(status)) throw new Error(`a run that is ${status} cannot finish`);
-      frames.append('done', { runId: ids.runId, messageId: ids.messageId, status });
+      onFrame(frames.append('done', { runId: ids.runId, messageId: ids.messageId, status }));
       frames.end();
+      onFrame(undefined);
       answered.resolve(answer);
     },
   };
