@@ -81,9 +81,6 @@ export function createSocketTransport(parts: SocketParts) {
   io.on('connection', (socket) => {
     forgetRequest(socket);
     const { sessionId, did, expiration } = socket.data;
-    // The handshake's request is of no use from here on and holds its headers and buffers: with thousands of idle
-    // sockets that is most of the memory.
-    Object.assign(socket.conn, { request: null });
     void socket.join(sessionId);
     const expiry = disconnectAt(socket, expiration);
     const page = { sessionId, userDid: did, socketId: socket.id };
