@@ -1,4 +1,5 @@
 import type { OraclePlugin } from '../plugin.ts';
+import { createAttachmentsPlugin } from './attachments/attachments.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createModelsPlugin } from './models.ts';
@@ -14,5 +15,6 @@ export function createBundledPlugins(): OraclePlugin[] {
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
     createMcpPlugin(),
+    createAttachmentsPlugin(),
   ];
 }
