@@ -1,5 +1,7 @@
 import type { OraclePlugin } from '../plugin.ts';
+import { createAttachmentsPlugin } from './attachments/attachments.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
+import { createMcpPlugin } from './mcp/mcp.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
 import { createUserPreferences } from './user-preferences.ts';
@@ -12,5 +14,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createUserPreferences(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
+    createMcpPlugin(),
+    createAttachmentsPlugin(),
   ];
 }
