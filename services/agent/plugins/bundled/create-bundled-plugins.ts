@@ -1,5 +1,6 @@
 import type { OraclePlugin } from '../plugin.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
+import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
 import { createUserPreferences } from './user-preferences.ts';
@@ -10,6 +11,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createModelsPlugin(),
     createDidDocumentPlugin(),
     createUserPreferences(),
+    createMemoryPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
   ];
