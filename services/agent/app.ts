@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { AppError, agentLimits } from '@palaver/contract';
-import { createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
+import { AppError } from '@palaver/contract';
+import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
+import type { Redis } from 'ioredis';
 import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
-import { createModels } from './models/create-models.ts';
+import { createModels, type Models } from './models/create-models.ts';
 import type { OraclePlugin, PluginManifest } from './plugins/plugin.ts';
 import { createBlobStore } from './plugins/runtime-context.ts';
 import type { Features } from './plugins/select-plugins.ts';
@@ -23,16 +24,20 @@ import { agentMigrations } from './store/migrations.ts';
 import { createRunStore } from './store/runs.ts';
 import type { AgentDatabase } from './store/schema.ts';
 import { createSessionStore, type OracleIdentity } from './store/sessions.ts';
+import { createSummaryStore } from './store/summaries.ts';
 import { createBrowserCalls } from './transports/browser-calls.ts';
 import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
-import { createMemoryQueue } from './turn/session-queue.ts';
+import { createLonePeers } from './turn/peers.ts';
+import { createRedisPeers } from './turn/redis-peers.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
 
 export interface AgentParts {
   config: AgentConfig;
   logger: Logger;
   store: Store<AgentDatabase>;
+  /** Joins this instance with others. */
+  redis: Redis | undefined;
   signer: Signer;
   plugins: OraclePlugin[];
   features: Features;
@@ -46,25 +51,34 @@ export interface AgentParts {
 export interface AgentApp {
   server: Server;
   plugins: PluginHost;
-  /** Lets turns finish, ends sockets and plugins; the store stays open. */
+  models: Models;
+  /** Takes nothing new in, lets turns finish, ends sockets and plugins; the store stays open. */
   close(): Promise<void>;
 }
 
 const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics'];
 const turnGraceMs = 8_000;
+const sweepMs = 5_000;
 
 /** The agent service as a server that is not listening yet. */
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
-  const { config, logger, store, signer } = parts;
+  const { config, logger, store, signer, redis } = parts;
   await store.migrate('agent', agentMigrations);
   const oracle = toOracleIdentity(config, signer);
   const sessions = createSessionStore(store, oracle);
   const messages = createMessageStore(store);
   const runs = createRunStore(store);
   const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
-  const interrupted = await runs.failInterrupted(async () => false);
-  if (interrupted > 0)
-    logger.warn({ runs: interrupted }, 'runs of an earlier process were not finished; they are marked failed');
+  const peers = redis ? await createRedisPeers(redis, logger) : createLonePeers();
+  const failInterrupted = async () => {
+    const failed = await runs.failInterrupted(peers.isAlive);
+    for (const runId of failed) await peers.forgetRun(runId);
+    if (failed.length > 0) logger.warn({ runs: failed.length }, 'runs of a process that died were marked failed');
+  };
+  await failInterrupted();
+  const sweep = setInterval(() => {
+    failInterrupted().catch((error) => logger.error({ err: error }, 'the sweep for interrupted runs failed'));
+  }, sweepMs);
 
   const verifier = createVerifier({
     audiences: [...new Set([oracle.did, oracle.keyDid])],
@@ -91,6 +105,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     ...auth,
     server,
     origins: config.CORS_ORIGIN,
+    redis,
+    pages: peers.pages,
     sessions,
     logger,
     onResult: (result) => browserCalls.settle(result),
@@ -105,40 +121,44 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       oracle,
       models,
       llm: { get: models.get },
-      async send({ userDid, sessionId, text, requestId }) {
+      async send({ userDid, sessionId, text, requestId, timezone }) {
         const session = await sessions.find(userDid, sessionId);
         if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
         const delegation = (await delegations.find(userDid))?.token;
         const body = { message: text, stream: false, returnAllMessages: false };
         const model = models.list.default;
         const user = { did: userDid, delegation };
-        const run = await hub.submit({
-          session,
-          user,
-          requestId,
-          body,
-          model,
-          timezone: undefined,
-          secrets: {},
-          blobs: createBlobStore(),
-        });
+        const sent = { sendId: randomUUID(), requestId, model, secrets: {}, blobs: createBlobStore() };
+        await plugins.beforeSend({ ...sent, userDid, sessionId, message: body });
+        const run = await hub.submit({ ...sent, session, user, body, timezone });
         return run.answer;
       },
     }),
   });
   const hub = createTurnHub({
-    instance: randomUUID(),
     runs,
-    queue: createMemoryQueue(agentLimits.queuedTurnsPerSession),
+    peers,
     logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
-    perform: createPerformer({ config, oracle, plugins, models, messages, signer, browserCalls, sockets, logger }),
+    perform: createPerformer({
+      config,
+      oracle,
+      plugins,
+      models,
+      messages,
+      summaries: createSummaryStore(store),
+      signer,
+      browserCalls,
+      sockets,
+      logger,
+    }),
     onEvent(run, { name, data }) {
       if (name === 'tool_call' || name === 'render_component' || name === 'router_update')
         sockets.notify(run.sessionId, name, data);
     },
     onEnd: ({ sessionId, messageId }) =>
       sockets.notify(sessionId, 'message_cache_invalidation', { sessionId, messageId }),
+    onTurnEnd: plugins.onTurnEnd,
   });
 
   addAuth(server, {
@@ -162,12 +182,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     delegations,
     models,
     hub,
-    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE },
-    async beforeSend(send) {
-      for (const { middlewares } of plugins.loaded) for (const { beforeSend } of middlewares) await beforeSend?.(send);
-    },
+    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
+    beforeSend: plugins.beforeSend,
   });
-  addRunRoutes(server, { hub, runs });
+  addRunRoutes(server, { hub, runs, peers });
   addDelegationRoutes(server, { delegations, verifier });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
@@ -178,9 +196,13 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   return {
     server,
     plugins,
+    models,
     async close() {
-      await hub.close(turnGraceMs);
-      sockets.close();
+      clearInterval(sweep);
+      // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
+      const turnsEnded = hub.close(turnGraceMs).then(() => sockets.close());
+      await Promise.all([closeServer(server), turnsEnded]);
+      await peers.close();
       await plugins.close();
     },
   };

@@ -1,8 +1,9 @@
 import { exitOnStartFault, runMain, StartError, toConfigMessage, withEnvFile } from '@palaver/service-kit';
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
+import { addTokenCommand } from './commands/token.ts';
 import { up } from './commands/up.ts';
-import { services, unknownVariables } from './services.ts';
+import { type ServiceEntry, services, unknownVariables } from './services.ts';
 
 const program = new Command('palaver')
   .description('Reach a verifiable assistant and a public protocol from any device.')
@@ -14,7 +15,7 @@ program
   .description('run everything in one process; this is what `npm start` calls')
   .action(() => up(withEnvFile(process.env)));
 
-for (const { name, title, start } of services) {
+for (const { name, title, start } of Object.values(services) as ServiceEntry[]) {
   program
     .command(name)
     .description(`run the ${title} alone`)
@@ -26,5 +27,7 @@ for (const { name, title, start } of services) {
       }, process.env),
     );
 }
+
+addTokenCommand(program);
 
 program.parseAsync().catch(exitOnStartFault);

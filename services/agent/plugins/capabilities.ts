@@ -48,7 +48,7 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
             `there is no capability ${name}; list_capabilities names those there are`,
           );
         onLoad(plugin);
-        return { loaded: name, tools: Object.keys(plugin.tools) };
+        return { loaded: name, tools: [...Object.keys(plugin.tools), ...plugin.subAgents.map((agent) => agent.name)] };
       },
     },
   };

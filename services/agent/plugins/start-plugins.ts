@@ -1,6 +1,15 @@
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
-import type { Middleware, OraclePlugin, PluginContext, PluginManifest, SubAgent, Tools } from './plugin.ts';
+import type {
+  Middleware,
+  OraclePlugin,
+  PendingSend,
+  PluginContext,
+  PluginManifest,
+  SubAgent,
+  Tools,
+  TurnEnd,
+} from './plugin.ts';
 import { type PluginStatus, type SelectOptions, selectPlugins } from './select-plugins.ts';
 
 export interface LoadedPlugin {
@@ -20,6 +29,10 @@ export interface PluginHost {
   publicRoutes: PublicRoute[];
   /** First values of the shared state of a request. */
   createShared(): Record<string, unknown>;
+  /** Asks every plugin whether a message may be taken in; the first that says no throws. */
+  beforeSend(send: PendingSend): Promise<void>;
+  /** Tells every plugin how it ended. */
+  onTurnEnd(end: TurnEnd): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,6 +68,19 @@ export async function startPlugins(
   }
   const clashes = [...checkTools(loaded), ...checkShared(loaded), ...checkExamples(loaded)];
   if (clashes.length > 0) throw new StartError(toMessage(clashes));
+
+  async function tellEnd(end: TurnEnd): Promise<void> {
+    for (const { name, middlewares } of loaded) {
+      for (const middleware of middlewares) {
+        try {
+          await middleware.onTurnEnd?.(end);
+        } catch (error) {
+          options.logger.error({ err: error, plugin: name, runId: end.runId }, 'a plugin failed at the end of a turn');
+        }
+      }
+    }
+  }
+
   return {
     loaded,
     status: () => status,
@@ -63,6 +89,15 @@ export async function startPlugins(
       const entries = loaded.flatMap(({ plugin }) => Object.entries(plugin.getSharedState?.() ?? {}));
       return Object.fromEntries(entries.map(([key, create]) => [key, create()]));
     },
+    async beforeSend(send) {
+      try {
+        for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeSend?.(send);
+      } catch (error) {
+        await tellEnd(toRefusal(send));
+        throw error;
+      }
+    },
+    onTurnEnd: tellEnd,
     async close() {
       for (const { plugin, name } of loaded.toReversed()) {
         await Promise.resolve(plugin.teardown?.()).catch((error) =>
@@ -71,6 +106,12 @@ export async function startPlugins(
       }
     },
   };
+}
+
+/** The end of a message that never became a turn. */
+function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd {
+  const usage = { inputTokens: 0, outputTokens: 0 };
+  return { sendId, userDid, sessionId, runId: undefined, model, status: 'refused', usage };
 }
 
 function toMessage(faults: string[]): string {

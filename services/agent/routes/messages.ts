@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   AppError,
   abortReplySchema,
@@ -61,7 +62,11 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
       },
       async (request, reply) => {
         const turn = await prepareTurn(request, request.params.sessionId, request.body, parts);
-        const run = await hub.submit(turn);
+        const run = await hub.submit(turn).catch(async (error) => {
+          // It cannot be stored where the session was deleted meanwhile; then that is what the client hears.
+          await requireSession(sessions, turn.user.did, turn.session.sessionId);
+          throw error;
+        });
         if (request.body.stream) {
           await sendFrames(reply, { runId: run.runId, frames: run.frames, after: 0 });
           return reply;
@@ -102,7 +107,7 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
     },
     async (request) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
-      const aborted = hub.abort(sessionId);
+      const aborted = await hub.abort(sessionId);
       return { ok: true as const, aborted, success: aborted };
     },
   );
@@ -124,9 +129,11 @@ async function prepareTurn(
     matrixHomeserver: body.homeServer ?? headerOf(request, 'x-matrix-homeserver'),
   };
   const blobs = createBlobStore();
-  await parts.beforeSend({ userDid: did, sessionId, requestId: request.id, model, message: body, secrets, blobs });
   const token = delegation?.token ?? (await parts.delegations.find(did))?.token;
-  return { session, user: { did, delegation: token }, requestId: request.id, body, model, timezone, secrets, blobs };
+  const sent = { sendId: randomUUID(), requestId: request.id, model, secrets, blobs };
+  // Last, because whoever has said yes hears of the end only from the hub.
+  await parts.beforeSend({ ...sent, userDid: did, sessionId, message: body });
+  return { ...sent, session, user: { did, delegation: token }, body, timezone };
 }
 
 function readTimeZone(request: FastifyRequest): string | undefined {

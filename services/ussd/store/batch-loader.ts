@@ -1,0 +1,44 @@
+import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
+import { selectJsonTexts } from './json-rows.ts';
+import type { UssdTables } from './tables.ts';
+
+interface Waiting<Row> {
+  resolve(row: Row | undefined): void;
+  reject(error: unknown): void;
+}
+
+/** Loads rows by key; what is asked for in one turn of the event loop is one query. */
+export function createBatchLoader<Row>(
+  store: Pick<Store<UssdTables>, 'prepare' | 'engine'>,
+  { table, key }: { table: keyof UssdTables; key: string },
+): (value: string) => Promise<Row | undefined> {
+  const select = store.prepare((db, { keys }: { keys: string }) => {
+    const wanted = selectJsonTexts(store.engine, keys);
+    const statement = sql<
+      Record<string, unknown>
+    >`select * from ${sql.table(table)} where ${sql.ref(key)} in (${wanted})`;
+    return { compile: () => statement.compile(db) };
+  });
+  let waiting = new Map<string, Waiting<Row>[]>();
+
+  async function flush(): Promise<void> {
+    const batch = waiting;
+    waiting = new Map();
+    try {
+      const { rows } = await select({ keys: JSON.stringify([...batch.keys()]) });
+      const found = new Map(rows.map((row) => [row[key] as string, row as Row]));
+      for (const [value, callers] of batch) for (const { resolve } of callers) resolve(found.get(value));
+    } catch (error) {
+      for (const callers of batch.values()) for (const { reject } of callers) reject(error);
+    }
+  }
+
+  return (value) =>
+    new Promise((resolve, reject) => {
+      if (waiting.size === 0) setImmediate(flush);
+      const callers = waiting.get(value);
+      if (callers) callers.push({ resolve, reject });
+      else waiting.set(value, [{ resolve, reject }]);
+    });
+}
