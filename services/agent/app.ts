@@ -153,6 +153,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       logger,
     }),
     onEvent(run, { name, data }) {
+      // The question is stored: other pages of the user learn that a turn is under way, and can follow it.
+      if (name === 'run') sockets.notify(run.sessionId, 'message_cache_invalidation', { sessionId: run.sessionId });
       if (name === 'tool_call' || name === 'render_component' || name === 'router_update')
         sockets.notify(run.sessionId, name, data);
     },
