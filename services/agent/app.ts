@@ -1,16 +1,92 @@
-import { createServer, type Logger, type Server } from '@palaver/service-kit';
+import { randomUUID } from 'node:crypto';
+import { AppError } from '@palaver/contract';
+import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
+import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
+import type { Redis } from 'ioredis';
+import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
+import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
+import { addDocs } from './docs.ts';
+import { createModels, type Models } from './models/create-models.ts';
+import type { OraclePlugin, PluginManifest } from './plugins/plugin.ts';
+import { createBlobStore } from './plugins/runtime-context.ts';
+import type { Features } from './plugins/select-plugins.ts';
+import { type PluginHost, startPlugins } from './plugins/start-plugins.ts';
+import { addDelegationRoutes } from './routes/delegation.ts';
+import { addMessageRoutes } from './routes/messages.ts';
+import { addRunRoutes } from './routes/runs.ts';
+import { addSessionRoutes } from './routes/sessions.ts';
 import { addStatusRoute } from './routes/status.ts';
+import { createDelegationStore } from './store/delegations.ts';
+import { createMessageStore } from './store/messages.ts';
+import { agentMigrations } from './store/migrations.ts';
+import { createRunStore } from './store/runs.ts';
+import type { AgentDatabase } from './store/schema.ts';
+import { createSessionStore, type OracleIdentity } from './store/sessions.ts';
+import { createSummaryStore } from './store/summaries.ts';
+import { createBrowserCalls } from './transports/browser-calls.ts';
+import { createSocketTransport } from './transports/socket.ts';
+import { createPerformer } from './turn/create-performer.ts';
+import { createLonePeers } from './turn/peers.ts';
+import { createRedisPeers } from './turn/redis-peers.ts';
+import { createTurnHub } from './turn/turn-hub.ts';
 
 export interface AgentParts {
   config: AgentConfig;
   logger: Logger;
-  store: Pick<Store<unknown>, 'ping'>;
+  store: Store<AgentDatabase>;
+  /** Joins this instance with others. */
+  redis: Redis | undefined;
+  signer: Signer;
+  plugins: OraclePlugin[];
+  features: Features;
+  manifestOverrides: Record<string, Partial<PluginManifest>>;
+  authExcludedRoutes: PublicRoute[];
+  env: Env;
+  /** Adds the host application's own routes. */
+  addRoutes?: ((server: Server) => void | Promise<void>) | undefined;
 }
 
+export interface AgentApp {
+  server: Server;
+  plugins: PluginHost;
+  models: Models;
+  /** Takes nothing new in, lets turns finish, ends sockets and plugins; the store stays open. */
+  close(): Promise<void>;
+}
+
+const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics'];
+const turnGraceMs = 8_000;
+const sweepMs = 5_000;
+
 /** The agent service as a server that is not listening yet. */
-export async function createAgentApp({ config, logger, store }: AgentParts): Promise<Server> {
+export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
+  const { config, logger, store, signer, redis } = parts;
+  await store.migrate('agent', agentMigrations);
+  const oracle = toOracleIdentity(config, signer);
+  const sessions = createSessionStore(store, oracle);
+  const messages = createMessageStore(store);
+  const runs = createRunStore(store);
+  const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
+  const peers = redis ? await createRedisPeers(redis, logger) : createLonePeers();
+  const failInterrupted = async () => {
+    const failed = await runs.failInterrupted(peers.isAlive);
+    for (const runId of failed) await peers.forgetRun(runId);
+    if (failed.length > 0) logger.warn({ runs: failed.length }, 'runs of a process that died were marked failed');
+  };
+  await failInterrupted();
+  const sweep = setInterval(() => {
+    failInterrupted().catch((error) => logger.error({ err: error }, 'the sweep for interrupted runs failed'));
+  }, sweepMs);
+
+  const verifier = createVerifier({
+    audiences: [...new Set([oracle.did, oracle.keyDid])],
+    maxTtlSeconds: config.UCAN_AUTH_MAX_TTL_SECONDS,
+    resolveDid: createDidResolver({ ...(config.GATEWAY_URL && { gatewayUrl: config.GATEWAY_URL }) }),
+    isRevoked: delegations.isRevoked,
+  });
+  const auth = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };
   const server = await createServer({
     name: 'agent',
     logger,
@@ -23,6 +99,119 @@ export async function createAgentApp({ config, logger, store }: AgentParts): Pro
       return { healthy, body: { status: healthy ? 'ok' : 'degraded', timestamp: new Date().toISOString() } };
     },
   });
+
+  const models = createModels(config);
+  const sockets = createSocketTransport({
+    ...auth,
+    server,
+    origins: config.CORS_ORIGIN,
+    redis,
+    pages: peers.pages,
+    sessions,
+    logger,
+    onResult: (result) => browserCalls.settle(result),
+  });
+  const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, deliver: sockets.deliver });
+  const plugins = await startPlugins({
+    ...parts,
+    createContext: (plugin, pluginConfig) => ({
+      config: pluginConfig,
+      logger: logger.child({ plugin: plugin.name }),
+      store,
+      oracle,
+      models,
+      llm: { get: models.get },
+      async send({ userDid, sessionId, text, requestId, timezone }) {
+        const session = await sessions.find(userDid, sessionId);
+        if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+        const delegation = (await delegations.find(userDid))?.token;
+        const body = { message: text, stream: false, returnAllMessages: false };
+        const model = models.list.default;
+        const user = { did: userDid, delegation };
+        const sent = { sendId: randomUUID(), requestId, model, secrets: {}, blobs: createBlobStore() };
+        await plugins.beforeSend({ ...sent, userDid, sessionId, message: body });
+        const run = await hub.submit({ ...sent, session, user, body, timezone });
+        return run.answer;
+      },
+    }),
+  });
+  const hub = createTurnHub({
+    runs,
+    peers,
+    logger,
+    turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    perform: createPerformer({
+      config,
+      oracle,
+      plugins,
+      models,
+      messages,
+      summaries: createSummaryStore(store),
+      signer,
+      browserCalls,
+      sockets,
+      logger,
+    }),
+    onEvent(run, { name, data }) {
+      // The question is stored: other pages of the user learn that a turn is under way, and can follow it.
+      if (name === 'run') sockets.notify(run.sessionId, 'message_cache_invalidation', { sessionId: run.sessionId });
+      if (name === 'tool_call' || name === 'render_component' || name === 'router_update')
+        sockets.notify(run.sessionId, name, data);
+    },
+    onEnd: ({ sessionId, messageId }) =>
+      sockets.notify(sessionId, 'message_cache_invalidation', { sessionId, messageId }),
+    onTurnEnd: plugins.onTurnEnd,
+  });
+
+  addAuth(server, {
+    ...auth,
+    publicRoutes: [...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes],
+  });
+  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1' });
   addStatusRoute(server);
-  return server;
+  addSessionRoutes(server, {
+    sessions,
+    messages,
+    hub,
+    onRemoved(sessionId) {
+      sockets.notify(sessionId, 'message_cache_invalidation', { sessionId });
+      sockets.drop(sessionId);
+    },
+  });
+  await addMessageRoutes(server, {
+    sessions,
+    messages,
+    delegations,
+    models,
+    hub,
+    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
+    beforeSend: plugins.beforeSend,
+  });
+  addRunRoutes(server, { hub, runs, peers });
+  addDelegationRoutes(server, { delegations, verifier });
+  for (const { plugin, ctx } of plugins.loaded) {
+    const addRoutes = plugin.getRoutes?.(ctx);
+    if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));
+  }
+  if (parts.addRoutes) await parts.addRoutes(server);
+
+  return {
+    server,
+    plugins,
+    models,
+    async close() {
+      clearInterval(sweep);
+      // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
+      const turnsEnded = hub.close(turnGraceMs).then(() => sockets.close());
+      await Promise.all([closeServer(server), turnsEnded]);
+      await peers.close();
+      await plugins.close();
+    },
+  };
+}
+
+function toOracleIdentity(config: AgentConfig, signer: Signer): OracleIdentity {
+  const signingDid = signer.did();
+  const keyDid = config.ORACLE_DID ?? signingDid;
+  return { name: config.ORACLE_NAME, did: config.ORACLE_ENTITY_DID ?? keyDid, keyDid, signingDid };
 }

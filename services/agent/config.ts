@@ -1,5 +1,5 @@
-import { baseVariables, envBoolean, envInteger, envList, envOrigins, envUrl } from '@palaver/service-kit';
 import { agentLimits, didPattern, ucanLimits } from '@palaver/contract';
+import { baseVariables, envBoolean, envInteger, envList, envOrigins, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 
 const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk… or did:ixo:entity:…');
@@ -12,16 +12,19 @@ export const agentConfigSchema = z
       description: 'Origins whose pages may call the service: * (without credentials) or a list (with them).',
       example: 'https://app.example,https://admin.example',
     }),
-    BODY_LIMIT_BYTES: envInteger({ min: 1024, max: 100 * 1024 * 1024 }).prefault(String(agentLimits.bodyBytes)).meta({
-      description: 'Largest request body in bytes.',
-      example: '1048576',
-    }),
+    BODY_LIMIT_BYTES: envInteger({ min: 1024, max: 100 * 1024 * 1024 })
+      .prefault(String(agentLimits.bodyBytes))
+      .meta({
+        description: 'Largest request body in bytes.',
+        example: '1048576',
+      }),
     ORACLE_NAME: z.string().max(80).prefault('Palaver').meta({
       description: 'What the agent calls itself.',
       example: 'Farm helper',
     }),
     ORACLE_PRIVATE_KEY: z.string().optional().meta({
-      description: "The agent's Ed25519 key: 64 hex digits or multibase (Mg…). Made at the first start and kept in DATA_DIR when not set.",
+      description:
+        "The agent's Ed25519 key: 64 hex digits or multibase (Mg…). Made at the first start and kept in DATA_DIR when not set.",
       example: '4bd22700ec3450b5f27e47ba70c233a680c981ab02c1432a859ae23111bef377',
       secret: true,
     }),
@@ -33,10 +36,12 @@ export const agentConfigSchema = z
       description: "The agent's entity on the protocol; tokens may be made out to it as well.",
       example: 'did:ixo:entity:abc123',
     }),
-    UCAN_AUTH_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 365 }).prefault(String(ucanLimits.maxTtlSeconds)).meta({
-      description: 'How far ahead an invocation may expire.',
-      example: '900',
-    }),
+    UCAN_AUTH_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 365 })
+      .prefault(String(ucanLimits.maxTtlSeconds))
+      .meta({
+        description: 'How far ahead an invocation may expire.',
+        example: '900',
+      }),
     UCAN_ALLOW_DELEGATION_AUTH: envBoolean().prefault('true').meta({
       description: 'Whether a delegation alone signs its issuer in.',
       example: 'false',
@@ -53,30 +58,38 @@ export const agentConfigSchema = z
       description: 'Longest a turn may take, from the moment it was sent.',
       example: '600000',
     }),
-    BROWSER_TOOL_TIMEOUT_MS: envInteger({ min: 100, max: 3_600_000 }).prefault(String(agentLimits.browserToolTimeoutMs)).meta({
-      description: 'How long a tool on the page may take.',
-      example: '30000',
-    }),
+    BROWSER_TOOL_TIMEOUT_MS: envInteger({ min: 100, max: 3_600_000 })
+      .prefault(String(agentLimits.browserToolTimeoutMs))
+      .meta({
+        description: 'How long a tool on the page may take.',
+        example: '30000',
+      }),
     LLM_PROVIDER: z
       .enum(['offline', 'openai', 'anthropic', 'openrouter', 'compatible'], {
         error: 'expected offline, openai, anthropic, openrouter or compatible',
       })
       .prefault('offline')
       .meta({
-        description: 'Where the language model is. `offline` needs no network and no key; `compatible` is any server that speaks OpenAI’s protocol at LLM_BASE_URL.',
+        description:
+          'Where the language model is. `offline` needs no network and no key; `compatible` is any server that speaks OpenAI’s protocol at LLM_BASE_URL.',
         example: 'openai',
       }),
     LLM_BASE_URL: envUrl('http:', 'https:').optional().meta({
       description: 'Address of an OpenAI-compatible server; setting it is enough to use it.',
       example: 'http://127.0.0.1:11434/v1',
     }),
-    LLM_API_KEY: z.string().optional().meta({ description: 'Key of the language model provider.', example: 'sk-…', secret: true }),
+    LLM_API_KEY: z
+      .string()
+      .optional()
+      .meta({ description: 'Key of the language model provider.', example: 'sk-…', secret: true }),
     LLM_MODEL: modelId.optional().meta({ description: 'The model that answers.', example: 'gpt-5-mini' }),
     LLM_MODELS: envList().prefault('').meta({
       description: 'Further models a message may choose, separated by commas.',
       example: 'gpt-5,gpt-5-mini',
     }),
-    LLM_UTILITY_MODEL: modelId.optional().meta({ description: 'Model for small chores such as summaries.', example: 'gpt-5-nano' }),
+    LLM_UTILITY_MODEL: modelId
+      .optional()
+      .meta({ description: 'Model for small chores such as summaries.', example: 'gpt-5-nano' }),
     LLM_SUBAGENT_MODEL: modelId.optional().meta({ description: 'Model of sub-agents.', example: 'gpt-5-mini' }),
     LLM_TIMEOUT_MS: envInteger({ min: 1_000, max: 3_600_000 }).prefault('60000').meta({
       description: 'Longest silence of the language model, before its first word and between words.',
@@ -92,15 +105,17 @@ export const agentConfigSchema = z
     }),
   })
   .superRefine((config, context) => {
-    const needsKey = ['openai', 'anthropic', 'openrouter'].includes(config.LLM_PROVIDER) && config.LLM_BASE_URL === undefined;
+    const needsKey =
+      ['openai', 'anthropic', 'openrouter'].includes(config.LLM_PROVIDER) && config.LLM_BASE_URL === undefined;
     if (needsKey && config.LLM_API_KEY === undefined) {
-      context.addIssue({ code: 'custom', path: ['LLM_API_KEY'], message: `LLM_PROVIDER=${config.LLM_PROVIDER} needs a key` });
+      context.addIssue({
+        code: 'custom',
+        path: ['LLM_API_KEY'],
+        message: `LLM_PROVIDER=${config.LLM_PROVIDER} needs a key`,
+      });
     }
     if (config.LLM_PROVIDER === 'compatible' && config.LLM_BASE_URL === undefined) {
       context.addIssue({ code: 'custom', path: ['LLM_BASE_URL'], message: 'LLM_PROVIDER=compatible needs an address' });
-    }
-    if (config.LLM_BASE_URL !== undefined && config.LLM_MODEL === undefined && config.LLM_PROVIDER !== 'anthropic') {
-      context.addIssue({ code: 'custom', path: ['LLM_MODEL'], message: 'LLM_BASE_URL needs the name of a model' });
     }
   });
 

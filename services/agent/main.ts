@@ -1,33 +1,23 @@
-import {
-  type ConfigOptions,
-  closeServer,
-  createLogger,
-  type Env,
-  listen,
-  loadConfig,
-  type RunningService,
-  runMain,
-  toDatabaseUrl,
-} from '@palaver/service-kit';
-import { openStore } from '@palaver/store';
-import { createAgentApp } from './app.ts';
-import { agentConfigSchema } from './config.ts';
+import { type ConfigOptions, type Env, type RunningService, runMain } from '@palaver/service-kit';
+import { createOracleApp } from './create-oracle-app.ts';
+
+export interface RunningAgent extends RunningService {
+  oracleName: string;
+  did: string;
+  entityDid: string | undefined;
+  model: string;
+}
 
 /** Starts the agent service from its environment. */
-export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
-  const config = loadConfig(agentConfigSchema, env, options);
-  const logger = createLogger({ name: 'agent', level: config.LOG_LEVEL });
-  const store = await openStore(toDatabaseUrl(config, 'agent'));
-  const server = await createAgentApp({ config, logger, store });
-  const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
-  return {
-    name: 'agent',
-    url,
-    async close() {
-      await closeServer(server);
-      await store.close();
-    },
-  };
+export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningAgent> {
+  const app = await createOracleApp({ env, configOptions: options });
+  try {
+    const { name: oracleName, ...identity } = app.identity;
+    return { name: 'agent', oracleName, ...identity, url: await app.listen(), close: app.close };
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
 }
 
 if (import.meta.main) await runMain(startAgent, process.env);

@@ -18,7 +18,9 @@ export function createSeal(secret: string): Seal {
     seal(text, belongsTo) {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(belongsTo));
-      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64');
+      return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString(
+        'base64',
+      );
     },
     open(sealed, belongsTo) {
       const bytes = Buffer.from(sealed, 'base64');
@@ -27,7 +29,9 @@ export function createSeal(secret: string): Seal {
         .setAAD(Buffer.from(belongsTo))
         .setAuthTag(bytes.subarray(-tagBytes));
       try {
-        return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString('utf8');
+        return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString(
+          'utf8',
+        );
       } catch {
         return undefined;
       }

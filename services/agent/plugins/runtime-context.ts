@@ -30,7 +30,11 @@ export interface RuntimeContext {
     hasCapability(capability: Capability): boolean;
     /** Throws REAUTHORIZATION_REQUIRED and asks the user where the delegation does not cover it. */
     requireCapability(capability: Capability): void;
-    mintInvocation(options: { audience: string; capability: Capability; lifetimeSeconds?: number }): Promise<MintedToken>;
+    mintInvocation(options: {
+      audience: string;
+      capability: Capability;
+      lifetimeSeconds?: number;
+    }): Promise<MintedToken>;
     resolveServiceDid(url: string): Promise<string>;
   };
   llm: { get(role: ModelRole): LanguageModelV4 };
@@ -44,7 +48,10 @@ export interface RuntimeContext {
     messageCacheInvalidation(messageId?: string): void;
   };
   /** A round trip to the user's page. */
-  callBrowser(event: 'browser_tool_call' | 'action_call', call: { toolCallId: string; toolName: string; args: Record<string, unknown> }): Promise<unknown>;
+  callBrowser(
+    event: 'browser_tool_call' | 'action_call',
+    call: { toolCallId: string; toolName: string; args: Record<string, unknown> },
+  ): Promise<unknown>;
   logger: Logger;
   abortSignal: AbortSignal;
   shared: Record<string, unknown>;

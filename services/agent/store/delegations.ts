@@ -12,7 +12,10 @@ export interface StoredDelegation {
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
 /** Users' delegations to this agent, sealed, and the tokens they took back. */
-export function createDelegationStore(store: Store<AgentDatabase>, { agentDid, seal }: { agentDid: string; seal: Seal }) {
+export function createDelegationStore(
+  store: Store<AgentDatabase>,
+  { agentDid, seal }: { agentDid: string; seal: Seal },
+) {
   const { db, prepare } = store;
   const findRow = prepare((query, own: { userDid: string; now: number }) =>
     query
@@ -29,7 +32,12 @@ export function createDelegationStore(store: Store<AgentDatabase>, { agentDid, s
 
   return {
     async put(userDid: string, { token, cid, expiration }: StoredDelegation): Promise<void> {
-      const row = { cid, sealed: seal.seal(token, owner(userDid)), expires_at: expiration * 1000, stored_at: Date.now() };
+      const row = {
+        cid,
+        sealed: seal.seal(token, owner(userDid)),
+        expires_at: expiration * 1000,
+        stored_at: Date.now(),
+      };
       await db
         .insertInto('agent_delegation')
         .values({ user_did: userDid, agent_did: agentDid, ...row })
@@ -54,13 +62,21 @@ export function createDelegationStore(store: Store<AgentDatabase>, { agentDid, s
           .values({ cid: row.cid, expires_at: row.expires_at })
           .onConflict((conflict) => conflict.doNothing())
           .execute();
-        await trx.deleteFrom('agent_delegation').where('user_did', '=', userDid).where('agent_did', '=', agentDid).execute();
-        await trx.deleteFrom('agent_revocation').where('expires_at', '<', Date.now() - revocationSlackMs).execute();
+        await trx
+          .deleteFrom('agent_delegation')
+          .where('user_did', '=', userDid)
+          .where('agent_did', '=', agentDid)
+          .execute();
+        await trx
+          .deleteFrom('agent_revocation')
+          .where('expires_at', '<', Date.now() - revocationSlackMs)
+          .execute();
       });
     },
 
     async isRevoked(cids: readonly string[]): Promise<boolean> {
-      for (const cid of cids) if ((await findRevocation({ cid, now: Date.now() - revocationSlackMs })).rows.length > 0) return true;
+      for (const cid of cids)
+        if ((await findRevocation({ cid, now: Date.now() - revocationSlackMs })).rows.length > 0) return true;
       return false;
     },
   };

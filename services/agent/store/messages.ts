@@ -1,5 +1,4 @@
-import { type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
-import { AppError } from '@palaver/contract';
+import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { AgentDatabase } from './schema.ts';
 
@@ -12,24 +11,44 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
-  const listNewest = prepare((query, { sessionId, limit }: { sessionId: string; limit: number }) =>
+  const listBefore = prepare(
+    (query, { sessionId, position, limit }: { sessionId: string; position: string; limit: number }) =>
+      query
+        .selectFrom('agent_message')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .where('position', '<', position)
+        .orderBy('position', 'desc')
+        .limit(limit),
+  );
+  const listBetween = prepare((query, range: { sessionId: string; position: string; limit: number; after: string }) =>
     query
       .selectFrom('agent_message')
       .selectAll()
-      .where('session_id', '=', sessionId)
+      .where('session_id', '=', range.sessionId)
+      .where('position', '<', range.position)
+      .where('position', '>', (eb) =>
+        eb.selectFrom('agent_message as known').select('known.position').where('known.id', '=', range.after),
+      )
       .orderBy('position', 'desc')
-      .limit(limit),
+      .limit(range.limit),
   );
 
   return {
     async list(sessionId: string): Promise<Message[]> {
-      const rows = await db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId).orderBy('position').execute();
+      const rows = await db
+        .selectFrom('agent_message')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .orderBy('position')
+        .execute();
       return rows.map(toMessage);
     },
 
-    /** The newest messages, oldest first. */
-    async recent(sessionId: string, limit: number): Promise<Message[]> {
-      const { rows } = await listNewest({ sessionId, limit });
+    /** What was said before a run, oldest first; at most the newest `limit` messages, and those after message `after`. */
+    async before(sessionId: string, runId: string, limit: number, after?: string): Promise<Message[]> {
+      const range = { sessionId, position: runId, limit };
+      const { rows } = after === undefined ? await listBefore(range) : await listBetween({ ...range, after });
       return rows.reverse().map(toMessage);
     },
 

@@ -23,7 +23,9 @@ export const agentMigrations: readonly Migration[] = [
       await db.schema
         .createTable('agent_run')
         .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('session_id', 'text', (column) => column.notNull().references('agent_session.id').onDelete('cascade'))
+        .addColumn('session_id', 'text', (column) =>
+          column.notNull().references('agent_session.id').onDelete('cascade'),
+        )
         .addColumn('user_did', 'text', (column) => column.notNull())
         .addColumn('request_id', 'text', (column) => column.notNull())
         .addColumn('message_id', 'text', (column) => column.notNull())
@@ -41,7 +43,9 @@ export const agentMigrations: readonly Migration[] = [
       await db.schema
         .createTable('agent_message')
         .addColumn('id', 'text', (column) => column.primaryKey())
-        .addColumn('session_id', 'text', (column) => column.notNull().references('agent_session.id').onDelete('cascade'))
+        .addColumn('session_id', 'text', (column) =>
+          column.notNull().references('agent_session.id').onDelete('cascade'),
+        )
         .addColumn('run_id', 'text', (column) => column.notNull())
         .addColumn('position', 'text', (column) => column.notNull())
         .addColumn('type', 'text', (column) => column.notNull())
@@ -71,6 +75,21 @@ export const agentMigrations: readonly Migration[] = [
         .createTable('agent_revocation')
         .addColumn('cid', 'text', (column) => column.primaryKey())
         .addColumn('expires_at', 'bigint', (column) => column.notNull())
+        .execute();
+    },
+  },
+  {
+    name: '002-summaries',
+    async up(db) {
+      await db.schema
+        .createTable('agent_summary')
+        .addColumn('session_id', 'text', (column) =>
+          column.primaryKey().references('agent_session.id').onDelete('cascade'),
+        )
+        .addColumn('text', 'text', (column) => column.notNull())
+        .addColumn('up_to', 'text', (column) => column.notNull())
+        .addColumn('capabilities', 'text', (column) => column.notNull())
+        .addColumn('updated_at', 'bigint', (column) => column.notNull())
         .execute();
     },
   },

@@ -71,11 +71,15 @@ export function createRunStore(store: Store<AgentDatabase>) {
     const { end } = write;
     await insertMessage(trx, end, end.answer);
     await statements.endRun({ runId: end.runId, status: end.status, ...end.usage, now }, trx);
-    if (end.title === undefined) await statements.touchSession({ sessionId: end.sessionId, now }, trx);
-    else await statements.nameSession({ sessionId: end.sessionId, title: end.title, now }, trx);
+    await statements.touchSession({ sessionId: end.sessionId, now }, trx);
+    if (end.title !== undefined) await statements.nameSession({ sessionId: end.sessionId, title: end.title }, trx);
   }
 
-  async function insertMessage(trx: Transaction<AgentDatabase>, run: { runId: string; sessionId: string }, message: Message): Promise<void> {
+  async function insertMessage(
+    trx: Transaction<AgentDatabase>,
+    run: { runId: string; sessionId: string },
+    message: Message,
+  ): Promise<void> {
     const { toolCalls, reasoning, attachments, components } = message;
     const extras = toExtras({ toolCalls, reasoning, attachments, components });
     await statements.insertMessage(
@@ -85,7 +89,8 @@ export function createRunStore(store: Store<AgentDatabase>) {
         runId: run.runId,
         position: `${run.runId}:${message.type === 'human' ? 0 : 1}`,
         type: message.type,
-        content: message.content,
+        // PostgreSQL has no U+0000 in its texts; a model or a tool may.
+        content: message.content.replaceAll('\0', '\ufffd'),
         status: message.status,
         requestId: message.requestId,
         extras,
@@ -123,17 +128,30 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     /** Ends what a process that died had not ended: its runs are failed, with the answers as far as they were kept. */
-    async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<number> {
-      const rows = await store.db.selectFrom('agent_run').selectAll().where('status', 'in', ['queued', 'running']).execute();
-      let failed = 0;
+    async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<string[]> {
+      const rows = await store.db
+        .selectFrom('agent_run')
+        .selectAll()
+        .where('status', 'in', ['queued', 'running'])
+        .execute();
+      const failed: string[] = [];
       for (const row of rows) {
         if (await isAlive(row.instance)) continue;
-        const empty = { id: row.message_id, type: 'ai', content: '', createdAt: new Date().toISOString(), requestId: row.request_id };
+        const empty = {
+          id: row.message_id,
+          type: 'ai',
+          content: '',
+          createdAt: new Date().toISOString(),
+          requestId: row.request_id,
+        };
         const partial = row.partial === null ? empty : (JSON.parse(row.partial) as Message);
         const answer = { ...partial, status: 'failed' } as Message;
         const usage = { inputTokens: 0, outputTokens: 0 };
-        await writer.write({ kind: 'end', end: { runId: row.id, sessionId: row.session_id, status: 'failed', answer, usage, title: undefined } });
-        failed += 1;
+        await writer.write({
+          kind: 'end',
+          end: { runId: row.id, sessionId: row.session_id, status: 'failed', answer, usage, title: undefined },
+        });
+        failed.push(row.id);
       }
       return failed;
     },
@@ -201,26 +219,29 @@ function prepareStatements({ prepare }: Store<AgentDatabase>) {
     checkpoint: prepare((db, run: { runId: string; partial: string }) =>
       db.updateTable('agent_run').set({ partial: run.partial }).where('id', '=', run.runId),
     ),
-    endRun: prepare((db, run: { runId: string; status: EndedRunStatus; inputTokens: number; outputTokens: number; now: number }) =>
-      db
-        .updateTable('agent_run')
-        .set({
-          status: run.status,
-          input_tokens: run.inputTokens,
-          output_tokens: run.outputTokens,
-          partial: null,
-          ended_at: run.now,
-        })
-        .where('id', '=', run.runId),
+    endRun: prepare(
+      (db, run: { runId: string; status: EndedRunStatus; inputTokens: number; outputTokens: number; now: number }) =>
+        db
+          .updateTable('agent_run')
+          .set({
+            status: run.status,
+            input_tokens: run.inputTokens,
+            output_tokens: run.outputTokens,
+            partial: null,
+            ended_at: run.now,
+          })
+          .where('id', '=', run.runId),
     ),
     touchSession: prepare((db, session: { sessionId: string; now: number }) =>
       db.updateTable('agent_session').set({ updated_at: session.now }).where('id', '=', session.sessionId),
     ),
-    nameSession: prepare((db, session: { sessionId: string; title: string; now: number }) =>
+    // The first exchange names it; of several sent at once, the first to end.
+    nameSession: prepare((db, session: { sessionId: string; title: string }) =>
       db
         .updateTable('agent_session')
-        .set({ title: session.title, named: 1, updated_at: session.now })
-        .where('id', '=', session.sessionId),
+        .set({ title: session.title, named: 1 })
+        .where('id', '=', session.sessionId)
+        .where('named', '=', 0),
     ),
   };
 }

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type CreateSession, type OffsetPageQuery, type Session, type SessionList, uuidPattern } from '@palaver/contract';
+import {
+  type CreateSession,
+  type OffsetPageQuery,
+  type Session,
+  type SessionList,
+  uuidPattern,
+} from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { v7 as uuidv7 } from 'uuid';
 import type { AgentDatabase } from './schema.ts';
@@ -9,7 +15,12 @@ export const untitled = 'New chat';
 /** Who the sessions of this process are held with. */
 export interface OracleIdentity {
   name: string;
+  /** The DID users know it by: its entity on the protocol, else its key's. */
   did: string;
+  /** `ORACLE_DID`. */
+  keyDid: string;
+  /** The did:key of the key it signs with. */
+  signingDid: string;
 }
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
@@ -25,7 +36,13 @@ export function createSessionStore({ db, prepare }: Store<AgentDatabase>, oracle
     query.selectFrom('agent_session').selectAll().where('id', '=', own.id).where('user_did', '=', own.userDid),
   );
 
-  const toSession = (row: { id: string; title: string; created_at: number; updated_at: number; room_id: string }): Session => ({
+  const toSession = (row: {
+    id: string;
+    title: string;
+    created_at: number;
+    updated_at: number;
+    room_id: string;
+  }): Session => ({
     sessionId: row.id,
     title: row.title,
     createdAt: new Date(row.created_at).toISOString(),
@@ -61,14 +78,24 @@ export function createSessionStore({ db, prepare }: Store<AgentDatabase>, oracle
     async list(userDid: string, { limit, offset }: OffsetPageQuery): Promise<SessionList> {
       const own = db.selectFrom('agent_session').where('user_did', '=', userDid);
       const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
-      const rows = await own.selectAll().orderBy('updated_at', 'desc').orderBy('id', 'desc').limit(limit).offset(offset).execute();
+      const rows = await own
+        .selectAll()
+        .orderBy('updated_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .offset(offset)
+        .execute();
       return { sessions: rows.map(toSession), total, limit, offset };
     },
 
     /** Messages and runs go with it. */
     async remove(userDid: string, id: string): Promise<boolean> {
       if (!uuidPattern.test(id)) return false;
-      const result = await db.deleteFrom('agent_session').where('id', '=', id).where('user_did', '=', userDid).executeTakeFirst();
+      const result = await db
+        .deleteFrom('agent_session')
+        .where('id', '=', id)
+        .where('user_did', '=', userDid)
+        .executeTakeFirst();
       return result.numDeletedRows > 0n;
     },
   };

@@ -10,7 +10,10 @@ const stalledMs = 60_000;
  * Sends the frames of a run after number `after` and follows it to its end. Frames wait in the run's own log until the
  * reader takes them, so a slow reader costs no memory; one that takes nothing for a minute is cut off.
  */
-export async function sendFrames(reply: FastifyReply, { runId, frames, after }: { runId: string; frames: FrameLog; after: number }): Promise<void> {
+export async function sendFrames(
+  reply: FastifyReply,
+  { runId, frames, after }: { runId: string; frames: FrameLog; after: number },
+): Promise<void> {
   reply.hijack();
   const response = reply.raw;
   const left = new AbortController();
@@ -35,7 +38,11 @@ export async function sendFrames(reply: FastifyReply, { runId, frames, after }: 
   }
 }
 
-async function follow(response: ServerResponse, frames: FrameLog, { after, signal }: { after: number; signal: AbortSignal }): Promise<void> {
+async function follow(
+  response: ServerResponse,
+  frames: FrameLog,
+  { after, signal }: { after: number; signal: AbortSignal },
+): Promise<void> {
   let sent = after;
   while (!signal.aborted) {
     const { text, last } = frames.read(sent, chunkCharacters);

@@ -4,7 +4,10 @@ import type { SseEventData, SseEventName } from '@palaver/contract';
 export interface FrameLog {
   readonly length: number;
   readonly ended: boolean;
-  append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): void;
+  /** Gives the frame back as it goes over the wire. */
+  append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): string;
+  /** A frame that was numbered elsewhere. */
+  appendText(frame: string): void;
   /** No frame comes after this. */
   end(): void;
   /** The text of the frames after number `after`, at most about `maxCharacters` of it, and the number of the last. */
@@ -18,7 +21,8 @@ export function toFrame(number: number, name: string, data: unknown): string {
   return `event: ${name}\nid: ${number}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-export function createFrameLog(): FrameLog {
+/** `skipped` frames are known to the reader from elsewhere; numbering goes on after them. */
+export function createFrameLog(skipped = 0): FrameLog {
   const frames: string[] = [];
   const waiting = new Set<() => void>();
   let ended = false;
@@ -32,14 +36,19 @@ export function createFrameLog(): FrameLog {
 
   return {
     get length() {
-      return frames.length;
+      return skipped + frames.length;
     },
     get ended() {
       return ended;
     },
     append(name, data) {
+      const frame = toFrame(skipped + frames.length + 1, name, data);
+      this.appendText(frame);
+      return frame;
+    },
+    appendText(frame) {
       if (ended) return;
-      frames.push(toFrame(frames.length + 1, name, data));
+      frames.push(frame);
       wake();
     },
     end() {
@@ -47,16 +56,16 @@ export function createFrameLog(): FrameLog {
       wake();
     },
     read(after, maxCharacters) {
-      let last = Math.min(after, frames.length);
+      let index = Math.min(Math.max(after - skipped, 0), frames.length);
       let text = '';
-      while (last < frames.length && text.length < maxCharacters) {
-        text += frames[last];
-        last += 1;
+      while (index < frames.length && text.length < maxCharacters) {
+        text += frames[index];
+        index += 1;
       }
-      return { text, last };
+      return { text, last: skipped + index };
     },
     more(after, signal) {
-      if (ended || frames.length > after || signal.aborted) return Promise.resolve();
+      if (ended || skipped + frames.length > after || signal.aborted) return Promise.resolve();
       return new Promise((resolve) => {
         const resume = () => {
           signal.removeEventListener('abort', resume);

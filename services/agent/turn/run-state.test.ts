@@ -12,7 +12,11 @@ const table: [RunStatus, RunStep, RunStatus | undefined][] = [
   ['running', 'abort', 'aborted'],
   ['running', 'fail', 'failed'],
   ...(['complete', 'aborted', 'failed'] as const).flatMap((ended) =>
-    (['start', 'complete', 'abort', 'fail'] as const).map((step): [RunStatus, RunStep, undefined] => [ended, step, undefined]),
+    (['start', 'complete', 'abort', 'fail'] as const).map((step): [RunStatus, RunStep, undefined] => [
+      ended,
+      step,
+      undefined,
+    ]),
   ),
 ];
 
@@ -21,5 +25,11 @@ test.each(table)('%s, %s → %s', (status, step, next) => {
 });
 
 test('a run has ended once nothing can happen to it any more', () => {
-  expect((['queued', 'running', 'complete', 'aborted', 'failed'] as const).map(hasEnded)).toEqual([false, false, true, true, true]);
+  expect((['queued', 'running', 'complete', 'aborted', 'failed'] as const).map(hasEnded)).toEqual([
+    false,
+    false,
+    true,
+    true,
+    true,
+  ]);
 });

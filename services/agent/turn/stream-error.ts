@@ -32,20 +32,35 @@ export function toStreamError(error: unknown): SseEventData['error'] {
 
 function toTurnError(error: unknown): TurnError {
   if (error instanceof TurnError) return error;
-  if (error instanceof AppError) return new TurnError(error.code, error.message, { kind: 'internal', retryable: false });
+  if (error instanceof AppError)
+    return new TurnError(error.code, error.message, { kind: 'internal', retryable: false });
   if (error instanceof RunCancelled) {
     return error.by === 'timeout'
-      ? new TurnError('TURN_LIMIT_EXCEEDED', 'The turn took too long and was stopped.', { kind: 'timeout', retryable: true })
-      : new TurnError('UNAVAILABLE', 'The service is restarting. Please send it again.', { kind: 'internal', retryable: true });
+      ? new TurnError('TURN_LIMIT_EXCEEDED', 'The turn took too long and was stopped.', {
+          kind: 'timeout',
+          retryable: true,
+        })
+      : new TurnError('UNAVAILABLE', 'The service is restarting. Please send it again.', {
+          kind: 'internal',
+          retryable: true,
+        });
   }
   if (APICallError.isInstance(error)) return toProviderError(error);
-  return new TurnError('INTERNAL_ERROR', 'Something went wrong on our side. Please try again later.', { kind: 'internal', retryable: true, cause: error });
+  return new TurnError('INTERNAL_ERROR', 'Something went wrong on our side. Please try again later.', {
+    kind: 'internal',
+    retryable: true,
+    cause: error,
+  });
 }
 
 function toProviderError(error: APICallError): TurnError {
   const { statusCode, isRetryable: retryable } = error;
   if (statusCode === 429) {
-    return new TurnError('RATE_LIMITED', 'The language model is busy. Please try again in a moment.', { kind: 'rate_limit', retryable: true, cause: error });
+    return new TurnError('RATE_LIMITED', 'The language model is busy. Please try again in a moment.', {
+      kind: 'rate_limit',
+      retryable: true,
+      cause: error,
+    });
   }
   const what = statusCode === undefined ? 'did not answer' : `refused the request (${statusCode})`;
   return new TurnError('MODEL_FAILED', `The language model ${what}.`, { kind: 'model', retryable, cause: error });

@@ -1,10 +1,20 @@
-import { AppError, agentLimits, type LiveRunStatus, type Message, type SendMessage, type SseEvent } from '@palaver/contract';
+import {
+  AppError,
+  agentLimits,
+  type LiveRunStatus,
+  type Message,
+  type SendMessage,
+  type SseEvent,
+} from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
+import type { TurnEnd } from '../plugins/plugin.ts';
+import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 import type { RunStore } from '../store/runs.ts';
+import type { Peers } from './peers.ts';
 import { createRun, type Run } from './run.ts';
 import { hasEnded } from './run-state.ts';
-import { type QueuePlace, type SessionQueue } from './session-queue.ts';
+import type { QueuePlace } from './session-queue.ts';
 import { toSessionTitle } from './session-title.ts';
 import { RunCancelled, toStreamError } from './stream-error.ts';
 
@@ -16,12 +26,16 @@ export interface TurnUser {
 
 /** Everything a turn needs to know, checked before it is queued. */
 export interface Turn {
+  /** Unique, where a request id may be repeated by its client. */
+  sendId: string;
   session: { sessionId: string; roomId: string; isNamed: boolean };
   user: TurnUser;
   requestId: string;
   body: SendMessage;
   model: string;
   timezone: string | undefined;
+  secrets: RuntimeContext['secrets'];
+  blobs: BlobStore;
 }
 
 export interface Usage {
@@ -30,16 +44,20 @@ export interface Usage {
 }
 
 export interface TurnHubParts {
-  instance: string;
+  peers: Peers;
   runs: RunStore;
-  queue: SessionQueue;
   logger: Logger;
   turnTimeoutMs: number;
-  /** Does the turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. */
-  perform(turn: Turn, run: Run): Promise<Usage>;
+  /**
+   * Does the turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. What the
+   * model uses is added to `usage` step by step, so that it is known of an aborted turn as well.
+   */
+  perform(turn: Turn, run: Run, usage: Usage): Promise<void>;
   /** Hears every event of every run once. */
   onEvent(run: Run, event: SseEvent): void;
   onEnd(run: Run): void;
+  /** Told of the end of every turn handed in, also of one that could not begin, before its reader is. Never rejects. */
+  onTurnEnd?(end: TurnEnd): Promise<void>;
 }
 
 export type TurnHub = ReturnType<typeof createTurnHub>;
@@ -48,7 +66,7 @@ const checkpointMs = 2_000;
 
 /** The one place turns go through: one at a time per session, numbered events, abort, and runs that outlive connections. */
 export function createTurnHub(parts: TurnHubParts) {
-  const { runs, queue, logger } = parts;
+  const { runs, peers, logger } = parts;
   /** Live runs and those that ended in the last minutes. */
   const known = new Map<string, Run>();
   const live = new Map<string, Set<Run>>();
@@ -57,16 +75,29 @@ export function createTurnHub(parts: TurnHubParts) {
   async function submit(turn: Turn): Promise<Run> {
     const { sessionId } = turn.session;
     const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
-    const place = await queue.enter(sessionId, ids.runId);
-    if (!place) throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
-    const run = createRun(ids, (event) => parts.onEvent(run, event));
+    const place = await peers.queue.enter(sessionId, ids.runId);
+    if (!place) {
+      await parts.onTurnEnd?.(toTurnEnd(turn));
+      throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
+    }
+    const run = createRun(ids, {
+      onEvent: (event) => parts.onEvent(run, event),
+      onFrame: (frame) => peers.publishFrame(ids.runId, frame),
+    });
     addLive(run);
     try {
-      await runs.begin({ ...ids, answerId: ids.messageId, instance: parts.instance, model: turn.model, question: toQuestion(turn) });
+      await runs.begin({
+        ...ids,
+        answerId: ids.messageId,
+        instance: peers.instance,
+        model: turn.model,
+        question: toQuestion(turn),
+      });
     } catch (error) {
       removeLive(run);
       known.delete(run.runId);
       await place.leave();
+      await parts.onTurnEnd?.(toTurnEnd(turn));
       throw error;
     }
     run.emit('run', { runId: run.runId, sessionId, requestId: run.requestId });
@@ -76,14 +107,14 @@ export function createTurnHub(parts: TurnHubParts) {
   }
 
   async function carryOut(turn: Turn, run: Run, place: QueuePlace): Promise<void> {
-    let usage: Usage = { inputTokens: 0, outputTokens: 0 };
+    const usage: Usage = { inputTokens: 0, outputTokens: 0 };
     const checkpoint = keepCheckpoints(run);
     const timeout = setTimeout(() => run.cancel(new RunCancelled('timeout')), parts.turnTimeoutMs);
     try {
       const cancelled = rejectOnAbort(run.signal);
       await Promise.race([place.turn, cancelled]);
       run.step('start');
-      usage = await Promise.race([parts.perform(turn, run), cancelled]);
+      await Promise.race([parts.perform(turn, run, usage), cancelled]);
       run.step('complete');
     } catch (error) {
       endByError(run, error);
@@ -99,6 +130,7 @@ export function createTurnHub(parts: TurnHubParts) {
 
   function endByError(run: Run, error: unknown): void {
     const cause = run.signal.aborted ? run.signal.reason : error;
+    run.stopCalls();
     if (cause instanceof RunCancelled && cause.by === 'user') {
       run.step('abort');
       return;
@@ -120,6 +152,7 @@ export function createTurnHub(parts: TurnHubParts) {
       // The session was deleted meanwhile, or the database is away; the reader still gets the answer that was streamed.
       logger.warn({ err: error, requestId: run.requestId, runId: run.runId }, 'the answer could not be stored');
     }
+    await parts.onTurnEnd?.(toTurnEnd(turn, { runId: run.runId, status, usage: { ...usage } }));
     run.finish(answer);
     parts.onEnd(run);
   }
@@ -129,7 +162,9 @@ export function createTurnHub(parts: TurnHubParts) {
     return setInterval(() => {
       if (run.frames.length === kept || run.status !== 'running') return;
       kept = run.frames.length;
-      runs.checkpoint(run.runId, run.draft('failed')).catch((error) => logger.warn({ err: error }, 'a checkpoint failed'));
+      runs
+        .checkpoint(run.runId, run.draft('failed'))
+        .catch((error) => logger.warn({ err: error }, 'a checkpoint failed'));
     }, checkpointMs);
   }
 
@@ -151,27 +186,49 @@ export function createTurnHub(parts: TurnHubParts) {
     return runs.find(({ status }) => status === 'running') ?? runs[0];
   }
 
+  function abortHere(sessionId: string): boolean {
+    const run = current(sessionId);
+    run?.cancel(new RunCancelled('user'));
+    return run !== undefined;
+  }
+
+  function dropHere(sessionId: string): void {
+    for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+    for (const run of known.values()) if (run.sessionId === sessionId) known.delete(run.runId);
+  }
+
+  peers.onTold(({ kind, sessionId }) => {
+    if (kind === 'abort') abortHere(sessionId);
+    else dropHere(sessionId);
+  });
+
   return {
     submit,
 
     /** A run of this process, live or ended in the last minutes. */
     find: (runId: string): Run | undefined => known.get(runId),
 
-    live(sessionId: string): { runId: string; status: LiveRunStatus } | undefined {
+    async live(sessionId: string): Promise<{ runId: string; status: LiveRunStatus } | undefined> {
       const run = current(sessionId);
-      return run && { runId: run.runId, status: run.status as LiveRunStatus };
+      if (run?.status === 'running') return { runId: run.runId, status: 'running' };
+      const [runId] = await peers.queue.list(sessionId);
+      if (runId === undefined) return undefined;
+      return { runId, status: runId === run?.runId ? (run.status as LiveRunStatus) : 'running' };
     },
 
-    /** Stops the turn in flight; those that wait behind it go on. */
-    abort(sessionId: string): boolean {
-      const run = current(sessionId);
-      run?.cancel(new RunCancelled('user'));
-      return run !== undefined;
+    /** Stops the turn in flight, on whichever instance it runs; those that wait behind it go on. */
+    async abort(sessionId: string): Promise<boolean> {
+      const [first] = await peers.queue.list(sessionId);
+      if (first === undefined) return false;
+      if (known.has(first)) return abortHere(sessionId);
+      peers.tell({ kind: 'abort', sessionId });
+      return true;
     },
 
-    /** Stops everything of a session that is going away. */
+    /** Stops and forgets everything of a session that is going away. */
     drop(sessionId: string): void {
-      for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+      dropHere(sessionId);
+      peers.tell({ kind: 'drop', sessionId });
     },
 
     /** Lets turns finish for a while, then ends the rest with what they have. */
@@ -183,6 +240,17 @@ export function createTurnHub(parts: TurnHubParts) {
       clearTimeout(late);
     },
   };
+}
+
+function toTurnEnd(
+  { sendId, user, session, model }: Turn,
+  end: Pick<TurnEnd, 'runId' | 'status' | 'usage'> = {
+    runId: undefined,
+    status: 'refused',
+    usage: { inputTokens: 0, outputTokens: 0 },
+  },
+): TurnEnd {
+  return { sendId, userDid: user.did, sessionId: session.sessionId, model, ...end };
 }
 
 function toQuestion({ body, requestId }: Turn): Message {

@@ -1,0 +1,110 @@
+import { type Capability, coversAbility, coversCapability } from './capability.ts';
+import type { UcanView } from './parse-token.ts';
+import type { UcanError, UcanErrorCode } from './result.ts';
+
+/** Everything a chain is judged by besides its signatures. Times are Unix seconds. */
+export interface ChainPolicy {
+  readonly audiences: ReadonlySet<string>;
+  readonly maxTtlSeconds: number;
+  readonly clockSkewSeconds: number;
+  readonly now: number;
+  /** Whether an issuer may hand out a resource that is not its own DID without a proof. */
+  readonly canIssue: (issuer: string, resource: string) => boolean;
+}
+
+export interface ChainRefusal {
+  readonly error: UcanError;
+  /** Whether time alone may lift it. */
+  readonly passing: boolean;
+}
+
+/** The resource that stands for "this oracle, whichever it is". */
+const oracleResource = 'ixo:oracle';
+const oracleAbility = 'oracle/*';
+
+/** The token first, then every proof under it, each once. */
+export function listChain(view: UcanView): UcanView[] {
+  const chain = new Map<string, UcanView>([[view.cid, view]]);
+  // A Map's iteration also visits what is added on the way.
+  for (const { proofs } of chain.values()) for (const proof of proofs) chain.set(proof.cid, proof);
+  return [...chain.values()];
+}
+
+export function checkInvocation(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
+  return checkEnvelope(view, policy) ?? checkUse(view, policy) ?? checkProofs(view, policy);
+}
+
+export function checkDelegation(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
+  return checkEnvelope(view, policy) ?? checkProofs(view, policy);
+}
+
+function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
+  if (!policy.audiences.has(view.audience)) {
+    return refuse('UCAN_WRONG_AUDIENCE', 'it is made out to someone else');
+  }
+  if (view.expiration === null) return refuse('UCAN_NO_EXPIRY', 'it never expires');
+  if (isExpired(view, policy)) return refuse('UCAN_EXPIRED', 'it has expired');
+  if (isEarly(view, policy)) return refuseForNow('UCAN_NOT_YET_VALID', 'it is not valid yet');
+  return null;
+}
+
+function checkUse({ expiration, capabilities, issuer }: UcanView, policy: ChainPolicy): ChainRefusal | null {
+  const latest = policy.now + policy.maxTtlSeconds + policy.clockSkewSeconds;
+  if (expiration !== null && expiration > latest) {
+    return refuseForNow('UCAN_TTL_TOO_LONG', `it expires more than ${policy.maxTtlSeconds} s ahead`);
+  }
+  if (!capabilities.every((capability) => isForOracle(capability, issuer, policy))) {
+    return refuse('UCAN_NOT_ALLOWED', 'it asks for something else than the use of this oracle');
+  }
+  return null;
+}
+
+function isForOracle({ can, with: resource }: Capability, issuer: string, { audiences }: ChainPolicy): boolean {
+  const ability = can === '*' || coversAbility(oracleAbility, can);
+  return ability && (resource === issuer || resource === oracleResource || audiences.has(resource));
+}
+
+function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
+  for (const view of listChain(root)) {
+    for (const proof of view.proofs) {
+      if (proof.audience !== view.issuer) return refuse('UCAN_BAD_PROOF', 'a proof is made out to someone else');
+      if (isExpired(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof has expired');
+      if (isEarly(proof, policy)) return refuseForNow('UCAN_BAD_PROOF', 'a proof is not valid yet');
+    }
+    if (!view.capabilities.every((capability) => isGranted(capability, view, policy))) {
+      return refuse('UCAN_BAD_PROOF', 'a capability is wider than its proofs');
+    }
+  }
+  return null;
+}
+
+/**
+ * Whether the issuer of a UCAN may use or pass on a capability. Every proof is checked the same way, so looking one
+ * link back is enough. A resource that is the issuer's own needs no proof. Attached proofs are what the issuer claims
+ * to act under, so they bind. Without any, the chain starts here: a DID belongs to that DID alone, this oracle is open
+ * to everyone, and who owns another kind of URI is for the service that serves it to know.
+ */
+function isGranted(capability: Capability, { issuer, proofs }: UcanView, policy: ChainPolicy): boolean {
+  const resource = capability.with;
+  if (resource === issuer) return true;
+  if (proofs.length > 0) {
+    return proofs.some((proof) => proof.capabilities.some((granted) => coversCapability(granted, capability)));
+  }
+  return !resource.startsWith('did:') || policy.audiences.has(resource) || policy.canIssue(issuer, resource);
+}
+
+function isExpired({ expiration }: UcanView, { now, clockSkewSeconds }: ChainPolicy): boolean {
+  return expiration !== null && expiration + clockSkewSeconds <= now;
+}
+
+function isEarly({ notBefore }: UcanView, { now, clockSkewSeconds }: ChainPolicy): boolean {
+  return notBefore !== null && notBefore - clockSkewSeconds > now;
+}
+
+function refuse(code: UcanErrorCode, message: string): ChainRefusal {
+  return { error: { code, message }, passing: false };
+}
+
+function refuseForNow(code: UcanErrorCode, message: string): ChainRefusal {
+  return { error: { code, message }, passing: true };
+}

@@ -1,0 +1,121 @@
+import { agentLimits, ucanLimits } from '@palaver/contract';
+import { hashText } from '#crypto';
+import type { Capability } from './capability.ts';
+import { type ChainPolicy, checkDelegation, checkInvocation, listChain } from './check-chain.ts';
+import type { ResolveDid } from './did/resolve-did.ts';
+import { LruMap } from './lru-map.ts';
+import { parseToken, type UcanView } from './parse-token.ts';
+import type { Awaitable, Result, UcanError } from './result.ts';
+import { verifySignatures } from './verify-signatures.ts';
+
+export interface VerifierOptions {
+  /** The DIDs of this service; a token is made out to one of them. They are also resources open to everyone. */
+  readonly audiences: readonly string[];
+  /** How far ahead an invocation may expire. */
+  readonly maxTtlSeconds?: number;
+  readonly clockSkewSeconds?: number;
+  /** Finds the keys of issuers that are not did:key; without it they are refused. */
+  readonly resolveDid?: ResolveDid;
+  /** Asked on every use, cached or not, with the CIDs of the token and its proofs. */
+  readonly isRevoked?: (cids: readonly string[]) => Awaitable<boolean>;
+  /** Whether an issuer may hand out a DID not its own without a proof: always the same answer, by default no. */
+  readonly canIssue?: (issuer: string, resource: string) => boolean;
+  /** Milliseconds, like `Date.now`. */
+  readonly now?: () => number;
+  /** How many verified tokens are remembered. */
+  readonly cacheSize?: number;
+}
+
+export interface VerifiedToken {
+  /** Who signed the token: the authenticated DID. */
+  readonly did: string;
+  /** Unix seconds: when the token, or the first of its proofs, expires. */
+  readonly expiration: number;
+  readonly cid: string;
+  readonly capabilities: readonly Capability[];
+  readonly view: UcanView;
+}
+
+export type Verdict = Result<VerifiedToken, UcanError>;
+
+export interface Verifier {
+  verifyInvocation(token: string): Promise<Verdict>;
+  verifyDelegation(token: string): Promise<Verdict>;
+}
+
+/** A verdict and the Unix second it holds until. */
+interface Judgement {
+  readonly verdict: Verdict;
+  readonly until: number;
+}
+
+// With the second it was passed: a clock that is set back asks again.
+interface Remembered extends Judgement {
+  readonly from: number;
+}
+
+const defaultCacheSize = 5_000;
+// Apart from the good ones, so that a flood of bad tokens cannot push those out.
+const refusalCacheSize = 1_000;
+/** How long a verdict that rests on a DID document is kept: its keys may be changed any time. */
+const resolvedSeconds = 60;
+const forever = Number.POSITIVE_INFINITY;
+const checks = { invocation: checkInvocation, delegation: checkDelegation };
+
+/** Decides whether tokens are good, by the rules of the agent service. Verdicts are remembered by the token's hash. */
+export function createVerifier(options: VerifierOptions): Verifier {
+  const {
+    maxTtlSeconds = ucanLimits.maxTtlSeconds,
+    clockSkewSeconds = ucanLimits.clockSkewSeconds,
+    resolveDid = async () => ({ error: { message: 'its issuer is not a did:key' } }),
+    canIssue = () => false,
+    now = Date.now,
+  } = options;
+  const audiences = new Set(options.audiences);
+  const accepted = new LruMap<Remembered>(options.cacheSize ?? defaultCacheSize);
+  const refused = new LruMap<Remembered>(refusalCacheSize);
+
+  async function verify(kind: keyof typeof checks, token: string): Promise<Verdict> {
+    const seconds = now() / 1000;
+    // Not worth a hash: it is refused by its length alone.
+    if (token.length > agentLimits.tokenCharacters) return (await judge(kind, token, seconds)).verdict;
+    const key = await hashText(`${kind} ${token}`);
+    const known = recall(accepted, key, seconds) ?? recall(refused, key, seconds);
+    if (known) return await checkRevocation(known);
+    const { verdict, until } = await judge(kind, token, seconds);
+    if (until > seconds) (verdict.ok ? accepted : refused).set(key, { verdict, from: seconds, until });
+    return await checkRevocation(verdict);
+  }
+
+  async function judge(kind: keyof typeof checks, token: string, seconds: number): Promise<Judgement> {
+    const parsed = await parseToken(token);
+    if (parsed.error) return { verdict: parsed, until: forever };
+    const view = parsed.ok;
+    const policy: ChainPolicy = { audiences, maxTtlSeconds, clockSkewSeconds, canIssue, now: seconds };
+    const refusal = checks[kind](view, policy);
+    if (refusal) return { verdict: { error: refusal.error }, until: refusal.passing ? seconds : forever };
+    const { error, resolved } = await verifySignatures(view, resolveDid);
+    // What a DID document decided: a refusal is asked again, an acceptance is kept for a short time.
+    if (error) return { verdict: { error }, until: resolved ? seconds : forever };
+    const expiration = Math.min(...listChain(view).map((link) => link.expiration ?? forever));
+    const until = Math.min(expiration + clockSkewSeconds, resolved ? seconds + resolvedSeconds : forever);
+    const { issuer: did, cid, capabilities } = view;
+    return { verdict: { ok: { did, expiration, cid, capabilities, view } }, until };
+  }
+
+  async function checkRevocation(verdict: Verdict): Promise<Verdict> {
+    if (!verdict.ok || !options.isRevoked) return verdict;
+    const revoked = await options.isRevoked(listChain(verdict.ok.view).map(({ cid }) => cid));
+    return revoked ? { error: { code: 'UCAN_NOT_ALLOWED', message: 'it has been revoked', revoked: true } } : verdict;
+  }
+
+  return {
+    verifyInvocation: (token) => verify('invocation', token),
+    verifyDelegation: (token) => verify('delegation', token),
+  };
+}
+
+function recall(cache: LruMap<Remembered>, key: string, seconds: number): Verdict | undefined {
+  const known = cache.get(key);
+  return known && known.from <= seconds && seconds < known.until ? known.verdict : undefined;
+}

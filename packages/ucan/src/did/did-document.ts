@@ -1,0 +1,87 @@
+import { base58btc } from '@ucanto/core';
+import { decodeBase64 } from '../base64.ts';
+import type { Result } from '../result.ts';
+import { toDidKey, untagPublicKey } from './did-key.ts';
+
+/** The Ed25519 keys, as did:key, that may sign in the name of a DID. */
+export type DidKeys = Result<readonly string[], { message: string }>;
+
+// Signing a token is authentication or the use of a capability. Keys listed for other purposes only, such as issuing
+// credentials (assertionMethod) or encryption (keyAgreement), do not sign tokens.
+const purposes = ['authentication', 'capabilityInvocation', 'capabilityDelegation'];
+const maxKeys = 16;
+
+/** The keys of a DID document that may sign tokens. */
+export function listSigningKeys(document: unknown, did: string): DidKeys {
+  if (!isObject(document) || document.id !== did) return { error: { message: 'the DID document is not its issuer’s' } };
+  const methods = new Map(listOf(document.verificationMethod).map((method) => [idOf(method, did), method]));
+  const keys = purposes
+    .flatMap((purpose) => listOf(document[purpose]))
+    .map((entry) => toPublicKey(typeof entry === 'string' ? methods.get(absolute(entry, did)) : entry))
+    .filter((key) => key !== null)
+    .map(toDidKey);
+  if (keys.length === 0) return { error: { message: 'the DID document has no Ed25519 key that may sign' } };
+  return { ok: [...new Set(keys)].slice(0, maxKeys) };
+}
+
+function toPublicKey(method: unknown): Uint8Array | null {
+  if (!isObject(method)) return null;
+  const { publicKeyMultibase, publicKeyBase58, publicKeyHex, publicKeyJwk } = method;
+  const bytes = isObject(publicKeyJwk)
+    ? fromJwk(publicKeyJwk)
+    : (decode(publicKeyMultibase) ?? decode(publicKeyBase58, 'z') ?? decode(publicKeyHex, 'f'));
+  if (!bytes) return null;
+  // Newer documents tag the key with its kind, older ones leave that to the type.
+  const isBare = bytes.length === 32 && (isObject(publicKeyJwk) || /^Ed25519/.test(String(method.type)));
+  return isBare ? bytes : untagPublicKey(bytes);
+}
+
+function fromJwk({ kty, crv, x }: Record<string, unknown>): Uint8Array | null {
+  return kty === 'OKP' && crv === 'Ed25519' && typeof x === 'string' ? decodeBase64(x) : null;
+}
+
+function decode(text: unknown, prefix = ''): Uint8Array | null {
+  if (typeof text !== 'string' || text === '' || text.length > 128) return null;
+  const multibase = prefix + text;
+  const digits = multibase.slice(1);
+  switch (multibase[0]) {
+    case 'z':
+      return decodeBase58(multibase);
+    case 'f':
+    case 'F':
+      return /^(?:[0-9a-f]{2})+$/i.test(digits)
+        ? Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+        : null;
+    case 'm':
+    case 'M':
+    case 'u':
+    case 'U':
+      return decodeBase64(digits);
+    default:
+      return null;
+  }
+}
+
+function decodeBase58(multibase: string): Uint8Array | null {
+  try {
+    return base58btc.decode(multibase);
+  } catch {
+    return null;
+  }
+}
+
+function idOf(method: unknown, did: string): string {
+  return isObject(method) && typeof method.id === 'string' ? absolute(method.id, did) : '';
+}
+
+function absolute(id: string, did: string): string {
+  return id.startsWith('#') ? did + id : id;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value.slice(0, 64) : [];
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

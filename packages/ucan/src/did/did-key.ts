@@ -1,0 +1,40 @@
+import { didPattern } from '@palaver/contract';
+import { base58btc } from '@ucanto/core';
+import { startsWithBytes } from '../bytes.ts';
+
+/** The multicodec tag of an Ed25519 public key. */
+export const ed25519Tag = Uint8Array.of(0xed, 0x01);
+/** The multicodec tag ucanto puts before the text of any DID that is not a did:key. */
+const didTag = Uint8Array.of(0x9d, 0x1a);
+const keyBytes = 32;
+
+export function toDidKey(publicKey: Uint8Array): string {
+  const tagged = new Uint8Array(ed25519Tag.length + keyBytes);
+  tagged.set(ed25519Tag);
+  tagged.set(publicKey, ed25519Tag.length);
+  return `did:key:${base58btc.encode(tagged)}`;
+}
+
+/** The Ed25519 public key of a did:key; null for other keys and other DIDs. */
+export function fromDidKey(did: string): Uint8Array | null {
+  if (!did.startsWith('did:key:z') || did.length > 100) return null;
+  try {
+    return untagPublicKey(base58btc.decode(did.slice('did:key:'.length)));
+  } catch {
+    return null;
+  }
+}
+
+export function untagPublicKey(tagged: Uint8Array): Uint8Array | null {
+  const isEd25519 = tagged.length === ed25519Tag.length + keyBytes && startsWithBytes(tagged, ed25519Tag);
+  return isEd25519 ? tagged.subarray(ed25519Tag.length) : null;
+}
+
+/** The DID a token's `iss` or `aud` field stands for; null when it is not one or not written the one right way. */
+export function toDid(principal: Uint8Array): string | null {
+  if (untagPublicKey(principal)) return `did:key:${base58btc.encode(principal)}`;
+  if (!startsWithBytes(principal, didTag)) return null;
+  const did = `did:${new TextDecoder().decode(principal.subarray(didTag.length))}`;
+  // A did:key has its own, shorter form: two forms of one identity would make two tokens of one.
+  return didPattern.test(did) && !did.startsWith('did:key:') ? did : null;
+}

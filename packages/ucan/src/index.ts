@@ -1,0 +1,22 @@
+export { type Capability, hasCapability } from './capability.ts';
+export {
+  createVerifier,
+  type Verdict,
+  type VerifiedToken,
+  type Verifier,
+  type VerifierOptions,
+} from './create-verifier.ts';
+export type { DidKeys } from './did/did-document.ts';
+export { createDidResolver, type DidResolverOptions, type ResolveDid } from './did/resolve-did.ts';
+export {
+  createDelegation,
+  createInvocation,
+  type DelegationOptions,
+  type DownstreamOptions,
+  type InvocationOptions,
+  type MintedToken,
+  mintDownstream,
+} from './mint.ts';
+export { parseToken, type UcanView } from './parse-token.ts';
+export type { Result, UcanError, UcanErrorCode } from './result.ts';
+export { createSigner, deriveSigner, parseSigner, type Signer } from './signer.ts';

@@ -1,0 +1,100 @@
+import { agentLimits } from '@palaver/contract';
+import { type API, delegate } from '@ucanto/core';
+import { encodeBase64 } from './base64.ts';
+import { type Capability, hasCapability } from './capability.ts';
+import type { UcanView } from './parse-token.ts';
+import type { Result } from './result.ts';
+import type { Signer } from './signer.ts';
+
+export interface MintedToken {
+  /** A ucanto CAR archive in standard base64: what goes into a header. */
+  readonly serialized: string;
+  /** Unix seconds. */
+  readonly expiresAt: number;
+  readonly cid: string;
+}
+
+interface TokenOptions {
+  readonly issuer: Signer;
+  /** The DID the token is made out to. */
+  readonly audience: string;
+  /** Unix seconds; without it the token lives for `lifetimeSeconds`. */
+  readonly expiration?: number;
+  readonly lifetimeSeconds?: number;
+  /** Unix seconds. */
+  readonly notBefore?: number;
+  /** The delegations that give the issuer what it uses or passes on. */
+  readonly proofs?: readonly UcanView[];
+  readonly facts?: readonly Record<string, unknown>[];
+}
+
+export interface InvocationOptions extends TokenOptions {
+  readonly capability: Capability;
+}
+
+export interface DelegationOptions extends TokenOptions {
+  readonly capabilities: readonly Capability[];
+}
+
+export interface DownstreamOptions {
+  readonly issuer: Signer;
+  readonly audience: string;
+  readonly capability: Capability;
+  /** The verified delegation the issuer acts under. */
+  readonly delegation: UcanView;
+  readonly lifetimeSeconds?: number;
+}
+
+const invocationSeconds = 300;
+const delegationSeconds = 24 * 3600;
+
+/** Signs a request to use one capability; it lives for five minutes unless told otherwise. */
+export async function createInvocation({ capability, ...options }: InvocationOptions): Promise<MintedToken> {
+  return await mint({ lifetimeSeconds: invocationSeconds, ...options, capabilities: [capability] });
+}
+
+/** Signs capabilities over to the audience; it lives for a day unless told otherwise. */
+export async function createDelegation(options: DelegationOptions): Promise<MintedToken> {
+  return await mint({ lifetimeSeconds: delegationSeconds, ...options });
+}
+
+/** Signs an invocation to another service that stands on a user's delegation, and never outlives it. */
+export async function mintDownstream(options: DownstreamOptions): Promise<Result<MintedToken, { message: string }>> {
+  const { delegation, lifetimeSeconds = invocationSeconds, ...invocation } = options;
+  if (delegation.audience !== invocation.issuer.did()) {
+    return { error: { message: 'the delegation is made out to someone else' } };
+  }
+  if (!hasCapability(delegation, invocation.capability)) {
+    return { error: { message: 'the delegation does not grant this capability' } };
+  }
+  const expiration = Math.min(nowSeconds() + lifetimeSeconds, delegation.expiration ?? Number.POSITIVE_INFINITY);
+  return { ok: await createInvocation({ ...invocation, expiration, proofs: [delegation] }) };
+}
+
+async function mint(options: DelegationOptions & { lifetimeSeconds: number }): Promise<MintedToken> {
+  const expiresAt = options.expiration ?? nowSeconds() + options.lifetimeSeconds;
+  const delegation = await delegate({
+    issuer: options.issuer,
+    audience: { did: () => options.audience as API.DID },
+    capabilities: options.capabilities as API.Capabilities,
+    expiration: expiresAt,
+    // Two tokens of the same second and content stay two tokens: revoking one leaves the other.
+    nonce: encodeBase64(crypto.getRandomValues(new Uint8Array(12))),
+    proofs: (options.proofs ?? []).map((proof) => proof.delegation),
+    facts: [...(options.facts ?? [])],
+    ...(options.notBefore !== undefined && { notBefore: options.notBefore }),
+  });
+  const serialized = encodeBase64(await archive(delegation));
+  if (serialized.length > agentLimits.tokenCharacters) throw new RangeError('the token is too long to be accepted');
+  return { serialized, expiresAt, cid: delegation.cid.toString() };
+}
+
+async function archive(delegation: API.Delegation): Promise<Uint8Array> {
+  const { ok, error } = await delegation.archive();
+  if (!ok) throw error;
+  return ok;
+}
+
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}

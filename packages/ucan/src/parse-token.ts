@@ -1,0 +1,79 @@
+import { agentLimits } from '@palaver/contract';
+import { type API, Delegation } from '@ucanto/core';
+import { sha256 } from '#crypto';
+import { decodeMultibase64 } from './base64.ts';
+import { equalBytes } from './bytes.ts';
+import { type ArchiveBlock, readArchive, readVariant, type UcanBlock } from './read-archive.ts';
+import { readUcan, type UcanFields } from './read-ucan.ts';
+import { malformed, Refusal, toUcanError } from './refusal.ts';
+import type { Result, UcanError } from './result.ts';
+
+/** A token as it reads, with its proofs. Parsing proves nothing: see `createVerifier`. */
+export interface UcanView extends UcanFields {
+  readonly cid: string;
+  readonly proofs: readonly UcanView[];
+  /** ucanto's own view of the same token, with its blocks. */
+  readonly delegation: API.Delegation;
+}
+
+const maxCharacters = agentLimits.tokenCharacters;
+const maxChain = 8;
+
+/**
+ * Reads an invocation or a delegation: a ucanto CAR archive in base64, base64url or multibase. Every block is checked
+ * against its hash, every proof is present, and nothing else is in the archive.
+ */
+export async function parseToken(text: string): Promise<Result<UcanView, UcanError>> {
+  try {
+    if (text.length > maxCharacters) malformed(`it is longer than ${maxCharacters} characters`);
+    const bytes = decodeMultibase64(text) ?? malformed('it is not base64');
+    const { root, ucans } = readArchive(bytes);
+    for (const block of [root, ...ucans.values()]) await checkHash(block);
+    const chain = new Chain(ucans);
+    const view = chain.read(readVariant(root));
+    if (chain.size !== ucans.size) malformed('it has blocks that are no part of it');
+    return { ok: view };
+  } catch (error) {
+    return { error: toUcanError(error) };
+  }
+}
+
+async function checkHash({ digest, bytes }: ArchiveBlock): Promise<void> {
+  if (!equalBytes(await sha256(bytes), digest)) malformed('a block does not match its hash');
+}
+
+/** The UCANs of an archive, each read once however many others lean on it. */
+class Chain {
+  readonly #blocks: Map<string, API.Block>;
+  readonly #read = new Map<string, { view: UcanView; length: number }>();
+
+  constructor(ucans: ReadonlyMap<string, UcanBlock>) {
+    this.#blocks = new Map([...ucans].map(([cid, { link, bytes }]) => [cid, { cid: link, bytes } as API.Block]));
+  }
+
+  get size(): number {
+    return this.#read.size;
+  }
+
+  read(cid: string): UcanView {
+    return this.#readLink(cid).view;
+  }
+
+  // Ends by itself: a hash cannot contain itself, and there are few blocks.
+  #readLink(cid: string): { view: UcanView; length: number } {
+    const known = this.#read.get(cid);
+    if (known) return known;
+    const root = this.#blocks.get(cid) ?? malformed('its UCAN block is missing');
+    const delegation = Delegation.create({ root: root as API.UCANBlock, blocks: this.#blocks });
+    const fields = readUcan(delegation.data, root.bytes);
+    const cids = delegation.data.proofs.map(String);
+    if (new Set(cids).size !== cids.length) malformed('it names a proof twice');
+    if (!cids.every((proof) => this.#blocks.has(proof))) throw new Refusal('UCAN_BAD_PROOF', 'a proof is missing');
+    const proofs = cids.map((proof) => this.#readLink(proof));
+    const length = 1 + Math.max(0, ...proofs.map((proof) => proof.length));
+    if (length > maxChain) malformed(`its chain of proofs is longer than ${maxChain}`);
+    const read = { view: { ...fields, cid, proofs: proofs.map(({ view }) => view), delegation }, length };
+    this.#read.set(cid, read);
+    return read;
+  }
+}

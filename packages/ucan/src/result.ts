@@ -1,0 +1,18 @@
+import type { ErrorCode } from '@palaver/contract';
+
+/** What an expected refusal or success comes back as; exactly one of the two is set. */
+export type Result<T, E> = { readonly ok: T; readonly error?: never } | { readonly ok?: never; readonly error: E };
+
+export type Awaitable<T> = T | Promise<T>;
+
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Why a token is refused: the `code` of a 401 body. */
+export type UcanErrorCode = Exclude<Extract<ErrorCode, `UCAN_${string}`>, 'UCAN_MISSING'>;
+
+export interface UcanError {
+  readonly code: UcanErrorCode;
+  readonly message: string;
+  /** Set when the token was good once: it, or a proof it stands on, has been revoked. */
+  readonly revoked?: true;
+}

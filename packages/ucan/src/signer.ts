@@ -1,0 +1,70 @@
+import type * as UCAN from '@ipld/dag-ucan';
+import { Signature } from '@ucanto/core';
+import { createKeyPair, type KeyPair } from '#crypto';
+import { decodeMultibase64, encodeBase64 } from './base64.ts';
+import { startsWithBytes } from './bytes.ts';
+import { ed25519Tag, toDidKey, untagPublicKey } from './did/did-key.ts';
+import type { Result } from './result.ts';
+
+/** An Ed25519 key that signs tokens. It is also a signer to every function of ucanto. */
+export interface Signer extends UCAN.Signer {
+  /**
+   * The secret as text, in ucanto's own form: `Mg…`, multibase base64 of the tagged seed and the tagged public key.
+   * `parseSigner` reads it back.
+   */
+  toSecret(): string;
+  /** The same key, signing in the name of another DID whose document lists it. */
+  withDid(did: string): Signer;
+}
+
+const seedBytes = 32;
+/** The multicodec tag of an Ed25519 private key. */
+const secretTag = Uint8Array.of(0x80, 0x26);
+
+export async function createSigner(): Promise<Signer> {
+  return await fromSeed(crypto.getRandomValues(new Uint8Array(seedBytes)));
+}
+
+/** Reads a secret key: ucanto's `Mg…` form, or the seed as 64 hex digits. */
+export async function parseSigner(secret: string): Promise<Result<Signer, { message: string }>> {
+  if (/^[0-9a-f]{64}$/i.test(secret)) {
+    const digits = secret.match(/../g) ?? [];
+    return { ok: await fromSeed(Uint8Array.from(digits, (pair) => Number.parseInt(pair, 16))) };
+  }
+  const bytes = secret.length <= 128 ? decodeMultibase64(secret) : null;
+  const end = secretTag.length + seedBytes;
+  const publicKey = bytes && startsWithBytes(bytes, secretTag) ? untagPublicKey(bytes.subarray(end)) : null;
+  if (!bytes || !publicKey) return { error: { message: 'expected 64 hex digits, or a key in multibase (Mg…)' } };
+  const seed = bytes.subarray(secretTag.length, end);
+  const signer = await fromSeed(seed);
+  if (signer.did() !== toDidKey(publicKey)) return { error: { message: 'the two halves of the key do not match' } };
+  return { ok: signer };
+}
+
+/** Always the same key for the same secret and label (HKDF-SHA256), unrelated keys for different labels. */
+export async function deriveSigner({ secret, label }: { secret: Uint8Array; label: string }): Promise<Signer> {
+  if (secret.length < 16) throw new RangeError('a secret to derive keys from has at least 16 bytes');
+  const material = await crypto.subtle.importKey('raw', new Uint8Array(secret), 'HKDF', false, ['deriveBits']);
+  // Changing the prefix changes every derived identity.
+  const info = new TextEncoder().encode(`palaver ucan ed25519 v1 ${label}`);
+  const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info };
+  return await fromSeed(new Uint8Array(await crypto.subtle.deriveBits(hkdf, material, seedBytes * 8)));
+}
+
+async function fromSeed(seed: Uint8Array): Promise<Signer> {
+  const keyPair = await createKeyPair(seed);
+  const secret = `M${encodeBase64(Uint8Array.of(...secretTag, ...seed, ...ed25519Tag, ...keyPair.publicKey))}`;
+  return fromKeyPair(keyPair, secret, toDidKey(keyPair.publicKey));
+}
+
+// The secret lives in the closure only: logging or serialising a signer shows nothing of it.
+function fromKeyPair(keyPair: KeyPair, secret: string, did: string): Signer {
+  return {
+    did: () => did as UCAN.DID,
+    signatureCode: Signature.EdDSA,
+    signatureAlgorithm: 'EdDSA',
+    sign: async (payload) => Signature.create(Signature.EdDSA, await keyPair.sign(payload)),
+    toSecret: () => secret,
+    withDid: (other) => fromKeyPair(keyPair, secret, other),
+  };
+}

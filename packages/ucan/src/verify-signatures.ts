@@ -1,0 +1,57 @@
+import * as UCAN from '@ipld/dag-ucan';
+import { verifyEd25519 } from '#crypto';
+import { listChain } from './check-chain.ts';
+import type { DidKeys } from './did/did-document.ts';
+import { fromDidKey } from './did/did-key.ts';
+import type { ResolveDid } from './did/resolve-did.ts';
+import type { UcanView } from './parse-token.ts';
+import type { UcanError } from './result.ts';
+
+export interface SignatureVerdict {
+  readonly error: UcanError | null;
+  /** Whether the verdict depends on a DID document, which may change. */
+  readonly resolved: boolean;
+}
+
+/** How many DID documents one token may make a service fetch. */
+const maxDocuments = 4;
+
+/** Checks the signature of a token and of every proof under it. */
+export async function verifySignatures(root: UcanView, resolveDid: ResolveDid): Promise<SignatureVerdict> {
+  const chain = listChain(root);
+  const others = new Set(chain.map(({ issuer }) => issuer).filter((issuer) => !issuer.startsWith('did:key:')));
+  if (others.size > maxDocuments) {
+    const message = `more than ${maxDocuments} of its issuers are not a did:key`;
+    return { error: { code: 'UCAN_BAD_PROOF', message }, resolved: false };
+  }
+  // All at once, so that the time limit of one is the time limit of the token.
+  const documents = new Map(await Promise.all([...others].map(async (did) => [did, await resolveDid(did)] as const)));
+  const resolved = others.size > 0;
+  for (const view of chain) {
+    const fault = await findFault(view, documents.get(view.issuer) ?? { ok: [view.issuer] });
+    if (fault === null) continue;
+    if (view === root) return { error: { code: 'UCAN_BAD_SIGNATURE', message: fault }, resolved };
+    return { error: { code: 'UCAN_BAD_PROOF', message: `a proof is not good: ${fault}` }, resolved };
+  }
+  return { error: null, resolved };
+}
+
+async function findFault(view: UcanView, { ok, error }: DidKeys): Promise<string | null> {
+  if (error) return error.message;
+  return (await isSignedByAny(view, ok)) ? null : 'its signature is wrong';
+}
+
+async function isSignedByAny(view: UcanView, keys: readonly string[]): Promise<boolean> {
+  for (const key of keys) {
+    const publicKey = fromDidKey(key);
+    if (publicKey && (await isSignedBy(view, publicKey))) return true;
+  }
+  return false;
+}
+
+async function isSignedBy({ issuer, delegation }: UcanView, publicKey: Uint8Array): Promise<boolean> {
+  return await UCAN.verifySignature(delegation.data, {
+    did: () => issuer as UCAN.DID,
+    verify: (payload, signature) => verifyEd25519({ publicKey, payload, signature: signature.raw }),
+  });
+}

@@ -1,0 +1,11 @@
+import { type DocumentRequest, type FetchedDocument, fetchDocument } from '../did/fetch-document.ts';
+
+export interface PublicDocumentRequest extends DocumentRequest {
+  /** Whether the host may have a private address. A browser keeps its own rules about these. */
+  readonly allowPrivate: boolean;
+}
+
+/** Fetches a document from a host that a stranger named. */
+export function fetchPublicDocument({ url, timeoutMs }: PublicDocumentRequest): Promise<FetchedDocument> {
+  return fetchDocument({ url, timeoutMs });
+}

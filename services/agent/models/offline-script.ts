@@ -1,0 +1,128 @@
+// What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import { phrases, toLanguage } from './offline-phrases.ts';
+import { planSummary } from './offline-summary.ts';
+import { readWish } from './offline-wishes.ts';
+
+export interface OfflineReply {
+  reasoning?: string;
+  text: string;
+  toolCalls: { name: string; args: Record<string, unknown> }[];
+  /** Words come at the configured speed instead of at once. */
+  paced?: boolean;
+}
+
+export interface OfflineQuestion {
+  system: string;
+  user: string;
+  tools: { name: string; description: string }[];
+  /** Results of the tools called since the user spoke. */
+  results: { name: string; output: unknown; failed: boolean }[];
+}
+
+const maxLongWords = 100_000;
+
+export function toQuestion({
+  prompt,
+  tools = [],
+}: Pick<LanguageModelV4CallOptions, 'prompt' | 'tools'>): OfflineQuestion {
+  const question: OfflineQuestion = { system: '', user: '', results: [], tools: [] };
+  for (const tool of tools)
+    if (tool.type === 'function') question.tools.push({ name: tool.name, description: tool.description ?? '' });
+  for (const message of prompt) {
+    if (message.role === 'system') question.system += `${message.content}\n`;
+    if (message.role === 'user') {
+      question.user = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+      question.results = [];
+    }
+    if (message.role !== 'tool') continue;
+    for (const part of message.content) {
+      if (part.type !== 'tool-result') continue;
+      const failed = part.output.type.startsWith('error');
+      const output = 'value' in part.output ? part.output.value : undefined;
+      question.results.push({ name: part.toolName, output, failed });
+    }
+  }
+  return question;
+}
+
+export function planReply(question: OfflineQuestion): OfflineReply {
+  if (question.results.length > 0) return reportResults(question);
+  const text = question.user.trim();
+  return (
+    planSummary(text, question) ??
+    planTool(text, question) ??
+    planLong(text) ??
+    planHelp(text, question) ??
+    planWish(text, question) ??
+    planDefault(question)
+  );
+}
+
+function planTool(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
+  const command = /^\/tool\s+(\S+)\s*([\s\S]*)$/.exec(text);
+  if (!command) return undefined;
+  const [, name = '', json = ''] = command;
+  if (!tools.some((tool) => tool.name === name)) {
+    const known = tools.map((tool) => tool.name).join(', ');
+    return { text: `There is no tool "${name}". I have: ${known || 'none'}.`, toolCalls: [] };
+  }
+  try {
+    const args: unknown = json.trim() === '' ? {} : JSON.parse(json);
+    if (typeof args !== 'object' || args === null || Array.isArray(args)) throw new Error('not an object');
+    return {
+      reasoning: `The user asks for the tool ${name}.`,
+      text: '',
+      toolCalls: [{ name, args: args as Record<string, unknown> }],
+    };
+  } catch {
+    return {
+      text: `The arguments of /tool ${name} must be a JSON object, for example /tool ${name} {"key": "value"}.`,
+      toolCalls: [],
+    };
+  }
+}
+
+function planLong(text: string): OfflineReply | undefined {
+  const count = Number(/^\/long\s+(\d{1,6})$/.exec(text)?.[1] ?? Number.NaN);
+  if (Number.isNaN(count)) return undefined;
+  const words = Array.from({ length: Math.min(count, maxLongWords) }, (_, index) => `word${index + 1}`);
+  return { text: words.join(' '), toolCalls: [], paced: true };
+}
+
+function planHelp(text: string, { tools, system }: OfflineQuestion): OfflineReply | undefined {
+  if (
+    !/^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini/i.test(
+      text,
+    )
+  )
+    return undefined;
+  const list = tools.map(({ name, description }) => `- ${name}: ${description.split('\n')[0]}`);
+  const say = phrases[toLanguage(system)];
+  return { text: [say.abilities, ...list, say.toolHint].join('\n'), toolCalls: [] };
+}
+
+function planWish(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
+  const wish = readWish(text);
+  if (!wish || !tools.some(({ name }) => name === wish.tool)) return undefined;
+  return { reasoning: wish.reasoning, text: '', toolCalls: [{ name: wish.tool, args: wish.args }] };
+}
+
+function planDefault({ system }: OfflineQuestion): OfflineReply {
+  const say = phrases[toLanguage(system)];
+  const name = /^- Call the user: (.+)$/m.exec(system)?.[1];
+  const brief = /^- Answer length: .*(brief|short|concise)/im.test(system);
+  const text = brief ? say.noModelBrief : say.noModel;
+  return { text: name ? `${name}, ${text}` : text.charAt(0).toUpperCase() + text.slice(1), toolCalls: [] };
+}
+
+function reportResults({ results, system }: OfflineQuestion): OfflineReply {
+  const say = phrases[toLanguage(system)];
+  const lines = results.map(({ name, output, failed }) => {
+    const text = typeof output === 'string' ? output : JSON.stringify(output);
+    if (/REAUTHORIZATION_REQUIRED/.test(text ?? '')) return say.reauthorize;
+    if (failed) return `${say.toolFailed(name)} ${text}`;
+    return say.toolDone[name]?.(output) ?? `${name}: ${text}`;
+  });
+  return { text: lines.join('\n'), toolCalls: [] };
+}

@@ -1,0 +1,22 @@
+import type { OraclePlugin } from '../plugin.ts';
+import { createAttachmentsPlugin } from './attachments/attachments.ts';
+import { createDidDocumentPlugin } from './did-document.ts';
+import { createMcpPlugin } from './mcp/mcp.ts';
+import { createMemoryPlugin } from './memory.ts';
+import { createModelsPlugin } from './models.ts';
+import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
+import { createUserPreferences } from './user-preferences.ts';
+
+/** The plugins every agent comes with; each can be switched by `features`. */
+export function createBundledPlugins(): OraclePlugin[] {
+  return [
+    createModelsPlugin(),
+    createDidDocumentPlugin(),
+    createUserPreferences(),
+    createMemoryPlugin(),
+    createBrowserToolsPlugin(),
+    createAgUiPlugin(),
+    createMcpPlugin(),
+    createAttachmentsPlugin(),
+  ];
+}

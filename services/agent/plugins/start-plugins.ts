@@ -1,0 +1,171 @@
+import { type Logger, StartError } from '@palaver/service-kit';
+import type { PublicRoute } from '../auth/auth-hook.ts';
+import { capabilityToolNames } from './capabilities.ts';
+import type {
+  Middleware,
+  OraclePlugin,
+  PendingSend,
+  PluginContext,
+  PluginManifest,
+  SubAgent,
+  Tools,
+  TurnEnd,
+} from './plugin.ts';
+import { type PluginStatus, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
+
+export interface LoadedPlugin {
+  name: string;
+  plugin: OraclePlugin;
+  manifest: PluginManifest;
+  ctx: PluginContext;
+  tools: Tools;
+  subAgents: SubAgent[];
+  middlewares: Middleware[];
+}
+
+export interface PluginHost {
+  /** In dependency order. */
+  loaded: LoadedPlugin[];
+  status(): PluginStatus[];
+  publicRoutes: PublicRoute[];
+  /** First values of the shared state of a request. */
+  createShared(): Record<string, unknown>;
+  /** Asks every plugin whether a message may be taken in; the first that says no throws. */
+  beforeSend(send: PendingSend): Promise<void>;
+  /** Tells every plugin how it ended. */
+  onTurnEnd(end: TurnEnd): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Loads the plugins. Everything that is wrong with them is told at once, each fault with its plugin and remedy. */
+export async function startPlugins(
+  options: SelectOptions & {
+    logger: Logger;
+    createContext(plugin: OraclePlugin, config: Record<string, unknown>): PluginContext;
+  },
+): Promise<PluginHost> {
+  const { selected, status, faults } = selectPlugins(options);
+  if (faults.length > 0) throw new StartError(toMessage(faults));
+  const loaded: LoadedPlugin[] = [];
+
+  async function close(): Promise<void> {
+    for (const { plugin, name } of loaded.toReversed()) {
+      try {
+        await plugin.teardown?.();
+      } catch (error) {
+        options.logger.error({ err: error, plugin: name }, 'a plugin did not end cleanly');
+      }
+    }
+  }
+
+  try {
+    for (const entry of selected) loaded.push(await load(entry, options.createContext(entry.plugin, entry.config)));
+    const clashes = [...checkTools(loaded), ...checkShared(loaded), ...checkExamples(loaded)];
+    if (clashes.length > 0) throw new StartError(toMessage(clashes));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  async function tellEnd(end: TurnEnd): Promise<void> {
+    for (const { name, middlewares } of loaded) {
+      for (const middleware of middlewares) {
+        try {
+          await middleware.onTurnEnd?.(end);
+        } catch (error) {
+          options.logger.error({ err: error, plugin: name, runId: end.runId }, 'a plugin failed at the end of a turn');
+        }
+      }
+    }
+  }
+
+  return {
+    loaded,
+    status: () => status,
+    publicRoutes: loaded.flatMap(({ plugin }) => plugin.getAuthExcludedRoutes?.() ?? []),
+    createShared() {
+      const shared: Record<string, unknown> = {};
+      for (const { plugin, name } of loaded) {
+        try {
+          for (const [key, create] of Object.entries(plugin.getSharedState?.() ?? {})) shared[key] = create();
+        } catch (error) {
+          options.logger.error({ err: error, plugin: name }, 'a plugin failed and was left out of this request');
+        }
+      }
+      return shared;
+    },
+    async beforeSend(send) {
+      try {
+        for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeSend?.(send);
+      } catch (error) {
+        await tellEnd(toRefusal(send));
+        throw error;
+      }
+    },
+    onTurnEnd: tellEnd,
+    close,
+  };
+}
+
+async function load({ plugin, manifest }: SelectedPlugin, ctx: PluginContext): Promise<LoadedPlugin> {
+  try {
+    await plugin.setup?.(ctx);
+    const tools = (await plugin.getTools?.(ctx)) ?? {};
+    const subAgents = (await plugin.getSubAgents?.(ctx)) ?? [];
+    const middlewares = (await plugin.getMiddlewares?.(ctx)) ?? [];
+    return { name: plugin.name, plugin, manifest, ctx, tools, subAgents, middlewares };
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`plugin ${plugin.name} could not start: ${reason}`, { cause: error });
+  }
+}
+
+/** The end of a message that never became a turn. */
+function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd {
+  const usage = { inputTokens: 0, outputTokens: 0 };
+  return { sendId, userDid, sessionId, runId: undefined, model, status: 'refused', usage };
+}
+
+function toMessage(faults: string[]): string {
+  return `The plugins are not right:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
+}
+
+function checkTools(loaded: LoadedPlugin[]): string[] {
+  const owners = loaded.map(({ name, tools, subAgents }) => ({
+    name,
+    keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)],
+  }));
+  const ownTools = { name: undefined, keys: [...capabilityToolNames] };
+  return findClashes([ownTools, ...owners], 'tool');
+}
+
+function checkShared(loaded: LoadedPlugin[]): string[] {
+  return findClashes(
+    loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })),
+    'shared key',
+  );
+}
+
+function findClashes(owners: { name: string | undefined; keys: string[] }[], what: string): string[] {
+  const taken = new Map<string, string>();
+  const faults: string[] = [];
+  for (const { name, keys } of owners) {
+    for (const key of keys) {
+      const other = taken.get(key);
+      if (other) faults.push(`plugin ${name}: the ${what} "${key}" is taken by ${other}; rename one`);
+      else taken.set(key, name === undefined ? 'the runtime itself' : `plugin ${name}`);
+    }
+  }
+  return faults;
+}
+
+function checkExamples(loaded: LoadedPlugin[]): string[] {
+  return loaded.flatMap(({ name, manifest, tools, subAgents }) =>
+    (manifest.examples ?? [])
+      .filter(({ tool }) => !(tool in tools) && !subAgents.some((agent) => agent.name === tool))
+      .map(
+        ({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`,
+      ),
+  );
+}

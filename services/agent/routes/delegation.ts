@@ -1,0 +1,86 @@
+import {
+  AppError,
+  delegationRevokedSchema,
+  delegationStatusSchema,
+  delegationStoredSchema,
+  type ErrorCode,
+  errorBodySchema,
+  type StoreDelegation,
+  storeDelegationSchema,
+} from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
+import type { VerifiedToken, Verifier } from '@palaver/ucan';
+import { identityOf } from '../auth/auth-hook.ts';
+import type { DelegationStore } from '../store/delegations.ts';
+
+/** How a token's faults are told when it is posted as a body, not as a credential. */
+const codes: Partial<Record<string, ErrorCode>> = {
+  UCAN_WRONG_AUDIENCE: 'DELEGATION_WRONG_AUDIENCE',
+  UCAN_EXPIRED: 'DELEGATION_EXPIRED',
+};
+
+export function addDelegationRoutes(
+  server: Server,
+  { delegations, verifier }: { delegations: DelegationStore; verifier: Verifier },
+): void {
+  const tags = ['Delegation'];
+
+  server.post(
+    '/delegation',
+    {
+      schema: {
+        tags,
+        summary: 'Store a freshly signed delegation',
+        body: storeDelegationSchema,
+        response: { 200: delegationStoredSchema, 400: errorBodySchema, 403: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const { did } = identityOf(request);
+      const token = await checkDelegation(request.body, did, verifier);
+      await delegations.put(did, { token: request.body.raw, cid: token.cid, expiration: token.expiration });
+      return { ok: true as const, expiration: token.expiration };
+    },
+  );
+
+  server.get(
+    '/delegation',
+    { schema: { tags, summary: 'Whether a delegation in force is stored', response: { 200: delegationStatusSchema } } },
+    async (request) => {
+      const stored = await delegations.find(identityOf(request).did);
+      return stored ? { authorized: true, expiration: stored.expiration } : { authorized: false };
+    },
+  );
+
+  server.delete(
+    '/delegation',
+    { schema: { tags, summary: 'Revoke the stored delegation', response: { 200: delegationRevokedSchema } } },
+    async (request) => {
+      await delegations.revoke(identityOf(request).did);
+      return { ok: true as const };
+    },
+  );
+}
+
+async function checkDelegation(body: StoreDelegation, did: string, verifier: Verifier): Promise<VerifiedToken> {
+  const verdict = await verifier.verifyDelegation(body.raw);
+  if (!verdict.ok) {
+    const { code, message } = verdict.error;
+    const shown = verdict.error.revoked ? 'DELEGATION_REVOKED' : (codes[code] ?? 'DELEGATION_INVALID');
+    throw new AppError(shown, `The delegation was not accepted: ${message}.`);
+  }
+  const token = verdict.ok;
+  if (token.did !== did) throw new AppError('DELEGATION_NOT_YOURS', 'The delegation was issued by somebody else.');
+  const contradictions = [
+    body.issuer !== undefined && body.issuer !== token.did && 'issuer',
+    body.audience !== undefined && body.audience !== token.view.audience && 'audience',
+    body.expiration !== undefined && body.expiration !== token.view.expiration && 'expiration',
+  ].filter((field) => typeof field === 'string');
+  if (contradictions.length > 0) {
+    const issues = contradictions.map((path) => ({ path, message: 'is not what the token says' }));
+    throw new AppError('VALIDATION_FAILED', `The body contradicts the token: ${contradictions.join(', ')}.`, {
+      details: { issues },
+    });
+  }
+  return token;
+}

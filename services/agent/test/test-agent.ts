@@ -1,0 +1,141 @@
+import { createLogger } from '@palaver/service-kit';
+import { createTempDir } from '@palaver/test-kit';
+import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
+import { createOracleApp, type OracleAppOptions } from '../index.ts';
+
+export interface TestAgent extends AsyncDisposable {
+  url: string;
+  did: string;
+  /** Every log line so far. */
+  log(): string;
+  /** Ends this process's part and starts again on the same database and key. */
+  restart(): Promise<void>;
+  createUser(signer?: Signer): Promise<TestUser>;
+}
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect.
+  body: any;
+}
+
+export interface TestUser {
+  did: string;
+  signer: Signer;
+  headers: Record<string, string>;
+  invocation: string;
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  createSession(): Promise<string>;
+  say(sessionId: string, message: string, more?: Record<string, unknown>): Promise<Reply>;
+  /** The response of a streamed send, its body unread. */
+  stream(sessionId: string, message: string, more?: Record<string, unknown>): Promise<Response>;
+  abort(sessionId: string): Promise<Reply>;
+}
+
+export interface TestAgentOptions extends Omit<OracleAppOptions, 'logger'> {
+  databaseUrl?: string;
+}
+
+/** The whole service on a real port, on a database of its own unless one is given. */
+export async function startTestAgent({ databaseUrl, env, ...options }: TestAgentOptions = {}): Promise<TestAgent> {
+  const dir = await createTempDir();
+  const key = (await createSigner()).toSecret();
+  let log = '';
+  const logger = createLogger({
+    name: 'agent',
+    level: 'trace',
+    destination: {
+      write(line: string) {
+        log += line;
+      },
+    },
+  });
+  const start = async () => {
+    const app = await createOracleApp({
+      ...options,
+      logger,
+      env: {
+        PORT: '0',
+        DATA_DIR: dir.path,
+        ORACLE_PRIVATE_KEY: key,
+        SENDS_PER_MINUTE: '100000',
+        ...(databaseUrl && { DATABASE_URL: databaseUrl }),
+        ...env,
+      },
+    });
+    return { app, url: await app.listen() };
+  };
+  let running = await start();
+
+  return {
+    get url() {
+      return running.url;
+    },
+    did: running.app.did,
+    log: () => log,
+    async restart() {
+      await running.app.close();
+      running = await start();
+    },
+    async createUser(signer) {
+      const own = signer ?? (await createSigner());
+      const { serialized } = await createInvocation({
+        issuer: own,
+        audience: running.app.did,
+        capability: chatCapability,
+      });
+      return createTestUser(() => running.url, own, serialized);
+    },
+    async [Symbol.asyncDispose]() {
+      await running.app.close();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export const chatCapability = { can: 'oracle/chat', with: 'ixo:oracle' } as const;
+
+export async function delegate(
+  issuer: Signer,
+  audience: string,
+  more: { expiration?: number; lifetimeSeconds?: number; notBefore?: number } = {},
+): Promise<string> {
+  return (await createDelegation({ issuer, audience, capabilities: [chatCapability], ...more })).serialized;
+}
+
+export async function request(url: string, init: RequestInit = {}): Promise<Reply> {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+}
+
+function createTestUser(url: () => string, signer: Signer, invocation: string): TestUser {
+  const headers = { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
+  const json = { ...headers, 'content-type': 'application/json' };
+  const user: TestUser = {
+    did: signer.did(),
+    signer,
+    headers,
+    invocation,
+    send: (method, path, body, more) =>
+      request(`${url()}${path}`, {
+        method,
+        headers: body === undefined ? { ...headers, ...more } : { ...json, ...more },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    async createSession() {
+      return (await user.send('POST', '/sessions')).body.sessionId;
+    },
+    say: (sessionId, message, more) => user.send('POST', `/messages/${sessionId}`, { message, ...more }),
+    stream: (sessionId, message, more) =>
+      fetch(`${url()}/messages/${sessionId}`, {
+        method: 'POST',
+        headers: json,
+        body: JSON.stringify({ message, stream: true, ...more }),
+      }),
+    abort: (sessionId) => user.send('POST', '/messages/abort', { sessionId }),
+  };
+  return user;
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { agentLimits } from '@palaver/contract';
+import { ToolError } from '../plugins/runtime-context.ts';
+
+export interface BrowserCall {
+  event: 'browser_tool_call' | 'action_call';
+  sessionId: string;
+  requestId: string;
+  userDid: string;
+  toolCallId: string;
+  toolName: string;
+  args: Record<string, unknown>;
+  signal: AbortSignal;
+}
+
+/** Sends a request to one page of the user; false where none is connected. */
+export type Deliver = (call: BrowserCall) => Promise<boolean>;
+
+export interface BrowserResult {
+  sessionId: string;
+  userDid: string;
+  toolCallId: string;
+  result?: unknown;
+  error?: string | null | undefined;
+}
+
+export type BrowserCalls = ReturnType<typeof createBrowserCalls>;
+
+interface Pending {
+  sessionId: string;
+  userDid: string;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** Round trips to pages: each request is sent once, to one socket, and waits for the one answer that is its own. */
+export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; deliver: Deliver }) {
+  const pending = new Map<string, Pending>();
+  let ignored = 0;
+
+  return {
+    createId: () => randomUUID(),
+
+    /** How many results came late, twice or from a stranger. */
+    ignored: () => ignored,
+
+    async call(call: BrowserCall): Promise<unknown> {
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+      pending.set(call.toolCallId, { sessionId: call.sessionId, userDid: call.userDid, resolve, reject });
+      const onAbort = () => reject(call.signal.reason);
+      const timer = setTimeout(
+        () => reject(new ToolError('TOOL_TIMEOUT', `the page did not answer within ${timeoutMs / 1000} s`)),
+        timeoutMs,
+      );
+      call.signal.addEventListener('abort', onAbort, { once: true });
+      promise.catch(() => {}); // the delivery below may fail first
+      try {
+        if (!(await deliver(call))) throw new ToolError('BROWSER_NOT_CONNECTED', 'no page of the user is connected');
+        return await promise;
+      } finally {
+        pending.delete(call.toolCallId);
+        clearTimeout(timer);
+        call.signal.removeEventListener('abort', onAbort);
+      }
+    },
+
+    /** Takes a result in; one that nobody waits for is ignored and counted. */
+    settle({ sessionId, userDid, toolCallId, result, error }: BrowserResult): boolean {
+      const waiting = pending.get(toolCallId);
+      if (!waiting || waiting.sessionId !== sessionId || waiting.userDid !== userDid) {
+        ignored += 1;
+        return false;
+      }
+      pending.delete(toolCallId);
+      if (error) waiting.reject(new ToolError('TOOL_FAILED', error.slice(0, 2_000)));
+      else if ((JSON.stringify(result)?.length ?? 0) > agentLimits.toolResultBytes) {
+        waiting.reject(
+          new ToolError('TOOL_RESULT_TOO_LARGE', `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB`),
+        );
+      } else waiting.resolve(result ?? null);
+      return true;
+    },
+  };
+}

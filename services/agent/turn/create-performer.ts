@@ -1,0 +1,77 @@
+import { agentLimits } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import type { Signer } from '@palaver/ucan';
+import type { AgentConfig } from '../config.ts';
+import type { Models } from '../models/create-models.ts';
+import type { PluginHost } from '../plugins/start-plugins.ts';
+import type { MessageStore } from '../store/messages.ts';
+import type { OracleIdentity } from '../store/sessions.ts';
+import type { SummaryStore } from '../store/summaries.ts';
+import type { BrowserCalls } from '../transports/browser-calls.ts';
+import type { SocketTransport } from '../transports/socket.ts';
+import { createRuntimeContext } from './create-runtime-context.ts';
+import { loadHistory } from './load-history.ts';
+import { runTurn } from './run-turn.ts';
+import { resolveServiceDid } from './service-did.ts';
+import type { TurnHubParts } from './turn-hub.ts';
+
+export interface PerformerParts {
+  config: Pick<AgentConfig, 'LLM_TIMEOUT_MS' | 'LLM_CONTEXT_TOKENS'>;
+  oracle: OracleIdentity;
+  plugins: PluginHost;
+  models: Models;
+  messages: MessageStore;
+  summaries: SummaryStore;
+  signer: Signer;
+  browserCalls: BrowserCalls;
+  sockets: Pick<SocketTransport, 'notify'>;
+  logger: Logger;
+}
+
+/** How this deployment does a turn: with its models, its plugins and what the session has said before. */
+export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] {
+  const askedAt = new Map<string, number>();
+  const mayAskAgain = (sessionId: string) => {
+    const now = Date.now();
+    for (const [id, at] of askedAt) if (now - at > agentLimits.reauthorizePromptIntervalMs) askedAt.delete(id);
+    if (askedAt.has(sessionId)) return false;
+    askedAt.set(sessionId, now);
+    return true;
+  };
+
+  return async (turn, run, usage) => {
+    const { history, summary, capabilities } = await loadHistory(
+      {
+        messages: parts.messages,
+        summaries: parts.summaries,
+        model: parts.models.get('utility'),
+        contextTokens: parts.config.LLM_CONTEXT_TOKENS,
+        timeoutMs: parts.config.LLM_TIMEOUT_MS,
+        logger: parts.logger,
+      },
+      run,
+      usage,
+    );
+    const rt = await createRuntimeContext({
+      ...parts,
+      turn,
+      run,
+      history,
+      capabilities,
+      mayAskAgain,
+      resolveServiceDid,
+      invalidate: (sessionId, messageId) =>
+        parts.sockets.notify(sessionId, 'message_cache_invalidation', { sessionId, ...(messageId && { messageId }) }),
+    });
+    await runTurn({
+      oracleName: parts.oracle.name,
+      plugins: parts.plugins.loaded,
+      model: parts.models.choose(turn.model),
+      rt,
+      run,
+      summary,
+      idleMs: parts.config.LLM_TIMEOUT_MS,
+      usage,
+    });
+  };
+}

@@ -1,0 +1,109 @@
+import type { Message, SseEventData } from '@palaver/contract';
+import { reauthorizeComponentName } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import { type Capability, hasCapability, mintDownstream, parseToken, type Signer, type UcanView } from '@palaver/ucan';
+import type { ModelRole, Models } from '../models/create-models.ts';
+import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import type { PluginHost } from '../plugins/start-plugins.ts';
+import type { BrowserCalls } from '../transports/browser-calls.ts';
+import type { Run } from './run.ts';
+import type { Turn } from './turn-hub.ts';
+
+export interface RuntimeContextParts {
+  turn: Turn;
+  run: Run;
+  history: Message[];
+  /** On-demand plugins loaded earlier than the history goes back. */
+  capabilities: string[];
+  plugins: PluginHost;
+  models: Models;
+  signer: Signer;
+  browserCalls: BrowserCalls;
+  invalidate(sessionId: string, messageId: string | undefined): void;
+  /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
+  mayAskAgain(sessionId: string): boolean;
+  resolveServiceDid(url: string): Promise<string>;
+  logger: Logger;
+}
+
+/** What plugins see of one turn. */
+export async function createRuntimeContext(parts: RuntimeContextParts): Promise<RuntimeContext> {
+  const { turn, run } = parts;
+  const { sessionId, requestId } = run;
+  const where = { sessionId, requestId };
+  const token = turn.user.delegation;
+  const parsed = token === undefined ? undefined : await parseToken(token);
+  const view = parsed?.ok;
+  const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
+
+  return {
+    user: { did: turn.user.did, delegation: token, timezone: turn.timezone, currentTime: new Date().toISOString() },
+    session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId },
+    message: turn.body,
+    history: parts.history,
+    availablePlugins,
+    loadedPlugins: parts.capabilities.filter((name) => availablePlugins.includes(name)),
+    secrets: turn.secrets,
+    blobStore: turn.blobs,
+    ucan: createUcanTools(parts, view),
+    llm: { get: (role: ModelRole) => parts.models.get(role) },
+    emit: {
+      toolCall: (data) => run.emit('tool_call', { ...where, ...data }),
+      actionCall: (data) => run.emit('action_call', { ...where, ...data }),
+      renderComponent: (data) => run.emit('render_component', { ...where, ...data }),
+      reasoning: (data) => run.emit('reasoning', { ...where, ...data }),
+      browserToolCall: (data) => run.emit('browser_tool_call', { ...where, ...data }),
+      router: (data) => run.emit('router_update', { ...where, ...data }),
+      messageCacheInvalidation: (messageId) => parts.invalidate(sessionId, messageId),
+    },
+    callBrowser: (event, call) =>
+      parts.browserCalls.call({ ...call, ...where, event, userDid: turn.user.did, signal: run.signal }),
+    logger: parts.logger.child({ requestId, runId: run.runId }),
+    abortSignal: run.signal,
+    shared: parts.plugins.createShared(),
+    toolCallId: undefined,
+  };
+}
+
+function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined): RuntimeContext['ucan'] {
+  const { run, signer } = parts;
+  const has = (capability: Capability) => view !== undefined && hasCapability(view, capability);
+  const requireCapability = (capability: Capability) => {
+    if (has(capability)) return;
+    if (parts.mayAskAgain(run.sessionId)) run.emit('render_component', toReauthorizePrompt(run, capability));
+    throw new ToolError('REAUTHORIZATION_REQUIRED', 'the user has to authorise this agent again; ask them to');
+  };
+  return {
+    hasCapability: has,
+    requireCapability,
+    async mintInvocation({ audience, capability, lifetimeSeconds = 60 }) {
+      requireCapability(capability);
+      // requireCapability has thrown where there is no delegation.
+      const minted = await mintDownstream({
+        issuer: signer,
+        audience,
+        capability,
+        lifetimeSeconds,
+        delegation: view as UcanView,
+      });
+      if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);
+      return minted.ok;
+    },
+    resolveServiceDid: parts.resolveServiceDid,
+  };
+}
+
+function toReauthorizePrompt(
+  { sessionId, requestId, runId }: Run,
+  { can }: Capability,
+): SseEventData['render_component'] {
+  const eventId = `${runId}-reauthorize`;
+  return {
+    sessionId,
+    requestId,
+    eventId,
+    componentName: reauthorizeComponentName,
+    args: { capability: can },
+    status: 'done',
+  };
+}

@@ -1,0 +1,96 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { Message, ToolCall } from '@palaver/contract';
+
+const bytesPerToken = 4;
+const maxToolOutput = 4_000;
+
+/** A rough count, good enough to stay well within a model's context. By bytes, which is fairer to scripts beyond Latin. */
+export function estimateTokens(value: string | LanguageModelV4Prompt): number {
+  // Files are not counted: providers count an image by its size in pixels, not by its bytes.
+  const text =
+    typeof value === 'string' ? value : JSON.stringify(value, (key, part) => (key === 'data' ? undefined : part));
+  return Math.ceil(Buffer.byteLength(text) / bytesPerToken);
+}
+
+export const maxHistoryMessages = 200;
+const transcriptMessageCharacters = 4_000;
+
+/**
+ * Parts a conversation where the newer part fits: nothing is old as long as everything does. Once it does not, only half
+ * the room is filled, so that the next turns need no new summary. Cuts stand before a question, never inside a turn.
+ */
+export function splitHistory(messages: Message[], contextTokens: number): { old: Message[]; kept: Message[] } {
+  const sizes = messages.map((message) => estimateTokens(toPromptHistory([message])));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (total <= contextTokens && messages.length <= maxHistoryMessages) return { old: [], kept: messages };
+  let cut = messages.length;
+  let size = 0;
+  for (let index = messages.length - 1; index >= 0; index -= 1) {
+    size += sizes[index] ?? 0;
+    if (size > contextTokens / 2 || messages.length - index > maxHistoryMessages / 2) break;
+    if (messages[index]?.type === 'human') cut = index;
+  }
+  return { old: messages.slice(0, cut), kept: messages.slice(cut) };
+}
+
+/** A conversation as text in pieces of at most half a context; very long messages are shortened in the middle. */
+export function toTranscript(messages: Message[], contextTokens: number): string[] {
+  const pieces = [''];
+  for (const message of messages) {
+    const line = `${message.type === 'human' ? 'User' : 'Assistant'}: ${shorten(message.content)}${toToolNote(message)}\n`;
+    const last = pieces.length - 1;
+    const fits = estimateTokens(`${pieces[last]}${line}`) <= contextTokens / 2;
+    if (fits || pieces[last] === '') pieces[last] += line;
+    else pieces.push(line);
+  }
+  return pieces;
+}
+
+function shorten(text: string): string {
+  if (text.length <= transcriptMessageCharacters) return text;
+  const half = transcriptMessageCharacters / 2;
+  return `${text.slice(0, half)} … ${text.slice(-half)}`;
+}
+
+function toToolNote({ toolCalls = [] }: Message): string {
+  const names = [...new Set(toolCalls.map(({ name }) => name))];
+  return names.length === 0 ? '' : ` (used ${names.join(', ')})`;
+}
+
+/** What was said before, as the model reads it: tools that were used included, answers that failed left out. */
+export function toPromptHistory(messages: Message[]): LanguageModelV4Prompt {
+  return messages.flatMap((message) =>
+    message.type === 'human' ? [toUserMessage(message.content)] : toAnswer(message),
+  );
+}
+
+export function toUserMessage(text: string): LanguageModelV4Message {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+function toAnswer({ content, toolCalls = [] }: Message): LanguageModelV4Prompt {
+  const ended = toolCalls.filter(({ status }) => status !== 'isRunning');
+  const prompt: LanguageModelV4Prompt = [];
+  if (ended.length > 0) {
+    prompt.push(
+      {
+        role: 'assistant',
+        content: ended.map(({ id, name, args }) => ({
+          type: 'tool-call',
+          toolCallId: id,
+          toolName: name,
+          input: args,
+        })),
+      },
+      { role: 'tool', content: ended.map(toResult) },
+    );
+  }
+  if (content !== '') prompt.push({ role: 'assistant', content: [{ type: 'text', text: content }] });
+  return prompt;
+}
+
+function toResult({ id, name, output, error }: ToolCall) {
+  const value = (error ?? JSON.stringify(output) ?? '').slice(0, maxToolOutput);
+  const type: 'text' | 'error-text' = error === undefined ? 'text' : 'error-text';
+  return { type: 'tool-result' as const, toolCallId: id, toolName: name, output: { type, value } };
+}
