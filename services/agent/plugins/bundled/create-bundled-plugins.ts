@@ -4,6 +4,7 @@ import { createDidDocumentPlugin } from './did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
+import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createUserPreferences } from './user-preferences.ts';
 
 /** The plugins every agent comes with; each can be switched by `features`. */
@@ -16,5 +17,6 @@ export function createBundledPlugins(): OraclePlugin[] {
     createAgUiPlugin(),
     createMcpPlugin(),
     createAttachmentsPlugin(),
+    createProtocolQueryPlugin(),
   ];
 }
