@@ -5,6 +5,7 @@ import { createMcpPlugin } from './mcp/mcp.ts';
 import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
+import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createUserPreferences } from './user-preferences.ts';
 
 /** The plugins every agent comes with; each can be switched by `features`. */
@@ -18,5 +19,6 @@ export function createBundledPlugins(): OraclePlugin[] {
     createAgUiPlugin(),
     createMcpPlugin(),
     createAttachmentsPlugin(),
+    createProtocolQueryPlugin(),
   ];
 }
