@@ -1,4 +1,5 @@
 import type { OraclePlugin } from '../plugin.ts';
+import { createCreditsPlugin } from './credits.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
 import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
@@ -12,6 +13,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createDidDocumentPlugin(),
     createUserPreferences(),
     createMemoryPlugin(),
+    createCreditsPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
   ];
