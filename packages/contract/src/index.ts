@@ -12,6 +12,16 @@ export {
 } from './agent-sessions.ts';
 export { countCodePoints } from './code-points.ts';
 export {
+  type CreditAccount,
+  type CreditClaim,
+  type CreditTopUp,
+  creditAccountParamsSchema,
+  creditAccountSchema,
+  creditClaimParamsSchema,
+  creditClaimSchema,
+  creditTopUpSchema,
+} from './credits.ts';
+export {
   type DelegationRevoked,
   type DelegationStatus,
   type DelegationStored,

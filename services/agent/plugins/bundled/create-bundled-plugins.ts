@@ -1,5 +1,6 @@
 import type { OraclePlugin } from '../plugin.ts';
 import { createAttachmentsPlugin } from './attachments/attachments.ts';
+import { createCreditsPlugin } from './credits.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createMemoryPlugin } from './memory.ts';
@@ -15,6 +16,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createDidDocumentPlugin(),
     createUserPreferences(),
     createMemoryPlugin(),
+    createCreditsPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
     createMcpPlugin(),
