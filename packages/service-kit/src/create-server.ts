@@ -9,6 +9,7 @@ import { sendError, toAppError } from './error-reply.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
 import { createOperatorGuard } from './operator-guard.ts';
+import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
 
 export type Server = FastifyInstance<
@@ -93,6 +94,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   acceptEmptyJson(server);
   if (options.cors) await addCors(server, options.cors);
   const metrics = addMetrics(server, options.name);
+  const recentErrors = addRecentErrors(server);
   const operatorGuard = createOperatorGuard(options.operatorToken);
   server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
 
@@ -109,6 +111,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   );
   server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
+  );
+  server.get('/metrics/errors', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
+    reply.header('cache-control', 'no-store').send({ errors: recentErrors() }),
   );
   return server;
 }
