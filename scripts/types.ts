@@ -1,7 +1,9 @@
-// Type checks: everything once as Node code, then what runs in browsers without Node's types: packages that promise it, and the page.
+// Type checks: everything once as Node code, then the packages that promise to run in browsers without Node's types,
+// then the client library with its tests, which know both,
+// and the console's page.
 import { spawnSync } from 'node:child_process';
 
-for (const project of ['tsconfig.json', 'tsconfig.browser.json', 'apps/console/tsconfig.json']) {
+for (const project of ['tsconfig.json', 'tsconfig.browser.json', 'packages/oracles-client-sdk', 'apps/console']) {
   const { status } = spawnSync('tsc', ['-p', project], { stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
-import { createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
+import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
@@ -23,6 +24,7 @@ import { agentMigrations } from './store/migrations.ts';
 import { createRunStore } from './store/runs.ts';
 import type { AgentDatabase } from './store/schema.ts';
 import { createSessionStore, type OracleIdentity } from './store/sessions.ts';
+import { createSummaryStore } from './store/summaries.ts';
 import { createBrowserCalls } from './transports/browser-calls.ts';
 import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
@@ -50,7 +52,7 @@ export interface AgentApp {
   server: Server;
   plugins: PluginHost;
   models: Models;
-  /** Lets turns finish, ends sockets and plugins; the store stays open. */
+  /** Takes nothing new in, lets turns finish, ends sockets and plugins; the store stays open. */
   close(): Promise<void>;
 }
 
@@ -119,23 +121,16 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       oracle,
       models,
       llm: { get: models.get },
-      async send({ userDid, sessionId, text, requestId }) {
+      async send({ userDid, sessionId, text, requestId, timezone }) {
         const session = await sessions.find(userDid, sessionId);
         if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
         const delegation = (await delegations.find(userDid))?.token;
         const body = { message: text, stream: false, returnAllMessages: false };
         const model = models.list.default;
         const user = { did: userDid, delegation };
-        const run = await hub.submit({
-          session,
-          user,
-          requestId,
-          body,
-          model,
-          timezone: undefined,
-          secrets: {},
-          blobs: createBlobStore(),
-        });
+        const sent = { sendId: randomUUID(), requestId, model, secrets: {}, blobs: createBlobStore() };
+        await plugins.beforeSend({ ...sent, userDid, sessionId, message: body });
+        const run = await hub.submit({ ...sent, session, user, body, timezone });
         return run.answer;
       },
     }),
@@ -145,13 +140,27 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     peers,
     logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
-    perform: createPerformer({ config, oracle, plugins, models, messages, signer, browserCalls, sockets, logger }),
+    perform: createPerformer({
+      config,
+      oracle,
+      plugins,
+      models,
+      messages,
+      summaries: createSummaryStore(store),
+      signer,
+      browserCalls,
+      sockets,
+      logger,
+    }),
     onEvent(run, { name, data }) {
+      // The question is stored: other pages of the user learn that a turn is under way, and can follow it.
+      if (name === 'run') sockets.notify(run.sessionId, 'message_cache_invalidation', { sessionId: run.sessionId });
       if (name === 'tool_call' || name === 'render_component' || name === 'router_update')
         sockets.notify(run.sessionId, name, data);
     },
     onEnd: ({ sessionId, messageId }) =>
       sockets.notify(sessionId, 'message_cache_invalidation', { sessionId, messageId }),
+    onTurnEnd: plugins.onTurnEnd,
   });
 
   addAuth(server, {
@@ -176,9 +185,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     models,
     hub,
     sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
-    async beforeSend(send) {
-      for (const { middlewares } of plugins.loaded) for (const { beforeSend } of middlewares) await beforeSend?.(send);
-    },
+    beforeSend: plugins.beforeSend,
   });
   addRunRoutes(server, { hub, runs, peers });
   addDelegationRoutes(server, { delegations, verifier });
@@ -194,8 +201,9 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     models,
     async close() {
       clearInterval(sweep);
-      await hub.close(turnGraceMs);
-      await sockets.close();
+      // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
+      const turnsEnded = hub.close(turnGraceMs).then(() => sockets.close());
+      await Promise.all([closeServer(server), turnsEnded]);
       await peers.close();
       await plugins.close();
     },

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import {
   type BaseConfig,
   type ConfigOptions,
-  closeServer,
   createLogger,
   type Env,
   type Logger,
@@ -46,6 +45,8 @@ export interface OracleAppOptions {
 }
 
 export interface OracleApp {
+  /** The DID users know it by. */
+  did: string;
   /** How others know it: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
   identity: { name: string; did: string; entityDid: string | undefined; model: string };
   listen(): Promise<string>;
@@ -83,6 +84,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       addRoutes: options.hooks?.addRoutes,
     });
     return {
+      did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
       identity: {
         name: config.ORACLE_NAME,
         did: config.ORACLE_DID ?? signer.did(),
@@ -92,7 +94,6 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
       async close() {
         await app.close();
-        await closeServer(app.server);
         await options.hooks?.onClose?.();
         await closeAll();
       },

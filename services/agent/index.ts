@@ -2,6 +2,19 @@ export type { PublicRoute } from './auth/auth-hook.ts';
 export { identityOf } from './auth/auth-hook.ts';
 export { createOracleApp, type OracleApp, type OracleAppOptions } from './create-oracle-app.ts';
 export {
+  createScriptedModel,
+  type ScriptedModel,
+  type ScriptedReply,
+  type ScriptedStep,
+} from './models/scripted-model.ts';
+export {
+  createTestRuntime,
+  type TestRuntime,
+  type TestRuntimeOptions,
+  type TestSend,
+  type TestTurn,
+} from './plugins/create-test-runtime.ts';
+export {
   defineOraclePlugin,
   type Middleware,
   type ModelCall,
@@ -14,6 +27,7 @@ export {
   type Tool,
   type ToolCallRequest,
   type Tools,
+  type TurnEnd,
 } from './plugins/plugin.ts';
 export { type RuntimeContext, ToolError } from './plugins/runtime-context.ts';
 export type { Features, PluginStatus } from './plugins/select-plugins.ts';

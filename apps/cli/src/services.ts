@@ -58,6 +58,8 @@ export const services = {
   ussd: { name: 'ussd', title: 'USSD gateway', portName: 'USSD_PORT', schema: ussdConfigSchema, start: startUssd },
 } satisfies Record<string, ServiceEntry>;
 
+export type ServiceName = keyof typeof services;
+
 const ownPrefixes = ['CONSOLE_', 'USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UCAN_', 'PIN_ENCRYPTION_'];
 
 /** Variables in the environment that look like ours but that no service knows. */

@@ -82,6 +82,7 @@ export {
   agentLimits,
   defaultPorts,
   gatewayLimits,
+  memoryLimits,
   pageLimits,
   preferenceLimits,
   requestIdMaxCharacters,
@@ -89,6 +90,19 @@ export {
   ucanLimits,
   ussdLimits,
 } from './limits.ts';
+export {
+  type CreateMemory,
+  createMemorySchema,
+  type Memory,
+  type MemoryDeleted,
+  type MemoryList,
+  type MemoryQuery,
+  memoryDeletedSchema,
+  memoryListSchema,
+  memoryParamsSchema,
+  memoryQuerySchema,
+  memorySchema,
+} from './memory.ts';
 export {
   type Message,
   type MessageComponent,

@@ -1,6 +1,7 @@
 // What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { phrases, toLanguage } from './offline-phrases.ts';
+import { planSummary } from './offline-summary.ts';
 import { readWish } from './offline-wishes.ts';
 
 export interface OfflineReply {
@@ -49,6 +50,7 @@ export function planReply(question: OfflineQuestion): OfflineReply {
   if (question.results.length > 0) return reportResults(question);
   const text = question.user.trim();
   return (
+    planSummary(text, question) ??
     planTool(text, question) ??
     planLong(text) ??
     planHelp(text, question) ??

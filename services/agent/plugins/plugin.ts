@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { SendMessage } from '@palaver/contract';
+import type { EndedRunStatus, Message, SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { ZodObject, ZodType } from 'zod';
@@ -43,11 +43,15 @@ export interface Tool {
 
 export type Tools = Record<string, Tool>;
 
+/** An agent of its own that the main one hands a task to: a tool to the one, a conversation of its own to the other. */
 export interface SubAgent {
+  /** The name of the tool. */
   name: string;
   description: string;
   instructions: string;
   tools?: Tools;
+  /** How often it may speak before it has to have an answer. */
+  maxSteps?: number;
 }
 
 export interface ModelCall {
@@ -68,6 +72,11 @@ export interface ToolCallRequest {
   args: Record<string, unknown>;
 }
 
+/**
+ * Steps into every turn, in the order plugins are loaded; what wraps is outermost first. A hook that throws is left out and
+ * logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
+ * the model in place of the tool's result.
+ */
 export interface Middleware {
   /** May change what the model is asked. */
   beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
@@ -82,12 +91,31 @@ export interface Middleware {
     next: (call: ToolCallRequest) => Promise<unknown>,
     rt: RuntimeContext,
   ): Promise<unknown>;
-  /** Asked before a message is taken in; throws an `AppError` (such as 402) to refuse it. */
+  /**
+   * Asked before a message is taken in; throws an `AppError` (such as 402) to refuse it. Whatever else it throws refuses it
+   * too: a gate that cannot decide stays shut.
+   */
   beforeSend?(send: PendingSend): Awaitable<void>;
+  /** Told once of every message that `beforeSend` was asked about, before the reader of the turn hears that it is done. */
+  onTurnEnd?(end: TurnEnd): Awaitable<void>;
+}
+
+/** How a message ended, and what it cost. */
+export interface TurnEnd {
+  sendId: string;
+  userDid: string;
+  sessionId: string;
+  /** Undefined where the message was refused before its turn began. */
+  runId: string | undefined;
+  model: string;
+  status: EndedRunStatus | 'refused';
+  usage: { inputTokens: number; outputTokens: number };
 }
 
 /** A message that has passed authentication and validation and is about to be queued. */
 export interface PendingSend {
+  /** Unique, where a request id may be repeated by its client. */
+  sendId: string;
   userDid: string;
   sessionId: string;
   requestId: string;
@@ -108,7 +136,13 @@ export interface PluginContext<Config = Record<string, unknown>> {
   models: Models;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
   /** Sends a message into a session as if its user had, and resolves with the answer. */
-  send(message: { userDid: string; sessionId: string; text: string; requestId: string }): Promise<{ content: string }>;
+  send(message: {
+    userDid: string;
+    sessionId: string;
+    text: string;
+    requestId: string;
+    timezone?: string | undefined;
+  }): Promise<Message>;
 }
 
 export interface OraclePlugin {
@@ -131,7 +165,7 @@ export interface OraclePlugin {
   getMiddlewares?(ctx: PluginContext): Awaitable<Middleware[]>;
   /** Keys of `rt.shared` that it owns, with their first value for each request. */
   getSharedState?(): Record<string, () => unknown>;
-  /** What it adds to the system prompt of this request. */
+  /** What it adds to the system prompt; asked before every step of a turn, so that what a tool has changed is in force at once. */
   getPromptSection?(rt: RuntimeContext): Awaitable<string | undefined>;
   getRoutes?(ctx: PluginContext): (server: Server) => Awaitable<void>;
   getAuthExcludedRoutes?(): PublicRoute[];

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   AppError,
   abortReplySchema,
@@ -128,9 +129,11 @@ async function prepareTurn(
     matrixHomeserver: body.homeServer ?? headerOf(request, 'x-matrix-homeserver'),
   };
   const blobs = createBlobStore();
-  await parts.beforeSend({ userDid: did, sessionId, requestId: request.id, model, message: body, secrets, blobs });
   const token = delegation?.token ?? (await parts.delegations.find(did))?.token;
-  return { session, user: { did, delegation: token }, requestId: request.id, body, model, timezone, secrets, blobs };
+  const sent = { sendId: randomUUID(), requestId: request.id, model, secrets, blobs };
+  // Last, because whoever has said yes hears of the end only from the hub.
+  await parts.beforeSend({ ...sent, userDid: did, sessionId, message: body });
+  return { ...sent, session, user: { did, delegation: token }, body, timezone };
 }
 
 function readTimeZone(request: FastifyRequest): string | undefined {

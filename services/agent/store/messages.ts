@@ -21,6 +21,18 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
         .orderBy('position', 'desc')
         .limit(limit),
   );
+  const listBetween = prepare((query, range: { sessionId: string; position: string; limit: number; after: string }) =>
+    query
+      .selectFrom('agent_message')
+      .selectAll()
+      .where('session_id', '=', range.sessionId)
+      .where('position', '<', range.position)
+      .where('position', '>', (eb) =>
+        eb.selectFrom('agent_message as known').select('known.position').where('known.id', '=', range.after),
+      )
+      .orderBy('position', 'desc')
+      .limit(range.limit),
+  );
 
   return {
     async list(sessionId: string): Promise<Message[]> {
@@ -33,9 +45,10 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
       return rows.map(toMessage);
     },
 
-    /** What was said before a run, oldest first; at most the newest `limit` messages. */
-    async before(sessionId: string, runId: string, limit: number): Promise<Message[]> {
-      const { rows } = await listBefore({ sessionId, position: runId, limit });
+    /** What was said before a run, oldest first; at most the newest `limit` messages, and those after message `after`. */
+    async before(sessionId: string, runId: string, limit: number, after?: string): Promise<Message[]> {
+      const range = { sessionId, position: runId, limit };
+      const { rows } = after === undefined ? await listBefore(range) : await listBetween({ ...range, after });
       return rows.reverse().map(toMessage);
     },
 

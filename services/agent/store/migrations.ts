@@ -78,4 +78,19 @@ export const agentMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: '002-summaries',
+    async up(db) {
+      await db.schema
+        .createTable('agent_summary')
+        .addColumn('session_id', 'text', (column) =>
+          column.primaryKey().references('agent_session.id').onDelete('cascade'),
+        )
+        .addColumn('text', 'text', (column) => column.notNull())
+        .addColumn('up_to', 'text', (column) => column.notNull())
+        .addColumn('capabilities', 'text', (column) => column.notNull())
+        .addColumn('updated_at', 'bigint', (column) => column.notNull())
+        .execute();
+    },
+  },
 ];

@@ -63,10 +63,21 @@ interface RevocationTable {
   expires_at: number;
 }
 
+interface SummaryTable {
+  session_id: string;
+  text: string;
+  /** The id of the last message it holds. */
+  up_to: string;
+  /** JSON list of the on-demand plugins loaded in that part. */
+  capabilities: string;
+  updated_at: number;
+}
+
 export interface AgentDatabase {
   agent_session: SessionTable;
   agent_run: RunTable;
   agent_message: MessageTable;
   agent_delegation: DelegationTable;
   agent_revocation: RevocationTable;
+  agent_summary: SummaryTable;
 }

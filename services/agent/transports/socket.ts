@@ -70,15 +70,17 @@ export function createSocketTransport(parts: SocketParts) {
         Object.assign(socket.data, data);
         next();
       },
-      (error) => next(toHandshakeError(error, parts.logger)),
+      (error) => {
+        next(toHandshakeError(error, parts.logger));
+        // Socket.IO would leave the connection open, for other namespaces. The refusal goes out first.
+        setImmediate(() => socket.conn.close());
+      },
     );
   });
 
   io.on('connection', (socket) => {
+    forgetRequest(socket);
     const { sessionId, did, expiration } = socket.data;
-    // The handshake's request is of no use from here on and holds its headers and buffers: with thousands of idle
-    // sockets that is most of the memory.
-    Object.assign(socket.conn, { request: null });
     void socket.join(sessionId);
     const expiry = disconnectAt(socket, expiration);
     const page = { sessionId, userDid: did, socketId: socket.id };
@@ -177,6 +179,13 @@ function toHandshakeError(error: unknown, logger: Logger): Error {
       : new AppError('INTERNAL_ERROR', 'Something went wrong on our side.', { cause: error });
   if (known !== error) logger.error({ err: error }, 'a socket handshake failed');
   return Object.assign(new Error(known.message), { data: toErrorBody(known) });
+}
+
+/** The handshake's request holds headers and buffers: with thousands of idle sockets that is most of the memory. */
+function forgetRequest({ conn, handshake }: Socket): void {
+  (conn as { request: unknown }).request = null;
+  handshake.headers = {};
+  handshake.auth = {};
 }
 
 /** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { z } from 'zod';
 import { createCapabilityTools, findLoadedCapabilities } from '../plugins/capabilities.ts';
-import type { Tool, Tools } from '../plugins/plugin.ts';
+import type { SubAgent, Tool, Tools } from '../plugins/plugin.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 
@@ -12,15 +12,20 @@ export interface BoundTools {
   declarations(): LanguageModelV4FunctionTool[];
 }
 
-export async function bindTools(plugins: LoadedPlugin[], rt: RuntimeContext): Promise<BoundTools> {
+export async function bindTools(
+  plugins: LoadedPlugin[],
+  rt: RuntimeContext,
+  toTool: (agent: SubAgent) => Tool,
+): Promise<BoundTools> {
   const tools = new Map<string, Tool>();
   const add = (more: Tools) => {
     // What a page declares must not replace what the agent's author wrote: the first of a name stays.
     for (const [name, tool] of Object.entries(more)) if (!tools.has(name)) tools.set(name, tool);
   };
-  const earlier = findLoadedCapabilities(rt.history);
+  const earlier = new Set([...rt.loadedPlugins, ...findLoadedCapabilities(rt.history)]);
   const load = (plugin: LoadedPlugin) => {
     add(plugin.tools);
+    add(Object.fromEntries(plugin.subAgents.map((agent) => [agent.name, toTool(agent)])));
     if (!rt.loadedPlugins.includes(plugin.name)) rt.loadedPlugins.push(plugin.name);
   };
   for (const plugin of plugins) {
@@ -35,6 +40,10 @@ export async function bindTools(plugins: LoadedPlugin[], rt: RuntimeContext): Pr
       rt.logger.error({ err: error, plugin: name }, 'a plugin failed and was left out of this request');
     }
   }
+  return toBoundTools(tools);
+}
+
+export function toBoundTools(tools: Map<string, Tool>): BoundTools {
   return {
     get: (name) => tools.get(name),
     declarations: () =>

@@ -6,26 +6,27 @@ import type { Models } from '../models/create-models.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
+import type { SummaryStore } from '../store/summaries.ts';
 import type { BrowserCalls } from '../transports/browser-calls.ts';
 import type { SocketTransport } from '../transports/socket.ts';
 import { createRuntimeContext } from './create-runtime-context.ts';
+import { loadHistory } from './load-history.ts';
 import { runTurn } from './run-turn.ts';
 import { resolveServiceDid } from './service-did.ts';
 import type { TurnHubParts } from './turn-hub.ts';
 
 export interface PerformerParts {
-  config: AgentConfig;
+  config: Pick<AgentConfig, 'LLM_TIMEOUT_MS' | 'LLM_CONTEXT_TOKENS'>;
   oracle: OracleIdentity;
   plugins: PluginHost;
   models: Models;
   messages: MessageStore;
+  summaries: SummaryStore;
   signer: Signer;
   browserCalls: BrowserCalls;
   sockets: Pick<SocketTransport, 'notify'>;
   logger: Logger;
 }
-
-const historyMessages = 200;
 
 /** How this deployment does a turn: with its models, its plugins and what the session has said before. */
 export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] {
@@ -38,25 +39,39 @@ export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] 
     return true;
   };
 
-  return async (turn, run) => {
-    const history = await parts.messages.before(run.sessionId, run.runId, historyMessages);
+  return async (turn, run, usage) => {
+    const { history, summary, capabilities } = await loadHistory(
+      {
+        messages: parts.messages,
+        summaries: parts.summaries,
+        model: parts.models.get('utility'),
+        contextTokens: parts.config.LLM_CONTEXT_TOKENS,
+        timeoutMs: parts.config.LLM_TIMEOUT_MS,
+        logger: parts.logger,
+      },
+      run,
+      usage,
+    );
     const rt = await createRuntimeContext({
       ...parts,
       turn,
       run,
       history,
+      capabilities,
       mayAskAgain,
       resolveServiceDid,
       invalidate: (sessionId, messageId) =>
         parts.sockets.notify(sessionId, 'message_cache_invalidation', { sessionId, ...(messageId && { messageId }) }),
     });
-    return runTurn({
+    await runTurn({
       oracleName: parts.oracle.name,
       plugins: parts.plugins.loaded,
       model: parts.models.choose(turn.model),
       rt,
       run,
+      summary,
       idleMs: parts.config.LLM_TIMEOUT_MS,
+      usage,
     });
   };
 }

@@ -13,6 +13,8 @@ export interface RuntimeContextParts {
   turn: Turn;
   run: Run;
   history: Message[];
+  /** On-demand plugins loaded earlier than the history goes back. */
+  capabilities: string[];
   plugins: PluginHost;
   models: Models;
   signer: Signer;
@@ -32,14 +34,15 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   const token = turn.user.delegation;
   const parsed = token === undefined ? undefined : await parseToken(token);
   const view = parsed?.ok;
+  const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
 
   return {
     user: { did: turn.user.did, delegation: token, timezone: turn.timezone, currentTime: new Date().toISOString() },
     session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId },
     message: turn.body,
     history: parts.history,
-    availablePlugins: parts.plugins.loaded.map(({ name }) => name),
-    loadedPlugins: [],
+    availablePlugins,
+    loadedPlugins: parts.capabilities.filter((name) => availablePlugins.includes(name)),
     secrets: turn.secrets,
     blobStore: turn.blobs,
     ucan: createUcanTools(parts, view),

@@ -1,16 +1,60 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Message, ToolCall } from '@palaver/contract';
 
-const charactersPerToken = 4;
+const bytesPerToken = 4;
 const maxToolOutput = 4_000;
 
-/** A rough count, good enough to stay well within a model's context. */
-export function estimateTokens(messages: Message[]): number {
-  const size = messages.reduce(
-    (sum, { content, toolCalls }) => sum + content.length + (toolCalls ? JSON.stringify(toolCalls).length : 0),
-    0,
-  );
-  return Math.ceil(size / charactersPerToken);
+/** A rough count, good enough to stay well within a model's context. By bytes, which is fairer to scripts beyond Latin. */
+export function estimateTokens(value: string | LanguageModelV4Prompt): number {
+  // Files are not counted: providers count an image by its size in pixels, not by its bytes.
+  const text =
+    typeof value === 'string' ? value : JSON.stringify(value, (key, part) => (key === 'data' ? undefined : part));
+  return Math.ceil(Buffer.byteLength(text) / bytesPerToken);
+}
+
+export const maxHistoryMessages = 200;
+const transcriptMessageCharacters = 4_000;
+
+/**
+ * Parts a conversation where the newer part fits: nothing is old as long as everything does. Once it does not, only half
+ * the room is filled, so that the next turns need no new summary. Cuts stand before a question, never inside a turn.
+ */
+export function splitHistory(messages: Message[], contextTokens: number): { old: Message[]; kept: Message[] } {
+  const sizes = messages.map((message) => estimateTokens(toPromptHistory([message])));
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (total <= contextTokens && messages.length <= maxHistoryMessages) return { old: [], kept: messages };
+  let cut = messages.length;
+  let size = 0;
+  for (let index = messages.length - 1; index >= 0; index -= 1) {
+    size += sizes[index] ?? 0;
+    if (size > contextTokens / 2 || messages.length - index > maxHistoryMessages / 2) break;
+    if (messages[index]?.type === 'human') cut = index;
+  }
+  return { old: messages.slice(0, cut), kept: messages.slice(cut) };
+}
+
+/** A conversation as text in pieces of at most half a context; very long messages are shortened in the middle. */
+export function toTranscript(messages: Message[], contextTokens: number): string[] {
+  const pieces = [''];
+  for (const message of messages) {
+    const line = `${message.type === 'human' ? 'User' : 'Assistant'}: ${shorten(message.content)}${toToolNote(message)}\n`;
+    const last = pieces.length - 1;
+    const fits = estimateTokens(`${pieces[last]}${line}`) <= contextTokens / 2;
+    if (fits || pieces[last] === '') pieces[last] += line;
+    else pieces.push(line);
+  }
+  return pieces;
+}
+
+function shorten(text: string): string {
+  if (text.length <= transcriptMessageCharacters) return text;
+  const half = transcriptMessageCharacters / 2;
+  return `${text.slice(0, half)} … ${text.slice(-half)}`;
+}
+
+function toToolNote({ toolCalls = [] }: Message): string {
+  const names = [...new Set(toolCalls.map(({ name }) => name))];
+  return names.length === 0 ? '' : ` (used ${names.join(', ')})`;
 }
 
 /** What was said before, as the model reads it: tools that were used included, answers that failed left out. */

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Middleware, Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import type { LoadedPlugin } from '../plugins/start-plugins.ts';
+import { createTurnMiddlewares } from './middlewares.ts';
 import { type ArgumentFaults, runToolCall } from './run-tool-call.ts';
 
 interface Options {
@@ -17,7 +19,9 @@ function run(tool: Tool | undefined, { args = {}, faults = new Map(), signal, mi
     abortSignal: signal ?? new AbortController().signal,
     logger: createLogger({ name: 'test', level: 'silent' }),
   } as unknown as RuntimeContext;
-  return runToolCall({ toolCallId: 'c1', toolName: 'greet', args }, { tool, rt, middlewares, faults });
+  const plugin = { name: 'test', middlewares } as unknown as LoadedPlugin;
+  const all = createTurnMiddlewares([plugin], rt);
+  return runToolCall({ toolCallId: 'c1', toolName: 'greet', args }, { tool, rt, middlewares: all, faults });
 }
 
 const greet: Tool = {

@@ -1,7 +1,8 @@
 import { agentLimits } from '@palaver/contract';
 import { z } from 'zod';
-import type { JsonSchema, Middleware, Tool, ToolCallRequest } from '../plugins/plugin.ts';
+import type { JsonSchema, Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import type { TurnMiddlewares } from './middlewares.ts';
 
 export interface ToolOutcome {
   output?: unknown;
@@ -19,7 +20,7 @@ const allowedFaults = 2;
 export interface ToolCallParts {
   tool: Tool | undefined;
   rt: RuntimeContext;
-  middlewares: Middleware[];
+  middlewares: TurnMiddlewares;
   faults: ArgumentFaults;
 }
 
@@ -45,12 +46,10 @@ export async function runToolCall(
   const late = AbortSignal.timeout(timeoutMs);
   const abortSignal = AbortSignal.any([rt.abortSignal, late]);
   const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId };
-  const execute = middlewares.reduceRight<(call: ToolCallRequest) => Promise<unknown>>(
-    (next, { wrapToolCall }) => (wrapToolCall ? (request) => wrapToolCall(request, next, toolRt) : next),
-    async ({ args }) => tool.execute(args, toolRt),
-  );
   try {
-    const output = await Promise.race([execute({ ...call, args: checked.args }), rejectOn(abortSignal)]);
+    const request = { ...call, args: checked.args };
+    const work = middlewares.wrapToolCall(request, async ({ args }) => tool.execute(args, toolRt), toolRt);
+    const output = await Promise.race([work, rejectOn(abortSignal)]);
     return limitOutput(output);
   } catch (error) {
     if (rt.abortSignal.aborted) throw rt.abortSignal.reason;

@@ -8,6 +8,7 @@ import {
 } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
+import type { TurnEnd } from '../plugins/plugin.ts';
 import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { Peers } from './peers.ts';
@@ -25,6 +26,8 @@ export interface TurnUser {
 
 /** Everything a turn needs to know, checked before it is queued. */
 export interface Turn {
+  /** Unique, where a request id may be repeated by its client. */
+  sendId: string;
   session: { sessionId: string; roomId: string; isNamed: boolean };
   user: TurnUser;
   requestId: string;
@@ -45,11 +48,16 @@ export interface TurnHubParts {
   runs: RunStore;
   logger: Logger;
   turnTimeoutMs: number;
-  /** Does the turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. */
-  perform(turn: Turn, run: Run): Promise<Usage>;
+  /**
+   * Does the turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. What the
+   * model uses is added to `usage` step by step, so that it is known of an aborted turn as well.
+   */
+  perform(turn: Turn, run: Run, usage: Usage): Promise<void>;
   /** Hears every event of every run once. */
   onEvent(run: Run, event: SseEvent): void;
   onEnd(run: Run): void;
+  /** Told of the end of every turn handed in, also of one that could not begin, before its reader is. Never rejects. */
+  onTurnEnd?(end: TurnEnd): Promise<void>;
 }
 
 export type TurnHub = ReturnType<typeof createTurnHub>;
@@ -68,8 +76,10 @@ export function createTurnHub(parts: TurnHubParts) {
     const { sessionId } = turn.session;
     const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
     const place = await peers.queue.enter(sessionId, ids.runId);
-    if (!place)
+    if (!place) {
+      await parts.onTurnEnd?.(toTurnEnd(turn));
       throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
+    }
     const run = createRun(ids, {
       onEvent: (event) => parts.onEvent(run, event),
       onFrame: (frame) => peers.publishFrame(ids.runId, frame),
@@ -87,6 +97,7 @@ export function createTurnHub(parts: TurnHubParts) {
       removeLive(run);
       known.delete(run.runId);
       await place.leave();
+      await parts.onTurnEnd?.(toTurnEnd(turn));
       throw error;
     }
     run.emit('run', { runId: run.runId, sessionId, requestId: run.requestId });
@@ -96,14 +107,14 @@ export function createTurnHub(parts: TurnHubParts) {
   }
 
   async function carryOut(turn: Turn, run: Run, place: QueuePlace): Promise<void> {
-    let usage: Usage = { inputTokens: 0, outputTokens: 0 };
+    const usage: Usage = { inputTokens: 0, outputTokens: 0 };
     const checkpoint = keepCheckpoints(run);
     const timeout = setTimeout(() => run.cancel(new RunCancelled('timeout')), parts.turnTimeoutMs);
     try {
       const cancelled = rejectOnAbort(run.signal);
       await Promise.race([place.turn, cancelled]);
       run.step('start');
-      usage = await Promise.race([parts.perform(turn, run), cancelled]);
+      await Promise.race([parts.perform(turn, run, usage), cancelled]);
       run.step('complete');
     } catch (error) {
       endByError(run, error);
@@ -141,6 +152,7 @@ export function createTurnHub(parts: TurnHubParts) {
       // The session was deleted meanwhile, or the database is away; the reader still gets the answer that was streamed.
       logger.warn({ err: error, requestId: run.requestId, runId: run.runId }, 'the answer could not be stored');
     }
+    await parts.onTurnEnd?.(toTurnEnd(turn, { runId: run.runId, status, usage: { ...usage } }));
     run.finish(answer);
     parts.onEnd(run);
   }
@@ -228,6 +240,17 @@ export function createTurnHub(parts: TurnHubParts) {
       clearTimeout(late);
     },
   };
+}
+
+function toTurnEnd(
+  { sendId, user, session, model }: Turn,
+  end: Pick<TurnEnd, 'runId' | 'status' | 'usage'> = {
+    runId: undefined,
+    status: 'refused',
+    usage: { inputTokens: 0, outputTokens: 0 },
+  },
+): TurnEnd {
+  return { sendId, userDid: user.did, sessionId: session.sessionId, model, ...end };
 }
 
 function toQuestion({ body, requestId }: Turn): Message {

@@ -1,5 +1,8 @@
 import type { OraclePlugin } from '../plugin.ts';
+import { createAttachmentsPlugin } from './attachments/attachments.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
+import { createMcpPlugin } from './mcp/mcp.ts';
+import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
 import { createUserPreferences } from './user-preferences.ts';
@@ -10,7 +13,10 @@ export function createBundledPlugins(): OraclePlugin[] {
     createModelsPlugin(),
     createDidDocumentPlugin(),
     createUserPreferences(),
+    createMemoryPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
+    createMcpPlugin(),
+    createAttachmentsPlugin(),
   ];
 }

@@ -1,0 +1,89 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+
+/** What the model says in one step. */
+export interface ScriptedReply {
+  text?: string;
+  reasoning?: string;
+  toolCalls?: { name: string; args?: Record<string, unknown> }[];
+  usage?: { inputTokens: number; outputTokens: number };
+}
+
+export type ScriptedStep =
+  | ScriptedReply
+  | ((call: LanguageModelV4CallOptions) => ScriptedReply | Promise<ScriptedReply>);
+
+export interface ScriptedModel extends LanguageModelV4 {
+  /** What it was asked, call by call. */
+  readonly calls: LanguageModelV4CallOptions[];
+  /** The system prompt of each call. */
+  systemPrompts(): string[];
+}
+
+/** A language model for tests that says what it is told to, step by step, and keeps what it was asked. */
+export function createScriptedModel(steps: ScriptedStep[], modelId = 'scripted'): ScriptedModel {
+  const calls: LanguageModelV4CallOptions[] = [];
+
+  async function next(call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamPart[]> {
+    const step = steps[calls.push(call) - 1];
+    if (step === undefined) throw new Error(`the script of the model has no step ${calls.length}`);
+    return toParts(typeof step === 'function' ? await step(call) : step, calls.length);
+  }
+
+  return {
+    specificationVersion: 'v4',
+    provider: 'scripted',
+    modelId,
+    supportedUrls: {},
+    calls,
+    systemPrompts: () =>
+      calls.map(({ prompt }) =>
+        prompt.flatMap((message) => (message.role === 'system' ? [message.content] : [])).join('\n'),
+      ),
+    async doStream(call) {
+      const parts = await next(call);
+      return {
+        stream: new ReadableStream<LanguageModelV4StreamPart>({
+          start(controller) {
+            for (const part of parts) controller.enqueue(part);
+            controller.close();
+          },
+        }),
+      };
+    },
+    async doGenerate(call) {
+      const parts = await next(call);
+      const text = parts.map((part) => (part.type === 'text-delta' ? part.delta : '')).join('');
+      const finish = parts.find((part) => part.type === 'finish');
+      if (!finish) throw new Error('a scripted reply always has an end');
+      const { finishReason, usage } = finish;
+      return { content: [{ type: 'text', text }], finishReason, usage, warnings: [] };
+    },
+  };
+}
+
+function toParts(reply: ScriptedReply, step: number): LanguageModelV4StreamPart[] {
+  const { text, reasoning, toolCalls = [], usage = { inputTokens: 10, outputTokens: 5 } } = reply;
+  const parts: LanguageModelV4StreamPart[] = [{ type: 'stream-start', warnings: [] }];
+  if (reasoning) {
+    parts.push({ type: 'reasoning-start', id: 'r' }, { type: 'reasoning-delta', id: 'r', delta: reasoning });
+    parts.push({ type: 'reasoning-end', id: 'r' });
+  }
+  if (text) {
+    parts.push({ type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: text });
+    parts.push({ type: 'text-end', id: 't' });
+  }
+  for (const [index, { name, args = {} }] of toolCalls.entries()) {
+    const toolCallId = `scripted-${step}-${index + 1}`;
+    parts.push({ type: 'tool-call', toolCallId, toolName: name, input: JSON.stringify(args) });
+  }
+  const { inputTokens, outputTokens } = usage;
+  parts.push({
+    type: 'finish',
+    finishReason: { unified: toolCalls.length > 0 ? 'tool-calls' : 'stop', raw: undefined },
+    usage: {
+      inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
+    },
+  });
+  return parts;
+}

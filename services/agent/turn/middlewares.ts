@@ -1,0 +1,92 @@
+import { AppError } from '@palaver/contract';
+import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../plugins/plugin.ts';
+import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import type { LoadedPlugin } from '../plugins/start-plugins.ts';
+
+/** The middlewares of all plugins as one. A hook that breaks is left out and logged; what it throws on purpose holds. */
+export interface TurnMiddlewares {
+  beforeModel(call: ModelCall): Promise<ModelCall>;
+  wrapModelCall(call: ModelCall, base: (call: ModelCall) => Promise<ModelResult>): Promise<ModelResult>;
+  afterModel(result: ModelResult): Promise<void>;
+  wrapToolCall(
+    call: ToolCallRequest,
+    base: (call: ToolCallRequest) => Promise<unknown>,
+    rt: RuntimeContext,
+  ): Promise<unknown>;
+}
+
+type Next<Call, Result> = (call: Call) => Promise<Result>;
+
+export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContext): TurnMiddlewares {
+  const all = plugins.flatMap(({ name, middlewares }) => middlewares.map((middleware) => ({ name, middleware })));
+
+  /** Throws what is meant to be thrown, logs the rest. */
+  function judge(error: unknown, plugin: string, hook: keyof Middleware, { abortSignal } = rt): void {
+    if (abortSignal.aborted) throw abortSignal.reason;
+    if (error instanceof (hook === 'wrapToolCall' ? ToolError : AppError)) throw error;
+    rt.logger.error({ err: error, plugin, hook }, 'a plugin failed and was left out of this request');
+  }
+
+  function wrap<Call, Result>(
+    hook: 'wrapModelCall' | 'wrapToolCall',
+    { base, context }: { base: Next<Call, Result>; context: RuntimeContext },
+    invoke: (middleware: Middleware, call: Call, next: Next<Call, Result>) => Promise<Result> | undefined,
+  ): Next<Call, Result> {
+    return all.reduceRight<Next<Call, Result>>((next, { name, middleware }) => {
+      if (!middleware[hook]) return next;
+      return async (call) => {
+        // What came of `next` stays true when the wrapper breaks after it: a call is never made twice for that.
+        let outcome: Promise<Result> | undefined;
+        const remember = (request: Call) => {
+          outcome = next(request);
+          // Whether the wrapper waits for it is its own affair; a failure it drops must not end the process.
+          outcome.catch(() => undefined);
+          return outcome;
+        };
+        try {
+          return (await invoke(middleware, call, remember)) as Result;
+        } catch (error) {
+          const failed = await outcome?.then(
+            () => undefined,
+            (cause: unknown) => ({ cause }),
+          );
+          // The model's or the tool's own failure, passed through.
+          if (failed && failed.cause === error) throw error;
+          judge(error, name, hook, context);
+          return outcome ?? next(call);
+        }
+      };
+    }, base);
+  }
+
+  return {
+    async beforeModel(first) {
+      let call = first;
+      for (const { name, middleware } of all) {
+        try {
+          call = (await middleware.beforeModel?.(call, rt)) ?? call;
+        } catch (error) {
+          judge(error, name, 'beforeModel');
+        }
+      }
+      return call;
+    },
+    wrapModelCall: (call, base) =>
+      wrap('wrapModelCall', { base, context: rt }, (middleware, request, next) =>
+        middleware.wrapModelCall?.(request, next, rt),
+      )(call),
+    async afterModel(result) {
+      for (const { name, middleware } of all) {
+        try {
+          await middleware.afterModel?.(result, rt);
+        } catch (error) {
+          judge(error, name, 'afterModel');
+        }
+      }
+    },
+    wrapToolCall: (call, base, toolRt) =>
+      wrap('wrapToolCall', { base, context: toolRt }, (middleware, request, next) =>
+        middleware.wrapToolCall?.(request, next, toolRt),
+      )(call),
+  };
+}
