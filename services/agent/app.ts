@@ -56,7 +56,7 @@ export interface AgentApp {
   close(): Promise<void>;
 }
 
-const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics'];
+const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics', '/metrics/errors'];
 const turnGraceMs = 8_000;
 const sweepMs = 5_000;
 

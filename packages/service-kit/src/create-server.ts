@@ -17,6 +17,7 @@ import { isJsonTooDeep } from './json-depth.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
 import { createOperatorGuard } from './operator-guard.ts';
+import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
 
 export type Server = FastifyInstance<
@@ -106,6 +107,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   acceptEmptyJson(server);
   if (options.cors) await addCors(server, options.cors);
   const metrics = addMetrics(server, options.name);
+  const recentErrors = addRecentErrors(server);
   const operatorGuard = createOperatorGuard(options.operatorToken);
   server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
 
@@ -122,6 +124,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   );
   server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
+  );
+  server.get('/metrics/errors', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
+    reply.header('cache-control', 'no-store').send({ errors: recentErrors() }),
   );
   return server;
 }
