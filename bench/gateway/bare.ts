@@ -1,7 +1,7 @@
 // The ceiling: Fastify handlers that return bytes they already have.
 import Fastify from 'fastify';
-import { createSchema } from '../../services/gateway/descriptors/schema.ts';
 import { loadProtoFolder } from '../../services/gateway/descriptors/load-proto-folder.ts';
+import { createSchema } from '../../services/gateway/descriptors/schema.ts';
 import { createEncoder } from '../../services/gateway/encode-response.ts';
 import { createAnswers, protoFolder } from './answers.ts';
 
