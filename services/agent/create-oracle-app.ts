@@ -94,8 +94,10 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       },
       listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
       async close() {
+        // No new connections from here on, while what is in flight gets its time.
+        const closed = closeServer(app.server);
         await app.close();
-        await closeServer(app.server);
+        await closed;
         await options.hooks?.onClose?.();
         await closeAll();
       },
