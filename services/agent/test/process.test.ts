@@ -79,11 +79,11 @@ describe.each(engines)('the process on %s', (engine) => {
     const runId = response.headers.get('x-run-id') ?? '';
     const frames = readFrames(response);
     await readUntil(frames, 'message');
-    const cut = readUntil(frames, 'done');
+    const cut = expect(readUntil(frames, 'done')).rejects.toThrow();
     await sleep(3_500); // checkpoints are written every two seconds
     first.kill('SIGKILL');
     await first.exited;
-    await expect(cut).rejects.toThrow();
+    await cut;
 
     await start();
     expect(await get(`/sessions/${sessionId}/run`)).toEqual({ run: null });
