@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
 import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
-import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
+import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
@@ -121,6 +121,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       oracle,
       models,
       llm: { get: models.get },
+      sessions,
+      deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
       async send({ userDid, sessionId, text, requestId, timezone }) {
         const session = await sessions.find(userDid, sessionId);
         if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
