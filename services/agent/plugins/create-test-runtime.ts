@@ -143,7 +143,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
       messages,
       summaries: createSummaryStore(store),
       signer,
-      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false }),
+      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false, onIgnored: () => undefined }),
       sockets: { notify: () => undefined },
       logger,
     }),
