@@ -1,6 +1,7 @@
 import type { OraclePlugin } from '../plugin.ts';
 import { createAttachmentsPlugin } from './attachments/attachments.ts';
 import { createCreditsPlugin } from './credits.ts';
+import { createCallsPlugin } from './calls/calls.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createMemoryPlugin } from './memory.ts';
@@ -8,6 +9,7 @@ import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createUserPreferences } from './user-preferences.ts';
+import { createWebhooksPlugin } from './webhooks/webhooks.ts';
 
 /** The plugins every agent comes with; each can be switched by `features`. */
 export function createBundledPlugins(): OraclePlugin[] {
@@ -22,5 +24,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createMcpPlugin(),
     createAttachmentsPlugin(),
     createProtocolQueryPlugin(),
+    createWebhooksPlugin(),
+    createCallsPlugin(),
   ];
 }
