@@ -4,6 +4,7 @@ import { createDidDocumentPlugin } from './did-document.ts';
 import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
+import { createTasksPlugin } from './tasks.ts';
 import { createUserPreferences } from './user-preferences.ts';
 
 /** The plugins every agent comes with; each can be switched by `features`. */
@@ -14,6 +15,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createUserPreferences(),
     createMemoryPlugin(),
     createCreditsPlugin(),
+    createTasksPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
   ];
