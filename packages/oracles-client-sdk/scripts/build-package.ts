@@ -25,11 +25,10 @@ export async function buildPackage(): Promise<void> {
       },
     },
   });
-  const { status } = spawnSync(
-    'tsc',
-    ['-p', 'tsconfig.build.json', '--outDir', 'dist'],
-    { cwd: root, stdio: 'inherit' },
-  );
+  const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', 'dist'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
   if (status !== 0) throw new Error('the declarations could not be written');
   for await (const file of glob(`${root}dist/**/*.d.ts`)) await nameJavaScript(file);
 }
