@@ -6,7 +6,10 @@ import { join, relative } from 'node:path';
 export function fingerprint(root: string, paths: string[]): string {
   const hash = createHash('sha256');
   for (const path of paths.flatMap((name) => listFiles(join(root, name))).sort()) {
-    hash.update(`${relative(root, path)}\0`).update(readFileSync(path)).update('\0');
+    hash
+      .update(`${relative(root, path)}\0`)
+      .update(readFileSync(path))
+      .update('\0');
   }
   return hash.digest('hex').slice(0, 16);
 }

@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as requestHttp, type Server as HttpServer } from 'node:http';
+import { type Server as HttpServer, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '@palaver/service-kit';
@@ -60,6 +60,7 @@ export function relaySockets(server: HttpServer, agentUrl: string, logger: Logge
 
 function toHead({ statusCode, statusMessage, rawHeaders }: IncomingMessage): string {
   const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];
-  for (let index = 0; index < rawHeaders.length; index += 2) lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`);
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`);
   return `${lines.join('\r\n')}\r\n\r\n`;
 }

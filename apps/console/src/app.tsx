@@ -8,7 +8,9 @@ import { Link } from './ui/link.tsx';
 const PhoneView = lazy(async () => ({ default: (await import('./phone/phone-view.tsx')).PhoneView }));
 const ChatView = lazy(async () => ({ default: (await import('./chat/chat-view.tsx')).ChatView }));
 const ExplorerView = lazy(async () => ({ default: (await import('./explorer/explorer-view.tsx')).ExplorerView }));
-const OperationsView = lazy(async () => ({ default: (await import('./operations/operations-view.tsx')).OperationsView }));
+const OperationsView = lazy(async () => ({
+  default: (await import('./operations/operations-view.tsx')).OperationsView,
+}));
 
 interface View {
   path: string;
@@ -66,7 +68,13 @@ function ThemeButton() {
     setTheme(next);
   };
   return (
-    <button type="button" className="icon-button" onClick={change} aria-label={`Theme: ${theme}. Change`} title={`Theme: ${theme}`}>
+    <button
+      type="button"
+      className="icon-button"
+      onClick={change}
+      aria-label={`Theme: ${theme}. Change`}
+      title={`Theme: ${theme}`}
+    >
       <Icon name={theme} />
     </button>
   );

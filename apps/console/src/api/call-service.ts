@@ -31,7 +31,10 @@ export async function callService(service: ServiceName, path: string, init: Requ
 /** Calls a route of operators, with the token where one was entered. */
 export async function callAsOperator(service: ServiceName, path: string, init: RequestInit = {}): Promise<Response> {
   const token = readOperatorToken();
-  return callService(service, path, { ...init, headers: { ...init.headers, ...(token && { authorization: `Bearer ${token}` }) } });
+  return callService(service, path, {
+    ...init,
+    headers: { ...init.headers, ...(token && { authorization: `Bearer ${token}` }) },
+  });
 }
 
 export function isRefused(error: unknown): boolean {

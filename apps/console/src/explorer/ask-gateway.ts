@@ -18,7 +18,10 @@ export interface Answer {
 /** Asks the query gateway; refusals are answers too. */
 export async function askGateway(request: RequestParts): Promise<Answer> {
   const started = performance.now();
-  const response = await fetch(toServicePath('gateway', request.target), { headers: request.headers, cache: 'no-store' });
+  const response = await fetch(toServicePath('gateway', request.target), {
+    headers: request.headers,
+    cache: 'no-store',
+  });
   const text = await response.text();
   const ms = performance.now() - started;
   const header = (name: string) => response.headers.get(name);

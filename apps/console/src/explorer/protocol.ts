@@ -61,7 +61,12 @@ export function shorten(id: string): string {
 
 export function toDay(time: string | null | undefined): string {
   if (!time) return '–';
-  return new Date(time).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+  return new Date(time).toLocaleDateString('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    timeZone: 'UTC',
+  });
 }
 
 export function toCount(text: string | undefined): string {

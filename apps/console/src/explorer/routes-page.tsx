@@ -16,7 +16,12 @@ export function RoutesPage({ routes }: { routes: Route[] }) {
       <section className="panel split-list" aria-label="Routes">
         <label className="field">
           <span>{routes.length} routes</span>
-          <input type="search" placeholder="entity, balance…" value={search} onChange={(event) => setSearch(event.target.value)} />
+          <input
+            type="search"
+            placeholder="entity, balance…"
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
         </label>
         {[...groups].map(([group, members]) => (
           <div key={group} className="route-group">

@@ -52,7 +52,9 @@ test('a filled form becomes a request: path readable, empty values left out, hea
 });
 
 test('a curl line quotes what a shell would read otherwise', () => {
-  expect(toCurl('http://127.0.0.1:1317', { target: '/a/did:x:1', headers: {} })).toBe('curl http://127.0.0.1:1317/a/did:x:1');
+  expect(toCurl('http://127.0.0.1:1317', { target: '/a/did:x:1', headers: {} })).toBe(
+    'curl http://127.0.0.1:1317/a/did:x:1',
+  );
   expect(toCurl('http://h', { target: "/a?b=1&c='$(id)'", headers: { x: '1' } })).toBe(
     `curl 'http://h/a?b=1&c='\\''$(id)'\\''' -H 'x: 1'`,
   );

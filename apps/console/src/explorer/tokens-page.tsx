@@ -35,7 +35,14 @@ export function TokensPage({ routes }: { routes: Route[] }) {
         >
           <label className="field">
             <span>Minter’s address</span>
-            <input key={minter} name="minter" defaultValue={minter} list="minters" spellCheck={false} autoComplete="off" />
+            <input
+              key={minter}
+              name="minter"
+              defaultValue={minter}
+              list="minters"
+              spellCheck={false}
+              autoComplete="off"
+            />
           </label>
           <datalist id="minters">
             {evaluators.map((address) => (

@@ -38,7 +38,8 @@ async function loadHealth(service: ServiceName): Promise<Health> {
 
 function HealthCard({ title, health }: { title: string; health: Health | undefined }) {
   const status = health?.status ?? 'asking';
-  const tone = status === 'ok' ? 'badge-ok' : status === 'asking' ? '' : status === 'degraded' ? 'badge-warn' : 'badge-danger';
+  const tone =
+    status === 'ok' ? 'badge-ok' : status === 'asking' ? '' : status === 'degraded' ? 'badge-warn' : 'badge-danger';
   return (
     <li className="panel health-card">
       <h2>{title}</h2>

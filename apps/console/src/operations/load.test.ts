@@ -15,7 +15,9 @@ http_request_duration_seconds_count{service="ussd",method="GET",route="/metrics"
 `;
 
 test('a Prometheus text is read: labels with escapes, special values, timestamps, comments left out', () => {
-  expect(parsePrometheus('# x\na{l="q\\"b\\\\\\n,}"} 1\nb 2.5e-3 1700000000\nc +Inf\nnot a line at all\nd NaN')).toEqual([
+  expect(
+    parsePrometheus('# x\na{l="q\\"b\\\\\\n,}"} 1\nb 2.5e-3 1700000000\nc +Inf\nnot a line at all\nd NaN'),
+  ).toEqual([
     { name: 'a', labels: { l: 'q"b\\\n,}' }, value: 1 },
     { name: 'b', labels: {}, value: 0.0025 },
     { name: 'c', labels: {}, value: Number.POSITIVE_INFINITY },
@@ -42,15 +44,23 @@ test('a restart in between counts from zero, and no requests have no latency', (
 
 test('a quantile lies inside the bucket that holds it', () => {
   fc.assert(
-    fc.property(fc.array(fc.nat(50), { minLength: 4, maxLength: 4 }), fc.double({ min: 0.01, max: 1, noNaN: true }), (counts, q) => {
-      const bounds = [0.01, 0.1, 1, Number.POSITIVE_INFINITY];
-      let sum = 0;
-      const buckets = new Map(bounds.map((bound, index) => [bound, (sum += counts[index] ?? 0)]));
-      const value = toQuantile(buckets, q);
-      if (sum === 0) return expect(value).toBeUndefined();
-      const holder = bounds.findIndex((bound) => (buckets.get(bound) ?? 0) >= q * sum);
-      expect(value).toBeGreaterThanOrEqual(holder > 0 ? (bounds[holder - 1] ?? 0) : 0);
-      expect(value).toBeLessThanOrEqual(Math.min(bounds[holder] ?? 1, 1) + 1e-9);
-    }),
+    fc.property(
+      fc.array(fc.nat(50), { minLength: 4, maxLength: 4 }),
+      fc.double({ min: 0.01, max: 1, noNaN: true }),
+      (counts, q) => {
+        const bounds = [0.01, 0.1, 1, Number.POSITIVE_INFINITY];
+        let sum = 0;
+        const buckets = new Map<number, number>();
+        for (const [index, bound] of bounds.entries()) {
+          sum += counts[index] ?? 0;
+          buckets.set(bound, sum);
+        }
+        const value = toQuantile(buckets, q);
+        if (sum === 0) return expect(value).toBeUndefined();
+        const holder = bounds.findIndex((bound) => (buckets.get(bound) ?? 0) >= q * sum);
+        expect(value).toBeGreaterThanOrEqual(holder > 0 ? (bounds[holder - 1] ?? 0) : 0);
+        expect(value).toBeLessThanOrEqual(Math.min(bounds[holder] ?? 1, 1) + 1e-9);
+      },
+    ),
   );
 });

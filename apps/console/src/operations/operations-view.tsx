@@ -6,8 +6,8 @@ import { HealthPanel } from './health-panel.tsx';
 import { LoadCharts } from './load-charts.tsx';
 import { RecentErrors } from './recent-errors.tsx';
 import { Reports } from './reports.tsx';
-import { UssdSessions } from './ussd-sessions.tsx';
 import { useLoad } from './use-load.ts';
+import { UssdSessions } from './ussd-sessions.tsx';
 import '../styles/operations.css';
 
 /** How everything is doing. Health is public; the rest is for operators. */

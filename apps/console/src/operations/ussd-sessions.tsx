@@ -11,7 +11,8 @@ export function UssdSessions() {
     queryKey: ['ussd-sessions', token],
     // The gateway counts these calls against this machine's limit of 100 a minute, dialling included.
     refetchInterval: 5_000,
-    queryFn: async () => (await callAsOperator('ussd-gateway', '/api/ussd/sessions')).json() as Promise<UssdSessionsRecord>,
+    queryFn: async () =>
+      (await callAsOperator('ussd-gateway', '/api/ussd/sessions')).json() as Promise<UssdSessionsRecord>,
   });
   const { activeSessions = [], count = 0 } = query.data ?? {};
   return (

@@ -30,7 +30,12 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
           <summary>Gateway secret</summary>
           <label className="field">
             <span>X-Gateway-Secret, where USSD_SHARED_SECRET is set</span>
-            <input type="password" autoComplete="off" value={secret} onChange={(event) => setSecret(event.target.value)} />
+            <input
+              type="password"
+              autoComplete="off"
+              value={secret}
+              onChange={(event) => setSecret(event.target.value)}
+            />
           </label>
         </details>
       </div>

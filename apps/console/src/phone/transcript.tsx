@@ -19,7 +19,7 @@ export function Transcript({ name, phone, phoneNumber }: TranscriptProps) {
   }, [steps.length]);
 
   async function save(): Promise<void> {
-    const { formatFlow } = await import('@palaver/ussd/flow');
+    const { formatFlow } = await import('@palaver/ussd/tools/flow');
     const file = formatFlow({ name: `Recorded on ${name}`, phoneNumber, steps: steps.map(toFlowStep) });
     download('dialogue.yaml', file, 'application/yaml');
   }
@@ -34,14 +34,24 @@ export function Transcript({ name, phone, phoneNumber }: TranscriptProps) {
       <div className="panel-head">
         <h3 id={heading}>Transcript</h3>
         <div className="actions">
-          <button type="button" className="button button-small" disabled={steps.length === 0} onClick={() => void save()}>
+          <button
+            type="button"
+            className="button button-small"
+            disabled={steps.length === 0}
+            onClick={() => void save()}
+          >
             <Icon name="save" size={16} />
             Save flow
           </button>
           <label className="button button-small file-button">
             <Icon name="replay" size={16} />
             Replay…
-            <input type="file" accept=".yaml,.yml" onChange={(event) => void load(event)} aria-label="Replay a flow file" />
+            <input
+              type="file"
+              accept=".yaml,.yml"
+              onChange={(event) => void load(event)}
+              aria-label="Replay a flow file"
+            />
           </label>
         </div>
       </div>

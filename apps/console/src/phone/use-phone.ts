@@ -14,7 +14,9 @@ export type Line =
   | { status: 'ended'; screen: string }
   | { status: 'failed'; screen: string };
 
-export type ReplayOutcome = { name: string; ok: true } | { name: string; ok: false; step: number; expected: string; received: string };
+export type ReplayOutcome =
+  | { name: string; ok: true }
+  | { name: string; ok: false; step: number; expected: string; received: string };
 
 /** One phone's line, its transcript, and the replay of recorded dialogues on it. */
 export function usePhone(options: BrowserPhoneOptions) {
@@ -57,7 +59,7 @@ export function usePhone(options: BrowserPhoneOptions) {
     },
     replay: (source: string) =>
       run(async () => {
-        const { parseFlow, replayFlow } = await import('@palaver/ussd/flow');
+        const { parseFlow, replayFlow } = await import('@palaver/ussd/tools/flow');
         const flow = parseFlow(source);
         const result = await replayFlow(flow, player);
         setOutcome({ name: flow.name, ...result });
