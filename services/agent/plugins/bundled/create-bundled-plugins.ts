@@ -1,7 +1,7 @@
 import type { OraclePlugin } from '../plugin.ts';
 import { createAttachmentsPlugin } from './attachments/attachments.ts';
-import { createCreditsPlugin } from './credits.ts';
 import { createCallsPlugin } from './calls/calls.ts';
+import { createCreditsPlugin } from './credits.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createMemoryPlugin } from './memory.ts';
