@@ -104,6 +104,17 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('s', '2*1*Ana*4071*4071*2')).toContain('no reports yet');
   });
 
+  test('a session kept alive by another instance has not expired here', async () => {
+    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '3' });
+    const second = await service.startAnother();
+    await service.say('s', '');
+    for (let i = 1; i <= 5; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      await second.say('s', Array(i).fill('9').join('*'));
+    }
+    expect(await service.say('s', '9*9*9*9*9*1')).toMatch(aboutMenu);
+  });
+
   test('lost state is rebuilt from the text; an account is not created twice', async () => {
     await using service = await startService(engine);
     await register(service, 's');
