@@ -8,6 +8,7 @@ const titles: Record<ServiceName, string> = {
   agent: 'agent service',
   gateway: 'query gateway',
   devnode: 'development node',
+  console: 'console page',
 };
 
 /** `palaver up`, and one command for each service. What they need is loaded when they run: the other commands start at once. */
