@@ -5,7 +5,7 @@ import type { Store } from '@palaver/store';
 import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
-import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
+import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
@@ -57,7 +57,7 @@ export interface AgentApp {
   close(): Promise<void>;
 }
 
-const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics'];
+const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics', '/metrics/errors'];
 const turnGraceMs = 8_000;
 const sweepMs = 5_000;
 
@@ -165,6 +165,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       logger,
     }),
     onEvent(run, { name, data }) {
+      // The question is stored: other pages of the user learn that a turn is under way, and can follow it.
+      if (name === 'run') sockets.notify(run.sessionId, 'message_cache_invalidation', { sessionId: run.sessionId });
       if (name === 'tool_call' || name === 'render_component' || name === 'router_update')
         sockets.notify(run.sessionId, name, data);
     },
@@ -173,11 +175,9 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     onTurnEnd: plugins.onTurnEnd,
   });
 
-  addAuth(server, {
-    ...auth,
-    publicRoutes: [...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes],
-  });
-  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1' });
+  const isPublic = createRouteMatcher([...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes]);
+  addAuth(server, { ...auth, isPublic });
+  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
   addSessionRoutes(server, {
     sessions,

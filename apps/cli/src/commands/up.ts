@@ -46,7 +46,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
     rows.push([entry.title, started.url, hint(started.url)]);
     return started;
   }
-  const { agent, devnode, gateway, ussd } = services;
+  const { agent, console, devnode, gateway, ussd } = services;
   const portOf = ({ portName }: ServiceEntry) => ({ names: { PORT: portName } });
   const gatewayUrl = env.GATEWAY_URL || `http://${env.HOST || '127.0.0.1'}:${env.GATEWAY_PORT || 1317}`;
 
@@ -67,11 +67,13 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
     upstreams = node.address;
   }
   const asked = { ...env, GATEWAY_URL: gatewayUrl, AGENT_URL: env.AGENT_URL || oracle.url };
-  await start(
+  const queries = await start(
     gateway,
     gateway.start({ ...env, GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
     (url) => `curl ${url}/ixo/token/params`,
   );
-  await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);
+  const phones = await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);
+  const shown = { ...env, USSD_URL: phones.url, AGENT_URL: oracle.url, GATEWAY_URL: queries.url };
+  await start(console, console.start(shown, portOf(console)), (url) => `open ${url}`);
   return rows;
 }

@@ -1,8 +1,10 @@
 import type { OraclePlugin } from '../plugin.ts';
 import { createAttachmentsPlugin } from './attachments/attachments.ts';
 import { createCallsPlugin } from './calls/calls.ts';
+import { createCreditsPlugin } from './credits.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
+import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
@@ -15,6 +17,8 @@ export function createBundledPlugins(): OraclePlugin[] {
     createModelsPlugin(),
     createDidDocumentPlugin(),
     createUserPreferences(),
+    createMemoryPlugin(),
+    createCreditsPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
     createMcpPlugin(),

@@ -7,7 +7,8 @@ import type { McpServerConfig } from './mcp-config.ts';
 /** The way to a server. With an invocation every request is made in the user's name, and in that alone. */
 export function createTransport(config: McpServerConfig, logger: Logger, invocation?: string): Transport {
   if (config.url !== undefined) {
-    const user = invocation === undefined ? {} : { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
+    const user: Record<string, string> =
+      invocation === undefined ? {} : { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
     return new StreamableHTTPClientTransport(new URL(config.url), {
       requestInit: { headers: { ...config.headers, ...user } },
     });
