@@ -31,6 +31,7 @@ export {
   runMain,
   stopOnSignals,
   toListenError,
+  toReachableHost,
 } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
 export { StartError } from './start-error.ts';

@@ -1,12 +1,14 @@
 import { type Env, runMain, StartError, toConfigMessage, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import type { ServiceName } from '../services.ts';
+import { addGatewayCommands } from './gateway.ts';
 
 const titles: Record<ServiceName, string> = {
   ussd: 'USSD gateway',
   agent: 'agent service',
   gateway: 'query gateway',
   devnode: 'development node',
+  console: 'console page',
 };
 
 /** `palaver up`, and one command for each service. What they need is loaded when they run: the other commands start at once. */
@@ -22,6 +24,7 @@ export function addServiceCommands(program: Command): void {
     const command = program.command(name).description(`run the ${title} alone`);
     command.action(() => runMain((env) => startAlone(name, env), process.env));
     if (name === 'ussd') addRotateKeys(command);
+    if (name === 'gateway') addGatewayCommands(command);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Env, parseConfig, prepareDataDir } from '@palaver/service-kit';
+import { type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import type { Finding } from './finding.ts';
 import { reachDatabase, reachHost, reachHttp, reachRedis } from './reach.ts';
@@ -152,7 +152,7 @@ async function checkRunning(env: Env): Promise<Finding[]> {
   return Promise.all(
     Object.entries(ports).map(async ([name, port]): Promise<Finding> => {
       const { title, portName } = services[name as keyof typeof ports];
-      const url = `http://${env.HOST || '127.0.0.1'}:${env[portName] || port}`;
+      const url = `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env[portName] || port}`;
       const fault = await reachHttp(`${url}/health`);
       return fault
         ? { what: title, state: 'off', found: `not running at ${url}`, remedy: 'npm start' }

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { navigate, useLocation } from '../location.ts';
 import { Link } from '../ui/link.tsx';
+import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
 import { type Claim, type Collection, shorten, toCount, toDay } from './protocol.ts';
@@ -83,7 +84,7 @@ function ClaimTable({ claims }: { claims: Claim[] }) {
   if (claims.length === 0) return <p className="empty">No claims.</p>;
   return (
     <>
-      <div className="table-wrap">
+      <ScrollRegion label="Claims">
         <table>
           <thead>
             <tr>
@@ -110,7 +111,7 @@ function ClaimTable({ claims }: { claims: Claim[] }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollRegion>
       {shown < claims.length && (
         <button type="button" className="button" onClick={() => setShown(shown + pageSize)}>
           Show {Math.min(pageSize, claims.length - shown)} more

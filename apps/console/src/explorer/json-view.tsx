@@ -1,4 +1,5 @@
 import { Fragment, useMemo } from 'react';
+import { ScrollRegion } from '../ui/scroll-region.tsx';
 
 const largest = 200_000;
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
@@ -7,10 +8,9 @@ const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(
 export function JsonView({ value, label }: { value: unknown; label: string }) {
   const text = useMemo(() => (typeof value === 'string' ? value : JSON.stringify(value, null, 2)), [value]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <pre className="json" tabIndex={0} role="region" aria-label={label}>
-      {text.length > largest ? text : colour(text)}
-    </pre>
+    <ScrollRegion label={label}>
+      <pre className="json">{text.length > largest ? text : colour(text)}</pre>
+    </ScrollRegion>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useId, useState } from 'react';
 import { AnswerBar } from './answer-bar.tsx';
 import { askGateway } from './ask-gateway.ts';
 import { JsonView } from './json-view.tsx';
@@ -58,15 +58,16 @@ interface ParameterFieldProps {
 
 function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
   const { name, place, required, hint, choices } = parameter;
+  const id = useId();
   return (
-    <label className="field">
-      <span>
+    <div className="field">
+      <label htmlFor={id}>
         {name}
         {required ? ' (required)' : ''}
         {place === 'header' ? ' (header)' : ''}
-      </span>
+      </label>
       {choices.length > 0 ? (
-        <select value={value} onChange={(event) => onChange(event.target.value)}>
+        <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
           <option value="">not set</option>
           {choices.map((choice) => (
             <option key={choice}>{choice}</option>
@@ -74,6 +75,7 @@ function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
         </select>
       ) : (
         <input
+          id={id}
           value={value}
           required={required}
           placeholder={hint}
@@ -83,6 +85,6 @@ function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
           onChange={(event) => onChange(event.target.value)}
         />
       )}
-    </label>
+    </div>
   );
 }

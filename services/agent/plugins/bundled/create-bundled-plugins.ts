@@ -8,6 +8,7 @@ import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
+import { createTasksPlugin } from './tasks.ts';
 import { createUserPreferences } from './user-preferences.ts';
 import { createWebhooksPlugin } from './webhooks/webhooks.ts';
 
@@ -19,6 +20,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createUserPreferences(),
     createMemoryPlugin(),
     createCreditsPlugin(),
+    createTasksPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
     createMcpPlugin(),
