@@ -97,6 +97,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     onResult: (result) => browserCalls.settle(result),
   });
   const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, deliver: sockets.deliver });
+  const ready = Promise.withResolvers<void>();
   const plugins = await startPlugins({
     ...parts,
     createContext: (plugin, pluginConfig) => ({
@@ -107,6 +108,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       models,
       llm: { get: models.get },
       async send({ userDid, sessionId, text, requestId, timezone }) {
+        // A plugin may have something to send before everything has started.
+        await ready.promise;
         const session = await sessions.find(userDid, sessionId);
         if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
         const delegation = (await delegations.find(userDid))?.token;
@@ -178,6 +181,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));
   }
   if (parts.addRoutes) await parts.addRoutes(server);
+  ready.resolve();
 
   return {
     server,
