@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { AppError, agentLimits } from '@palaver/contract';
-import { createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
+import { AppError } from '@palaver/contract';
+import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
-import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
-import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
+import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
+import type { Redis } from 'ioredis';
+import { Counter } from 'prom-client';
+import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
-import { createModels } from './models/create-models.ts';
+import { createModels, type Models } from './models/create-models.ts';
 import type { OraclePlugin, PluginManifest } from './plugins/plugin.ts';
 import { createBlobStore } from './plugins/runtime-context.ts';
 import type { Features } from './plugins/select-plugins.ts';
@@ -27,13 +29,16 @@ import { createSummaryStore } from './store/summaries.ts';
 import { createBrowserCalls } from './transports/browser-calls.ts';
 import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
-import { createMemoryQueue } from './turn/session-queue.ts';
+import { createLonePeers } from './turn/peers.ts';
+import { createRedisPeers } from './turn/redis-peers.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
 
 export interface AgentParts {
   config: AgentConfig;
   logger: Logger;
   store: Store<AgentDatabase>;
+  /** Joins this instance with others. */
+  redis: Redis | undefined;
   signer: Signer;
   plugins: OraclePlugin[];
   features: Features;
@@ -47,25 +52,34 @@ export interface AgentParts {
 export interface AgentApp {
   server: Server;
   plugins: PluginHost;
-  /** Lets turns finish, ends sockets and plugins; the store stays open. */
+  models: Models;
+  /** Takes nothing new in, lets turns finish, ends sockets and plugins; the store stays open. */
   close(): Promise<void>;
 }
 
-const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics'];
+const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics', '/metrics/errors'];
 const turnGraceMs = 8_000;
+const sweepMs = 5_000;
 
 /** The agent service as a server that is not listening yet. */
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
-  const { config, logger, store, signer } = parts;
+  const { config, logger, store, signer, redis } = parts;
   await store.migrate('agent', agentMigrations);
   const oracle = toOracleIdentity(config, signer);
   const sessions = createSessionStore(store, oracle);
   const messages = createMessageStore(store);
   const runs = createRunStore(store);
   const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
-  const interrupted = await runs.failInterrupted(async () => false);
-  if (interrupted > 0)
-    logger.warn({ runs: interrupted }, 'runs of an earlier process were not finished; they are marked failed');
+  const peers = redis ? await createRedisPeers(redis, logger) : createLonePeers();
+  const failInterrupted = async () => {
+    const failed = await runs.failInterrupted(peers.isAlive);
+    for (const runId of failed) await peers.forgetRun(runId);
+    if (failed.length > 0) logger.warn({ runs: failed.length }, 'runs of a process that died were marked failed');
+  };
+  await failInterrupted();
+  const sweep = setInterval(() => {
+    failInterrupted().catch((error) => logger.error({ err: error }, 'the sweep for interrupted runs failed'));
+  }, sweepMs);
 
   const verifier = createVerifier({
     audiences: [...new Set([oracle.did, oracle.keyDid])],
@@ -92,11 +106,22 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     ...auth,
     server,
     origins: config.CORS_ORIGIN,
+    redis,
+    pages: peers.pages,
     sessions,
     logger,
     onResult: (result) => browserCalls.settle(result),
   });
-  const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, deliver: sockets.deliver });
+  const ignoredResults = new Counter({
+    name: 'agent_ignored_page_results_total',
+    help: 'Results of pages that came late, twice or from a stranger.',
+    registers: [server.metrics],
+  });
+  const browserCalls = createBrowserCalls({
+    timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS,
+    deliver: sockets.deliver,
+    onIgnored: () => ignoredResults.inc(),
+  });
   const ready = Promise.withResolvers<void>();
   const plugins = await startPlugins({
     ...parts,
@@ -107,6 +132,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       oracle,
       models,
       llm: { get: models.get },
+      sessions,
+      deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
       async send({ userDid, sessionId, text, requestId, timezone }) {
         // A plugin may have something to send before everything has started.
         await ready.promise;
@@ -124,9 +151,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     }),
   });
   const hub = createTurnHub({
-    instance: randomUUID(),
     runs,
-    queue: createMemoryQueue(agentLimits.queuedTurnsPerSession),
+    peers,
     logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     perform: createPerformer({
@@ -142,6 +168,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       logger,
     }),
     onEvent(run, { name, data }) {
+      // The question is stored: other pages of the user learn that a turn is under way, and can follow it.
+      if (name === 'run') sockets.notify(run.sessionId, 'message_cache_invalidation', { sessionId: run.sessionId });
       if (name === 'tool_call' || name === 'render_component' || name === 'router_update')
         sockets.notify(run.sessionId, name, data);
     },
@@ -150,11 +178,9 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     onTurnEnd: plugins.onTurnEnd,
   });
 
-  addAuth(server, {
-    ...auth,
-    publicRoutes: [...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes],
-  });
-  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1' });
+  const isPublic = createRouteMatcher([...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes]);
+  addAuth(server, { ...auth, isPublic });
+  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
   addSessionRoutes(server, {
     sessions,
@@ -171,10 +197,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     delegations,
     models,
     hub,
-    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE },
+    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
     beforeSend: plugins.beforeSend,
   });
-  addRunRoutes(server, { hub, runs });
+  addRunRoutes(server, { hub, runs, peers });
   addDelegationRoutes(server, { delegations, verifier });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
@@ -186,9 +212,13 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   return {
     server,
     plugins,
+    models,
     async close() {
-      await hub.close(turnGraceMs);
-      sockets.close();
+      clearInterval(sweep);
+      // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
+      const turnsEnded = hub.close(turnGraceMs).then(() => sockets.close());
+      await Promise.all([closeServer(server), turnsEnded]);
+      await peers.close();
       await plugins.close();
     },
   };

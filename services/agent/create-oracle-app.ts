@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import {
   type BaseConfig,
   type ConfigOptions,
-  closeServer,
   createLogger,
   type Env,
   type Logger,
   listen,
   loadConfig,
   loadOrCreateSecretFile,
+  openRedis,
   prepareDataDir,
   type Server,
   StartError,
@@ -45,8 +45,10 @@ export interface OracleAppOptions {
 }
 
 export interface OracleApp {
-  /** The DID it is known by. */
+  /** The DID users know it by. */
   did: string;
+  /** How others know it: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
+  identity: { name: string; did: string; entityDid: string | undefined; model: string };
   listen(): Promise<string>;
   close(): Promise<void>;
   /** Answers a request without a network, for tests. */
@@ -62,11 +64,17 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const logger = options.logger ?? createLogger({ name: 'agent', level: config.LOG_LEVEL });
   const signer = await loadSigner(config, logger);
   const store = await openStore<never>(toDatabaseUrl(config, 'agent'));
+  const redis = config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
+  const closeAll = async () => {
+    await store.close();
+    redis?.disconnect();
+  };
   try {
     const app = await createAgentApp({
       config,
       logger,
       store: store as never,
+      redis,
       signer,
       env,
       plugins: [...createBundledPlugins(), ...(options.plugins ?? [])],
@@ -77,18 +85,23 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
     });
     return {
       did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
+      identity: {
+        name: config.ORACLE_NAME,
+        did: config.ORACLE_DID ?? signer.did(),
+        entityDid: config.ORACLE_ENTITY_DID,
+        model: app.models.list.default,
+      },
       listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
       async close() {
         await app.close();
-        await closeServer(app.server);
         await options.hooks?.onClose?.();
-        await store.close();
+        await closeAll();
       },
       inject: app.server.inject.bind(app.server) as Server['inject'],
       plugins: { status: () => app.plugins.status() },
     };
   } catch (error) {
-    await store.close();
+    await closeAll();
     throw error;
   }
 }

@@ -1,11 +1,19 @@
 import { type ConfigOptions, type Env, type RunningService, runMain } from '@palaver/service-kit';
 import { createOracleApp } from './create-oracle-app.ts';
 
+export interface RunningAgent extends RunningService {
+  oracleName: string;
+  did: string;
+  entityDid: string | undefined;
+  model: string;
+}
+
 /** Starts the agent service from its environment. */
-export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
+export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningAgent> {
   const app = await createOracleApp({ env, configOptions: options });
   try {
-    return { name: 'agent', url: await app.listen(), close: app.close };
+    const { name: oracleName, ...identity } = app.identity;
+    return { name: 'agent', oracleName, ...identity, url: await app.listen(), close: app.close };
   } catch (error) {
     await app.close();
     throw error;

@@ -12,13 +12,13 @@ test('.env.example is what the schemas say', () => {
 
 test('with every line taken into use it is a good configuration', () => {
   const env = parseEnv(toEnvExample().replace(/^#(?=[A-Z])/gm, ''));
-  for (const { schema, portName } of services) {
+  for (const { schema, portName } of Object.values(services)) {
     expect(parseConfig(schema, env, { names: { PORT: portName } })).not.toHaveProperty('faults');
   }
 });
 
 test('every example of a variable is a value it takes', () => {
-  for (const { schema } of services) {
+  for (const { schema } of Object.values(services)) {
     const env = Object.fromEntries(listVariables(schema).map(({ name, example }) => [name, example]));
     expect(parseConfig(schema, env)).not.toHaveProperty('faults');
   }

@@ -13,7 +13,7 @@ export function toEnvExample(): string {
     '# Every variable with its default. Copy to .env, remove the # in front of what you change.',
     '# What is set in the environment wins over this file.',
     toSection('All services', shared),
-    ...services.map(({ title, portName, schema }) => {
+    ...Object.values(services).map(({ title, portName, schema }) => {
       const own = listVariables(schema).filter(({ name }) => !isShared.has(name));
       return toSection(
         `The ${title}`,

@@ -1,5 +1,9 @@
 import { agentConfigSchema } from '@palaver/agent/config';
 import { startAgent } from '@palaver/agent/main';
+import { startConsole } from '@palaver/console';
+import { consoleConfigSchema } from '@palaver/console/config';
+import { startDevnode } from '@palaver/devnode';
+import { devnodeConfigSchema } from '@palaver/devnode/config';
 import { startGateway } from '@palaver/gateway';
 import { gatewayConfigSchema } from '@palaver/gateway/config';
 import {
@@ -20,43 +24,47 @@ export interface ServiceEntry {
   portName: string;
   schema: ZodObject;
   start(env: Env, options?: ConfigOptions): Promise<RunningService>;
-  /** What to try once it runs. */
-  hint(url: string): string;
 }
 
-/** Every service in the order they start: those that others ask come first. */
-export const services: ServiceEntry[] = [
-  {
-    name: 'gateway',
-    title: 'query gateway',
-    portName: 'GATEWAY_PORT',
-    schema: gatewayConfigSchema,
-    start: startGateway,
-    hint: (url) => `curl ${url}/health`,
-  },
-  {
+export const services = {
+  agent: {
     name: 'agent',
     title: 'agent service',
     portName: 'AGENT_PORT',
     schema: agentConfigSchema,
     start: startAgent,
-    hint: (url) => `curl ${url}/health`,
   },
-  {
-    name: 'ussd',
-    title: 'USSD gateway',
-    portName: 'USSD_PORT',
-    schema: ussdConfigSchema,
-    start: startUssd,
-    hint: (url) => `curl ${url}/health`,
+  console: {
+    name: 'console',
+    title: 'console page',
+    portName: 'CONSOLE_PORT',
+    schema: consoleConfigSchema,
+    start: startConsole,
   },
-];
+  devnode: {
+    name: 'devnode',
+    title: 'development node',
+    portName: 'DEVNODE_PORT',
+    schema: devnodeConfigSchema,
+    start: startDevnode,
+  },
+  gateway: {
+    name: 'gateway',
+    title: 'query gateway',
+    portName: 'GATEWAY_PORT',
+    schema: gatewayConfigSchema,
+    start: startGateway,
+  },
+  ussd: { name: 'ussd', title: 'USSD gateway', portName: 'USSD_PORT', schema: ussdConfigSchema, start: startUssd },
+} satisfies Record<string, ServiceEntry>;
 
-const ownPrefixes = ['USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UCAN_', 'PIN_ENCRYPTION_'];
+export type ServiceName = keyof typeof services;
+
+const ownPrefixes = ['CONSOLE_', 'USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UCAN_', 'PIN_ENCRYPTION_'];
 
 /** Variables in the environment that look like ours but that no service knows. */
 export function unknownVariables(env: Env): string[] {
-  const known = services.flatMap(({ schema, portName }) => [
+  const known = Object.values(services).flatMap(({ schema, portName }) => [
     portName,
     ...listVariables(schema).map(({ name }) => name),
   ]);

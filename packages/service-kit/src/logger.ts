@@ -19,7 +19,10 @@ export function createLogger(options: { name: string; level: string; destination
       formatters: { level: (label) => ({ level: label }), log: (fields) => maskFields(fields) },
       hooks: { streamWrite: maskText },
       ...(pretty && {
-        transport: { target: 'pino-pretty', options: { ignore: 'service', messageFormat: '{service}: {msg}' } },
+        transport: {
+          target: 'pino-pretty',
+          options: { ignore: 'service', messageFormat: '{service}: {msg}', singleLine: true },
+        },
       }),
     },
     destination as DestinationStream,

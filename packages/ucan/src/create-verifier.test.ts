@@ -280,6 +280,30 @@ describe('issuers that are not keys', () => {
     expect((await resolving.verifyInvocation(token)).error?.code).toBe('UCAN_BAD_SIGNATURE');
   });
 
+  it('are asked for all at once, and not more than four', async () => {
+    const dids = Array.from({ length: 5 }, (_, index) => `did:ixo:user:${index}`);
+    const mintChain = async (length: number) => {
+      let token = '';
+      for (const [index, did] of dids.slice(0, length).entries()) {
+        const audience = index === length - 1 ? agent.did() : (dids[index + 1] ?? '');
+        const capabilities = [{ can: 'memory/*', with: dids[0] ?? '' }];
+        const proofs = token === '' ? [] : [await parse(token)];
+        token = await delegate({ issuer: user.withDid(did), audience, capabilities, proofs });
+      }
+      return token;
+    };
+    let asking = 0;
+    const resolveDid = vi.fn(async () => {
+      asking += 1;
+      await vi.waitUntil(() => asking === 4);
+      return { ok: [user.did()] };
+    });
+    const resolving = setUp({ resolveDid });
+    expect(await resolving.verifyDelegation(await mintChain(4))).toHaveProperty('ok');
+    expect((await resolving.verifyDelegation(await mintChain(5))).error?.code).toBe('UCAN_BAD_PROOF');
+    expect(resolveDid).toHaveBeenCalledTimes(4);
+  });
+
   it('fail with the reason their document could not be read', async () => {
     const resolveDid = async () => ({ error: { message: 'no answer in time' } });
     const { error } = await setUp({ resolveDid }).verifyInvocation(await mint());

@@ -18,7 +18,7 @@ export interface VerifierOptions {
   readonly resolveDid?: ResolveDid;
   /** Asked on every use, cached or not, with the CIDs of the token and its proofs. */
   readonly isRevoked?: (cids: readonly string[]) => Awaitable<boolean>;
-  /** Whether an issuer may hand out a DID that is not its own without a proof; nobody may by default. */
+  /** Whether an issuer may hand out a DID not its own without a proof: always the same answer, by default no. */
   readonly canIssue?: (issuer: string, resource: string) => boolean;
   /** Milliseconds, like `Date.now`. */
   readonly now?: () => number;
@@ -59,6 +59,7 @@ const defaultCacheSize = 5_000;
 const refusalCacheSize = 1_000;
 /** How long a verdict that rests on a DID document is kept: its keys may be changed any time. */
 const resolvedSeconds = 60;
+const forever = Number.POSITIVE_INFINITY;
 const checks = { invocation: checkInvocation, delegation: checkDelegation };
 
 /** Decides whether tokens are good, by the rules of the agent service. Verdicts are remembered by the token's hash. */
@@ -75,13 +76,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const refused = new LruMap<Remembered>(refusalCacheSize);
 
   async function verify(kind: keyof typeof checks, token: string): Promise<Verdict> {
-    if (token.length > agentLimits.tokenCharacters) {
-      return {
-        error: { code: 'UCAN_MALFORMED', message: `it is longer than ${agentLimits.tokenCharacters} characters` },
-      };
-    }
-    const key = await hashText(`${kind} ${token}`);
     const seconds = now() / 1000;
+    // Not worth a hash: it is refused by its length alone.
+    if (token.length > agentLimits.tokenCharacters) return (await judge(kind, token, seconds)).verdict;
+    const key = await hashText(`${kind} ${token}`);
     const known = recall(accepted, key, seconds) ?? recall(refused, key, seconds);
     if (known) return await checkRevocation(known);
     const { verdict, until } = await judge(kind, token, seconds);
@@ -91,20 +89,16 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   async function judge(kind: keyof typeof checks, token: string, seconds: number): Promise<Judgement> {
     const parsed = await parseToken(token);
-    if (parsed.error) return { verdict: parsed, until: Number.POSITIVE_INFINITY };
+    if (parsed.error) return { verdict: parsed, until: forever };
     const view = parsed.ok;
     const policy: ChainPolicy = { audiences, maxTtlSeconds, clockSkewSeconds, canIssue, now: seconds };
     const refusal = checks[kind](view, policy);
-    if (refusal)
-      return { verdict: { error: refusal.error }, until: refusal.passing ? seconds : Number.POSITIVE_INFINITY };
+    if (refusal) return { verdict: { error: refusal.error }, until: refusal.passing ? seconds : forever };
     const { error, resolved } = await verifySignatures(view, resolveDid);
     // What a DID document decided: a refusal is asked again, an acceptance is kept for a short time.
-    if (error) return { verdict: { error }, until: resolved ? seconds : Number.POSITIVE_INFINITY };
-    const expiration = Math.min(...listChain(view).map((link) => link.expiration ?? Number.POSITIVE_INFINITY));
-    const until = Math.min(
-      expiration + clockSkewSeconds,
-      resolved ? seconds + resolvedSeconds : Number.POSITIVE_INFINITY,
-    );
+    if (error) return { verdict: { error }, until: resolved ? seconds : forever };
+    const expiration = Math.min(...listChain(view).map((link) => link.expiration ?? forever));
+    const until = Math.min(expiration + clockSkewSeconds, resolved ? seconds + resolvedSeconds : forever);
     const { issuer: did, cid, capabilities } = view;
     return { verdict: { ok: { did, expiration, cid, capabilities, view } }, until };
   }

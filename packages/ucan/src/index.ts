@@ -1,4 +1,4 @@
-export { type Capability, coversCapability, hasCapability } from './capability.ts';
+export { type Capability, hasCapability } from './capability.ts';
 export {
   createVerifier,
   type Verdict,

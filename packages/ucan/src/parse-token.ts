@@ -16,6 +16,7 @@ export interface UcanView extends UcanFields {
   readonly delegation: API.Delegation;
 }
 
+const maxCharacters = agentLimits.tokenCharacters;
 const maxChain = 8;
 
 /**
@@ -24,8 +25,7 @@ const maxChain = 8;
  */
 export async function parseToken(text: string): Promise<Result<UcanView, UcanError>> {
   try {
-    if (text.length > agentLimits.tokenCharacters)
-      malformed(`it is longer than ${agentLimits.tokenCharacters} characters`);
+    if (text.length > maxCharacters) malformed(`it is longer than ${maxCharacters} characters`);
     const bytes = decodeMultibase64(text) ?? malformed('it is not base64');
     const { root, ucans } = readArchive(bytes);
     for (const block of [root, ...ucans.values()]) await checkHash(block);

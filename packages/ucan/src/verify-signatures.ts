@@ -1,6 +1,7 @@
 import * as UCAN from '@ipld/dag-ucan';
 import { verifyEd25519 } from '#crypto';
 import { listChain } from './check-chain.ts';
+import type { DidKeys } from './did/did-document.ts';
 import { fromDidKey } from './did/did-key.ts';
 import type { ResolveDid } from './did/resolve-did.ts';
 import type { UcanView } from './parse-token.ts';
@@ -12,22 +13,32 @@ export interface SignatureVerdict {
   readonly resolved: boolean;
 }
 
+/** How many DID documents one token may make a service fetch. */
+const maxDocuments = 4;
+
 /** Checks the signature of a token and of every proof under it. */
 export async function verifySignatures(root: UcanView, resolveDid: ResolveDid): Promise<SignatureVerdict> {
-  let resolved = false;
-  for (const view of listChain(root)) {
-    const isKey = view.issuer.startsWith('did:key:');
-    resolved ||= !isKey;
-    const keys = isKey ? { ok: [view.issuer] } : await resolveDid(view.issuer);
-    const fault = keys.error?.message ?? ((await isSignedByAny(view, keys.ok ?? [])) ? null : 'its signature is wrong');
+  const chain = listChain(root);
+  const others = new Set(chain.map(({ issuer }) => issuer).filter((issuer) => !issuer.startsWith('did:key:')));
+  if (others.size > maxDocuments) {
+    const message = `more than ${maxDocuments} of its issuers are not a did:key`;
+    return { error: { code: 'UCAN_BAD_PROOF', message }, resolved: false };
+  }
+  // All at once, so that the time limit of one is the time limit of the token.
+  const documents = new Map(await Promise.all([...others].map(async (did) => [did, await resolveDid(did)] as const)));
+  const resolved = others.size > 0;
+  for (const view of chain) {
+    const fault = await findFault(view, documents.get(view.issuer) ?? { ok: [view.issuer] });
     if (fault === null) continue;
-    const error: UcanError =
-      view === root
-        ? { code: 'UCAN_BAD_SIGNATURE', message: fault }
-        : { code: 'UCAN_BAD_PROOF', message: `a proof is not good: ${fault}` };
-    return { error, resolved };
+    if (view === root) return { error: { code: 'UCAN_BAD_SIGNATURE', message: fault }, resolved };
+    return { error: { code: 'UCAN_BAD_PROOF', message: `a proof is not good: ${fault}` }, resolved };
   }
   return { error: null, resolved };
+}
+
+async function findFault(view: UcanView, { ok, error }: DidKeys): Promise<string | null> {
+  if (error) return error.message;
+  return (await isSignedByAny(view, ok)) ? null : 'its signature is wrong';
 }
 
 async function isSignedByAny(view: UcanView, keys: readonly string[]): Promise<boolean> {

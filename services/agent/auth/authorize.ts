@@ -21,7 +21,8 @@ const missingMessage =
 /** The tokens of an HTTP request. Without `X-Auth-Type: ucan` the bearer is not for us and is not read. */
 export function readCredentials(headers: Record<string, string | string[] | undefined>): Credentials {
   const isUcan = one(headers['x-auth-type'])?.trim().toLowerCase() === 'ucan';
-  const bearer = /^Bearer +(\S+) *$/i.exec(one(headers.authorization) ?? '')?.[1];
+  // The whole rest, blanks included: what is no token is a malformed one, not a missing one.
+  const bearer = /^Bearer +(.+)$/i.exec(one(headers.authorization) ?? '')?.[1];
   return { invocation: isUcan ? bearer : undefined, delegation: one(headers['x-ucan-delegation']) || undefined };
 }
 

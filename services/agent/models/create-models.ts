@@ -4,6 +4,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { AppError, type ModelList } from '@palaver/contract';
 import type { AgentConfig } from '../config.ts';
+import { limitResponses } from './limit-responses.ts';
 import { createOfflineModel } from './offline-model.ts';
 
 export type ModelRole = 'main' | 'utility' | 'subagent';
@@ -28,15 +29,20 @@ type ModelConfig = Pick<
   | 'OFFLINE_WORDS_PER_SECOND'
 >;
 
-const openRouterUrl = 'https://openrouter.ai/api/v1';
+// Written out, keys too: left open, the providers would look for both in the process environment themselves.
+const addresses = {
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  openrouter: 'https://openrouter.ai/api/v1',
+};
 const defaultModels: Partial<Record<ModelConfig['LLM_PROVIDER'], string>> = {
   openai: 'gpt-5-mini',
   anthropic: 'claude-sonnet-4-5',
   openrouter: 'openrouter/auto',
 };
 
-export function createModels(config: ModelConfig): Models {
-  const create = createFactory(config);
+export function createModels(config: ModelConfig, fetch: typeof globalThis.fetch = globalThis.fetch): Models {
+  const create = createFactory(config, limitResponses(fetch));
   const fallback = config.LLM_BASE_URL === undefined ? 'offline' : 'default';
   const main = config.LLM_MODEL ?? config.LLM_MODELS[0] ?? defaultModels[config.LLM_PROVIDER] ?? fallback;
   const ids = [...new Set([main, ...config.LLM_MODELS])];
@@ -61,25 +67,24 @@ export function createModels(config: ModelConfig): Models {
   };
 }
 
-function createFactory(config: ModelConfig): (id: string) => LanguageModelV4 {
-  const { LLM_PROVIDER, LLM_API_KEY: apiKey, LLM_BASE_URL: baseURL } = config;
-  // Whatever speaks OpenAI's protocol at an address of its own; the name only shows in logs.
-  if (baseURL !== undefined && LLM_PROVIDER !== 'anthropic') {
-    return createOpenAICompatible({ name: 'compatible', baseURL, includeUsage: true, ...(apiKey && { apiKey }) });
+function createFactory(config: ModelConfig, fetch: typeof globalThis.fetch): (id: string) => LanguageModelV4 {
+  const { LLM_PROVIDER, LLM_API_KEY, LLM_BASE_URL } = config;
+  const compatible = (baseURL: string) =>
+    createOpenAICompatible({
+      name: 'compatible',
+      baseURL,
+      includeUsage: true,
+      fetch,
+      ...(LLM_API_KEY && { apiKey: LLM_API_KEY }),
+    });
+  // A server of one's own may ask for no key.
+  const apiKey = LLM_API_KEY ?? 'none';
+  if (LLM_PROVIDER === 'anthropic') {
+    return createAnthropic({ baseURL: LLM_BASE_URL ?? addresses.anthropic, apiKey, fetch });
   }
-  switch (LLM_PROVIDER) {
-    case 'openai':
-      return createOpenAI({ ...(apiKey && { apiKey }) });
-    case 'anthropic':
-      return createAnthropic({ ...(apiKey && { apiKey }), ...(baseURL && { baseURL }) });
-    case 'openrouter':
-      return createOpenAICompatible({
-        name: 'openrouter',
-        baseURL: openRouterUrl,
-        includeUsage: true,
-        ...(apiKey && { apiKey }),
-      });
-    default:
-      return (id) => createOfflineModel({ modelId: id, wordsPerSecond: config.OFFLINE_WORDS_PER_SECOND });
-  }
+  // Whatever speaks OpenAI's protocol at an address of its own.
+  if (LLM_BASE_URL !== undefined) return compatible(LLM_BASE_URL);
+  if (LLM_PROVIDER === 'openrouter') return compatible(addresses.openrouter);
+  if (LLM_PROVIDER === 'openai') return createOpenAI({ baseURL: addresses.openai, apiKey, fetch });
+  return (id) => createOfflineModel({ modelId: id, wordsPerSecond: config.OFFLINE_WORDS_PER_SECOND });
 }

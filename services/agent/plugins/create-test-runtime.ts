@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { AppError, agentLimits, type Message, type SendMessageInput, type SseEvent } from '@palaver/contract';
+import { AppError, type Message, type SendMessageInput, type SseEvent } from '@palaver/contract';
 import { createLogger, type Env, type Logger } from '@palaver/service-kit';
 import { openStore, type Store } from '@palaver/store';
-import { createSigner } from '@palaver/ucan';
+import { createSigner, deriveSigner } from '@palaver/ucan';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 import { createMessageStore } from '../store/messages.ts';
@@ -14,7 +14,7 @@ import { createSessionStore, type OracleIdentity } from '../store/sessions.ts';
 import { createSummaryStore } from '../store/summaries.ts';
 import { createBrowserCalls } from '../transports/browser-calls.ts';
 import { createPerformer } from '../turn/create-performer.ts';
-import { createMemoryQueue } from '../turn/session-queue.ts';
+import { createLonePeers } from '../turn/peers.ts';
 import { createTurnHub } from '../turn/turn-hub.ts';
 import type { OraclePlugin, PluginContext } from './plugin.ts';
 import { createBlobStore } from './runtime-context.ts';
@@ -113,6 +113,8 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     oracle,
     models,
     llm: { get: models.get },
+    sessions,
+    deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
     send: async ({ text, userDid, sessionId }) => (await send(text, { userDid, sessionId })).message,
   });
   const all = [...(options.plugins ?? []), plugin];
@@ -129,9 +131,8 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     throw error;
   });
   const hub = createTurnHub({
-    instance: 'test',
     runs: createRunStore(store),
-    queue: createMemoryQueue(agentLimits.queuedTurnsPerSession),
+    peers: createLonePeers(),
     logger,
     turnTimeoutMs: 60_000,
     perform: createPerformer({
@@ -142,7 +143,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
       messages,
       summaries: createSummaryStore(store),
       signer,
-      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false }),
+      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false, onIgnored: () => undefined }),
       sockets: { notify: () => undefined },
       logger,
     }),

@@ -9,6 +9,7 @@ import {
   sendMessageReplySchema,
   sendMessageSchema,
   sessionParamsSchema,
+  sseEventSchema,
   timeZoneSchema,
 } from '@palaver/contract';
 import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
@@ -51,7 +52,13 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
           params: sessionParamsSchema,
           body: sendMessageSchema,
           response: {
-            200: sendMessageReplySchema,
+            200: {
+              description: 'The answer, or the stream that ends with it',
+              content: {
+                'application/json': { schema: sendMessageReplySchema },
+                'text/event-stream': { schema: sseEventSchema },
+              },
+            },
             400: errorBodySchema,
             402: errorBodySchema,
             404: errorBodySchema,
@@ -62,7 +69,11 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
       },
       async (request, reply) => {
         const turn = await prepareTurn(request, request.params.sessionId, request.body, parts);
-        const run = await hub.submit(turn);
+        const run = await hub.submit(turn).catch(async (error) => {
+          // It cannot be stored where the session was deleted meanwhile; then that is what the client hears.
+          await requireSession(sessions, turn.user.did, turn.session.sessionId);
+          throw error;
+        });
         if (request.body.stream) {
           await sendFrames(reply, { runId: run.runId, frames: run.frames, after: 0 });
           return reply;
@@ -103,7 +114,7 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
     },
     async (request) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
-      const aborted = hub.abort(sessionId);
+      const aborted = await hub.abort(sessionId);
       return { ok: true as const, aborted, success: aborted };
     },
   );

@@ -1,15 +1,26 @@
-import { AppError, errorBodySchema, frameNumberSchema, runParamsSchema, runQuerySchema } from '@palaver/contract';
+import {
+  AppError,
+  errorBodySchema,
+  frameNumberSchema,
+  runParamsSchema,
+  runQuerySchema,
+  sseEventSchema,
+} from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { RunStore, StoredRun } from '../store/runs.ts';
 import { sendFrames } from '../transports/sse.ts';
 import { createFrameLog, type FrameLog } from '../turn/frame-log.ts';
+import type { Peers } from '../turn/peers.ts';
 import { hasEnded } from '../turn/run-state.ts';
 import type { TurnHub } from '../turn/turn-hub.ts';
 
 /** `GET /runs/:runId`: takes up a stream where a connection left it. */
-export function addRunRoutes(server: Server, { hub, runs }: { hub: TurnHub; runs: RunStore }): void {
+export function addRunRoutes(
+  server: Server,
+  { hub, runs, peers }: { hub: TurnHub; runs: RunStore; peers: Peers },
+): void {
   server.get(
     '/runs/:runId',
     {
@@ -20,7 +31,10 @@ export function addRunRoutes(server: Server, { hub, runs }: { hub: TurnHub; runs
           'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
         params: runParamsSchema,
         querystring: runQuerySchema,
-        response: { 404: errorBodySchema },
+        response: {
+          200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } },
+          404: errorBodySchema,
+        },
       },
     },
     async (request, reply) => {
@@ -28,13 +42,10 @@ export function addRunRoutes(server: Server, { hub, runs }: { hub: TurnHub; runs
       const { runId } = request.params;
       const after = request.query.after ?? readLastEventId(request) ?? 0;
       const run = hub.find(runId);
-      if (run?.userDid === did) {
-        await sendFrames(reply, { runId, frames: run.frames, after });
-        return reply;
-      }
-      const stored = await runs.find(did, runId);
-      if (!stored) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
-      await sendFrames(reply, { runId, frames: toFrames(stored, after), after });
+      const stored = run ? undefined : await runs.find(did, runId);
+      if (run ? run.userDid !== did : !stored) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
+      const frames = run?.frames ?? (await peers.followRun(runId)) ?? (stored && toFrames(stored, after));
+      if (frames) await sendFrames(reply, { runId, frames, after });
       return reply;
     },
   );

@@ -111,7 +111,7 @@ export function addSessionRoutes(server: Server, { sessions, messages, hub, onRe
     },
     async (request) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
-      return { run: hub.live(sessionId) ?? null };
+      return { run: (await hub.live(sessionId)) ?? null };
     },
   );
 }

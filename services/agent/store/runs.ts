@@ -71,8 +71,8 @@ export function createRunStore(store: Store<AgentDatabase>) {
     const { end } = write;
     await insertMessage(trx, end, end.answer);
     await statements.endRun({ runId: end.runId, status: end.status, ...end.usage, now }, trx);
-    if (end.title === undefined) await statements.touchSession({ sessionId: end.sessionId, now }, trx);
-    else await statements.nameSession({ sessionId: end.sessionId, title: end.title, now }, trx);
+    await statements.touchSession({ sessionId: end.sessionId, now }, trx);
+    if (end.title !== undefined) await statements.nameSession({ sessionId: end.sessionId, title: end.title }, trx);
   }
 
   async function insertMessage(
@@ -89,7 +89,8 @@ export function createRunStore(store: Store<AgentDatabase>) {
         runId: run.runId,
         position: `${run.runId}:${message.type === 'human' ? 0 : 1}`,
         type: message.type,
-        content: message.content,
+        // PostgreSQL has no U+0000 in its texts; a model or a tool may.
+        content: message.content.replaceAll('\0', '\ufffd'),
         status: message.status,
         requestId: message.requestId,
         extras,
@@ -102,7 +103,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
   return {
     begin: (begin: RunBegin) => writer.write({ kind: 'begin', begin }),
     end: (end: RunEnd) => writer.write({ kind: 'end', end }),
-    checkpoint: (runId: string, answer: Message) =>
+    checkpoint: async (runId: string, answer: Message) =>
       writer.write({ kind: 'checkpoint', runId, partial: JSON.stringify(answer) }),
 
     async find(userDid: string, runId: string): Promise<StoredRun | undefined> {
@@ -127,13 +128,13 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     /** Ends what a process that died had not ended: its runs are failed, with the answers as far as they were kept. */
-    async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<number> {
+    async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<string[]> {
       const rows = await store.db
         .selectFrom('agent_run')
         .selectAll()
         .where('status', 'in', ['queued', 'running'])
         .execute();
-      let failed = 0;
+      const failed: string[] = [];
       for (const row of rows) {
         if (await isAlive(row.instance)) continue;
         const empty = {
@@ -150,7 +151,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
           kind: 'end',
           end: { runId: row.id, sessionId: row.session_id, status: 'failed', answer, usage, title: undefined },
         });
-        failed += 1;
+        failed.push(row.id);
       }
       return failed;
     },
@@ -234,11 +235,13 @@ function prepareStatements({ prepare }: Store<AgentDatabase>) {
     touchSession: prepare((db, session: { sessionId: string; now: number }) =>
       db.updateTable('agent_session').set({ updated_at: session.now }).where('id', '=', session.sessionId),
     ),
-    nameSession: prepare((db, session: { sessionId: string; title: string; now: number }) =>
+    // The first exchange names it; of several sent at once, the first to end.
+    nameSession: prepare((db, session: { sessionId: string; title: string }) =>
       db
         .updateTable('agent_session')
-        .set({ title: session.title, named: 1, updated_at: session.now })
-        .where('id', '=', session.sessionId),
+        .set({ title: session.title, named: 1 })
+        .where('id', '=', session.sessionId)
+        .where('named', '=', 0),
     ),
   };
 }

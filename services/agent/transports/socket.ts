@@ -14,9 +14,12 @@ import {
   ucanLimits,
 } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
+import { createAdapter } from '@socket.io/redis-streams-adapter';
+import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
 import { type AuthorizeOptions, authorize, type Identity } from '../auth/authorize.ts';
 import type { SessionStore } from '../store/sessions.ts';
+import type { Pages } from '../turn/peers.ts';
 import type { BrowserCall, BrowserResult } from './browser-calls.ts';
 
 export interface SocketParts extends AuthorizeOptions {
@@ -24,16 +27,22 @@ export interface SocketParts extends AuthorizeOptions {
   origins: string[];
   sessions: SessionStore;
   logger: Logger;
-  /** A page answered a request. */
-  onResult(result: BrowserResult): void;
+  pages: Pages;
+  /** Joins the sockets of all instances. */
+  redis: Redis | undefined;
+  /** A page answered a request; false where nobody here waits for it. */
+  onResult(result: BrowserResult): boolean;
 }
 
 interface SocketData {
   sessionId: string;
   did: string;
   expiration: number;
-  connectedAt: number;
 }
+
+type ClientEvents = Record<string, never>;
+type ServerEvents = Record<string, (payload: unknown) => void>;
+type PeerEvents = { 'browser-result': (result: BrowserResult) => void };
 
 export type SocketTransport = ReturnType<typeof createSocketTransport>;
 
@@ -41,49 +50,55 @@ export type SocketTransport = ReturnType<typeof createSocketTransport>;
 export function createSocketTransport(parts: SocketParts) {
   const startedAt = Date.now();
   const any = parts.origins.includes('*');
-  const io = new SocketServer<
-    Record<string, never>,
-    Record<string, (payload: unknown) => void>,
-    Record<string, never>,
-    SocketData
-  >(parts.server.server, {
+  // A connection of its own: the adapter waits on it for what others write.
+  const bus = parts.redis?.duplicate({ enableOfflineQueue: true, maxRetriesPerRequest: null });
+  bus?.on('error', (error) => parts.logger.warn({ err: error }, 'Redis is not answering'));
+  const io = new SocketServer<ClientEvents, ServerEvents, PeerEvents, SocketData>(parts.server.server, {
     serveClient: false,
     connectTimeout: agentLimits.handshakeTimeoutMs,
     // Room for a tool result a little over its limit, so that it is refused by name and not by a cut connection.
     maxHttpBufferSize: 2 * agentLimits.toolResultBytes,
     perMessageDeflate: false,
+    ...(bus && {
+      adapter: createAdapter(bus, { streamName: 'palaver:agent:sockets', channelPrefix: 'palaver:agent:sockets' }),
+    }),
     cors: { origin: any ? '*' : parts.origins, credentials: !any },
   });
-  // The handshake's request is of no use afterwards and holds its headers and socket buffers: with thousands of idle
-  // sockets that is most of the memory.
-  io.engine.on('connection', (raw: { request: unknown }) => {
-    raw.request = null;
-  });
-
   io.use((socket, next) => {
     admit(socket, parts).then(
       (data) => {
         Object.assign(socket.data, data);
         next();
       },
-      (error) => next(toHandshakeError(error, parts.logger)),
+      (error) => {
+        next(toHandshakeError(error, parts.logger));
+        // Socket.IO would leave the connection open, for other namespaces. The refusal goes out first.
+        setImmediate(() => socket.conn.close());
+      },
     );
   });
 
   io.on('connection', (socket) => {
+    forgetRequest(socket);
     const { sessionId, did, expiration } = socket.data;
     void socket.join(sessionId);
     const expiry = disconnectAt(socket, expiration);
-    socket.on('disconnect', () => clearInterval(expiry));
+    const page = { sessionId, userDid: did, socketId: socket.id };
+    parts.pages.add(page).catch((error) => parts.logger.warn({ err: error }, 'a page could not be noted'));
+    socket.on('disconnect', () => {
+      clearInterval(expiry);
+      parts.pages.remove(page).catch((error) => parts.logger.warn({ err: error }, 'a page could not be removed'));
+    });
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
       socket.emit(name, toSocketPayload(name, payload));
     const timestamp = () => new Date().toISOString();
-    on(socket, 'ping', () => reply('pong', { timestamp: timestamp() }));
-    on(socket, 'subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
-    on(socket, 'list-events', () =>
+    const on = createHandlers(socket, parts.logger);
+    on('ping', () => reply('pong', { timestamp: timestamp() }));
+    on('subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
+    on('list-events', () =>
       reply('available-events', { serverEvents: [...serverEvents], clientEvents: [...clientEvents] }),
     );
-    on(socket, 'status', () =>
+    on('status', () =>
       reply('status', {
         connected: true,
         sessionId,
@@ -94,16 +109,22 @@ export function createSocketTransport(parts: SocketParts) {
         timestamp: timestamp(),
       }),
     );
-    on(socket, 'tool_result', (payload) => {
+    on('tool_result', (payload) => {
       const result = clientEventPayloadSchemas.tool_result.safeParse(payload);
-      if (result.success) parts.onResult({ sessionId, userDid: did, ...result.data });
+      if (result.success) settle({ sessionId, userDid: did, ...result.data });
     });
-    on(socket, 'action_call_result', (payload) => {
+    on('action_call_result', (payload) => {
       const result = clientEventPayloadSchemas.action_call_result.safeParse(payload);
-      if (result.success && result.data.sessionId === sessionId) parts.onResult({ userDid: did, ...result.data });
+      if (result.success && result.data.sessionId === sessionId) settle({ userDid: did, ...result.data });
     });
     reply('connected', { sessionId, did, timestamp: timestamp() });
   });
+
+  /** The turn that waits for a result may run on another instance. */
+  function settle(result: BrowserResult): void {
+    if (!parts.onResult(result) && bus) io.serverSideEmit('browser-result', result);
+  }
+  io.on('browser-result', (result: BrowserResult) => void parts.onResult(result));
 
   function countSessions(): number {
     return new Set([...io.of('/').sockets.values()].map((socket) => socket.data.sessionId)).size;
@@ -117,21 +138,20 @@ export function createSocketTransport(parts: SocketParts) {
     },
     /** Sends a request to the page that connected last; false where the user has none open on this session. */
     async deliver({ event, sessionId, requestId, userDid, toolCallId, toolName, args }: BrowserCall): Promise<boolean> {
-      const sockets = await io.in(sessionId).fetchSockets();
-      const [latest] = sockets
-        .filter(({ data }) => data.did === userDid)
-        .sort((a, b) => b.data.connectedAt - a.data.connectedAt);
-      if (!latest) return false;
+      const socketId = await parts.pages.latest({ sessionId, userDid });
+      if (socketId === undefined) return false;
       const call = { sessionId, requestId, toolCallId, toolName, args };
       const payload = event === 'action_call' ? { ...call, status: 'isRunning' } : call;
-      io.to(latest.id).emit(event, toSocketPayload(event, payload));
+      io.to(socketId).emit(event, toSocketPayload(event, payload));
       return true;
     },
     /** Ends the sockets of a session that is gone. */
     drop: (sessionId: string) => io.in(sessionId).disconnectSockets(true),
-    close(): void {
-      io.disconnectSockets(true);
+    async close(): Promise<void> {
+      io.local.disconnectSockets(true);
       io.engine.close();
+      await io.of('/').adapter.close();
+      bus?.disconnect();
     },
   };
 }
@@ -149,7 +169,7 @@ async function admit({ handshake }: Socket, parts: SocketParts): Promise<SocketD
   const { sessionId } = query.data;
   if (!(await parts.sessions.find(did, sessionId)))
     throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-  return { sessionId, did, expiration, connectedAt: Date.now() };
+  return { sessionId, did, expiration };
 }
 
 /** What the client gets as `connect_error`: the contract's error body as its data. */
@@ -162,9 +182,24 @@ function toHandshakeError(error: unknown, logger: Logger): Error {
   return Object.assign(new Error(known.message), { data: toErrorBody(known) });
 }
 
+/** The handshake's request holds headers and buffers: with thousands of idle sockets that is most of the memory. */
+function forgetRequest({ conn, handshake }: Socket): void {
+  (conn as { request: unknown }).request = null;
+  handshake.headers = {};
+  handshake.auth = {};
+}
+
 /** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */
-function on(socket: Socket, event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void {
-  socket.on(event, (...args: unknown[]) => handle(args[0]));
+function createHandlers(socket: Socket, logger: Logger) {
+  return (event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void => {
+    socket.on(event, (payload: unknown) => {
+      try {
+        handle(payload);
+      } catch (error) {
+        logger.warn({ err: error, event }, 'a socket event could not be handled');
+      }
+    });
+  };
 }
 
 /** A socket is as good as its credential: when that runs out, it is told so and let go. */

@@ -4,7 +4,10 @@ import type { SseEventData, SseEventName } from '@palaver/contract';
 export interface FrameLog {
   readonly length: number;
   readonly ended: boolean;
-  append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): void;
+  /** Gives the frame back as it goes over the wire. */
+  append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): string;
+  /** A frame that was numbered elsewhere. */
+  appendText(frame: string): void;
   /** No frame comes after this. */
   end(): void;
   /** The text of the frames after number `after`, at most about `maxCharacters` of it, and the number of the last. */
@@ -39,8 +42,13 @@ export function createFrameLog(skipped = 0): FrameLog {
       return ended;
     },
     append(name, data) {
+      const frame = toFrame(skipped + frames.length + 1, name, data);
+      this.appendText(frame);
+      return frame;
+    },
+    appendText(frame) {
       if (ended) return;
-      frames.push(toFrame(skipped + frames.length + 1, name, data));
+      frames.push(frame);
       wake();
     },
     end() {

@@ -1,8 +1,14 @@
 import type { EndedRunStatus, Message, MessageComponent, SseEvent, ToolCall } from '@palaver/contract';
 
+export type CallEvent = Extract<SseEvent, { name: 'tool_call' | 'action_call' | 'browser_tool_call' }>;
+
+export const stoppedMessage = 'The turn was stopped.';
+
 /** Collects the answer of a run from the run's own events, so that stream and stored message cannot differ. */
 export interface MessageBuilder {
   add(event: SseEvent): void;
+  /** The calls that have started and not ended. */
+  openCalls(): CallEvent[];
   /** The answer as it stands. */
   toMessage(status: EndedRunStatus): Message;
 }
@@ -11,7 +17,16 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   let content = '';
   let reasoning = '';
   const toolCalls = new Map<string, ToolCall>();
+  const open = new Map<string, CallEvent>();
   const components = new Map<string, MessageComponent>();
+
+  function addCall(event: CallEvent): void {
+    const { toolName: name, args, status, output, error } = event.data;
+    const id = 'eventId' in event.data ? event.data.eventId : event.data.toolCallId;
+    toolCalls.set(id, toToolCall({ id, name, args, status, output, error }));
+    if (status === 'isRunning') open.set(id, event);
+    else open.delete(id);
+  }
 
   return {
     add(event) {
@@ -22,17 +37,11 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
         case 'reasoning':
           reasoning += event.data.reasoning;
           break;
-        case 'tool_call': {
-          const { eventId: id, toolName: name, args, status, output, error } = event.data;
-          toolCalls.set(id, toToolCall({ id, name, args, status, output, error }));
-          break;
-        }
+        case 'tool_call':
         case 'action_call':
-        case 'browser_tool_call': {
-          const { toolCallId: id, toolName: name, args, status, output, error } = event.data;
-          toolCalls.set(id, toToolCall({ id, name, args, status, output, error }));
+        case 'browser_tool_call':
+          addCall(event);
           break;
-        }
         case 'render_component': {
           const { eventId, componentName, args } = event.data;
           components.set(eventId, { componentName, args, eventId });
@@ -40,13 +49,14 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
         }
       }
     },
+    openCalls: () => [...open.values()],
     toMessage(status) {
       return {
         ...base,
         type: 'ai',
         content,
         status,
-        ...(toolCalls.size > 0 && { toolCalls: [...toolCalls.values()] }),
+        ...(toolCalls.size > 0 && { toolCalls: [...toolCalls.values()].map(toEndedCall) }),
         ...(reasoning !== '' && { reasoning }),
         ...(components.size > 0 && { components: [...components.values()] }),
       };
@@ -56,4 +66,9 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
 
 function toToolCall({ output, error, ...call }: ToolCall): ToolCall {
   return { ...call, ...(output !== undefined && { output }), ...(error !== undefined && { error }) };
+}
+
+/** In a message that has ended nothing runs any more. */
+function toEndedCall(call: ToolCall): ToolCall {
+  return call.status === 'isRunning' ? { ...call, status: 'error', error: stoppedMessage } : call;
 }

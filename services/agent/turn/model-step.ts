@@ -1,5 +1,11 @@
+import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { APICallError, type LanguageModelV4, type LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import {
+  APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4FinishReason,
+} from '@ai-sdk/provider';
 import type { ModelResult } from '../plugins/plugin.ts';
 import { TurnError } from './stream-error.ts';
 
@@ -15,21 +21,32 @@ export interface ModelStepOptions {
 }
 
 const attempts = 3;
+const longestRetryMs = 10_000;
 const maxOutputCharacters = 1_000_000;
+const maxToolCalls = 32;
 
 /** One call of the model, streamed. It is tried again on a provider's passing fault as long as nothing has arrived yet. */
 export async function streamModelStep(options: ModelStepOptions): Promise<ModelResult> {
   for (let attempt = 1; ; attempt += 1) {
     let started = false;
+    let waitMs: number;
     try {
       return await streamOnce(options, () => {
         started = true;
       });
     } catch (error) {
-      if (started || attempt === attempts || options.signal.aborted || !isPassing(error)) throw error;
+      waitMs = Math.max(250 * 2 ** attempt * (0.5 + Math.random()), readRetryAfter(error));
+      const isOver = started || attempt === attempts || options.signal.aborted;
+      if (isOver || !isPassing(error) || waitMs > longestRetryMs) throw error;
     }
-    await sleep(250 * 2 ** attempt * (0.5 + Math.random()), undefined, { signal: options.signal });
+    await sleep(waitMs, undefined, { signal: options.signal });
   }
+}
+
+/** How long the provider asks to be left alone. */
+function readRetryAfter(error: unknown): number {
+  const seconds = APICallError.isInstance(error) ? Number(error.responseHeaders?.['retry-after']) : Number.NaN;
+  return Number.isFinite(seconds) ? seconds * 1000 : 0;
 }
 
 async function streamOnce(options: ModelStepOptions, onStart: () => void): Promise<ModelResult> {
@@ -43,11 +60,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   let size = 0;
   const grow = (delta: string) => {
     size += delta.length;
-    if (size > maxOutputCharacters)
-      throw new TurnError('TURN_LIMIT_EXCEEDED', 'The answer grew too long and was cut off.', {
-        kind: 'limit',
-        retryable: false,
-      });
+    if (size > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
     onStart();
   };
   try {
@@ -56,7 +69,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
       ...(options.tools?.length && { tools: options.tools, toolChoice: { type: 'auto' } }),
       abortSignal: signal,
     });
-    let finished = false;
+    let finished: string | undefined;
     for await (const part of stream) {
       signal.throwIfAborted();
       timer.refresh();
@@ -78,10 +91,12 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
           break;
         case 'tool-call':
           onStart();
-          result.toolCalls.push({ id: part.toolCallId, name: part.toolName, args: parseArguments(part.input) });
+          if (result.toolCalls.length === maxToolCalls)
+            throw overLimit(`The language model asked for more than ${maxToolCalls} tools at once.`);
+          result.toolCalls.push({ id: createCallId(), name: part.toolName, args: parseArguments(part.input) });
           break;
         case 'finish':
-          finished = true;
+          finished = readFinish(part.finishReason);
           result.usage = {
             inputTokens: part.usage.inputTokens.total ?? 0,
             outputTokens: part.usage.outputTokens.total ?? 0,
@@ -91,7 +106,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
           throw part.error;
       }
     }
-    if (!finished || (result.text === '' && result.toolCalls.length === 0)) throw cutShort(finished);
+    if (finished === undefined || (result.text === '' && result.toolCalls.length === 0)) throw cutShort(finished);
     return result;
   } catch (error) {
     // What was aborted is told by why it was, not by how the provider's code noticed.
@@ -99,6 +114,16 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   } finally {
     clearTimeout(timer);
   }
+}
+
+const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/**
+ * Ids of our own: some servers number their calls anew in every answer, and in later turns the ids go to whichever
+ * provider is in use then. Nine letters or digits is what all of them take (Mistral takes nothing else).
+ */
+function createCallId(): string {
+  return Array.from({ length: 9 }, () => idCharacters[randomInt(idCharacters.length)]).join('');
 }
 
 /** The provider gives arguments as JSON text; what is not JSON goes on as it is and fails the tool's own check. */
@@ -111,20 +136,33 @@ function parseArguments(input: string): unknown {
   }
 }
 
-function cutShort(finished: boolean): TurnError {
-  const what = finished ? 'gave an empty answer' : 'broke off in the middle of its answer';
+/** Why the model stopped; undefined where it gave no reason: providers then tell a broken connection as an end. */
+function readFinish({ unified, raw }: LanguageModelV4FinishReason): string | undefined {
+  const isBroken = unified === 'interrupted' || (raw === undefined && (unified === 'other' || unified === 'error'));
+  return isBroken ? undefined : unified;
+}
+
+function overLimit(message: string): TurnError {
+  return new TurnError('TURN_LIMIT_EXCEEDED', message, { kind: 'limit', retryable: false });
+}
+
+function cutShort(finished: string | undefined): TurnError {
+  if (finished === 'content-filter')
+    return new TurnError('MODEL_FAILED', 'The language model declined to answer.', { kind: 'model', retryable: false });
+  const what = finished === undefined ? 'broke off in the middle of its answer' : 'gave an empty answer';
   return new TurnError('MODEL_FAILED', `The language model ${what}.`, { kind: 'model', retryable: true });
 }
 
 function toModelError(error: unknown): unknown {
   if (error instanceof TurnError || APICallError.isInstance(error)) return error;
-  return new TurnError('MODEL_FAILED', 'The connection to the language model failed.', {
+  return new TurnError('MODEL_FAILED', 'The language model failed in the middle of its answer.', {
     kind: 'model',
     retryable: true,
     cause: error,
   });
 }
 
+/** Whether trying again may help. What is over a limit or was refused for good stays so. */
 function isPassing(error: unknown): boolean {
   return APICallError.isInstance(error)
     ? error.isRetryable

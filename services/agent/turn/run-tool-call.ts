@@ -1,5 +1,6 @@
+import { agentLimits } from '@palaver/contract';
 import { z } from 'zod';
-import type { Tool } from '../plugins/plugin.ts';
+import type { JsonSchema, Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 
@@ -9,8 +10,19 @@ export interface ToolOutcome {
   error?: string;
 }
 
+/** How often each tool was called with arguments that are not right, in one turn. */
+export type ArgumentFaults = Map<string, number>;
+
 const defaultTimeoutMs = 60_000;
-const maxOutputCharacters = 100_000;
+/** A model may correct its arguments once; then the tool is closed to it until the next turn. */
+const allowedFaults = 2;
+
+export interface ToolCallParts {
+  tool: Tool | undefined;
+  rt: RuntimeContext;
+  middlewares: TurnMiddlewares;
+  faults: ArgumentFaults;
+}
 
 /**
  * Runs one tool call: checks the arguments, keeps to the time limit, turns every failure into words for the model.
@@ -18,11 +30,18 @@ const maxOutputCharacters = 100_000;
  */
 export async function runToolCall(
   call: { toolCallId: string; toolName: string; args: unknown },
-  { tool, rt, middlewares }: { tool: Tool | undefined; rt: RuntimeContext; middlewares: TurnMiddlewares },
+  { tool, rt, middlewares, faults }: ToolCallParts,
 ): Promise<ToolOutcome> {
   if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.` };
+  const earlier = faults.get(call.toolName) ?? 0;
+  if (earlier >= allowedFaults) return { error: `TOOL_UNAVAILABLE: ${call.toolName} is closed for this answer.` };
   const checked = checkArguments(tool, call.args);
-  if ('error' in checked) return { error: checked.error };
+  if ('error' in checked) {
+    faults.set(call.toolName, earlier + 1);
+    const isFinal = earlier + 1 >= allowedFaults;
+    const advice = isFinal ? 'Do not call it again; answer without it.' : 'Correct them and try once more.';
+    return { error: `TOOL_FAILED: the arguments are not right (${checked.error}). ${advice}` };
+  }
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   const late = AbortSignal.timeout(timeoutMs);
   const abortSignal = AbortSignal.any([rt.abortSignal, late]);
@@ -46,22 +65,32 @@ function checkArguments(tool: Tool, args: unknown): { args: Record<string, unkno
   const result = schema.safeParse(args);
   if (result.success) return { args: result.data as Record<string, unknown> };
   const issues = result.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);
-  return { error: `The arguments are not right (${issues.join('; ')}). Correct them and try once more.` };
+  return { error: issues.slice(0, 10).join('; ') };
 }
 
 /** A schema zod cannot read still has to be an object; the page or server that declared it checks the rest. */
-function fromJsonSchema(schema: Record<string, unknown>): z.ZodType {
+function fromJsonSchema(schema: JsonSchema): z.ZodType {
   try {
-    return z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    return z.fromJSONSchema(withoutPatterns(schema) as Parameters<typeof z.fromJSONSchema>[0]);
   } catch {
     return z.record(z.string(), z.unknown());
   }
 }
 
+/** A stranger's regular expression may take forever on the right text, and nothing can interrupt it here. */
+function withoutPatterns(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPatterns);
+  if (typeof value !== 'object' || value === null) return value;
+  const { pattern, patternProperties, ...rest } = value as JsonSchema;
+  // Under `properties` the two words may be names of properties, whose schemas are objects.
+  const named = typeof pattern === 'object' ? { pattern } : {};
+  return Object.fromEntries(Object.entries({ ...rest, ...named }).map(([key, entry]) => [key, withoutPatterns(entry)]));
+}
+
 function limitOutput(output: unknown): ToolOutcome {
-  const text = JSON.stringify(output) ?? 'null';
-  if (text.length <= maxOutputCharacters) return { output: output ?? null };
-  return { error: `TOOL_RESULT_TOO_LARGE: the result has ${text.length} characters; ask for less.` };
+  const bytes = Buffer.byteLength(JSON.stringify(output) ?? 'null');
+  if (bytes <= agentLimits.toolResultBytes) return { output: output ?? null };
+  return { error: `TOOL_RESULT_TOO_LARGE: the result has ${bytes} bytes; ask for less.` };
 }
 
 function rejectOn(signal: AbortSignal): Promise<never> {

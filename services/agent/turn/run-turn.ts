@@ -39,7 +39,6 @@ export async function runTurn(parts: TurnParts): Promise<void> {
     system: async () => [await buildSystemPrompt({ name, plugins, rt }), ...(summary ? [summary] : [])],
     messages: [...toPromptHistory(rt.history), toQuestion(rt)],
     maxSteps,
-    callPrefix: run.runId,
     onText: (content) => run.emit('message', { content, timestamp: new Date().toISOString() }),
     onReasoning: (reasoning, isComplete) => run.emit('reasoning', { sessionId, requestId, reasoning, isComplete }),
   });

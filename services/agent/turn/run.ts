@@ -1,6 +1,6 @@
 import type { EndedRunStatus, Message, RunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
 import { createFrameLog, type FrameLog } from './frame-log.ts';
-import { createMessageBuilder } from './message-builder.ts';
+import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
 
 /** Sends one event of a run to everyone who follows it. */
@@ -23,6 +23,8 @@ export interface Run {
   step(step: RunStep): boolean;
   /** Cancels the work; what ends the run says with which status. */
   cancel(reason: unknown): void;
+  /** Tells that the calls still under way were stopped with the run. */
+  stopCalls(): void;
   draft(status: EndedRunStatus): Message;
   /** Sends `done`, the last frame. */
   finish(answer: Message): void;
@@ -36,7 +38,13 @@ export interface RunIds {
   messageId: string;
 }
 
-export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run {
+export interface RunListener {
+  onEvent(event: SseEvent): void;
+  /** A frame was added; undefined says that the one before was the last. */
+  onFrame(frame: string | undefined): void;
+}
+
+export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
   const frames = createFrameLog();
   const controller = new AbortController();
   const answered = Promise.withResolvers<Message>();
@@ -47,7 +55,7 @@ export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run 
   });
   let status: RunStatus = 'queued';
 
-  return {
+  const run: Run = {
     ...ids,
     frames,
     signal: controller.signal,
@@ -60,7 +68,7 @@ export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run 
       if (hasEnded(status)) return;
       const event = { name, data } as SseEvent;
       builder.add(event);
-      frames.append(name, data);
+      onFrame(frames.append(name, data));
       onEvent(event);
     },
     step(step) {
@@ -70,12 +78,18 @@ export function createRun(ids: RunIds, onEvent: (event: SseEvent) => void): Run 
       return true;
     },
     cancel: (reason) => controller.abort(reason),
+    stopCalls() {
+      for (const { name, data } of builder.openCalls())
+        run.emit(name, { ...data, status: 'error', error: stoppedMessage });
+    },
     draft: (ended) => builder.toMessage(ended),
     finish(answer) {
       if (!hasEnded(status)) throw new Error(`a run that is ${status} cannot finish`);
-      frames.append('done', { runId: ids.runId, messageId: ids.messageId, status });
+      onFrame(frames.append('done', { runId: ids.runId, messageId: ids.messageId, status }));
       frames.end();
+      onFrame(undefined);
       answered.resolve(answer);
     },
   };
+  return run;
 }

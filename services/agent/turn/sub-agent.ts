@@ -35,7 +35,6 @@ export function createSubAgentTool(
           system: async () => [agent.instructions],
           messages: [toUserMessage(task)],
           maxSteps: agent.maxSteps ?? maxSteps,
-          callPrefix: rt.toolCallId ?? base.run.runId,
           onText: () => undefined,
           onReasoning: () => undefined,
         });

@@ -6,7 +6,7 @@ import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 import { streamModelStep } from './model-step.ts';
 import type { Run } from './run.ts';
-import { runToolCall, type ToolOutcome } from './run-tool-call.ts';
+import { type ArgumentFaults, runToolCall, type ToolOutcome } from './run-tool-call.ts';
 import { TurnError } from './stream-error.ts';
 import type { Usage } from './turn-hub.ts';
 
@@ -22,8 +22,6 @@ export interface ToolLoopParts {
   maxSteps: number;
   idleMs: number;
   usage: Usage;
-  /** Models number their calls per answer; events need ids that are unique in the session. */
-  callPrefix: string;
   onText(delta: string): void;
   onReasoning(delta: string, isComplete: boolean): void;
 }
@@ -34,12 +32,13 @@ export interface ToolLoopParts {
  */
 export async function runToolLoop(parts: ToolLoopParts): Promise<string> {
   let { messages } = parts;
+  const faults: ArgumentFaults = new Map();
   for (let step = 0; step < parts.maxSteps; step += 1) {
     const system = (await parts.system()).map((content) => ({ role: 'system' as const, content }));
     const result = await callModel(parts, [...system, ...messages]);
     await parts.middlewares.afterModel(result);
     if (result.toolCalls.length === 0) return result.text;
-    const outcomes = await Promise.all(result.toolCalls.map((call) => callTool(parts, call)));
+    const outcomes = await Promise.all(result.toolCalls.map((call) => callTool({ ...parts, faults }, call)));
     messages = [...messages, ...toToolMessages(result, outcomes)];
   }
   throw new TurnError(
@@ -76,11 +75,10 @@ async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt): P
 }
 
 async function callTool(
-  { tools, rt, run, middlewares, callPrefix }: ToolLoopParts,
-  { id, name, args }: ModelResult['toolCalls'][number],
+  { tools, rt, run, middlewares, faults }: ToolLoopParts & { faults: ArgumentFaults },
+  { id: toolCallId, name, args }: ModelResult['toolCalls'][number],
 ): Promise<ToolOutcome> {
   const tool = tools.get(name);
-  const toolCallId = `${callPrefix}-${id}`.slice(0, 200);
   const told = tool?.event !== 'none';
   const shownArgs =
     typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
@@ -93,7 +91,7 @@ async function callTool(
   };
   if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
-    const outcome = await runToolCall({ toolCallId, toolName: name, args }, { tool, rt, middlewares });
+    const outcome = await runToolCall({ toolCallId, toolName: name, args }, { tool, rt, middlewares, faults });
     if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
     return outcome;
   } catch (error) {

@@ -11,9 +11,10 @@ import { v7 as uuidv7 } from 'uuid';
 import type { TurnEnd } from '../plugins/plugin.ts';
 import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 import type { RunStore } from '../store/runs.ts';
+import type { Peers } from './peers.ts';
 import { createRun, type Run } from './run.ts';
 import { hasEnded } from './run-state.ts';
-import type { QueuePlace, SessionQueue } from './session-queue.ts';
+import type { QueuePlace } from './session-queue.ts';
 import { toSessionTitle } from './session-title.ts';
 import { RunCancelled, toStreamError } from './stream-error.ts';
 
@@ -43,9 +44,8 @@ export interface Usage {
 }
 
 export interface TurnHubParts {
-  instance: string;
+  peers: Peers;
   runs: RunStore;
-  queue: SessionQueue;
   logger: Logger;
   turnTimeoutMs: number;
   /**
@@ -66,27 +66,32 @@ const checkpointMs = 2_000;
 
 /** The one place turns go through: one at a time per session, numbered events, abort, and runs that outlive connections. */
 export function createTurnHub(parts: TurnHubParts) {
-  const { runs, queue, logger } = parts;
+  const { runs, peers, logger } = parts;
   /** Live runs and those that ended in the last minutes. */
   const known = new Map<string, Run>();
   const live = new Map<string, Set<Run>>();
   const active = new Set<Promise<void>>();
+  let closing = false;
 
   async function submit(turn: Turn): Promise<Run> {
+    if (closing) return refuse(turn, new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.'));
     const { sessionId } = turn.session;
     const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
-    const place = await queue.enter(sessionId, ids.runId);
+    const place = await peers.queue.enter(sessionId, ids.runId);
     if (!place) {
-      await parts.onTurnEnd?.(toTurnEnd(turn));
-      throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
+      const message = 'Too many messages of this session are waiting. Wait for an answer first.';
+      return refuse(turn, new AppError('SESSION_BUSY', message));
     }
-    const run = createRun(ids, (event) => parts.onEvent(run, event));
+    const run = createRun(ids, {
+      onEvent: (event) => parts.onEvent(run, event),
+      onFrame: (frame) => peers.publishFrame(ids.runId, frame),
+    });
     addLive(run);
     try {
       await runs.begin({
         ...ids,
         answerId: ids.messageId,
-        instance: parts.instance,
+        instance: peers.instance,
         model: turn.model,
         question: toQuestion(turn),
       });
@@ -94,13 +99,17 @@ export function createTurnHub(parts: TurnHubParts) {
       removeLive(run);
       known.delete(run.runId);
       await place.leave();
-      await parts.onTurnEnd?.(toTurnEnd(turn));
-      throw error;
+      return refuse(turn, error);
     }
     run.emit('run', { runId: run.runId, sessionId, requestId: run.requestId });
     const work = carryOut(turn, run, place).finally(() => active.delete(work));
     active.add(work);
     return run;
+  }
+
+  async function refuse(turn: Turn, error: unknown): Promise<never> {
+    await parts.onTurnEnd?.(toTurnEnd(turn));
+    throw error;
   }
 
   async function carryOut(turn: Turn, run: Run, place: QueuePlace): Promise<void> {
@@ -127,6 +136,7 @@ export function createTurnHub(parts: TurnHubParts) {
 
   function endByError(run: Run, error: unknown): void {
     const cause = run.signal.aborted ? run.signal.reason : error;
+    run.stopCalls();
     if (cause instanceof RunCancelled && cause.by === 'user') {
       run.step('abort');
       return;
@@ -182,31 +192,54 @@ export function createTurnHub(parts: TurnHubParts) {
     return runs.find(({ status }) => status === 'running') ?? runs[0];
   }
 
+  function abortHere(sessionId: string): boolean {
+    const run = current(sessionId);
+    run?.cancel(new RunCancelled('user'));
+    return run !== undefined;
+  }
+
+  function dropHere(sessionId: string): void {
+    for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+    for (const run of known.values()) if (run.sessionId === sessionId) known.delete(run.runId);
+  }
+
+  peers.onTold(({ kind, sessionId }) => {
+    if (kind === 'abort') abortHere(sessionId);
+    else dropHere(sessionId);
+  });
+
   return {
     submit,
 
     /** A run of this process, live or ended in the last minutes. */
     find: (runId: string): Run | undefined => known.get(runId),
 
-    live(sessionId: string): { runId: string; status: LiveRunStatus } | undefined {
+    async live(sessionId: string): Promise<{ runId: string; status: LiveRunStatus } | undefined> {
       const run = current(sessionId);
-      return run && { runId: run.runId, status: run.status as LiveRunStatus };
+      if (run?.status === 'running') return { runId: run.runId, status: 'running' };
+      const [runId] = await peers.queue.list(sessionId);
+      if (runId === undefined) return undefined;
+      return { runId, status: runId === run?.runId ? (run.status as LiveRunStatus) : 'running' };
     },
 
-    /** Stops the turn in flight; those that wait behind it go on. */
-    abort(sessionId: string): boolean {
-      const run = current(sessionId);
-      run?.cancel(new RunCancelled('user'));
-      return run !== undefined;
+    /** Stops the turn in flight, on whichever instance it runs; those that wait behind it go on. */
+    async abort(sessionId: string): Promise<boolean> {
+      const [first] = await peers.queue.list(sessionId);
+      if (first === undefined) return false;
+      if (known.has(first)) return abortHere(sessionId);
+      peers.tell({ kind: 'abort', sessionId });
+      return true;
     },
 
-    /** Stops everything of a session that is going away. */
+    /** Stops and forgets everything of a session that is going away. */
     drop(sessionId: string): void {
-      for (const run of live.get(sessionId) ?? []) run.cancel(new RunCancelled('user'));
+      dropHere(sessionId);
+      peers.tell({ kind: 'drop', sessionId });
     },
 
     /** Lets turns finish for a while, then ends the rest with what they have. */
     async close(graceMs: number): Promise<void> {
+      closing = true;
       const late = setTimeout(() => {
         for (const runs of live.values()) for (const run of runs) run.cancel(new RunCancelled('shutdown'));
       }, graceMs);

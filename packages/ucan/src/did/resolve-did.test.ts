@@ -82,7 +82,6 @@ describe.each([
     ['another one’s document', (request, response) => sendJson(documentOf('did:ixo:user:eve'))(request, response)],
     ['text that is not JSON', (_request, response) => response.end('<html>')],
     ['an empty body', (_request, response) => response.end()],
-    ['a document without end', (_request, response) => response.end(JSON.stringify({ pad: 'x'.repeat(70_000) }))],
     ['a cut connection', (request) => request.socket.destroy()],
     [
       'an answer cut short',
@@ -92,6 +91,14 @@ describe.each([
     answer = listener;
     expect((await resolver()(name())).error?.message).toBeTypeOf('string');
     expect(seen).toEqual([path]);
+  });
+
+  it('is refused when its document is too large', async () => {
+    const padded = (bytes: number) => sendJson(wrap({ ...documentOf(name()), pad: 'x'.repeat(bytes) }));
+    answer = padded(60 * 1024);
+    expect(await resolver()(name())).toHaveProperty('ok');
+    answer = padded(64 * 1024);
+    expect((await resolver()(name())).error?.message).toContain('too large');
   });
 
   it('is refused when no answer comes in time', async () => {

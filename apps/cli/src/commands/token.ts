@@ -1,0 +1,65 @@
+import { StartError } from '@palaver/service-kit';
+import { createDelegation, createInvocation } from '@palaver/ucan';
+import type { Command } from 'commander';
+import { fetchAgentDid } from '../agent-did.ts';
+import { toWholeNumber } from '../options.ts';
+import { loadUserKey, toKeyPath } from '../user-key.ts';
+
+interface TokenOptions {
+  for?: string;
+  audience?: string;
+  delegation?: boolean;
+  lifetime?: number;
+  can: string;
+  with?: string;
+  key: string;
+  headers?: boolean;
+  json?: boolean;
+}
+
+/** `palaver token`: signs in at an agent from the shell. */
+export function addTokenCommand(program: Command): void {
+  program
+    .command('token')
+    .description('sign a token for an agent with a local key, to use with curl')
+    .option('--for <url>', 'address of the agent; its DID is read from there')
+    .option('--audience <did>', 'DID of the agent, instead of --for')
+    .option('--delegation', 'a delegation (24 h) instead of an invocation (5 min)')
+    .option('--lifetime <seconds>', 'how long it is good', toWholeNumber)
+    .option('--can <ability>', 'what it allows', 'oracle/*')
+    .option('--with <resource>', "on what; the agent's DID unless told")
+    .option('--key <file>', 'the key to sign with, made when it is not there', toKeyPath(process.env))
+    .option('--headers', 'print it as request headers, for curl -H @file')
+    .option('--json', 'print everything as JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  curl -H @<(npx palaver token --for http://127.0.0.1:4000 --headers) http://127.0.0.1:4000/sessions',
+    )
+    .action(printToken);
+}
+
+async function printToken(options: TokenOptions): Promise<void> {
+  if (!options.for && !options.audience) throw new StartError('For which agent? Give --for URL or --audience DID.');
+  const audience = options.audience ?? (await fetchAgentDid(options.for ?? ''));
+  const { signer, created } = await loadUserKey(options.key);
+  if (created) process.stderr.write(`Made a key in ${options.key}; it is you from now on.\n`);
+  const capability = { can: options.can, with: options.with ?? audience };
+  const base = { issuer: signer, audience, ...(options.lifetime && { lifetimeSeconds: options.lifetime }) };
+  const token = options.delegation
+    ? await createDelegation({ ...base, capabilities: [capability] })
+    : await createInvocation({ ...base, capability });
+  if (options.json) {
+    const { serialized, expiresAt, cid } = token;
+    const kind = options.delegation ? 'delegation' : 'invocation';
+    process.stdout.write(
+      `${JSON.stringify({ kind, token: serialized, did: signer.did(), audience, expiresAt, cid })}\n`,
+    );
+  } else if (options.headers) {
+    const lines = options.delegation
+      ? [`x-ucan-delegation: ${token.serialized}`]
+      : [`Authorization: Bearer ${token.serialized}`, 'X-Auth-Type: ucan'];
+    process.stdout.write(`${lines.join('\n')}\n`);
+  } else {
+    process.stdout.write(`${token.serialized}\n`);
+  }
+}

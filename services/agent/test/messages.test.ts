@@ -1,0 +1,189 @@
+import { messagePageSchema, messageSchema, sendMessageReplySchema } from '@palaver/contract';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const nulPlugin = {
+  name: 'nul',
+  version: '1.0.0',
+  manifest: {
+    title: 'Nul',
+    summary: 'Gives U+0000.',
+    whenToUse: [],
+    visibility: 'silent' as const,
+    stability: 'stable' as const,
+  },
+  getTools: () => ({ nul: { description: 'Gives U+0000.', input: z.object({}), execute: () => 'a\0b\ud800c' } }),
+};
+
+describe.each(engines)('messages on %s', (engine) => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let agent: TestAgent;
+  let ana: TestUser;
+
+  beforeAll(async () => {
+    database = await createTestDatabase(engine);
+    agent = await startTestAgent({ databaseUrl: database.url, plugins: [nulPlugin] });
+    ana = await agent.createUser();
+  });
+  afterAll(async () => {
+    await agent[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  test('a send without stream answers with the message', async () => {
+    const sessionId = await ana.createSession();
+    const { status, headers, body } = await ana.send(
+      'POST',
+      `/messages/${sessionId}`,
+      { message: 'hello' },
+      { 'x-request-id': 'request 1' },
+    );
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(sendMessageReplySchema.strict().parse(body)).toEqual(body);
+    expect(body).toMatchObject({ sessionId, requestId: 'request 1' });
+    expect(body.message).toMatchObject({ type: 'ai', status: 'complete', requestId: 'request 1' });
+    expect(body.message.content).toContain('no language model is configured'.slice(3));
+    expect(headers.get('x-request-id')).toBe('request 1');
+  });
+
+  test('returnAllMessages adds the transcript; a repeated request id is no matter', async () => {
+    const sessionId = await ana.createSession();
+    const id = { 'x-request-id': 'the same' };
+    await ana.send('POST', `/messages/${sessionId}`, { message: 'one' }, id);
+    const path = `/messages/${sessionId}`;
+    const { body } = await ana.send('POST', path, { message: 'two', returnAllMessages: true }, id);
+    expect(body.messages.map(({ type, content }: Record<string, string>) => [type, content])).toEqual([
+      ['human', 'one'],
+      ['ai', expect.any(String)],
+      ['human', 'two'],
+      ['ai', body.message.content],
+    ]);
+    expect((await ana.send('GET', path)).body).toEqual({ messages: body.messages });
+    for (const message of body.messages) expect(messageSchema.strict().parse(message)).toEqual(message);
+  });
+
+  test('tool calls and reasoning are kept with the message', async () => {
+    const sessionId = await ana.createSession();
+    const { message } = (await ana.say(sessionId, 'call me Ana')).body;
+    expect(message.toolCalls).toEqual([
+      {
+        id: expect.any(String),
+        name: 'set_user_preferences',
+        args: { userName: 'Ana' },
+        status: 'done',
+        output: expect.objectContaining({ userName: 'Ana' }),
+      },
+    ]);
+    expect(message.reasoning).toEqual(expect.any(String));
+    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages[1]).toEqual(message);
+  });
+
+  test.each([
+    ['one character', 'x'],
+    ['32,000 code points outside the basic plane', '🌽'.repeat(32_000)],
+    ['line breaks, quotes and half a surrogate', 'a\r\n\t"\\\u2028 \u0001 ü 漢'],
+  ])('%s is taken and given back as it was', async (_what, message) => {
+    const sessionId = await ana.createSession();
+    expect((await ana.say(sessionId, message)).status).toBe(200);
+    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages[0].content).toBe(message);
+  });
+
+  test('an answer that no database can hold as it is, is kept nearly as it is', async () => {
+    const sessionId = await ana.createSession();
+    expect((await ana.say(sessionId, '/tool nul')).body.message.status).toBe('complete');
+    const stored = (await ana.send('GET', `/messages/${sessionId}`)).body.messages[1];
+    expect(stored).toMatchObject({ type: 'ai', status: 'complete' });
+    expect(stored.content).toMatch(/^nul: a.b.c$/);
+  });
+
+  test.each([
+    [{}, 'message'],
+    [{ message: '' }, 'message'],
+    [{ message: 'x'.repeat(32_001) }, 'message'],
+    [{ message: 'a\0b' }, 'message'],
+    [{ message: 7 }, 'message'],
+    [{ message: 'x', stream: 'true' }, 'stream'],
+    [{ message: 'x', returnAllMessages: 1 }, 'returnAllMessages'],
+    [{ message: 'x', timezone: 'Mars/Olympus' }, 'timezone'],
+    [{ message: 'x', metadata: [] }, 'metadata'],
+    [{ message: 'x', tools: [{ name: 'ok', description: '', schema: {} }, { name: 'not ok' }] }, 'tools.1.name'],
+    [{ message: 'x', agActions: {} }, 'agActions'],
+    [{ message: 'x', attachments: [{ filename: 'f', mimetype: 'text/plain' }] }, 'attachments.0'],
+    [{ message: 'x', attachments: Array(11).fill(attachment()) }, 'attachments'],
+    [{ message: 'x', mcpInvocations: { a__b: 1 } }, 'mcpInvocations.a__b'],
+  ])('%.80j is refused with the dotted path of the fault', async (body, path) => {
+    const sessionId = await ana.createSession();
+    for (const stream of [{}, { stream: true }]) {
+      const refused = await ana.send('POST', `/messages/${sessionId}`, { ...stream, ...body });
+      expect(refused).toMatchObject({ status: 400, body: { statusCode: 400, code: 'VALIDATION_FAILED' } });
+      expect(refused.body.issues.map((issue: { path: string }) => issue.path)).toContain(path);
+    }
+    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages).toEqual([]);
+  });
+
+  test('unknown fields are ignored', async () => {
+    const sessionId = await ana.createSession();
+    const reply = await ana.say(sessionId, 'x', { agentId: 7, extra: { deep: [] }, oracleDid: null });
+    expect(reply.status).toBe(200);
+  });
+
+  test('an unknown model or time zone in the header is refused before anything runs', async () => {
+    const sessionId = await ana.createSession();
+    expect(await ana.say(sessionId, 'x', { model: 'gpt-99', stream: true })).toMatchObject({
+      status: 400,
+      body: { code: 'MODEL_UNKNOWN' },
+    });
+    const path = `/messages/${sessionId}`;
+    const zone = await ana.send('POST', path, { message: 'x' }, { 'x-timezone': 'Mars/Olympus' });
+    expect(zone).toMatchObject({ status: 400, body: { issues: [{ path: 'x-timezone' }] } });
+    const overruled = { message: 'x', timezone: 'Africa/Nairobi' };
+    expect((await ana.send('POST', path, overruled, { 'x-timezone': 'Mars/Olympus' })).status).toBe(200);
+  });
+
+  test('pages go from the newest to the oldest and back, oldest first inside each', async () => {
+    const sessionId = await ana.createSession();
+    for (const text of ['1', '2', '3', '4']) await ana.say(sessionId, text);
+    const { messages } = (await ana.send('GET', `/messages/${sessionId}`)).body;
+    const page = async (query: string) => {
+      const { status, body } = await ana.send('GET', `/sessions/${sessionId}/messages?${query}`);
+      expect(status).toBe(200);
+      expect(messagePageSchema.strict().parse(body)).toEqual(body);
+      return body;
+    };
+
+    const newest = await page('limit=3');
+    expect(newest).toMatchObject({ messages: messages.slice(5), nextCursor: null, hasOlder: true, hasNewer: false });
+    const middle = await page(`limit=3&before=${newest.prevCursor}`);
+    expect(middle).toMatchObject({ messages: messages.slice(2, 5), hasOlder: true, hasNewer: true });
+    const oldest = await page(`limit=3&before=${middle.prevCursor}`);
+    expect(oldest).toMatchObject({ messages: messages.slice(0, 2), prevCursor: null, hasOlder: false, hasNewer: true });
+    expect((await page(`limit=3&after=${oldest.nextCursor}`)).messages).toEqual(messages.slice(2, 5));
+    expect((await page(`limit=3&after=${middle.nextCursor}`)).messages).toEqual(messages.slice(5));
+
+    expect((await page('')).messages).toEqual(messages);
+    const empty = await ana.createSession();
+    expect((await ana.send('GET', `/sessions/${empty}/messages`)).body).toEqual({
+      messages: [],
+      prevCursor: null,
+      nextCursor: null,
+      hasOlder: false,
+      hasNewer: false,
+    });
+  });
+
+  test.each(['limit=0', 'limit=101', 'before=x', 'after=%00', 'before=a&after=b', 'before=a&before=b', 'before='])(
+    '?%s of a page is refused',
+    async (query) => {
+      const sessionId = await ana.createSession();
+      const refused = await ana.send('GET', `/sessions/${sessionId}/messages?${query}`);
+      expect(refused).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    },
+  );
+});
+
+function attachment() {
+  return { mxcUri: 'mxc://h.example/a', filename: 'f', mimetype: 'text/plain' };
+}

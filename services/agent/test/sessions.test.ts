@@ -1,0 +1,165 @@
+import { sessionListSchema, sessionSchema } from '@palaver/contract';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe.each(engines)('sessions on %s', (engine) => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let agent: TestAgent;
+  let ana: TestUser;
+
+  beforeAll(async () => {
+    database = await createTestDatabase(engine);
+    agent = await startTestAgent({ databaseUrl: database.url, env: { ORACLE_NAME: 'Farm helper' } });
+    ana = await agent.createUser();
+  });
+  afterAll(async () => {
+    await agent[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  test('a new session has the shape of the contract', async () => {
+    const { status, body } = await ana.send('POST', '/sessions', { title: 'Maize', metadata: { spaceId: 's' } });
+    expect(status).toBe(201);
+    expect(sessionSchema.strict().parse(body)).toEqual(body);
+    expect(body).toMatchObject({ title: 'Maize', oracleName: 'Farm helper', oracleDid: agent.did });
+    expect(body.sessionId).toMatch(uuidV7);
+    expect(body.createdAt).toBe(body.lastUpdatedAt);
+  });
+
+  test('the room is the pair of user and agent, not the session', async () => {
+    const ben = await agent.createUser();
+    const rooms = await Promise.all(
+      [ana, ana, ben].map(async (user) => (await user.send('POST', '/sessions')).body.roomId),
+    );
+    expect(rooms[0]).toBe(rooms[1]);
+    expect(rooms[0]).not.toBe(rooms[2]);
+  });
+
+  test.each([
+    ['no body', undefined],
+    ['an empty body with a JSON content type', ''],
+    ['null', 'null'],
+    ['an empty object', '{}'],
+    ['unknown fields', '{"oracleDid":"did:x:y","agent":{"deep":[1]}}'],
+  ])('%s is fine', async (_what, body) => {
+    const created = await ana.send('POST', '/sessions', body);
+    expect(created.status).toBe(201);
+    expect(created.body.title).toBe('New chat');
+  });
+
+  test.each([
+    ['{"title":""}', 'title'],
+    [JSON.stringify({ title: '🌽'.repeat(201) }), 'title'],
+    ['{"title":7}', 'title'],
+    ['{"metadata":"text"}', 'metadata'],
+    ['[]', ''],
+    ['"text"', ''],
+  ])('%.40s is refused with the path of the fault', async (body, path) => {
+    const refused = await ana.send('POST', '/sessions', body);
+    expect(refused).toMatchObject({ status: 400, body: { statusCode: 400, code: 'VALIDATION_FAILED' } });
+    expect(refused.body.issues[0].path).toBe(path);
+  });
+
+  test('a title of 200 code points outside the basic plane is taken whole', async () => {
+    const title = '🌽'.repeat(200);
+    expect((await ana.send('POST', '/sessions', { title })).body.title).toBe(title);
+  });
+
+  test('lists the newest updated first, in pages', async () => {
+    const cara = await agent.createUser();
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1) ids.push(await cara.createSession());
+    await cara.say(ids[1] as string, 'hello'); // which makes it the newest
+    const expected = [ids[1], ids[4], ids[3], ids[2], ids[0]];
+
+    const all = (await cara.send('GET', '/sessions')).body;
+    expect(sessionListSchema.strict().parse(all)).toEqual(all);
+    expect(all).toMatchObject({ total: 5, limit: 20, offset: 0 });
+    expect(all.sessions.map(({ sessionId }: { sessionId: string }) => sessionId)).toEqual(expected);
+
+    const page = (await cara.send('GET', '/sessions?limit=2&offset=3')).body;
+    expect(page).toMatchObject({ total: 5, limit: 2, offset: 3 });
+    expect(page.sessions.map(({ sessionId }: { sessionId: string }) => sessionId)).toEqual(expected.slice(3));
+    expect((await cara.send('GET', '/sessions?offset=99')).body).toMatchObject({ sessions: [], total: 5 });
+  });
+
+  test.each(['limit=0', 'limit=101', 'limit=abc', 'limit=', 'limit=1e1', 'limit=1&limit=2', 'offset=-1', 'offset=1.5'])(
+    '?%s is refused',
+    async (query) => {
+      const refused = await ana.send('GET', `/sessions?${query}`);
+      expect(refused).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+      expect(refused.body.issues[0].path).toBe(query.split('=')[0]);
+    },
+  );
+
+  test('is named from the first exchange, unless it has a name', async () => {
+    const unnamed = await ana.createSession();
+    const named = (await ana.send('POST', '/sessions', { title: 'Mine' })).body.sessionId;
+    await Promise.all([ana.say(unnamed, 'when do I sow maize?'), ana.say(named, 'when do I sow maize?')]);
+    await ana.say(unnamed, 'and beans?');
+    const { sessions } = (await ana.send('GET', '/sessions?limit=100')).body;
+    const titleOf = (id: string) => sessions.find((session: { sessionId: string }) => session.sessionId === id).title;
+    expect(titleOf(unnamed)).toBe('when do I sow maize?');
+    expect(titleOf(named)).toBe('Mine');
+  });
+
+  test('is named from the first of several messages sent at once', async () => {
+    const sessionId = await ana.createSession();
+    await Promise.all(['first', 'second', 'third'].map((text) => ana.say(sessionId, text)));
+    const { sessions } = (await ana.send('GET', '/sessions?limit=100')).body;
+    const first = (await ana.send('GET', `/messages/${sessionId}`)).body.messages[0].content;
+    expect(sessions.find((session: { sessionId: string }) => session.sessionId === sessionId).title).toBe(first);
+  });
+
+  test('deletes a session with everything in it', async () => {
+    const sessionId = await ana.createSession();
+    const runId = (await ana.say(sessionId, 'hello')).headers.get('x-run-id');
+    expect((await ana.send('GET', `/runs/${runId}`)).status).toBe(200);
+
+    expect(await ana.send('DELETE', `/sessions/${sessionId}`)).toMatchObject({
+      status: 200,
+      body: { ok: true, sessionId },
+    });
+    for (const [method, path, body] of [
+      ['DELETE', `/sessions/${sessionId}`],
+      ['GET', `/messages/${sessionId}`],
+      ['GET', `/sessions/${sessionId}/messages`],
+      ['GET', `/sessions/${sessionId}/run`],
+      ['POST', `/messages/${sessionId}`, { message: 'hello' }],
+      ['POST', '/messages/abort', { sessionId }],
+    ] as const) {
+      expect(await ana.send(method, path, body)).toMatchObject({ status: 404, body: { code: 'SESSION_NOT_FOUND' } });
+    }
+    expect(await ana.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
+  });
+
+  test('of somebody else is not there, and neither is none', async () => {
+    const sessionId = await ana.createSession();
+    const runId = (await ana.say(sessionId, 'hello')).headers.get('x-run-id');
+    const eve = await agent.createUser();
+    const ids = [sessionId, '018f0000-0000-7000-8000-000000000000', 'x', "' or 1=1 --", '%00', 'a%2Fb', '🌽'];
+    for (const id of ids) {
+      const path = id.includes('%') ? id : encodeURIComponent(id);
+      const replies = await Promise.all([
+        eve.send('DELETE', `/sessions/${path}`),
+        eve.send('GET', `/messages/${path}`),
+        eve.send('GET', `/sessions/${path}/messages`),
+        eve.send('GET', `/sessions/${path}/run`),
+        eve.say(path, 'hello'),
+        eve.say(path, 'hello', { stream: true }),
+        eve.abort(id),
+      ]);
+      for (const reply of replies)
+        expect(reply).toMatchObject({ status: 404, body: { statusCode: 404, code: 'SESSION_NOT_FOUND' } });
+      // Byte for byte the same, whether it exists or not.
+      expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+    }
+    for (const id of [runId, '018f0000-0000-7000-8000-000000000000', 'x', '%00'])
+      expect(await eve.send('GET', `/runs/${id}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
+    expect((await eve.send('GET', '/sessions')).body).toMatchObject({ sessions: [], total: 0 });
+    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages).toHaveLength(2);
+  });
+});

@@ -1,0 +1,39 @@
+import { type Refusal, refuseArgument } from './refusal.ts';
+
+/** The node's notion of time: heights follow from the clock alone, so that they never fall, not even over a restart. */
+export interface Chain {
+  id: string;
+  latestHeight(): number;
+  timeOf(height: number): Date;
+}
+
+const chainId = 'palaver-dev-1';
+const genesisMs = Date.UTC(2020, 0, 1);
+
+export function createChain({ clock, blockMs }: { clock: () => number; blockMs: number }): Chain {
+  return {
+    id: chainId,
+    latestHeight: () => Math.max(1, Math.floor((clock() - genesisMs) / blockMs)),
+    timeOf: (height) => new Date(genesisMs + height * blockMs),
+  };
+}
+
+/** The metadata key that carries a height, in requests and answers alike. */
+export const heightKey = 'x-cosmos-block-height';
+
+/** The height a request asks for; none and 0 are the latest. */
+export function parseHeight(
+  header: string | string[] | undefined,
+  latest: number,
+): { ok: true; height: number } | Refusal {
+  const text = String(header ?? 0);
+  if (!/^[+-]?\d{1,19}$/.test(text)) {
+    return refuseArgument(`invalid height header "${heightKey}": expected one decimal number, got "${text}"`);
+  }
+  const height = Number(text);
+  if (height < 0) return refuseArgument('cannot query with height < 0; please provide a valid height');
+  if (height > latest) {
+    return refuseArgument('cannot query with height in the future; please provide a valid height: invalid height');
+  }
+  return { ok: true, height: height || latest };
+}

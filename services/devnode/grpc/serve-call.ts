@@ -1,0 +1,166 @@
+import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { toGrpcCode } from '@palaver/contract';
+import { type Refusal, refuse } from '../refusal.ts';
+import { createFrameReader, toFrame } from './frames.ts';
+import type { Method, Reply } from './method.ts';
+
+export interface CallLimits {
+  maxRequestBytes: number;
+  maxReplyBytes: number;
+  /** A call on which nothing moves for so long is cancelled. */
+  idleMs: number;
+}
+
+export interface CallContext {
+  methods: ReadonlyMap<string, Method>;
+  limits: CallLimits;
+  onError(error: unknown, path: string): void;
+  /** Holds, for each streaming call, what ends it when the server stops. */
+  stops: Set<() => void>;
+}
+
+interface Call {
+  stream: ServerHttp2Stream;
+  limits: CallLimits;
+  answer(message: Buffer): Reply;
+}
+
+const grpcContentType = /^application\/grpc(\+proto)?\s*(;|$)/;
+const replyHeaders = { ':status': 200, 'content-type': 'application/grpc' };
+
+/** Serves one call: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+export function serveCall(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, context: CallContext): void {
+  const { methods, limits, onError, stops } = context;
+  stream.on('error', () => {}); // the peer has left; 'close' follows
+  stream.setTimeout(limits.idleMs, () => stream.close(constants.NGHTTP2_CANCEL));
+  const httpStatus = findHttpFault(headers);
+  const method = findMethod(headers, methods);
+  if (httpStatus !== undefined) {
+    sendHeadersOnly(stream, { ':status': httpStatus });
+  } else if ('code' in method) {
+    sendRefusal(stream, method);
+  } else {
+    const answerer = method.open();
+    const answer = (message: Buffer): Reply => {
+      try {
+        return checkSize(answerer(message, headers), limits);
+      } catch (error) {
+        onError(error, headers[':path'] ?? '');
+        return refuse('INTERNAL', 'internal error');
+      }
+    };
+    if (method.streaming) serveStreaming({ stream, limits, answer }, stops);
+    else serveUnary({ stream, limits, answer });
+  }
+}
+
+function findHttpFault(headers: IncomingHttpHeaders): number | undefined {
+  if (headers[':method'] !== 'POST') return 405;
+  return grpcContentType.test(headers['content-type'] ?? '') ? undefined : 415;
+}
+
+function findMethod(headers: IncomingHttpHeaders, methods: ReadonlyMap<string, Method>): Method | Refusal {
+  const encoding = headers['grpc-encoding'] ?? 'identity';
+  if (encoding !== 'identity') return refuse('UNIMPLEMENTED', `grpc-encoding ${encoding} is not supported`);
+  return methods.get(headers[':path'] ?? '') ?? refuse('UNIMPLEMENTED', `unknown method ${headers[':path']}`);
+}
+
+function serveUnary({ stream, limits, answer }: Call): void {
+  const reader = createFrameReader(limits.maxRequestBytes);
+  const messages: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => {
+    if (stream.headersSent) return;
+    const read = reader.push(chunk);
+    if (read.ok) messages.push(...read.messages);
+    else sendRefusal(stream, read);
+  });
+  stream.on('end', () => {
+    if (stream.headersSent || isGone(stream)) return;
+    const [message] = messages;
+    const reply: Reply = message && messages.length === 1 && !reader.isInside() ? answer(message) : notOne;
+    startReply(stream, reply.metadata, () => toTrailers(reply.ok ? undefined : reply));
+    stream.end(reply.ok ? toFrame(reply.message) : undefined);
+  });
+}
+
+const notOne = refuse('INTERNAL', 'a unary call takes one message');
+const notWhole = refuse('INTERNAL', 'the last message is not whole');
+
+function serveStreaming({ stream, limits, answer }: Call, stops: Set<() => void>): void {
+  const reader = createFrameReader(limits.maxRequestBytes);
+  let outcome: Refusal | undefined;
+  startReply(stream, {}, () => toTrailers(outcome));
+  const end = (refusal?: Refusal) => {
+    outcome ??= refusal;
+    stream.end();
+  };
+  const stop = () => end(refuse('UNAVAILABLE', 'the server is stopping'));
+  stops.add(stop);
+  stream.on('close', () => stops.delete(stop));
+  stream.on('data', (chunk: Buffer) => {
+    if (stream.writableEnded) return;
+    const read = reader.push(chunk);
+    if (!read.ok) return end(read);
+    for (const message of read.messages) {
+      const reply = answer(message);
+      if (!reply.ok) return end(reply);
+      stream.write(toFrame(reply.message));
+    }
+    // Who asks without reading the answers has to wait with the next question.
+    if (stream.writableNeedDrain) stream.pause().once('drain', () => stream.resume());
+  });
+  stream.on('end', () => end(reader.isInside() ? notWhole : undefined));
+}
+
+function checkSize(reply: Reply, { maxReplyBytes }: CallLimits): Reply {
+  if (!reply.ok || reply.message.length <= maxReplyBytes) return reply;
+  const { message, metadata } = reply;
+  const text = `trying to send message larger than max (${message.length} vs. ${maxReplyBytes})`;
+  return { ...refuse('RESOURCE_EXHAUSTED', text), metadata };
+}
+
+function startReply(
+  stream: ServerHttp2Stream,
+  metadata: Record<string, string> | undefined,
+  getTrailers: () => Record<string, string | number>,
+): void {
+  if (isGone(stream)) return;
+  stream.respond({ ...replyHeaders, ...metadata }, { waitForTrailers: true });
+  stream.once('wantTrailers', () => {
+    if (isGone(stream)) return;
+    stream.sendTrailers(getTrailers());
+    stopReading(stream);
+  });
+}
+
+function sendRefusal(stream: ServerHttp2Stream, refusal: Refusal): void {
+  sendHeadersOnly(stream, { ...replyHeaders, 'grpc-accept-encoding': 'identity', ...toTrailers(refusal) });
+}
+
+/** A refusal with nothing before it is one block of headers. */
+function sendHeadersOnly(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
+  if (isGone(stream)) return;
+  stream.respond(headers, { endStream: true });
+  stopReading(stream);
+}
+
+/** Whether the client has reset the call meanwhile; to answer it then throws. */
+function isGone(stream: ServerHttp2Stream): boolean {
+  return stream.closed || stream.destroyed;
+}
+
+/** The answer is complete: a client that goes on sending is told to stop. Told at once, it would not get the answer. */
+function stopReading(stream: ServerHttp2Stream): void {
+  if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+}
+
+function toTrailers(refusal: Refusal | undefined): Record<string, string | number> {
+  if (!refusal) return { 'grpc-status': 0 };
+  return { 'grpc-status': toGrpcCode(refusal.code), 'grpc-message': encodeMessage(refusal.message) };
+}
+
+/** Percent-encoded UTF-8: only printable ASCII other than `%` stands for itself. */
+export function encodeMessage(text: string): string {
+  const encode = (byte: number) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  return text.replace(/[^ -$&-~]+/gu, (part) => Array.from(Buffer.from(part), encode).join(''));
+}

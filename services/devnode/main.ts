@@ -1,0 +1,48 @@
+import {
+  type ConfigOptions,
+  createLogger,
+  type Env,
+  loadConfig,
+  type RunningService,
+  runMain,
+} from '@palaver/service-kit';
+import { createDevnode } from './app.ts';
+import { devnodeConfigSchema } from './config.ts';
+import type { AgentProfile } from './world/agent-profile.ts';
+
+export type { AgentProfile } from './world/agent-profile.ts';
+
+export interface DevnodeStartOptions extends ConfigOptions {
+  /** The agent that runs beside the node, where the caller knows it better than the environment. */
+  agent?: Partial<AgentProfile>;
+}
+
+export interface RunningDevnode extends RunningService {
+  /** `host:port`, for the gateway's list of upstreams. */
+  address: string;
+}
+
+/** Starts the development node from its environment. */
+export async function startDevnode(env: Env, options: DevnodeStartOptions = {}): Promise<RunningDevnode> {
+  const config = loadConfig(devnodeConfigSchema, env, options);
+  const logger = createLogger({ name: 'devnode', level: config.LOG_LEVEL });
+  const node = await createDevnode({
+    logger,
+    host: config.HOST,
+    port: config.PORT,
+    portName: options.names?.PORT,
+    seed: config.DEVNODE_SEED,
+    blockMs: config.DEVNODE_BLOCK_MS,
+    agent: {
+      did: config.DEVNODE_AGENT_DID,
+      entityDid: config.DEVNODE_AGENT_ENTITY_DID,
+      apiUrl: config.DEVNODE_AGENT_URL,
+      socketUrl: config.DEVNODE_AGENT_URL,
+      ...options.agent,
+    },
+  });
+  logger.warn(`development node on ${node.address}: seeded data, no consensus, for development only`);
+  return { name: 'devnode', url: `grpc://${node.address}`, address: node.address, close: node.close };
+}
+
+if (import.meta.main) await runMain(startDevnode, process.env);

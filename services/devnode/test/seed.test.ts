@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+
+interface Claim {
+  collection_id: string;
+  claim_id: string;
+  agent_did: string;
+  use_intent: boolean;
+  evaluation?: { status: string; claim_id: string; collection_id: string; oracle: string };
+}
+
+async function read<T = Record<string, string>>(name: string): Promise<T[]> {
+  return JSON.parse(await readFile(new URL(`../seed/${name}.json`, import.meta.url), 'utf8'));
+}
+
+const entities = await read('entities');
+const documents = await read('iid-documents');
+const claims = await read<Claim>('claims');
+const collections = await read<Record<string, string | number>>('collections');
+const dids = new Set(documents.map(({ id }) => id));
+
+test('the counts of a collection are those of its claims', () => {
+  for (const collection of collections) {
+    const own = claims.filter(({ collection_id }) => collection_id === collection.id);
+    const withStatus = (status: string) => own.filter(({ evaluation }) => evaluation?.status === status).length;
+    expect(collection).toMatchObject({
+      count: own.length,
+      evaluated: own.filter(({ evaluation }) => evaluation).length,
+      approved: withStatus('APPROVED'),
+      rejected: withStatus('REJECTED'),
+      disputed: withStatus('DISPUTED'),
+      invalidated: withStatus('INVALIDATED'),
+    });
+  }
+});
+
+test('every DID that is named has a document', () => {
+  const named = [
+    ...claims.flatMap(({ agent_did, evaluation }) => [agent_did, ...(evaluation ? [evaluation.oracle] : [])]),
+    ...collections.flatMap(({ entity, protocol }) => [String(entity), String(protocol)]),
+    ...entities.map(({ relayer_node }) => relayer_node),
+  ];
+  expect(named.filter((did) => !did || !dids.has(did))).toEqual([]);
+});
+
+test('evaluations belong to their claim, disputes and fulfilled intents to a claim that is there', async () => {
+  const ids = new Set(claims.map(({ claim_id }) => claim_id));
+  for (const { claim_id, collection_id, evaluation } of claims) {
+    if (evaluation) expect(evaluation).toMatchObject({ claim_id, collection_id });
+  }
+  for (const { subject_id } of await read('disputes')) expect(ids).toContain(subject_id);
+  for (const { claim_id } of await read('intents')) if (claim_id) expect(ids).toContain(claim_id);
+});
+
+test('the world has every kind of thing', () => {
+  const kinds = new Set(entities.map(({ type }) => type));
+  expect(kinds).toEqual(new Set(['dao', 'project', 'protocol/claim', 'protocol/token', 'oracle', 'asset/device']));
+  const statuses = new Set(claims.map(({ evaluation }) => evaluation?.status));
+  expect(statuses).toEqual(new Set([undefined, 'APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED']));
+});

@@ -1,0 +1,102 @@
+import type { FileRegistry } from '@bufbuild/protobuf';
+import { StartError } from '@palaver/service-kit';
+import { type AgentProfile, parseAgent, toAgentSeed } from './agent-profile.ts';
+import { readSeed } from './read-seed.ts';
+import { createSeedParser } from './seed-parser.ts';
+import { createTable } from './table.ts';
+import {
+  type Balance,
+  type Claim,
+  type Coin,
+  type Collection,
+  type Dispute,
+  type Entity,
+  type IidDocument,
+  type Intent,
+  type Token,
+  type TokenProperties,
+  toIntentKey,
+  type World,
+} from './world.ts';
+
+export interface WorldOptions {
+  protocol: FileRegistry;
+  /** A folder with seed files of one's own. */
+  seed?: string | undefined;
+  /** What is known of the agent beside this node; it goes before `agent.json`. */
+  agent?: Partial<AgentProfile> | undefined;
+}
+
+const shownFaults = 20;
+
+/** Reads and checks the seed. What is wrong with it, with file and field, is told in one error. */
+export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): Promise<World> {
+  const faults: string[] = [];
+  const files = await readSeed(seed, faults);
+  const { parse, parseList, parseParams } = createSeedParser({ protocol, files, faults });
+
+  const entityType = 'ixo.entity.v1beta1.Entity';
+  const documentType = 'ixo.iid.v1beta1.IidDocument';
+  const toId = (item: { id: string }) => item.id;
+  const entities = parseList<Entity>('entities.json', entityType, toId);
+  const documents = parseList<IidDocument>('iid-documents.json', documentType, toId);
+  const profile = parseAgent(files['agent.json'], agent, faults);
+  if (profile) {
+    // Put last: the running agent replaces an entity of its DID that the seed happens to hold.
+    const own = toAgentSeed(profile);
+    entities.push(...parse<Entity>('agent.json', entityType, own.entity));
+    documents.push(...own.documents.flatMap((json) => parse<IidDocument>('agent.json', documentType, json)));
+  }
+  const tokens = parseList<Token>('tokens.json', 'ixo.token.v1beta1.Token', (token) => token.name);
+  const tokenProperties = parseList<TokenProperties>(
+    'token-properties.json',
+    'ixo.token.v1beta1.TokenProperties',
+    toId,
+  );
+  const balances = parseList<Balance>('balances.json', 'cosmos.bank.v1beta1.Balance', (balance) => balance.address);
+
+  const world: World = {
+    params: { entity: parseParams('entity'), claims: parseParams('claims'), token: parseParams('token') },
+    entities: createTable(entities, toId),
+    iidDocuments: createTable(documents, toId),
+    collections: createTable(parseList<Collection>('collections.json', 'ixo.claims.v1beta1.Collection', toId), toId),
+    claims: createTable(parseList<Claim>('claims.json', 'ixo.claims.v1beta1.Claim', toClaimId), toClaimId),
+    disputes: createTable(parseList<Dispute>('disputes.json', 'ixo.claims.v1beta1.Dispute', toProof), toProof),
+    intents: createTable(parseList<Intent>('intents.json', 'ixo.claims.v1beta1.Intent', toIntentKey), toIntentKey),
+    tokensByMinter: new Map(
+      [...Map.groupBy(tokens, (token) => token.minter)].map(([minter, minted]) => [
+        minter,
+        createTable(minted, (token) => token.contractAddress),
+      ]),
+    ),
+    tokensByName: new Map(tokens.map((token) => [token.name, token])),
+    tokenProperties: createTable(tokenProperties, toId),
+    coinsByAddress: new Map(
+      balances.map(({ address, coins }) => [address, createTable(coins, (coin: Coin) => coin.denom)]),
+    ),
+  };
+  if (faults.length === 0) faults.push(...findLooseEnds(world));
+  if (faults.length > 0) throw new StartError(toMessage(seed, faults));
+  return world;
+}
+
+const toClaimId = (claim: Claim) => claim.claimId;
+const toProof = (dispute: Dispute) => dispute.data?.proof ?? '';
+
+/** What a query needs together must be there together. */
+function findLooseEnds(world: World): string[] {
+  return [
+    ...world.entities.rows
+      .filter(({ value }) => !world.iidDocuments.get(value.id))
+      .map(({ value }) => `entities.json: ${value.id} has no document in iid-documents.json`),
+    ...world.tokenProperties.rows
+      .filter(({ value }) => !world.tokensByName.has(value.name))
+      .map(({ value }) => `token-properties.json: ${value.id} names ${value.name}, which is not in tokens.json`),
+  ];
+}
+
+function toMessage(seed: string | undefined, faults: string[]): string {
+  const lines = faults.slice(0, shownFaults).map((fault) => `  ${fault}`);
+  if (faults.length > shownFaults) lines.push(`  and ${faults.length - shownFaults} more`);
+  return `The seed${seed === undefined ? '' : ` in ${seed}`} is not right:\n${lines.join('\n')}`;
+}

@@ -1,0 +1,47 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { Table } from './table.ts';
+
+// Messages are described at run time. These types name only the fields that queries look at; the rest passes through.
+export type Entity = Message & { id: string; entityVerified: boolean };
+export type IidDocument = Message & { id: string };
+export type Collection = Message & { id: string };
+export type Claim = Message & { claimId: string };
+export type Dispute = Message & { data?: { proof: string } };
+export type Intent = Message & { id: string; agentAddress: string; collectionId: string };
+export type Token = Message & {
+  minter: string;
+  contractAddress: string;
+  class: string;
+  name: string;
+  description: string;
+  image: string;
+  cap: string;
+};
+export type TokenProperties = Message & {
+  id: string;
+  index: string;
+  name: string;
+  collection: string;
+  tokenData: Message[];
+};
+export type Coin = Message & { denom: string; amount: string };
+export type Balance = Message & { address: string; coins: Coin[] };
+
+/** All that the node knows. It never changes while the node runs. */
+export interface World {
+  params: { entity: Message; claims: Message; token: Message };
+  entities: Table<Entity>;
+  iidDocuments: Table<IidDocument>;
+  collections: Table<Collection>;
+  claims: Table<Claim>;
+  disputes: Table<Dispute>;
+  intents: Table<Intent>;
+  tokensByMinter: ReadonlyMap<string, Table<Token>>;
+  tokensByName: ReadonlyMap<string, Token>;
+  tokenProperties: Table<TokenProperties>;
+  coinsByAddress: ReadonlyMap<string, Table<Coin>>;
+}
+
+export function toIntentKey(intent: Pick<Intent, 'agentAddress' | 'collectionId' | 'id'>): string {
+  return `${intent.agentAddress}/${intent.collectionId}/${intent.id}`;
+}
