@@ -31,6 +31,7 @@ import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
 import { createLonePeers } from './turn/peers.ts';
 import { createRedisPeers } from './turn/redis-peers.ts';
+import { RunCancelled } from './turn/stream-error.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
 
 export interface AgentParts {
@@ -146,7 +147,12 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
         const sent = { sendId: randomUUID(), requestId, model, secrets: {}, blobs: createBlobStore() };
         await plugins.beforeSend({ ...sent, userDid, sessionId, message: body });
         const run = await hub.submit({ ...sent, session, user, body, timezone });
-        return run.answer;
+        const answer = await run.answer;
+        const { reason } = run.signal;
+        // Cut off by this process's own end, not by any fault of the message: it may be sent again.
+        if (reason instanceof RunCancelled && reason.by === 'shutdown')
+          throw new AppError('UNAVAILABLE', 'The service stopped before the answer was complete.');
+        return answer;
       },
     }),
   });
