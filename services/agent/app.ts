@@ -4,7 +4,7 @@ import { closeServer, createServer, type Env, type Logger, type Server } from '@
 import type { Store } from '@palaver/store';
 import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
-import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
+import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
@@ -56,7 +56,7 @@ export interface AgentApp {
   close(): Promise<void>;
 }
 
-const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics'];
+const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics', '/metrics/errors'];
 const turnGraceMs = 8_000;
 const sweepMs = 5_000;
 
@@ -163,11 +163,9 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     onTurnEnd: plugins.onTurnEnd,
   });
 
-  addAuth(server, {
-    ...auth,
-    publicRoutes: [...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes],
-  });
-  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1' });
+  const isPublic = createRouteMatcher([...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes]);
+  addAuth(server, { ...auth, isPublic });
+  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
   addSessionRoutes(server, {
     sessions,

@@ -13,9 +13,11 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fas
 import type { Registry } from 'prom-client';
 import { addCors, type CorsOptions } from './cors.ts';
 import { sendError, toAppError } from './error-reply.ts';
+import { isJsonTooDeep } from './json-depth.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
 import { createOperatorGuard } from './operator-guard.ts';
+import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
 
 export type Server = FastifyInstance<
@@ -105,6 +107,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   acceptEmptyJson(server);
   if (options.cors) await addCors(server, options.cors);
   const metrics = addMetrics(server, options.name);
+  const recentErrors = addRecentErrors(server);
   const operatorGuard = createOperatorGuard(options.operatorToken);
   server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
 
@@ -122,6 +125,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
   );
+  server.get('/metrics/errors', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
+    reply.header('cache-control', 'no-store').send({ errors: recentErrors() }),
+  );
   return server;
 }
 
@@ -131,6 +137,7 @@ function acceptEmptyJson(server: Server): void {
   const parseJson = server.getDefaultJsonParser('remove', 'remove');
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined);
+    else if (isJsonTooDeep(body as string)) done(new AppError('BAD_REQUEST', 'The body is nested too deep.'));
     else parseJson(request, body as string, done);
   });
 }

@@ -12,6 +12,10 @@ const installed = [
 // The browser looks things up at its maker's hosts unless told not to; tests stay on loopback.
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
 
+// The packed browser is set up for serverless functions: in one process, which ends with the first page that is closed,
+// and with pages free to read across origins, which no user's browser allows.
+const unreal = ['--single-process', '--disable-web-security', '--allow-running-insecure-content'];
+
 /** A real Chromium: `CHROMIUM_PATH`, else the one from npm (Linux x64), else an installed Chrome or Chromium. */
 export async function launchBrowser(): Promise<Browser> {
   const faults: string[] = [];
@@ -32,7 +36,7 @@ async function* candidates(): AsyncGenerator<{ path: string; args: string[] }> {
   }
   if (process.platform === 'linux' && process.arch === 'x64') {
     const { default: packed } = await import('@sparticuz/chromium');
-    yield { path: await packed.executablePath(), args: packed.args };
+    yield { path: await packed.executablePath(), args: packed.args.filter((arg) => !unreal.includes(arg)) };
   }
   for (const path of installed) if (existsSync(path)) yield { path, args: [] };
 }

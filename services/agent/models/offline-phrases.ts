@@ -25,7 +25,7 @@ export const phrases: Record<Language, Phrases> = {
     toolDone: {
       set_user_preferences: () => 'Noted. I will keep to that from now on.',
       remember: () => 'I will remember that.',
-      forget: () => 'Forgotten.',
+      forget: (output) => (isNothing(output) ? 'I remember nothing like that.' : 'Forgotten.'),
       recall: (output) => listFacts(output, 'This is what I remember:', 'I remember nothing about that yet.'),
     },
   },
@@ -39,7 +39,7 @@ export const phrases: Record<Language, Phrases> = {
     toolDone: {
       set_user_preferences: () => 'C’est noté. Je m’y tiendrai désormais.',
       remember: () => 'Je m’en souviendrai.',
-      forget: () => 'Oublié.',
+      forget: (output) => (isNothing(output) ? 'Je ne me souviens de rien de tel.' : 'Oublié.'),
       recall: (output) => listFacts(output, 'Voici ce dont je me souviens :', 'Je ne me souviens de rien à ce sujet.'),
     },
   },
@@ -53,7 +53,7 @@ export const phrases: Record<Language, Phrases> = {
     toolDone: {
       set_user_preferences: () => 'Nimeelewa. Nitafanya hivyo kuanzia sasa.',
       remember: () => 'Nitakumbuka hilo.',
-      forget: () => 'Nimesahau.',
+      forget: (output) => (isNothing(output) ? 'Sikumbuki kitu kama hicho.' : 'Nimesahau.'),
       recall: (output) => listFacts(output, 'Haya ndiyo ninayokumbuka:', 'Sikumbuki chochote kuhusu hilo.'),
     },
   },
@@ -63,6 +63,10 @@ export const phrases: Record<Language, Phrases> = {
 export function toLanguage(system: string): Language {
   const wanted = /^- Answer in: ([a-z]{2})/m.exec(system)?.[1];
   return wanted === 'fr' || wanted === 'sw' ? wanted : 'en';
+}
+
+function isNothing(output: unknown): boolean {
+  return (output as { forgotten?: number } | null)?.forgotten === 0;
 }
 
 function listFacts(output: unknown, intro: string, none: string): string {

@@ -4,7 +4,10 @@ import type { Tools } from './plugin.ts';
 import { ToolError } from './runtime-context.ts';
 import type { LoadedPlugin } from './start-plugins.ts';
 
-export const loadCapabilityTool = 'load_capability';
+const listCapabilitiesTool = 'list_capabilities';
+const loadCapabilityTool = 'load_capability';
+
+export const capabilityToolNames: readonly string[] = [listCapabilitiesTool, loadCapabilityTool];
 
 /** Names of the on-demand plugins that were loaded earlier in this session: its own history says so. */
 export function findLoadedCapabilities(history: Message[]): Set<string> {
@@ -19,7 +22,7 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
   const onDemand = plugins.filter(({ manifest }) => manifest.visibility === 'on-demand');
   if (onDemand.length === 0) return {};
   return {
-    list_capabilities: {
+    [listCapabilitiesTool]: {
       description: 'Lists capabilities that are not loaded yet. Look here before you say that you cannot do something.',
       input: z.object({ query: z.string().max(200).optional().describe('Words to look for') }),
       execute: ({ query = '' }: { query?: string }) => {

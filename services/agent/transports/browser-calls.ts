@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { agentLimits } from '@palaver/contract';
+import { isJsonTooDeep } from '@palaver/service-kit';
 import { ToolError } from '../plugins/runtime-context.ts';
 
 export interface BrowserCall {
@@ -73,12 +74,24 @@ export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; 
       }
       pending.delete(toolCallId);
       if (error) waiting.reject(new ToolError('TOOL_FAILED', error.slice(0, 2_000)));
-      else if ((JSON.stringify(result)?.length ?? 0) > agentLimits.toolResultBytes) {
+      else if (isTooLarge(result)) {
         waiting.reject(
-          new ToolError('TOOL_RESULT_TOO_LARGE', `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB`),
+          new ToolError(
+            'TOOL_RESULT_TOO_LARGE',
+            `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB or nested too deep`,
+          ),
         );
       } else waiting.resolve(result ?? null);
       return true;
     },
   };
+}
+
+function isTooLarge(result: unknown): boolean {
+  try {
+    const json = JSON.stringify(result) ?? '';
+    return Buffer.byteLength(json) > agentLimits.toolResultBytes || isJsonTooDeep(json);
+  } catch {
+    return true; // so deep that not even its size can be told
+  }
 }

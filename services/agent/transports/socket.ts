@@ -70,15 +70,17 @@ export function createSocketTransport(parts: SocketParts) {
         Object.assign(socket.data, data);
         next();
       },
-      (error) => next(toHandshakeError(error, parts.logger)),
+      (error) => {
+        next(toHandshakeError(error, parts.logger));
+        // Socket.IO would leave the connection open, for other namespaces. The refusal goes out first.
+        setImmediate(() => socket.conn.close());
+      },
     );
   });
 
   io.on('connection', (socket) => {
+    forgetRequest(socket);
     const { sessionId, did, expiration } = socket.data;
-    // The handshake's request is of no use from here on and holds its headers and buffers: with thousands of idle
-    // sockets that is most of the memory.
-    Object.assign(socket.conn, { request: null });
     void socket.join(sessionId);
     const expiry = disconnectAt(socket, expiration);
     const page = { sessionId, userDid: did, socketId: socket.id };
@@ -90,12 +92,13 @@ export function createSocketTransport(parts: SocketParts) {
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
       socket.emit(name, toSocketPayload(name, payload));
     const timestamp = () => new Date().toISOString();
-    on(socket, 'ping', () => reply('pong', { timestamp: timestamp() }));
-    on(socket, 'subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
-    on(socket, 'list-events', () =>
+    const on = createHandlers(socket, parts.logger);
+    on('ping', () => reply('pong', { timestamp: timestamp() }));
+    on('subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
+    on('list-events', () =>
       reply('available-events', { serverEvents: [...serverEvents], clientEvents: [...clientEvents] }),
     );
-    on(socket, 'status', () =>
+    on('status', () =>
       reply('status', {
         connected: true,
         sessionId,
@@ -106,11 +109,11 @@ export function createSocketTransport(parts: SocketParts) {
         timestamp: timestamp(),
       }),
     );
-    on(socket, 'tool_result', (payload) => {
+    on('tool_result', (payload) => {
       const result = clientEventPayloadSchemas.tool_result.safeParse(payload);
       if (result.success) settle({ sessionId, userDid: did, ...result.data });
     });
-    on(socket, 'action_call_result', (payload) => {
+    on('action_call_result', (payload) => {
       const result = clientEventPayloadSchemas.action_call_result.safeParse(payload);
       if (result.success && result.data.sessionId === sessionId) settle({ userDid: did, ...result.data });
     });
@@ -179,9 +182,24 @@ function toHandshakeError(error: unknown, logger: Logger): Error {
   return Object.assign(new Error(known.message), { data: toErrorBody(known) });
 }
 
+/** The handshake's request holds headers and buffers: with thousands of idle sockets that is most of the memory. */
+function forgetRequest({ conn, handshake }: Socket): void {
+  (conn as { request: unknown }).request = null;
+  handshake.headers = {};
+  handshake.auth = {};
+}
+
 /** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */
-function on(socket: Socket, event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void {
-  socket.on(event, (...args: unknown[]) => handle(args[0]));
+function createHandlers(socket: Socket, logger: Logger) {
+  return (event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void => {
+    socket.on(event, (payload: unknown) => {
+      try {
+        handle(payload);
+      } catch (error) {
+        logger.warn({ err: error, event }, 'a socket event could not be handled');
+      }
+    });
+  };
 }
 
 /** A socket is as good as its credential: when that runs out, it is told so and let go. */

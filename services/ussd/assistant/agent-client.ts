@@ -1,4 +1,5 @@
-import { didDocumentSchema, sendMessageReplySchema, sessionSchema } from '@palaver/contract';
+import { didDocumentSchema, messageSchema, sessionSchema } from '@palaver/contract';
+import { z } from 'zod';
 import { type FetchResult, fetchJson } from '../protocol/fetch-json.ts';
 import type { SignFor } from './phone-signer.ts';
 
@@ -8,6 +9,11 @@ export interface AgentClient {
   /** Sends a question in the phone's chat; opens a chat when there is none, or when the agent no longer knows it. */
   ask(question: { phone: string; text: string; session: string | undefined }): Promise<Answer>;
 }
+
+// Only what is used is checked: another version of the agent may send more or less around it.
+const didSchema = didDocumentSchema.pick({ id: true });
+const chatSchema = sessionSchema.pick({ sessionId: true });
+const answerSchema = z.object({ message: messageSchema.pick({ content: true, status: true }) });
 
 /** A language model may take its time: the user is meanwhile offered to look again. */
 const answerTimeoutMs = 120_000;
@@ -20,7 +26,7 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
   async function loadDid(): Promise<string> {
     if (known && Date.now() - known.at < didLifetimeMs) return known.did;
     const result = await fetchJson(`${agentUrl}/.well-known/did.json`, { timeoutMs });
-    const { id } = didDocumentSchema.parse(toValue(result));
+    const { id } = didSchema.parse(toValue(result));
     known = { did: id, at: Date.now() };
     return id;
   }
@@ -32,7 +38,7 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
   }
 
   async function openChat(phone: string): Promise<string> {
-    return sessionSchema.parse(toValue(await post(phone, '/sessions', {}, timeoutMs))).sessionId;
+    return chatSchema.parse(toValue(await post(phone, '/sessions', {}, timeoutMs))).sessionId;
   }
 
   return {
@@ -47,7 +53,7 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
         }
         // The agent may have a new key since: the next question asks for it.
         if (!sent.ok && sent.status === 401) known = undefined;
-        const { message } = sendMessageReplySchema.parse(toValue(sent));
+        const { message } = answerSchema.parse(toValue(sent));
         if (message.status === 'failed' || message.content.trim() === '')
           return { ok: false, reason: 'an empty answer' };
         return { ok: true, text: message.content, session: chat };

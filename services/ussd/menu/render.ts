@@ -12,11 +12,8 @@ export interface Screen {
 /** What the user sees of a dialogue that stands at a screen. */
 export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
   const state = menu.states.get(dialogue.state);
-  if (state?.kind === 'end') {
-    return { text: toShowable(translate(menu.locales, dialogue.language, state.text, dialogue.values)), ended: true };
-  }
   const pages = toPages(menu, dialogue);
-  return { text: pages[Math.min(dialogue.page, pages.length - 1)] ?? '', ended: false };
+  return { text: pages[Math.min(dialogue.page, pages.length - 1)] ?? '', ended: state?.kind === 'end' };
 }
 
 export function countPages(menu: Menu, dialogue: Dialogue): number {
@@ -40,21 +37,49 @@ function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
   return state !== undefined && 'back' in state && state.back && dialogue.stack.length > 0;
 }
 
+/** Screens without values are the same for everyone: laid out once for each menu, language and set of options. */
+const staticPages = new WeakMap<Menu, Map<string, string[]>>();
+
 function toPages(menu: Menu, dialogue: Dialogue): string[] {
   const state = menu.states.get(dialogue.state);
-  if (!state || state.kind === 'action' || state.kind === 'end') return [];
+  if (!state || state.kind === 'action') return [];
+  const options = visibleOptions(state, dialogue);
+  const hasBack = hasWayBack(state, dialogue);
+  // Everything the screen depends on but the values: the place, the language, the hint, and what conditions ask for.
+  const { language, hint, account, resume } = dialogue;
+  const key = `${dialogue.state} ${language} ${hint} ${hasBack} ${account !== undefined} ${resume !== undefined}`;
+  const known = staticPages.get(menu) ?? new Map<string, string[]>();
+  staticPages.set(menu, known);
+  const pages = known.get(key);
+  if (pages) return pages;
+
+  const made = createPages(menu, dialogue, { state, options, hasBack });
+  const texts = [state.text, dialogue.hint ?? state.text, ...options.map((option) => option.text)];
+  const isStatic = texts.every((text) => !menu.locales.get(dialogue.language)?.get(text)?.includes('{'));
+  if (isStatic) known.set(key, made);
+  return made;
+}
+
+interface Shown {
+  state: Exclude<State, { kind: 'action' }>;
+  options: Option[];
+  hasBack: boolean;
+}
+
+function createPages(menu: Menu, dialogue: Dialogue, { state, options, hasBack }: Shown): string[] {
   const say = (key: string) => translate(menu.locales, dialogue.language, key, dialogue.values);
   const body = say(state.text);
+  if (state.kind === 'end') return [toShowable(body)];
   return layOut(
     {
       body: dialogue.hint === undefined ? body : `${say(dialogue.hint)}\n${body}`,
-      lines: visibleOptions(state, dialogue).map((option) => `${option.key}. ${say(option.text)}`),
+      lines: options.map((option) => `${option.key}. ${say(option.text)}`),
     },
     {
       more: `${reservedKeys.more}. ${say('common.more')}`,
       back: `${reservedKeys.back}. ${say('common.back')}`,
       exit: `${reservedKeys.exit}. ${say('common.exit')}`,
-      hasBack: hasWayBack(state, dialogue),
+      hasBack,
     },
   );
 }

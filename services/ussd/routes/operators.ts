@@ -8,6 +8,7 @@ import {
   ussdReportListSchema,
   ussdSessionParamsSchema,
   ussdSessionsRecordSchema,
+  visibleAsciiPattern,
 } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
@@ -38,7 +39,8 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
       { schema: { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } } },
       async ({ params }) => {
         const now = Date.now();
-        const session = await sessions.load(params.sessionId);
+        // An id that no gateway could have sent is unknown; PostgreSQL would not even take all of them.
+        const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
         if (!session || session.status !== sessionStatus.active || isExpired(session, now, timeoutMs)) {
           throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
         }

@@ -1,7 +1,6 @@
 import type { Store } from '@palaver/store';
-import { sql } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
-import { type ColumnType, selectJsonRows } from '../store/json-rows.ts';
+import { type ColumnType, createRowWriter, type Row } from '../store/row-writer.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
 import { type Session, sessionStatus } from './session.ts';
 
@@ -35,35 +34,29 @@ const columns: Record<keyof SessionTable, ColumnType> = {
 };
 
 export function createSessionStore(store: Store<UssdTables>, timeoutMs: number): SessionStore {
-  const names = Object.keys(columns) as (keyof SessionTable)[];
-  const upsert = store.prepare((db, { rows }: { rows: string }) => {
-    const changes = names
-      .filter((name) => name !== 'id')
-      .map((name) => sql`${sql.ref(name)} = excluded.${sql.ref(name)}`);
-    const statement = sql<{ id: string }>`insert into ussd_session (${sql.join(names.map((name) => sql.ref(name)))})
-      ${selectJsonRows(store.engine, columns, rows)}
-      on conflict (id) do update set ${sql.join(changes)} where ussd_session.version = excluded.version - 1
-      returning id`;
-    return { compile: () => statement.compile(db) };
+  const writeSessions = createRowWriter(store, {
+    table: 'ussd_session',
+    columns,
+    key: 'id',
+    updateWhere: 'ussd_session.version = excluded.version - 1',
   });
-  const setResume = store.prepare((db, { rows }: { rows: string }) => {
-    const statement = sql<never>`insert into ussd_profile (phone, resume, resume_at)
-      ${selectJsonRows(store.engine, { phone: 'text', resume: 'text', resume_at: 'bigint' }, rows)}
-      on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at`;
-    return { compile: () => statement.compile(db) };
+  const writeForms = createRowWriter(store, {
+    table: 'ussd_profile',
+    columns: { phone: 'text', resume: 'text', resume_at: 'bigint' },
+    key: 'phone',
   });
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
     async apply(trx, writes) {
-      const { rows } = await upsert({ rows: JSON.stringify(writes.map(({ session }) => toRow(session))) }, trx);
-      const written = new Set(rows.map(({ id }) => id));
+      const rows = writes.map(({ session }) => toRow(session));
+      const written = new Set(await writeSessions(trx, rows));
       // The last one wins: a statement may touch a row once only.
       const forms = new Map<string, { phone: string; resume: string | null; resume_at: number }>();
       for (const { session, resume } of writes) {
         if (!resume || !written.has(session.id)) continue;
         forms.set(session.phone, { phone: session.phone, resume: resume.form, resume_at: resume.at });
       }
-      if (forms.size > 0) await setResume({ rows: JSON.stringify([...forms.values()]) }, trx);
+      if (forms.size > 0) await writeForms(trx, [...forms.values()]);
       return writes.map(({ session }) => written.has(session.id));
     },
   });
@@ -93,7 +86,7 @@ export function createSessionStore(store: Store<UssdTables>, timeoutMs: number):
   };
 }
 
-function toRow(session: Session): SessionTable {
+function toRow(session: Session): SessionTable & Row {
   const { id, phone, version, status, opening, dialogue, reply } = session;
   return {
     id,

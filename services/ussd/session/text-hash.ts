@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 
 export interface TextHash {
   /** Stands for a text of a session. The empty text, which says nothing, stands for itself. */
@@ -9,7 +9,8 @@ export interface TextHash {
 
 /** Hashes under a key derived from the service's secret, so that a guess at a PIN cannot be tried against a stolen table. */
 export function createTextHash(secret: Buffer): TextHash {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text', 32));
+  // As a key object: with the bare bytes Node takes ten times as long.
+  const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text', 32)));
   const hash = (message: string) => createHmac('sha256', key).update(message).digest('base64url').slice(0, 22);
   return {
     ofText: (sessionId, text) => (text === '' ? '' : hash(`t\0${sessionId}\0${text}`)),

@@ -1,6 +1,5 @@
 import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
-import { selectJsonTexts } from './json-rows.ts';
 import type { UssdTables } from './tables.ts';
 
 interface Waiting<Row> {
@@ -14,7 +13,11 @@ export function createBatchLoader<Row>(
   { table, key }: { table: keyof UssdTables; key: string },
 ): (value: string) => Promise<Row | undefined> {
   const select = store.prepare((db, { keys }: { keys: string }) => {
-    const wanted = selectJsonTexts(store.engine, keys);
+    // One JSON parameter for any number of keys: the statement's text, and with it its plan, stays the same.
+    const wanted =
+      store.engine === 'postgres'
+        ? sql`select json_array_elements_text(${keys}::json)`
+        : sql`select value from json_each(${keys})`;
     const statement = sql<
       Record<string, unknown>
     >`select * from ${sql.table(table)} where ${sql.ref(key)} in (${wanted})`;

@@ -1,4 +1,5 @@
 import { createTempDir, createTestDatabase, type Engine } from '@palaver/test-kit';
+// biome-ignore lint/style/noRestrictedImports: the tests of the whole service start it whole.
 import { startUssd } from '../main.ts';
 
 export const phoneNumber = '+254700000001';

@@ -1,7 +1,12 @@
 import type { OraclePlugin } from '../plugin.ts';
+import { createAttachmentsPlugin } from './attachments/attachments.ts';
+import { createCreditsPlugin } from './credits.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
+import { createMcpPlugin } from './mcp/mcp.ts';
+import { createMemoryPlugin } from './memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
+import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createUserPreferences } from './user-preferences.ts';
 
 /** The plugins every agent comes with; each can be switched by `features`. */
@@ -10,7 +15,12 @@ export function createBundledPlugins(): OraclePlugin[] {
     createModelsPlugin(),
     createDidDocumentPlugin(),
     createUserPreferences(),
+    createMemoryPlugin(),
+    createCreditsPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
+    createMcpPlugin(),
+    createAttachmentsPlugin(),
+    createProtocolQueryPlugin(),
   ];
 }

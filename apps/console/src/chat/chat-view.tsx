@@ -1,0 +1,3 @@
+export function ChatView() {
+  return <h1>Chat</h1>;
+}

@@ -1,0 +1,24 @@
+export type Theme = 'system' | 'light' | 'dark';
+
+const key = 'palaver.theme';
+const order: Theme[] = ['system', 'light', 'dark'];
+
+export function readTheme(): Theme {
+  const stored = localStorage.getItem(key);
+  return order.find((theme) => theme === stored) ?? 'system';
+}
+
+/** Without an attribute the stylesheet follows the system. */
+export function applyTheme(theme: Theme): void {
+  if (theme === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+export function keepTheme(theme: Theme): void {
+  localStorage.setItem(key, theme);
+  applyTheme(theme);
+}
+
+export function nextTheme(theme: Theme): Theme {
+  return order[(order.indexOf(theme) + 1) % order.length] ?? 'system';
+}
