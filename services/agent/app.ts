@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
 import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
-import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
+import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
-import { addAuth, type PublicRoute } from './auth/auth-hook.ts';
+import { Counter } from 'prom-client';
+import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
@@ -111,7 +112,16 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     logger,
     onResult: (result) => browserCalls.settle(result),
   });
-  const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, deliver: sockets.deliver });
+  const ignoredResults = new Counter({
+    name: 'agent_ignored_page_results_total',
+    help: 'Results of pages that came late, twice or from a stranger.',
+    registers: [server.metrics],
+  });
+  const browserCalls = createBrowserCalls({
+    timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS,
+    deliver: sockets.deliver,
+    onIgnored: () => ignoredResults.inc(),
+  });
   const plugins = await startPlugins({
     ...parts,
     createContext: (plugin, pluginConfig) => ({
@@ -121,6 +131,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       oracle,
       models,
       llm: { get: models.get },
+      sessions,
+      deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
       async send({ userDid, sessionId, text, requestId, timezone }) {
         const session = await sessions.find(userDid, sessionId);
         if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
@@ -163,11 +175,9 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     onTurnEnd: plugins.onTurnEnd,
   });
 
-  addAuth(server, {
-    ...auth,
-    publicRoutes: [...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes],
-  });
-  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1' });
+  const isPublic = createRouteMatcher([...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes]);
+  addAuth(server, { ...auth, isPublic });
+  await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
   addSessionRoutes(server, {
     sessions,

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { Server } from '@palaver/service-kit';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import type { RouteMatcher } from './auth/auth-hook.ts';
 
 const description = `
 Sessions, messages and streams of a conversational agent.
@@ -11,8 +12,21 @@ Protected routes take a user-signed UCAN invocation: \`Authorization: Bearer <in
 accepted alone as the fallback. \`npx palaver token --for URL\` makes one for trying things out.
 `;
 
+/** The one route that is there before the documentation is. */
+const health = {
+  get: {
+    tags: ['Service'],
+    summary: 'Health of the service',
+    security: [],
+    responses: { 200: { description: '`status` and `timestamp`' }, 503: { description: 'The database is away' } },
+  },
+};
+
 /** `/docs`: all routes of this deployment, from the schemas that check them; plugin routes included. No CDN. */
-export async function addDocs(server: Server, { title, version }: { title: string; version: string }): Promise<void> {
+export async function addDocs(
+  server: Server,
+  { title, version, isPublic }: { title: string; version: string; isPublic: RouteMatcher },
+): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -34,8 +48,13 @@ export async function addDocs(server: Server, { title, version }: { title: strin
         },
       },
       security: [{ invocation: [], authType: [] }, { delegation: [] }],
+      paths: { '/health': health },
     },
-    transform: jsonSchemaTransform,
+    transform(route) {
+      const methods = [route.route.method].flat();
+      const { schema, url } = jsonSchemaTransform(route);
+      return { schema: methods.every((method) => isPublic(url, method)) ? { ...schema, security: [] } : schema, url };
+    },
     transformObject: jsonSchemaTransformObject,
   });
   await server.register(swaggerUi, {

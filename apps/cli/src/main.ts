@@ -2,6 +2,7 @@ import { exitOnStartFault } from '@palaver/service-kit';
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addChatCommand } from './commands/chat.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
 import { addMenuCommands } from './commands/menu.ts';
 import { addPhoneCommands } from './commands/phone.ts';
 import { addServiceCommands } from './commands/service.ts';
@@ -17,5 +18,6 @@ addTokenCommand(program);
 addChatCommand(program);
 addPhoneCommands(program);
 addMenuCommands(program);
+addDoctorCommand(program);
 
 program.parseAsync().catch(exitOnStartFault);

@@ -12,6 +12,16 @@ export {
 } from './agent-sessions.ts';
 export { countCodePoints } from './code-points.ts';
 export {
+  type CreditAccount,
+  type CreditClaim,
+  type CreditTopUp,
+  creditAccountParamsSchema,
+  creditAccountSchema,
+  creditClaimParamsSchema,
+  creditClaimSchema,
+  creditTopUpSchema,
+} from './credits.ts';
+export {
   type DelegationRevoked,
   type DelegationStatus,
   type DelegationStored,
@@ -207,6 +217,16 @@ export {
   sseEventDataSchemas,
   sseEventSchema,
 } from './sse-events.ts';
+export {
+  scheduledMessagePrefix,
+  type Task,
+  type TaskCancelled,
+  type TaskList,
+  taskCancelledSchema,
+  taskListSchema,
+  taskParamsSchema,
+  taskSchema,
+} from './tasks.ts';
 export { isTimeZone } from './time-zone.ts';
 export {
   phoneNumberSchema,

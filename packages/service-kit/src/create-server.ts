@@ -13,6 +13,7 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fas
 import type { Registry } from 'prom-client';
 import { addCors, type CorsOptions } from './cors.ts';
 import { sendError, toAppError } from './error-reply.ts';
+import { isJsonTooDeep } from './json-depth.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
 import { createOperatorGuard } from './operator-guard.ts';
@@ -136,6 +137,7 @@ function acceptEmptyJson(server: Server): void {
   const parseJson = server.getDefaultJsonParser('remove', 'remove');
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined);
+    else if (isJsonTooDeep(body as string)) done(new AppError('BAD_REQUEST', 'The body is nested too deep.'));
     else parseJson(request, body as string, done);
   });
 }

@@ -15,6 +15,7 @@ export { prepareDataDir, toDatabaseUrl } from './data-dir.ts';
 export { withEnvFile } from './env-file.ts';
 export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
+export { isJsonTooDeep } from './json-depth.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { createOperatorGuard, equalSecrets, isDirectFromLoopback } from './operator-guard.ts';
@@ -30,6 +31,7 @@ export {
   runMain,
   stopOnSignals,
   toListenError,
+  toReachableHost,
 } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
 export { StartError } from './start-error.ts';

@@ -13,13 +13,16 @@ declare module 'fastify' {
 /** A route that asks for no credentials: a path, or a path for one method. `*` at the end stands for the rest. */
 export type PublicRoute = string | { path: string; method?: string };
 
+export type RouteMatcher = (url: string, method: string) => boolean;
+
 /** Protects every route but the public ones, which never look at auth headers. */
-export function addAuth(server: Server, options: AuthorizeOptions & { publicRoutes: PublicRoute[] }): void {
-  const isPublic = createRouteMatcher(options.publicRoutes);
+export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: RouteMatcher }): void {
   server.decorateRequest('identity', null);
   server.addHook('onRequest', async (request) => {
     // An unknown path is a 404 for everyone, and preflights carry no credentials.
-    if (request.is404 || request.method === 'OPTIONS' || isPublic(request)) return;
+    if (request.is404 || request.method === 'OPTIONS') return;
+    // By the route's own template: what a client can write into a path must not decide.
+    if (options.isPublic(request.routeOptions.url ?? '', request.method)) return;
     const result = await authorize(readCredentials(request.headers), options);
     if ('error' in result) throw result.error;
     request.identity = result.identity;
@@ -32,7 +35,8 @@ export function identityOf(request: FastifyRequest): Identity {
   throw new AppError('UNAUTHORIZED', 'This route knows no caller.');
 }
 
-function createRouteMatcher(routes: PublicRoute[]): (request: FastifyRequest) => boolean {
+/** Whether a route, by its template and method, is one of those given. */
+export function createRouteMatcher(routes: PublicRoute[]): RouteMatcher {
   const entries = routes.map((route) => (typeof route === 'string' ? { path: route } : route));
   const exact = new Map<string, Set<string | undefined>>();
   const prefixes: { prefix: string; method: string | undefined }[] = [];
@@ -41,10 +45,8 @@ function createRouteMatcher(routes: PublicRoute[]): (request: FastifyRequest) =>
     if (path.endsWith('*')) prefixes.push({ prefix: path.slice(0, -1), method: wanted });
     else exact.set(path, (exact.get(path) ?? new Set()).add(wanted));
   }
-  return (request) => {
-    // By the route's own template: what a client can write into a path must not decide.
-    const url = request.routeOptions.url ?? '';
-    const method = request.method === 'HEAD' ? 'GET' : request.method;
+  return (url, anyMethod) => {
+    const method = anyMethod === 'HEAD' ? 'GET' : anyMethod;
     const methods = exact.get(url);
     if (methods?.has(undefined) || methods?.has(method)) return true;
     return prefixes.some(({ prefix, method: wanted }) => url.startsWith(prefix) && (wanted ?? method) === method);

@@ -9,6 +9,7 @@ import {
   sendMessageReplySchema,
   sendMessageSchema,
   sessionParamsSchema,
+  sseEventSchema,
   timeZoneSchema,
 } from '@palaver/contract';
 import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
@@ -51,7 +52,13 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
           params: sessionParamsSchema,
           body: sendMessageSchema,
           response: {
-            200: sendMessageReplySchema,
+            200: {
+              description: 'The answer, or the stream that ends with it',
+              content: {
+                'application/json': { schema: sendMessageReplySchema },
+                'text/event-stream': { schema: sseEventSchema },
+              },
+            },
             400: errorBodySchema,
             402: errorBodySchema,
             404: errorBodySchema,

@@ -1,4 +1,11 @@
-import { AppError, errorBodySchema, frameNumberSchema, runParamsSchema, runQuerySchema } from '@palaver/contract';
+import {
+  AppError,
+  errorBodySchema,
+  frameNumberSchema,
+  runParamsSchema,
+  runQuerySchema,
+  sseEventSchema,
+} from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
@@ -24,7 +31,10 @@ export function addRunRoutes(
           'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
         params: runParamsSchema,
         querystring: runQuerySchema,
-        response: { 404: errorBodySchema },
+        response: {
+          200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } },
+          404: errorBodySchema,
+        },
       },
     },
     async (request, reply) => {

@@ -103,7 +103,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
   return {
     begin: (begin: RunBegin) => writer.write({ kind: 'begin', begin }),
     end: (end: RunEnd) => writer.write({ kind: 'end', end }),
-    checkpoint: (runId: string, answer: Message) =>
+    checkpoint: async (runId: string, answer: Message) =>
       writer.write({ kind: 'checkpoint', runId, partial: JSON.stringify(answer) }),
 
     async find(userDid: string, runId: string): Promise<StoredRun | undefined> {

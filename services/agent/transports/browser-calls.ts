@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { agentLimits } from '@palaver/contract';
+import { isJsonTooDeep } from '@palaver/service-kit';
 import { ToolError } from '../plugins/runtime-context.ts';
 
 export interface BrowserCall {
@@ -33,17 +33,18 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+export interface BrowserCallParts {
+  timeoutMs: number;
+  deliver: Deliver;
+  /** A result came late, twice or from a stranger. */
+  onIgnored(): void;
+}
+
 /** Round trips to pages: each request is sent once, to one socket, and waits for the one answer that is its own. */
-export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; deliver: Deliver }) {
+export function createBrowserCalls({ timeoutMs, deliver, onIgnored }: BrowserCallParts) {
   const pending = new Map<string, Pending>();
-  let ignored = 0;
 
   return {
-    createId: () => randomUUID(),
-
-    /** How many results came late, twice or from a stranger. */
-    ignored: () => ignored,
-
     async call(call: BrowserCall): Promise<unknown> {
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       pending.set(call.toolCallId, { sessionId: call.sessionId, userDid: call.userDid, resolve, reject });
@@ -64,21 +65,33 @@ export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; 
       }
     },
 
-    /** Takes a result in; one that nobody waits for is ignored and counted. */
+    /** Takes a result in; one that nobody waits for is ignored. */
     settle({ sessionId, userDid, toolCallId, result, error }: BrowserResult): boolean {
       const waiting = pending.get(toolCallId);
       if (!waiting || waiting.sessionId !== sessionId || waiting.userDid !== userDid) {
-        ignored += 1;
+        onIgnored();
         return false;
       }
       pending.delete(toolCallId);
       if (error) waiting.reject(new ToolError('TOOL_FAILED', error.slice(0, 2_000)));
-      else if ((JSON.stringify(result)?.length ?? 0) > agentLimits.toolResultBytes) {
+      else if (isTooLarge(result)) {
         waiting.reject(
-          new ToolError('TOOL_RESULT_TOO_LARGE', `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB`),
+          new ToolError(
+            'TOOL_RESULT_TOO_LARGE',
+            `the result is larger than ${agentLimits.toolResultBytes / 1024} KiB or nested too deep`,
+          ),
         );
       } else waiting.resolve(result ?? null);
       return true;
     },
   };
+}
+
+function isTooLarge(result: unknown): boolean {
+  try {
+    const json = JSON.stringify(result) ?? '';
+    return Buffer.byteLength(json) > agentLimits.toolResultBytes || isJsonTooDeep(json);
+  } catch {
+    return true; // so deep that not even its size can be told
+  }
 }

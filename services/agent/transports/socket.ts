@@ -92,12 +92,13 @@ export function createSocketTransport(parts: SocketParts) {
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
       socket.emit(name, toSocketPayload(name, payload));
     const timestamp = () => new Date().toISOString();
-    on(socket, 'ping', () => reply('pong', { timestamp: timestamp() }));
-    on(socket, 'subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
-    on(socket, 'list-events', () =>
+    const on = createHandlers(socket, parts.logger);
+    on('ping', () => reply('pong', { timestamp: timestamp() }));
+    on('subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
+    on('list-events', () =>
       reply('available-events', { serverEvents: [...serverEvents], clientEvents: [...clientEvents] }),
     );
-    on(socket, 'status', () =>
+    on('status', () =>
       reply('status', {
         connected: true,
         sessionId,
@@ -108,11 +109,11 @@ export function createSocketTransport(parts: SocketParts) {
         timestamp: timestamp(),
       }),
     );
-    on(socket, 'tool_result', (payload) => {
+    on('tool_result', (payload) => {
       const result = clientEventPayloadSchemas.tool_result.safeParse(payload);
       if (result.success) settle({ sessionId, userDid: did, ...result.data });
     });
-    on(socket, 'action_call_result', (payload) => {
+    on('action_call_result', (payload) => {
       const result = clientEventPayloadSchemas.action_call_result.safeParse(payload);
       if (result.success && result.data.sessionId === sessionId) settle({ userDid: did, ...result.data });
     });
@@ -189,8 +190,16 @@ function forgetRequest({ conn, handshake }: Socket): void {
 }
 
 /** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */
-function on(socket: Socket, event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void {
-  socket.on(event, (...args: unknown[]) => handle(args[0]));
+function createHandlers(socket: Socket, logger: Logger) {
+  return (event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void => {
+    socket.on(event, (payload: unknown) => {
+      try {
+        handle(payload);
+      } catch (error) {
+        logger.warn({ err: error, event }, 'a socket event could not be handled');
+      }
+    });
+  };
 }
 
 /** A socket is as good as its credential: when that runs out, it is told so and let go. */

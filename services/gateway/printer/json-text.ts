@@ -87,11 +87,29 @@ const billion = 1_000_000_000;
 export function toTimestamp(seconds: number, nanos: number, strict: boolean): string {
   if (nanos < 0 || nanos >= billion) throw new WireError('timestamp: nanos out of range');
   if (strict && (seconds < -62_135_596_800 || seconds > 253_402_300_799)) throw new WireError('timestamp out of range');
-  const date = new Date(seconds * 1000);
+  const day = Math.floor(seconds / daySeconds);
+  const rest = seconds - day * daySeconds;
+  const time = `${pairs[(rest / 3600) | 0]}:${pairs[((rest / 60) | 0) % 60]}:${pairs[rest % 60]}`;
+  return `"${toDate(day)}T${time}${toFraction(nanos)}Z"`;
+}
+
+const daySeconds = 86_400;
+const pairs = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+const maxDates = 1_000;
+const dates = new Map<number, string>();
+
+/** The date of a day since 1970. The same days come again and again, and `Date` is slow, so some are remembered. */
+function toDate(day: number): string {
+  const known = dates.get(day);
+  if (known !== undefined) return known;
+  const date = new Date(day * daySeconds * 1000);
   if (Number.isNaN(date.getTime())) throw new WireError('timestamp out of range');
   // Years outside 0..9999 have a sign and six digits in ISO text; Go writes at least four, and no plus.
   const whole = date.toISOString().replace(/^([+-])0{0,2}/, (_match, sign: string) => (sign === '-' ? '-' : ''));
-  return `"${whole.slice(0, -5)}${toFraction(nanos)}Z"`;
+  const text = whole.slice(0, whole.indexOf('T'));
+  if (dates.size >= maxDates) dates.clear();
+  dates.set(day, text);
+  return text;
 }
 
 /** `strict` is the range of Go's `time.Duration`, 292 years. */
@@ -106,6 +124,7 @@ export function toDuration(seconds: number, nanos: number, strict: boolean): str
 
 function toFraction(nanos: number): string {
   if (nanos === 0) return '';
-  const digits = String(nanos).padStart(9, '0');
-  return `.${digits.replace(/(?:000){1,2}$/, '')}`;
+  if (nanos % 1_000_000 === 0) return `.${String(nanos / 1_000_000).padStart(3, '0')}`;
+  if (nanos % 1_000 === 0) return `.${String(nanos / 1_000).padStart(6, '0')}`;
+  return `.${String(nanos).padStart(9, '0')}`;
 }

@@ -2,7 +2,7 @@
 // upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 import { AppError } from '@palaver/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Answer } from '../answer.ts';
+import { type Answer, toFailureAnswer } from '../answer.ts';
 import type { Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
 import type { Cache } from '../cache.ts';
@@ -13,6 +13,7 @@ import { cleanPath, escapePath } from '../request/clean-path.ts';
 import { decodeEscapes, parseQuery } from '../request/parse-query.ts';
 import type { Match } from '../route-table.ts';
 import type { CacheState, Tally } from '../tally.ts';
+import { failure } from '../upstream/call.ts';
 
 export interface QueryParts {
   live: LiveTable;
@@ -49,8 +50,8 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, options
 
     const snapshot = live.current();
     if (!snapshot) {
-      reply.header('retry-after', '1');
-      throw new AppError('UNAVAILABLE', 'No node could be asked for its routes yet.');
+      const { status, headers, body } = toFailureAnswer(failure('unreachable'), []);
+      return reply.code(status).headers(headers).send(body);
     }
     const match = snapshot.table.match(path);
     if (!match) throw unknownPath(path, snapshot.table.prefixes);

@@ -157,7 +157,11 @@ describe('checking menus', () => {
   });
 
   test.each([
-    ['a missing translation', locale.replace('one: One\n', ''), 'sw.yaml:1: the text one of en.yaml:5 is missing'],
+    [
+      'a missing translation',
+      locale.replace('one: One\n', ''),
+      'menu.yaml:8: state top: the text one is missing in sw',
+    ],
     [
       'a text of the service',
       locale.replace('service: { text: S }\n', ''),

@@ -9,14 +9,3 @@ export interface Fault {
 export function formatFault({ file, line, state, message }: Fault): string {
   return `${file}:${line}: ${state === undefined ? '' : `state ${state}: `}${message}`;
 }
-
-/** Thrown by start-up code only: everything else gets the faults as a result. */
-export class MenuFaultError extends Error {
-  override readonly name = 'MenuFaultError';
-  readonly faults: readonly Fault[];
-
-  constructor(faults: readonly Fault[]) {
-    super(`the menus cannot be used:\n${faults.map((fault) => `  ${formatFault(fault)}`).join('\n')}`);
-    this.faults = faults;
-  }
-}

@@ -1,6 +1,6 @@
 import { watch } from 'node:fs';
-import type { Logger } from '@palaver/service-kit';
-import { formatFault, MenuFaultError } from './fault.ts';
+import { type Logger, StartError } from '@palaver/service-kit';
+import { formatFault } from './fault.ts';
 import { loadMenu, type MenuSources } from './load-menu.ts';
 import type { Menu, Registry } from './menu.ts';
 
@@ -20,7 +20,10 @@ export async function openMenuSource(
 ): Promise<MenuSource> {
   const { logger } = options;
   const first = await loadMenu(sources, registry);
-  if (!first.ok) throw new MenuFaultError(first.faults);
+  if (!first.ok) {
+    const lines = first.faults.map((fault) => `  ${formatFault(fault)}`);
+    throw new StartError(`The menus cannot be used:\n${lines.join('\n')}`);
+  }
   for (const warning of first.warnings) logger.warn(formatFault(warning));
   let menu = first.menu;
   let timer: NodeJS.Timeout | undefined;

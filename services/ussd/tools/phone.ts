@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 export interface PhoneOptions {
   /** Base address of any server that speaks the USSD interface. */
   url: string;
@@ -43,7 +41,7 @@ export function createPhone(options: PhoneOptions): Phone {
 
   return {
     dial(serviceCode = options.serviceCode) {
-      session = { sessionId: `phone-${randomUUID()}`, serviceCode, text: '' };
+      session = { sessionId: `phone-${crypto.randomUUID()}`, serviceCode, text: '' };
       return ask();
     },
     send(input) {

@@ -5,6 +5,7 @@ import {
   StartError,
   stopOnSignals,
   toConfigMessage,
+  toReachableHost,
 } from '@palaver/service-kit';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
@@ -48,7 +49,8 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   }
   const { agent, console, devnode, gateway, ussd } = services;
   const portOf = ({ portName }: ServiceEntry) => ({ names: { PORT: portName } });
-  const gatewayUrl = env.GATEWAY_URL || `http://${env.HOST || '127.0.0.1'}:${env.GATEWAY_PORT || 1317}`;
+  const gatewayUrl =
+    env.GATEWAY_URL || `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env.GATEWAY_PORT || 1317}`;
 
   const oracle = await start(
     agent,

@@ -18,8 +18,6 @@ export interface ChatState extends History {
   readonly isLoading: boolean;
   readonly loadError: Error | undefined;
   readonly sendError: Error | undefined;
-  /** Page tools and actions that run here at this moment, by call id. */
-  readonly executing: ReadonlySet<string>;
 }
 
 export type ChatAction =
@@ -31,8 +29,7 @@ export type ChatAction =
   | { type: 'loading' }
   | { type: 'loaded'; page: MessagePage; older: boolean }
   | { type: 'loadFailed'; error: Error }
-  | { type: 'dropped'; key: string }
-  | { type: 'executing'; callId: string; isRunning: boolean };
+  | { type: 'dropped'; key: string };
 
 export const initialChatState: ChatState = {
   messages: [],
@@ -41,7 +38,6 @@ export const initialChatState: ChatState = {
   loadError: undefined,
   sendError: undefined,
   olderCursor: null,
-  executing: new Set(),
 };
 
 /**
@@ -91,12 +87,6 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
       return { ...state, isLoading: false, loadError: action.error };
     case 'dropped':
       return { ...state, messages: state.messages.filter(({ key }) => key !== action.key) };
-    case 'executing': {
-      const executing = new Set(state.executing);
-      if (action.isRunning) executing.add(action.callId);
-      else executing.delete(action.callId);
-      return { ...state, executing };
-    }
   }
 }
 

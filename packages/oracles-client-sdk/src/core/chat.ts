@@ -26,6 +26,8 @@ export interface ChatOptions {
   /** What the page offers, asked anew each time. */
   pageTools?: (() => PageTools) | undefined;
   onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
+  /** Hears when a tool or action begins and ends to run on this page. */
+  onPageCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
   /** Hears every event, streamed or by socket. */
   onEvent?: ((event: AnyEvent) => void) | undefined;
 }
@@ -218,9 +220,9 @@ export function createChat(options: ChatOptions): Chat {
   ): Promise<void> {
     const { toolCallId } = call;
     const tools = options.pageTools?.() ?? {};
-    dispatch({ type: 'executing', callId: toolCallId, isRunning: true });
+    options.onPageCall?.(toolCallId, true);
     const outcome = await (reply === 'tool_result' ? runBrowserTool(tools, call) : runPageAction(tools, call));
-    dispatch({ type: 'executing', callId: toolCallId, isRunning: false });
+    options.onPageCall?.(toolCallId, false);
     channel?.emit(reply, { sessionId, toolCallId, ...outcome });
   }
 

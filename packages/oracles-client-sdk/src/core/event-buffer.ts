@@ -38,9 +38,16 @@ export function createEventBuffer<Event>(
 
 function schedule(work: () => void): () => void {
   const timer = setTimeout(work, hiddenMs);
-  const frame = globalThis.requestAnimationFrame?.(work);
+  // Missing outside of pages.
+  const { requestAnimationFrame, cancelAnimationFrame } = globalThis as Partial<Page>;
+  const frame = requestAnimationFrame?.(work);
   return () => {
     clearTimeout(timer);
-    if (frame !== undefined) cancelAnimationFrame(frame);
+    if (frame !== undefined) cancelAnimationFrame?.(frame);
   };
+}
+
+interface Page {
+  requestAnimationFrame(work: () => void): number;
+  cancelAnimationFrame(frame: number): void;
 }

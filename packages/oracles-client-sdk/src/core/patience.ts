@@ -49,16 +49,18 @@ function isPassing(error: unknown): boolean {
 
 /** A little shorter or longer each time, so that clients do not come back all at once; a network that returns ends it. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
+  // Missing outside of pages.
+  const page = globalThis as Partial<Pick<EventTarget, 'addEventListener' | 'removeEventListener'>>;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(done, ms * (0.75 + Math.random() / 2));
     function done() {
       clearTimeout(timer);
-      globalThis.removeEventListener?.('online', done);
+      page.removeEventListener?.('online', done);
       signal.removeEventListener('abort', done);
       if (signal.aborted) reject(signal.reason);
       else resolve();
     }
-    globalThis.addEventListener?.('online', done);
+    page.addEventListener?.('online', done);
     signal.addEventListener('abort', done);
   });
 }

@@ -102,7 +102,8 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
 
 /** Socket.IO takes a path in its URL for a namespace; ours is always `/`, so the path goes where it belongs. */
 export function toSocketAddress(url: string): { origin: string; path: string } {
-  const { protocol, host, pathname } = new URL(url, globalThis.location?.href);
+  const { location } = globalThis as { location?: { href: string } };
+  const { protocol, host, pathname } = new URL(url, location?.href);
   const secure = protocol === 'https:' || protocol === 'wss:';
   return { origin: `${secure ? 'https' : 'http'}://${host}`, path: `${pathname.replace(/\/+$/, '')}/socket.io` };
 }

@@ -79,7 +79,7 @@ export function createTransport(options: TransportOptions): Transport {
     oracleDid,
     credentials,
     request,
-    json: async (path, init) => (await request(path, init)).json(),
+    json: async <T>(path: string, init?: RequestOptions) => (await (await request(path, init)).json()) as T,
   };
 }
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LiveAgent, startLiveAgent } from '../../../test/live-agent.ts';
 import { type OpenAiServer, say, startOpenAiServer } from '../../../test/openai-server.ts';
+import { startTestAgent, type TestAgent } from '../../../test/test-agent.ts';
 import { guardedGet } from './guarded-get.ts';
 
 const token = 'syt_secret';
@@ -86,12 +86,12 @@ function createPdf(text: string): Buffer {
 
 let home: Homeserver;
 let model: OpenAiServer;
-let agent: LiveAgent;
+let agent: TestAgent;
 
 beforeAll(async () => {
   home = await startHomeserver();
   model = await startOpenAiServer(say('Seen.'));
-  agent = await startLiveAgent({ env: { LLM_BASE_URL: model.url, MATRIX_ALLOWED_HOSTS: home.host } });
+  agent = await startTestAgent({ env: { LLM_BASE_URL: model.url, MATRIX_ALLOWED_HOSTS: home.host } });
 });
 
 afterAll(async () => {
@@ -112,7 +112,7 @@ async function send({ attachments, metadata, homeServer = home.url, accessToken 
   home.seen.length = 0;
   model.requests.length = 0;
   const user = await agent.createUser();
-  const reply = await user.request(
+  const reply = await user.send(
     'POST',
     `/messages/${await user.createSession()}`,
     { message: 'what is this?', attachments, metadata, homeServer },
@@ -250,7 +250,7 @@ describe('is a 422 before the model runs:', () => {
   it('no homeserver', async () => {
     const user = await agent.createUser();
     const body = { message: 'x', attachments: [attach(offer('t', 't'), 't', 'text/plain')] };
-    const reply = await user.request('POST', `/messages/${await user.createSession()}`, body);
+    const reply = await user.send('POST', `/messages/${await user.createSession()}`, body);
     expect(reply).toMatchObject({ status: 422, body: { code: 'ATTACHMENT_FAILED' } });
   });
 
@@ -317,14 +317,14 @@ it('a homeserver that never answers is given up when the time is over', async ()
 
 it('a redirect to another host is followed without the token', async () => {
   const other = await startHomeserver();
-  const elsewhere = await startLiveAgent({
+  const elsewhere = await startTestAgent({
     env: { LLM_BASE_URL: model.url, MATRIX_ALLOWED_HOSTS: `${home.host},${other.host}` },
   });
   try {
     other.handle = (_request, response) => Boolean(response.writeHead(200).end('from the other'));
     home.handle = (_request, response) => Boolean(response.writeHead(307, { location: `${other.url}/cdn/file` }).end());
     const user = await elsewhere.createUser();
-    const reply = await user.request(
+    const reply = await user.send(
       'POST',
       `/messages/${await user.createSession()}`,
       { message: 'x', attachments: [attach('mxc://home.example/r', 'r', 'text/plain')], homeServer: home.url },

@@ -1,27 +1,30 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { freePort, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
+import { createTempDir, freePort, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type LiveAgent, startLiveAgent, textOf } from '../../../test/live-agent.ts';
+import { streamTurn, textOf } from '../../../test/read-frames.ts';
+import { startTestAgent, type TestAgent } from '../../../test/test-agent.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 
-async function startAgent(servers: object[]): Promise<LiveAgent> {
-  return await startLiveAgent({ env: { MCP_SERVERS: JSON.stringify(servers) } });
+async function startAgent(servers: object[]): Promise<TestAgent> {
+  return await startTestAgent({ env: { MCP_SERVERS: JSON.stringify(servers) } });
 }
 
 /** Calls a tool through the offline model and gives its last event. */
-async function useTool(agent: LiveAgent, name: string, args: object, extra: object = {}) {
+async function useTool(agent: TestAgent, name: string, args: object, extra: object = {}) {
   const user = await agent.createUser();
   const message = `/tool ${name} ${JSON.stringify(args)}`;
-  const events = await user.stream(await user.createSession(), { message, ...extra });
-  const call = events.findLast((event) => event.name === 'tool_call')?.data;
+  const events = await streamTurn(user, await user.createSession(), message, extra);
+  const call = events.findLast(({ event }) => event === 'tool_call')?.data;
   return { ...call, answer: textOf(events), end: events.at(-1)?.data.status };
 }
 
@@ -75,7 +78,11 @@ async function startProtectedServer() {
 
 describe('a server from npm', () => {
   it('over stdio: its tools are ours, and its process ends with us', async () => {
-    const agent = await startAgent([{ name: 'all', command: process.execPath, args: [everything, 'stdio'] }]);
+    await using dir = await createTempDir();
+    const pidFile = join(dir.path, 'pid');
+    const script = `echo $$ > "$PID_FILE"; exec "$0" "$@"`;
+    const args = ['-c', script, process.execPath, everything, 'stdio'];
+    const agent = await startAgent([{ name: 'all', command: 'sh', args, env: { PID_FILE: pidFile } }]);
     try {
       expect(await useTool(agent, 'all__echo', { message: 'héllo' })).toMatchObject({
         status: 'done',
@@ -90,6 +97,8 @@ describe('a server from npm', () => {
     } finally {
       await agent[Symbol.asyncDispose]();
     }
+    const pid = Number(await readFile(pidFile, 'utf8'));
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 
   it('over HTTP: when it vanishes its tools say so, and when it is back they work', async () => {
@@ -183,9 +192,9 @@ it('an abort reaches the server', async () => {
   await using agent = await startAgent([{ name: 'vault', url: server.url }]);
   const user = await agent.createUser();
   const sessionId = await user.createSession();
-  const work = user.stream(sessionId, { message: '/tool vault__wait {}' });
+  const work = streamTurn(user, sessionId, '/tool vault__wait {}');
   await waitFor('the call', () => server.seen.length === 1);
-  await user.request('POST', '/messages/abort', { sessionId });
+  await user.send('POST', '/messages/abort', { sessionId });
   expect((await work).at(-1)).toMatchObject({ data: { status: 'aborted' } });
   await waitFor('the server to hear of it', () => server.methods.includes('notifications/cancelled'));
 });
@@ -214,7 +223,7 @@ describe('MCP_SERVERS', () => {
   });
 
   it('stops the start without showing what is in it', async () => {
-    const start = startLiveAgent({ env: { MCP_SERVERS: '[{"name":"a","headers":{"authorization":"s3cret"}}]' } });
+    const start = startTestAgent({ env: { MCP_SERVERS: '[{"name":"a","headers":{"authorization":"s3cret"}}]' } });
     await expect(start).rejects.toThrow(/MCP_SERVERS.*needs a url/);
     await expect(start).rejects.not.toThrow('s3cret');
   });

@@ -1,0 +1,29 @@
+const quote = 0x22;
+const backslash = 0x5c;
+const openings = new Set([0x5b, 0x7b]);
+const closings = new Set([0x5d, 0x7d]);
+
+/** Deeper than anything people write, far less than what overflows the stack of whoever walks it. */
+const maxJsonDepth = 100;
+
+/**
+ * Whether arrays and objects of a JSON text are nested too deep. `JSON.parse` reads any depth, but `JSON.stringify` and
+ * every other recursive function fails on it, so such a text is refused before it is read.
+ */
+export function isJsonTooDeep(json: string, max = maxJsonDepth): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < json.length; index += 1) {
+    const code = json.charCodeAt(index);
+    if (inString) {
+      if (code === backslash) index += 1;
+      else if (code === quote) inString = false;
+    } else if (code === quote) inString = true;
+    else if (closings.has(code)) depth -= 1;
+    else if (openings.has(code)) {
+      depth += 1;
+      if (depth > max) return true;
+    }
+  }
+  return false;
+}

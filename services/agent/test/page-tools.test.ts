@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { serverEventPayloadSchemas } from '@palaver/contract';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { openSocket, type TestSocket } from './connect-socket.ts';
+import { collectFrames } from './read-frames.ts';
+import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const declared = { name: 'pick_colour', description: 'Asks for a colour.', schema: { type: 'object' } };
+const kinds = [
+  { event: 'browser_tool_call', answer: 'tool_result', body: { tools: [declared] } },
+  { event: 'action_call', answer: 'action_call_result', body: { agActions: [declared] } },
+] as const;
+
+const opened: TestSocket[] = [];
+let agent: TestAgent;
+let ana: TestUser;
+let sessionId: string;
+
+beforeAll(async () => {
+  agent = await startTestAgent({ env: { BROWSER_TOOL_TIMEOUT_MS: '600' } });
+  ana = await agent.createUser();
+});
+afterEach(() => {
+  for (const { socket } of opened.splice(0)) socket.close();
+});
+afterAll(() => agent[Symbol.asyncDispose]());
+
+async function connect(user = ana, to = sessionId): Promise<TestSocket> {
+  const page = openSocket(agent.url, { query: { sessionId: to }, auth: { invocation: user.invocation } });
+  opened.push(page);
+  await page.event('connected');
+  return page;
+}
+
+describe.each(kinds)('a $event', ({ event, answer, body }) => {
+  const ask = async () => collectFrames(await ana.stream(sessionId, '/tool pick_colour {"of":"roof"}', body));
+  const outcomes = (frames: Awaited<ReturnType<typeof collectFrames>>) =>
+    frames.filter((frame) => frame.event === event).map(({ data }) => data);
+
+  test('goes once, to the page that connected last, and its outcome to the stream', async () => {
+    sessionId = await ana.createSession();
+    const [older, latest] = [await connect(), await connect()];
+    const stranger = await connect(await agent.createUser(), await (await agent.createUser()).createSession()).catch(
+      () => undefined,
+    );
+    latest.socket.on(event, ({ toolCallId }) => latest.socket.emit(answer, { sessionId, toolCallId, result: ['red'] }));
+    const frames = await ask();
+    const calls = outcomes(frames);
+    const call = { sessionId, toolName: 'pick_colour', args: { of: 'roof' } };
+    expect(calls).toMatchObject([
+      { ...call, status: 'isRunning' },
+      { ...call, status: 'done', output: ['red'], toolCallId: calls[0].toolCallId },
+    ]);
+    const requests = latest.events.filter(({ name }) => name === event).map(({ payload }) => payload);
+    expect(requests).toHaveLength(1);
+    const { eventName, payload, ...flat } = requests[0] ?? {};
+    expect(eventName).toBe(event);
+    expect(payload).toEqual(flat);
+    expect(serverEventPayloadSchemas[event].strict().parse(payload)).toMatchObject({
+      ...call,
+      toolCallId: calls[0].toolCallId,
+    });
+    for (const page of [older, stranger]) expect(page?.events.some(({ name }) => name === event) ?? false).toBe(false);
+    expect(frames.some((frame) => frame.event === 'tool_call')).toBe(false);
+    const { messages } = (await ana.send('GET', `/messages/${sessionId}`)).body;
+    expect(messages[1].toolCalls).toMatchObject([{ name: 'pick_colour', status: 'done', output: ['red'] }]);
+  });
+
+  test('has a new id every time', async () => {
+    sessionId = await ana.createSession();
+    const page = await connect();
+    page.socket.on(event, ({ toolCallId }) => page.socket.emit(answer, { sessionId, toolCallId, result: 1 }));
+    const ids = new Set<string>();
+    for (let count = 0; count < 3; count += 1) ids.add(outcomes(await ask())[0].toolCallId);
+    expect(ids.size).toBe(3);
+  });
+
+  test('without a page is an error at once, and the turn goes on', async () => {
+    sessionId = await ana.createSession();
+    const frames = await ask();
+    expect(outcomes(frames).at(-1)).toMatchObject({ status: 'error', error: expect.any(String) });
+    expect(frames.at(-1)?.data.status).toBe('complete');
+    const page = await connect();
+    page.socket.close();
+    await sleep(50);
+    expect(outcomes(await ask()).at(-1)).toMatchObject({ status: 'error' });
+  });
+
+  test('that is not answered in time is an error; a late answer is ignored', async () => {
+    sessionId = await ana.createSession();
+    const page = await connect();
+    const frames = await ask();
+    expect(outcomes(frames).at(-1)).toMatchObject({ status: 'error', error: expect.stringMatching(/did not answer/) });
+    expect(frames.at(-1)?.data.status).toBe('complete');
+    page.socket.emit(answer, { sessionId, toolCallId: outcomes(frames)[0].toolCallId, result: 'late' });
+    await page.ask('ping', 'pong');
+  });
+
+  test('takes the first answer only, and only of its own session', async () => {
+    sessionId = await ana.createSession();
+    const elsewhere = await connect(ana, await ana.createSession());
+    const eve = await agent.createUser();
+    const stranger = await connect(eve, await eve.createSession());
+    const page = await connect();
+    page.socket.on(event, async ({ toolCallId }) => {
+      for (const other of [elsewhere, stranger]) {
+        other.socket.emit(answer, { sessionId, toolCallId, result: 'foreign' });
+        await other.ask('ping', 'pong');
+      }
+      page.socket.emit(answer, { sessionId, toolCallId, result: 'first' });
+      page.socket.emit(answer, { sessionId, toolCallId, result: 'second' });
+    });
+    expect(outcomes(await ask()).at(-1)).toMatchObject({ status: 'done', output: 'first' });
+  });
+
+  test.each([
+    ['more than 256 KiB', 'x'.repeat(256 * 1024 + 1)],
+    ['more than 256 KiB of UTF-8', 'ü'.repeat(140 * 1024)],
+  ])('that answers with %s is an error', async (_what, result) => {
+    sessionId = await ana.createSession();
+    const page = await connect();
+    page.socket.on(event, ({ toolCallId }) => page.socket.emit(answer, { sessionId, toolCallId, result }));
+    expect(outcomes(await ask()).at(-1)).toMatchObject({ status: 'error', error: expect.stringMatching(/256 KiB/) });
+    expect((await page.ask('ping', 'pong')).eventName).toBe('pong');
+  });
+
+  test('that answers with a hundred thousand brackets does no harm', async () => {
+    sessionId = await ana.createSession();
+    const page = await connect();
+    page.socket.on(event, ({ toolCallId }) => {
+      const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+      const packet = `42["${answer}",{"sessionId":"${sessionId}","toolCallId":"${toolCallId}","result":${deep}}]`;
+      // As raw text: the client's own encoder cannot write it.
+      page.socket.io.engine.write(packet.slice(1));
+    });
+    expect(outcomes(await ask()).at(-1)).toMatchObject({ status: 'error' });
+    expect((await ana.send('GET', '/sessions')).status).toBe(200);
+  });
+
+  test('stops with its turn', async () => {
+    sessionId = await ana.createSession();
+    const page = await connect();
+    page.socket.on(event, () => void ana.abort(sessionId));
+    const frames = await ask();
+    expect(outcomes(frames).at(-1)).toMatchObject({ status: 'error' });
+    expect(frames.at(-1)?.data.status).toBe('aborted');
+  });
+});
+
+test('a page that says why it failed is quoted to the model', async () => {
+  sessionId = await ana.createSession();
+  const page = await connect();
+  page.socket.on('browser_tool_call', ({ toolCallId }) =>
+    page.socket.emit('tool_result', { toolCallId, result: null, error: 'the user closed the box' }),
+  );
+  const frames = await collectFrames(await ana.stream(sessionId, '/tool pick_colour', { tools: [declared] }));
+  expect(frames.filter((frame) => frame.event === 'browser_tool_call').at(-1)?.data.error).toContain(
+    'the user closed the box',
+  );
+});
