@@ -62,8 +62,14 @@ function toToolNote({ toolCalls = [] }: Message): string {
 /** What was said before, as the model reads it: tools that were used included, answers that failed left out. */
 export function toPromptHistory(messages: Message[]): LanguageModelV4Prompt {
   return messages.flatMap((message) =>
-    message.type === 'human' ? [toUserMessage(message.content)] : toAnswer(message),
+    message.type === 'human' ? [toUserMessage(message.content + toFileNote(message))] : toAnswer(message),
   );
+}
+
+/** Files go to the model with their own message only; later it should know of them, and not make up what is in them. */
+function toFileNote({ attachments = [] }: Message): string {
+  const names = attachments.map(({ filename }) => filename).join(', ');
+  return names === '' ? '' : `\n[Files that came with this message and are not shown again: ${names}]`;
 }
 
 export function toUserMessage(text: string): LanguageModelV4Message {

@@ -1,6 +1,7 @@
 import { AppError, type Attachment, agentLimits } from '@palaver/contract';
 import { envList } from '@palaver/service-kit';
 import { z } from 'zod';
+import { agentConfigSchema } from '../../../config.ts';
 import { defineOraclePlugin, type OraclePlugin, type PendingSend } from '../../plugin.ts';
 import { UnreachableError } from './guarded-get.ts';
 import { fetchAttachment, type MatrixMediaOptions } from './matrix-media.ts';
@@ -12,11 +13,14 @@ const configSchema = z.object({
     description: 'Matrix homeservers that may have a private address or no TLS, separated by commas.',
     example: 'matrix.internal,127.0.0.1:8008',
   }),
+  LLM_CONTEXT_TOKENS: agentConfigSchema.shape.LLM_CONTEXT_TOKENS,
 });
 
+type AttachmentsConfig = z.infer<typeof configSchema>;
+
 const timeoutMs = 30_000;
-/** Of all files of a message together; about 50,000 tokens. */
-const maxTextCharacters = 200_000;
+/** Half the context at about four characters a token: the other half is for the conversation. */
+const charactersPerContextToken = 2;
 
 /** Files from the user's Matrix homeserver, fetched and checked before the model runs. */
 export function createAttachmentsPlugin(): OraclePlugin {
@@ -34,14 +38,14 @@ export function createAttachmentsPlugin(): OraclePlugin {
     // Who may not send is refused before anything is fetched for them.
     softDependsOn: ['credits'],
     configSchema,
-    getMiddlewares({ config }) {
-      const { MATRIX_ALLOWED_HOSTS: allowedHosts } = config as z.infer<typeof configSchema>;
-      return [{ beforeSend: (send) => loadAttachments(send, allowedHosts) }];
-    },
+    getMiddlewares: ({ config }) => [{ beforeSend: (send) => loadAttachments(send, config as AttachmentsConfig) }],
   });
 }
 
-async function loadAttachments({ message, secrets, blobs }: PendingSend, allowedHosts: string[]): Promise<void> {
+async function loadAttachments(
+  { message, secrets, blobs }: PendingSend,
+  { MATRIX_ALLOWED_HOSTS: allowedHosts, LLM_CONTEXT_TOKENS: contextTokens }: AttachmentsConfig,
+): Promise<void> {
   const { attachments = [], metadata = {} } = message;
   if (attachments.length === 0) return;
   const stop = new AbortController();
@@ -57,11 +61,11 @@ async function loadAttachments({ message, secrets, blobs }: PendingSend, allowed
     const files = await Promise.all(
       attachments.map((attachment) => download(attachment, { ...common, onBytes: allowance(attachment) })),
     );
-    let characters = 0;
+    let charactersLeft = contextTokens * charactersPerContextToken;
     for (const [index, bytes] of files.entries()) {
       const attachment = attachments[index] as Attachment;
-      const { content, mediaType } = await readFile(attachment, bytes, maxTextCharacters - characters);
-      if (typeof content === 'string') characters += content.length;
+      const { content, mediaType } = await readFile(attachment, bytes, charactersLeft);
+      if (typeof content === 'string') charactersLeft -= content.length;
       blobs.put(toUniqueName(attachment.filename, blobs.list()), Buffer.from(content), mediaType);
     }
   } finally {
