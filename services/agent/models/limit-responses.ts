@@ -1,7 +1,7 @@
 const maxResponseBytes = 32 * 1024 * 1024;
 
 /**
- * A fetch whose answers end in an error once they are absurdly large. What the model says has a limit of its own; this
+ * A fetch whose answers end in an error once they are absurdly large. What models and tools say has limits of its own; this
  * one holds where nothing sensible is said at all: a line without end is otherwise kept in memory until it ends.
  */
 export function limitResponses(fetch: typeof globalThis.fetch, maxBytes = maxResponseBytes): typeof globalThis.fetch {

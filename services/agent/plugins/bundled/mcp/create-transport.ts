@@ -2,6 +2,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { Logger } from '@palaver/service-kit';
+import { limitResponses } from '../../../models/limit-responses.ts';
 import type { McpServerConfig } from './mcp-config.ts';
 
 /** The way to a server. With an invocation every request is made in the user's name, and in that alone. */
@@ -11,6 +12,7 @@ export function createTransport(config: McpServerConfig, logger: Logger, invocat
       invocation === undefined ? {} : { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
     return new StreamableHTTPClientTransport(new URL(config.url), {
       requestInit: { headers: { ...config.headers, ...user } },
+      fetch: limitResponses(fetch),
     });
   }
   const { command = '', args, env } = config;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-const id = z.string().min(1).max(100);
+const id = z.string().regex(/^[A-Za-z0-9]{1,40}$/);
+const time = z.string().regex(/^\d{1,12}\.\d{1,9}$/);
 
 export const slackRequestSchema = z.union([
   z.object({ type: z.literal('url_verification'), challenge: z.string().max(1_000) }),
@@ -18,8 +19,8 @@ const messageSchema = z.object({
   channel_type: z.string().optional(),
   user: id,
   text: z.string(),
-  ts: id,
-  thread_ts: id.optional(),
+  ts: time,
+  thread_ts: time.optional(),
   // Messages of bots (our own answers among them) and edits carry these; people's messages do not.
   bot_id: z.undefined().optional(),
   subtype: z.undefined().optional(),
