@@ -31,6 +31,7 @@ import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
 import { createLonePeers } from './turn/peers.ts';
 import { createRedisPeers } from './turn/redis-peers.ts';
+import { RunCancelled } from './turn/stream-error.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
 
 export interface AgentParts {
@@ -122,6 +123,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     deliver: sockets.deliver,
     onIgnored: () => ignoredResults.inc(),
   });
+  const ready = Promise.withResolvers<void>();
   const plugins = await startPlugins({
     ...parts,
     createContext: (plugin, pluginConfig) => ({
@@ -134,6 +136,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       sessions,
       deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
       async send({ userDid, sessionId, text, requestId, timezone }) {
+        // A plugin may have something to send before everything has started.
+        await ready.promise;
         const session = await sessions.find(userDid, sessionId);
         if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
         const delegation = (await delegations.find(userDid))?.token;
@@ -143,7 +147,12 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
         const sent = { sendId: randomUUID(), requestId, model, secrets: {}, blobs: createBlobStore() };
         await plugins.beforeSend({ ...sent, userDid, sessionId, message: body });
         const run = await hub.submit({ ...sent, session, user, body, timezone });
-        return run.answer;
+        const answer = await run.answer;
+        const { reason } = run.signal;
+        // Cut off by this process's own end, not by any fault of the message: it may be sent again.
+        if (reason instanceof RunCancelled && reason.by === 'shutdown')
+          throw new AppError('UNAVAILABLE', 'The service stopped before the answer was complete.');
+        return answer;
       },
     }),
   });
@@ -204,6 +213,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));
   }
   if (parts.addRoutes) await parts.addRoutes(server);
+  ready.resolve();
 
   return {
     server,

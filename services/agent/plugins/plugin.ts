@@ -138,7 +138,10 @@ export interface PluginContext<Config = Record<string, unknown>> {
   sessions: Pick<SessionStore, 'create' | 'find'>;
   /** The DID of somebody who has no key here, such as a user of a chat platform: always the same for the same label. */
   deriveDid(label: string): Promise<string>;
-  /** Sends a message into a session as if its user had, and resolves with the answer. */
+  /**
+   * Sends a message into a session as if its user had, and resolves with the answer; rejects with an `AppError` where it is
+   * not taken in, and with `UNAVAILABLE` where this process stopped in the middle.
+   */
   send(message: {
     userDid: string;
     sessionId: string;

@@ -1,6 +1,6 @@
 import { AppError, scheduledMessagePrefix } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
-import type { PluginContext } from '../plugin.ts';
+import type { PluginContext } from '../../plugin.ts';
 import { findNextRun } from './tasks-schedule.ts';
 import type { ClaimedTask, TaskStore } from './tasks-store.ts';
 
@@ -40,10 +40,7 @@ export function createTaskRunner({ tasks, send, instance, pollMs, logger }: Task
     try {
       const { userDid, sessionId, timezone } = task;
       const message = await send({ userDid, sessionId, timezone, text: toText(task), requestId: `task-${task.id}` });
-      // Cut off by our own shutdown: it is left for the next process.
-      if (stopped && message.status === 'failed')
-        await tasks.postpone(task.id, instance, { retryAt: 0, attempts: task.attempts });
-      else await finish(task, message.status === 'failed');
+      await finish(task, message.status === 'failed');
     } catch (error) {
       await giveBack(task, error);
     } finally {
@@ -60,11 +57,12 @@ export function createTaskRunner({ tasks, send, instance, pollMs, logger }: Task
     await tasks.finish(task.id, instance, { status, nextRunAt, ranAt, failures });
   }
 
-  /** The message was not taken in: the session is busy, the credit used up, the database away. */
+  /** The message was not taken in (the session is busy, the credit used up), or its answer was cut off by our own end. */
   async function giveBack(task: ClaimedTask, error: unknown): Promise<void> {
     const code = error instanceof AppError ? error.code : undefined;
     logger.warn({ err: error, taskId: task.id }, 'a task could not be run');
     if (code === 'SESSION_NOT_FOUND') await tasks.cancel(task.userDid, task.id);
+    else if (code === 'UNAVAILABLE') await tasks.postpone(task.id, instance, { retryAt: 0, attempts: task.attempts });
     else if (task.attempts + 1 >= maxAttempts) await finish(task, true);
     else await tasks.postpone(task.id, instance, { retryAt: Date.now() + retryMs, attempts: task.attempts + 1 });
   }

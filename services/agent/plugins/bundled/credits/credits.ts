@@ -9,8 +9,8 @@ import {
 } from '@palaver/contract';
 import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
 import { z } from 'zod';
-import { identityOf } from '../../auth/auth-hook.ts';
-import { defineOraclePlugin, type OraclePlugin } from '../plugin.ts';
+import { identityOf } from '../../../auth/auth-hook.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 import { createLedger, type Ledger } from './credits-ledger.ts';
 import { envPrices, toCost } from './credits-prices.ts';
 import { creditsMigrations } from './credits-schema.ts';

@@ -10,9 +10,9 @@ import {
 } from '@palaver/contract';
 import { envInteger, type Server } from '@palaver/service-kit';
 import { z } from 'zod';
-import { identityOf } from '../../auth/auth-hook.ts';
-import { defineOraclePlugin, type OraclePlugin, type Tools } from '../plugin.ts';
-import { ToolError } from '../runtime-context.ts';
+import { identityOf } from '../../../auth/auth-hook.ts';
+import { defineOraclePlugin, type OraclePlugin, type Tools } from '../../plugin.ts';
+import { ToolError } from '../../runtime-context.ts';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
 import { planSchedule } from './tasks-schedule.ts';
 import { createTaskStore, maxActiveTasks, type TaskStore, taskMigrations } from './tasks-store.ts';

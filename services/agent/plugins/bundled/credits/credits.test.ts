@@ -2,10 +2,10 @@ import { creditAccountSchema, paymentRequiredBodySchema } from '@palaver/contrac
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createScriptedModel } from '../../models/scripted-model.ts';
-import { request, startTestAgent, type TestAgent, type TestUser } from '../../test/test-agent.ts';
-import { createTestRuntime } from '../create-test-runtime.ts';
-import { createTestPlugin } from '../test-plugin.ts';
+import { createScriptedModel } from '../../../models/scripted-model.ts';
+import { request, startTestAgent, type TestAgent, type TestUser } from '../../../test/test-agent.ts';
+import { createTestRuntime } from '../../create-test-runtime.ts';
+import { createTestPlugin } from '../../test-plugin.ts';
 import { createCreditsPlugin } from './credits.ts';
 
 const token = 'operator-token-for-tests';

@@ -1,10 +1,11 @@
-import { AppError, type Message, type TaskList, taskListSchema } from '@palaver/contract';
+import { AppError, type Message, scheduledMessagePrefix, type TaskList, taskListSchema } from '@palaver/contract';
 import { createLogger } from '@palaver/service-kit';
 import { openStore, type Store } from '@palaver/store';
 import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { agentMigrations } from '../../store/migrations.ts';
-import { startTestAgent, type TestAgent, type TestUser } from '../../test/test-agent.ts';
+import { agentMigrations } from '../../../store/migrations.ts';
+import { startTestAgent, type TestAgent, type TestUser } from '../../../test/test-agent.ts';
+import { createTestPlugin } from '../../test-plugin.ts';
 import { createTaskRunner, type TaskRunnerParts } from './tasks-runner.ts';
 import { planSchedule, type Wanted } from './tasks-schedule.ts';
 import { createTaskStore, maxActiveTasks, taskMigrations } from './tasks-store.ts';
@@ -173,15 +174,10 @@ describe.each(engines)('the runner on %s', (engine) => {
     expect(await rowOf(id)).toMatchObject({ status: 'cancelled', next_run_at: null });
   });
 
-  test('one that our own shutdown cut off is left for the next process', async () => {
+  test('one that our own shutdown cut off is left for the next process, as due as it was', async () => {
     const id = await addDue({ in: '1 minute' });
-    const { promise, resolve } = Promise.withResolvers<Message>();
-    const runner = createTaskRunner({ tasks, send: () => promise, instance: 'x', pollMs: 1_000, logger });
-    await runner.tick();
-    const stopping = runner.stop();
-    resolve({ ...answered, status: 'failed' });
-    await stopping;
-    expect(await rowOf(id)).toMatchObject({ status: 'active', lease_until: 0, claimed_by: null });
+    await runOnce(() => Promise.reject(new AppError('UNAVAILABLE', 'stopping')));
+    expect(await rowOf(id)).toMatchObject({ status: 'active', lease_until: 0, claimed_by: null, attempts: 0 });
     await tasks.cancel(userDid, id);
   });
 });
@@ -312,4 +308,39 @@ describe.each(engines)('in the service on %s', (engine) => {
     await store.db.insertInto('agent_task').values(rows).execute();
     expect(await schedule({ in: '1 hour' })).toMatchObject({ error: expect.stringContaining('50 tasks') });
   });
+});
+
+test('a task whose turn a shutdown cuts off runs again in the next process', async () => {
+  await using database = await createTestDatabase('sqlite');
+  let isStuck = true;
+  const stuck = createTestPlugin({
+    name: 'stuck',
+    getMiddlewares: () => [
+      {
+        async beforeModel(_call, rt) {
+          if (isStuck && rt.message.message.startsWith(scheduledMessagePrefix))
+            await new Promise((resolve) => rt.abortSignal.addEventListener('abort', resolve));
+          return undefined;
+        },
+      },
+    ],
+  });
+  await using agent = await startTestAgent({
+    databaseUrl: database.url,
+    plugins: [stuck],
+    env: { TASKS_POLL_MS: '50' },
+  });
+  const user = await agent.createUser();
+  const sessionId = await user.createSession();
+  await user.say(sessionId, 'remind me to rest in 1 minute');
+  const store = await openStore<{ agent_task: { next_run_at: number } }>(database.url);
+  await store.db.updateTable('agent_task').set({ next_run_at: Date.now() }).execute();
+  await store.close();
+  const contents = async () =>
+    (await user.send('GET', `/messages/${sessionId}`)).body.messages.map(({ content }: Message) => content);
+  await waitFor('the turn to begin', async () => (await contents()).length === 3);
+  const restarting = agent.restart();
+  isStuck = false;
+  await restarting;
+  await waitFor('the reminder', async () => (await contents()).includes('It is time: rest'));
 });

@@ -13,10 +13,10 @@ import {
 import type { Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { identityOf } from '../../auth/auth-hook.ts';
-import { toRoomId } from '../../store/sessions.ts';
-import { defineOraclePlugin, type OraclePlugin, type Tools } from '../plugin.ts';
-import { ToolError } from '../runtime-context.ts';
+import { identityOf } from '../../../auth/auth-hook.ts';
+import { toRoomId } from '../../../store/sessions.ts';
+import { defineOraclePlugin, type OraclePlugin, type Tools } from '../../plugin.ts';
+import { ToolError } from '../../runtime-context.ts';
 import { createMemoryStore, type MemoryStore, memoryMigrations } from './memory-store.ts';
 
 const recalled = 20;
