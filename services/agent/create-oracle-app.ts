@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import {
   type BaseConfig,
   type ConfigOptions,
-  closeServer,
   createLogger,
   type Env,
   type Logger,
@@ -94,10 +93,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       },
       listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
       async close() {
-        // No new connections from here on, while what is in flight gets its time.
-        const closed = closeServer(app.server);
         await app.close();
-        await closed;
         await options.hooks?.onClose?.();
         await closeAll();
       },

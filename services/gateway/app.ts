@@ -1,27 +1,130 @@
-import { createServer, type Logger, type Server } from '@palaver/service-kit';
+import type { GatewayHealth } from '@palaver/contract';
+import { addRateLimit, createServer, type Logger, type openRedis, type Server } from '@palaver/service-kit';
+import { type Answer, weighAnswer } from './answer.ts';
+import { createAskNode } from './ask-node.ts';
+import type { Authorize } from './auth/authorize.ts';
+import { createCache } from './cache.ts';
 import type { GatewayConfig } from './config.ts';
+import { toRefusalBody } from './gateway-error.ts';
+import { createLiveTable } from './live-table.ts';
+import { addDocumentRoutes } from './routes/documents.ts';
+import { createQueryHandler } from './routes/query.ts';
 import { addStatusRoute } from './routes/status.ts';
+import { createTally } from './tally.ts';
+import { createUpstream } from './upstream.ts';
 
 const bodyLimit = 1024; // the gateway is query-only
 
 export interface GatewayParts {
   config: GatewayConfig;
   logger: Logger;
+  authorize: Authorize;
+  /** Certificates for `tls://` nodes. */
+  ca?: string | undefined;
+  /** Where rate limits are counted when several gateways share them. */
+  redis?: Awaited<ReturnType<typeof openRedis>> | undefined;
 }
 
-/** The query gateway as a server that is not listening yet. */
-export async function createGatewayApp({ config, logger }: GatewayParts): Promise<Server> {
+/** The query gateway as a server that is not listening yet. Closing it closes the connections to the nodes. */
+export async function createGatewayApp({ config, logger, authorize, ca, redis }: GatewayParts): Promise<Server> {
+  const upstream = createUpstream({
+    addresses: config.GATEWAY_UPSTREAMS,
+    ca,
+    // A node that is back may be another version of itself.
+    onConnect: (address, again) => {
+      logger.info({ address }, again ? 'node reached again' : 'node reached');
+      loadRoutes();
+    },
+  });
+  const cache = createCache<Answer>({
+    maxBytes: config.GATEWAY_CACHE_MB * 1024 * 1024,
+    weigh: weighAnswer,
+    staleMs: config.GATEWAY_STALE_IF_ERROR_MS,
+  });
+  const live = createLiveTable({
+    descriptors: config.GATEWAY_DESCRIPTORS,
+    upstream,
+    logger,
+    prefixes: {
+      source: config.GATEWAY_SOURCE_PREFIX,
+      served: config.GATEWAY_PREFIX ?? config.GATEWAY_SOURCE_PREFIX,
+      legacy: config.GATEWAY_LEGACY_PREFIXES,
+    },
+    onChange: () => cache.clear(),
+  });
+  let height: number | null = null;
+  let retry: NodeJS.Timeout | undefined;
+  const loadRoutes = () => {
+    clearTimeout(retry);
+    live.reload().catch((error: unknown) => {
+      logger.warn({ err: error }, 'the routes could not be loaded');
+      retry = setTimeout(loadRoutes, 1_000).unref();
+    });
+  };
+
   const server = await createServer({
     name: 'gateway',
     logger,
     trustProxy: config.TRUST_PROXY_ENABLED,
     operatorToken: config.OPERATOR_TOKEN,
     bodyLimit,
-    cors: config.CORS_ORIGIN && { origins: config.CORS_ORIGIN },
+    cors: config.CORS_ORIGIN && {
+      origins: config.CORS_ORIGIN,
+      extraHeaders: ['x-api-key', 'x-cosmos-block-height', 'if-none-match'],
+      exposedHeaders: ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Cache', 'ETag', 'Warning'],
+    },
+    toErrorBody: toRefusalBody,
     async health() {
-      return { healthy: true, body: { status: 'ok', timestamp: new Date().toISOString() } };
+      const upstreams = upstream.status();
+      const up = upstreams.filter(({ healthy }) => healthy).length;
+      const routes = live.current()?.table.routes.length ?? 0;
+      const status = up === 0 ? 'down' : up < upstreams.length || routes === 0 ? 'degraded' : 'ok';
+      const body: GatewayHealth = { status, height, routes, upstreams, timestamp: new Date().toISOString() };
+      return { healthy: up > 0, body };
     },
   });
+  const tally = createTally({
+    registry: server.metrics,
+    cacheBytes: cache.bytes,
+    routes: () => live.current()?.table.routes.length ?? 0,
+    upstreams: upstream.status,
+  });
   addStatusRoute(server);
+  addDocumentRoutes(server, live);
+
+  const ask = createAskNode({ upstream, live, tally, logger, onHeight: (seen) => (height = seen) });
+  const isPublic = config.GATEWAY_AUTH === 'none';
+  const varyOn = [
+    'X-Cosmos-Block-Height',
+    ...(isPublic ? [] : ['Authorization', 'X-Api-Key']),
+    ...(config.CORS_ORIGIN ? ['Origin'] : []),
+  ];
+  const handleQuery = createQueryHandler({
+    live,
+    cache,
+    authorize,
+    ask,
+    tally,
+    options: {
+      timeoutMs: config.GATEWAY_TIMEOUT_MS,
+      forwardAuth: config.GATEWAY_FORWARD_AUTH,
+      ttlMs: config.GATEWAY_CACHE_TTL_MS,
+      pinnedTtlMs: config.GATEWAY_PINNED_TTL_MS,
+      isPublic,
+      vary: varyOn.join(', '),
+    },
+  });
+  await server.register(async (scope) => {
+    const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
+    if (perMinute > 0) await addRateLimit(scope, { name: 'gateway', perMinute, redis });
+    // With CORS on, its plugin has the OPTIONS of every path.
+    const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
+    scope.route({ method, url: '/*', handler: handleQuery });
+  });
+  if (config.GATEWAY_DESCRIPTORS) loadRoutes(); // otherwise the first node that is reached is asked
+  server.addHook('onClose', async () => {
+    clearTimeout(retry);
+    upstream.close();
+  });
   return server;
 }

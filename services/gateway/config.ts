@@ -1,12 +1,113 @@
-import { baseVariables, envOrigins } from '@palaver/service-kit';
+import { baseVariables, envBoolean, envInteger, envList, envOrigins } from '@palaver/service-kit';
 import { z } from 'zod';
 
-export const gatewayConfigSchema = z.object({
-  ...baseVariables({ port: 1317 }),
-  CORS_ORIGIN: envOrigins().optional().meta({
-    description: 'Origins whose pages may call the gateway; without it only pages of the same origin can.',
-    example: 'https://app.example',
-  }),
-});
+const address = /^(?:tls:\/\/)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
+const prefix = /^(?:\/[A-Za-z0-9._~-]+)+$/;
+const maxMs = 86_400_000;
+
+export const gatewayConfigSchema = z
+  .object({
+    ...baseVariables({ port: 1317 }),
+    GATEWAY_UPSTREAMS: envList()
+      .refine(
+        (list) => list.length > 0 && list.every((item) => address.test(item)),
+        'expected a comma-separated list of host:port or tls://host:port',
+      )
+      .prefault('127.0.0.1:9090')
+      .meta({
+        description: 'The gRPC nodes behind the gateway; several are balanced.',
+        example: 'node-a.example:9090,tls://node-b.example:443',
+      }),
+    GATEWAY_TLS_CA_FILE: z.string().optional().meta({
+      description: 'Certificates (PEM) to trust for tls:// nodes instead of the well-known authorities.',
+      example: '/etc/palaver/nodes.pem',
+    }),
+    GATEWAY_DESCRIPTORS: z.string().optional().meta({
+      description:
+        'A FileDescriptorSet file or a folder of .proto files; without it the nodes are asked by server reflection.',
+      example: '/etc/palaver/protocol.binpb',
+    }),
+    GATEWAY_SOURCE_PREFIX: envPrefix().prefault('/ixo').meta({
+      description: 'Routes annotated under this prefix are served under GATEWAY_PREFIX.',
+      example: '/ixo',
+    }),
+    GATEWAY_PREFIX: envPrefix().optional().meta({
+      description: 'The prefix the routes of GATEWAY_SOURCE_PREFIX are served under; the same unless set.',
+      example: '/protocol',
+    }),
+    GATEWAY_LEGACY_PREFIXES: envList()
+      .refine(
+        (list) => list.every((item) => prefix.test(item)),
+        'expected a comma-separated list of paths such as /old',
+      )
+      .prefault('')
+      .meta({
+        description: 'Prefixes that also answer, marked as deprecated.',
+        example: '/old,/older/v1',
+      }),
+    GATEWAY_TIMEOUT_MS: envInteger({ min: 1, max: 600_000 }).prefault('10000').meta({
+      description: 'Longest wait for an answer of a node.',
+      example: '5000',
+    }),
+    GATEWAY_CACHE_TTL_MS: envInteger({ min: 0, max: maxMs }).prefault('1000').meta({
+      description: 'How long an answer about the latest block is kept: the life of a block. 0 turns the cache off.',
+      example: '5000',
+    }),
+    GATEWAY_PINNED_TTL_MS: envInteger({ min: 0, max: maxMs }).prefault('3600000').meta({
+      description: 'How long an answer about a given height is kept; it cannot change any more.',
+      example: '86400000',
+    }),
+    GATEWAY_CACHE_MB: envInteger({ min: 1, max: 65_536 }).prefault('64').meta({
+      description: 'Memory for kept answers, in MiB.',
+      example: '256',
+    }),
+    GATEWAY_STALE_IF_ERROR_MS: envInteger({ min: 0, max: maxMs }).prefault('0').meta({
+      description: 'How long beyond its time a kept answer stands in for a node that fails. 0 is off.',
+      example: '60000',
+    }),
+    GATEWAY_FORWARD_AUTH: envBoolean().prefault('false').meta({
+      description: 'Send the Authorization header on to the nodes.',
+      example: 'true',
+    }),
+    GATEWAY_AUTH: z
+      .enum(['none', 'api-key', 'ucan'], { error: 'expected none, api-key or ucan' })
+      .prefault('none')
+      .meta({ description: 'Who may ask: anyone, holders of an API key, or bearers of a UCAN.', example: 'api-key' }),
+    GATEWAY_API_KEYS_FILE: z.string().optional().meta({
+      description:
+        'JSON file of the API keys, [{ name, sha256, perMinute?, routes? }]; needed with GATEWAY_AUTH=api-key.',
+      example: '/etc/palaver/api-keys.json',
+    }),
+    GATEWAY_DIDS: envList()
+      .refine(
+        (list) => list.every((item) => /^did:[a-z0-9]+:\S+$/.test(item)),
+        'expected a comma-separated list of DIDs',
+      )
+      .prefault('')
+      .meta({
+        description: 'The DIDs that UCANs for this gateway are made out to; needed with GATEWAY_AUTH=ucan.',
+        example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
+      }),
+    GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 }).prefault('0').meta({
+      description: 'Queries a minute from one client address. 0 is off.',
+      example: '600',
+    }),
+    CORS_ORIGIN: envOrigins().optional().meta({
+      description: 'Origins whose pages may call the gateway; without it only pages of the same origin can.',
+      example: 'https://app.example',
+    }),
+  })
+  .refine((config) => config.GATEWAY_AUTH !== 'api-key' || config.GATEWAY_API_KEYS_FILE !== undefined, {
+    path: ['GATEWAY_API_KEYS_FILE'],
+    error: 'is needed with GATEWAY_AUTH=api-key',
+  })
+  .refine((config) => config.GATEWAY_AUTH !== 'ucan' || config.GATEWAY_DIDS.length > 0, {
+    path: ['GATEWAY_DIDS'],
+    error: 'is needed with GATEWAY_AUTH=ucan',
+  });
 
 export type GatewayConfig = Readonly<z.infer<typeof gatewayConfigSchema>>;
+
+function envPrefix() {
+  return z.string().regex(prefix, 'expected a path such as /ixo, without a slash at its end');
+}

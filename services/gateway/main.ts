@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import {
   type ConfigOptions,
   closeServer,
@@ -5,25 +6,47 @@ import {
   type Env,
   listen,
   loadConfig,
+  openRedis,
   type RunningService,
   runMain,
+  StartError,
 } from '@palaver/service-kit';
 import { createGatewayApp } from './app.ts';
-import { gatewayConfigSchema } from './config.ts';
+import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
+import { type Authorize, authorizeAnyone } from './auth/authorize.ts';
+import { authorizeUcan } from './auth/ucan.ts';
+import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
 
 /** Starts the query gateway from its environment. */
 export async function startGateway(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(gatewayConfigSchema, env, options);
   const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL });
-  const server = await createGatewayApp({ config, logger });
+  const [authorize, ca] = await Promise.all([createAuthorize(config), loadCertificates(config.GATEWAY_TLS_CA_FILE)]);
+  const needsRedis = config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 && config.REDIS_URL;
+  const redis = needsRedis ? await openRedis(needsRedis, logger) : undefined;
+  const server = await createGatewayApp({ config, logger, authorize, ca, redis });
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return {
     name: 'gateway',
     url,
     async close() {
       await closeServer(server);
+      redis?.disconnect();
     },
   };
+}
+
+async function createAuthorize(config: GatewayConfig): Promise<Authorize> {
+  if (config.GATEWAY_AUTH === 'api-key') return authorizeApiKey(await loadApiKeys(config.GATEWAY_API_KEYS_FILE ?? ''));
+  if (config.GATEWAY_AUTH === 'ucan') return authorizeUcan(config.GATEWAY_DIDS);
+  return authorizeAnyone;
+}
+
+async function loadCertificates(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    throw new StartError(`GATEWAY_TLS_CA_FILE: ${path} cannot be read`, { cause: error });
+  });
 }
 
 if (import.meta.main) await runMain(startGateway, process.env);

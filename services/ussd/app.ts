@@ -1,25 +1,35 @@
-import { createServer, type Logger, type Server } from '@palaver/service-kit';
+import { ussdLimits } from '@palaver/contract';
+import { addRateLimit, createServer, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
+import type { KeyRing } from './accounts/key-ring.ts';
 import type { UssdConfig } from './config.ts';
+import { createDomain } from './domain.ts';
+import { createUssdMetrics } from './metrics.ts';
+import { addOperatorRoutes } from './routes/operators.ts';
 import { addStatusRoute } from './routes/status.ts';
+import { addUssdRoutes } from './routes/ussd.ts';
+import type { UssdTables } from './store/tables.ts';
 
-const bodyLimit = 16 * 1024;
+type RateLimitRedis = Parameters<typeof addRateLimit>[1]['redis'];
 
 export interface UssdParts {
   config: UssdConfig;
   logger: Logger;
-  store: Pick<Store<unknown>, 'ping'>;
+  /** Open and migrated. */
+  store: Store<UssdTables>;
+  keys: KeyRing;
+  redis?: RateLimitRedis;
 }
 
-/** The USSD gateway as a server that is not listening yet. */
-export async function createUssdApp({ config, logger, store }: UssdParts): Promise<Server> {
+/** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
+export async function createUssdApp({ config, logger, store, keys, redis }: UssdParts): Promise<Server> {
   const startedAt = Date.now();
   const server = await createServer({
     name: 'ussd',
     logger,
     trustProxy: config.TRUST_PROXY_ENABLED,
     operatorToken: config.OPERATOR_TOKEN,
-    bodyLimit,
+    bodyLimit: ussdLimits.bodyBytes,
     async health() {
       const healthy = await store.ping();
       const body = {
@@ -33,5 +43,14 @@ export async function createUssdApp({ config, logger, store }: UssdParts): Promi
     },
   });
   addStatusRoute(server, config);
+  const metrics = createUssdMetrics(server.metrics, () => domain.sessions.countActive(Date.now()));
+  const domain = await createDomain({ config, logger, store, keys, metrics });
+  server.addHook('onClose', () => domain.close());
+  await server.register(async (scope) => {
+    const limited = scope as unknown as Server;
+    await addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
+    await addUssdRoutes(limited, { config, metrics, ...domain });
+    await addOperatorRoutes(limited, domain);
+  });
   return server;
 }

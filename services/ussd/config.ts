@@ -1,8 +1,124 @@
-import { baseVariables } from '@palaver/service-kit';
+import { BlockList, isIP } from 'node:net';
+import { serviceCodePattern, ussdLimits } from '@palaver/contract';
+import { baseVariables, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
+import { parseKey } from './accounts/key-ring.ts';
+
+const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';
+const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
+const minute = 60;
 
 export const ussdConfigSchema = z.object({
   ...baseVariables({ port: 3000 }),
+  PIN_ENCRYPTION_KEY: z
+    .string()
+    .transform((text, context) => parseKey(text) ?? refuse(context, keyExpected))
+    .optional()
+    .meta({
+      description:
+        'Key that PINs are encrypted with: 32 bytes as 64 hex digits or base64, or a text of 32 characters. Without it a key is made in DATA_DIR, which production refuses.',
+      example: keyExample,
+      secret: true,
+    }),
+  PIN_ENCRYPTION_KEYS_OLD: envList()
+    .transform((texts, context) => texts.map((text) => parseKey(text) ?? refuse(context, keyExpected)))
+    .prefault('')
+    .meta({
+      description: 'Earlier keys, comma separated: still readable until `palaver ussd rotate-keys` has run.',
+      example: keyExample,
+      secret: true,
+    }),
+  SERVICE_CODES: envList()
+    .refine((codes) => codes.every((code) => serviceCodePattern.test(code)), 'expected USSD codes such as *1234#')
+    .prefault('')
+    .meta({
+      description: 'USSD codes that are answered, comma separated; empty answers all.',
+      example: '*1234#,*1234*5#',
+    }),
+  PHONE_PLUS_OPTIONAL: envBoolean().prefault('false').meta({
+    description: 'Accept phone numbers without their plus, as some telecom gateways send them.',
+    example: 'true',
+  }),
+  SESSION_TIMEOUT_SECONDS: envInteger({ min: 1, max: 24 * 60 * minute })
+    .prefault(String(ussdLimits.sessionTimeoutSeconds))
+    .meta({ description: 'A session without input for this long has expired.', example: '180' }),
+  RESUME_MINUTES: envInteger({ min: 0, max: 24 * 60 })
+    .prefault('30')
+    .meta({
+      description: 'How long an unfinished form is offered again at the next dial; 0 never offers it.',
+      example: '30',
+    }),
+  RATE_LIMIT_PER_MINUTE: envInteger({ min: 1, max: 1_000_000_000 })
+    .prefault(String(ussdLimits.requestsPerMinute))
+    .meta({ description: 'Requests a minute that one client address may send.', example: '6000' }),
+  USSD_SHARED_SECRET: z.string().optional().meta({
+    description: 'Secret the telecom gateway must send in the header X-Gateway-Secret.',
+    example: 'a-long-random-text',
+    secret: true,
+  }),
+  USSD_ALLOWED_IPS: envList()
+    .transform((ranges, context) => toBlockList(ranges) ?? refuse(context, 'expected addresses or CIDR ranges'))
+    .optional()
+    .meta({
+      description: 'Addresses the telecom gateway may call from, as a list of CIDR ranges.',
+      example: '10.0.0.0/8,192.0.2.7',
+    }),
+  USSD_LANGUAGE: z.string().prefault('en').meta({
+    description: 'Language of callers who have not chosen one: the name of a file in USSD_LOCALES.',
+    example: 'fr',
+  }),
+  USSD_MENUS: z.string().optional().meta({
+    description: 'File or folder of the menus, instead of those that come along.',
+    example: './my-menus',
+  }),
+  USSD_LOCALES: z.string().optional().meta({
+    description: 'Folder of the texts, one file for each language, instead of those that come along.',
+    example: './my-locales',
+  }),
+  USSD_ACTIONS: z.string().optional().meta({
+    description: 'Module that exports `actions`, for menus of your own.',
+    example: './my-actions.ts',
+  }),
+  USSD_WATCH_MENUS: envBoolean().prefault('true').meta({
+    description: 'Take changed menus and texts into use without a restart, once they pass the check.',
+    example: 'false',
+  }),
+  AGENT_URL: envUrl('http:', 'https:').optional().meta({
+    description: 'Address of the agent service, for "Ask the assistant".',
+    example: 'http://127.0.0.1:4000',
+  }),
+  ASSISTANT_WAIT_MS: envInteger({ min: 0, max: 60_000 }).prefault('5000').meta({
+    description: 'How long a turn waits for an answer before it offers to show it later.',
+    example: '5000',
+  }),
+  GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
+    description: 'Address of the query gateway, for balances, claims and tokens.',
+    example: 'http://127.0.0.1:1317',
+  }),
 });
 
 export type UssdConfig = Readonly<z.infer<typeof ussdConfigSchema>>;
+
+function refuse(context: z.RefinementCtx, message: string): never {
+  context.issues.push({ code: 'custom', message, input: undefined });
+  return z.NEVER;
+}
+
+function toBlockList(ranges: string[]): BlockList | undefined {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', bits, ...more] = range.split('/');
+    const family = isIP(address);
+    const most = family === 4 ? 32 : 128;
+    if (
+      family === 0 ||
+      more.length > 0 ||
+      (bits !== undefined && !/^\d{1,3}$/.test(bits)) ||
+      Number(bits ?? 0) > most
+    ) {
+      return undefined;
+    }
+    list.addSubnet(address, bits === undefined ? most : Number(bits), family === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}

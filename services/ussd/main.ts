@@ -1,33 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import {
   type ConfigOptions,
   closeServer,
   createLogger,
   type Env,
+  type Logger,
   listen,
   loadConfig,
+  loadOrCreateSecretFile,
+  openRedis,
+  prepareDataDir,
   type RunningService,
   runMain,
+  StartError,
   toDatabaseUrl,
 } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
+import { createKeyRing, type KeyRing, parseKey } from './accounts/key-ring.ts';
 import { createUssdApp } from './app.ts';
-import { ussdConfigSchema } from './config.ts';
+import { type UssdConfig, ussdConfigSchema } from './config.ts';
+import { migrations } from './store/migrations.ts';
+import type { UssdTables } from './store/tables.ts';
 
 /** Starts the USSD gateway from its environment. */
 export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(ussdConfigSchema, env, options);
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
-  const store = await openStore(toDatabaseUrl(config, 'ussd'));
-  const server = await createUssdApp({ config, logger, store });
-  const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
-  return {
-    name: 'ussd',
-    url,
-    async close() {
-      await closeServer(server);
-      await store.close();
-    },
+  const keys = loadKeys(config, logger);
+  const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
+  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'));
+  const closeStores = async () => {
+    await store.close();
+    redis?.disconnect();
   };
+  try {
+    await store.migrate('ussd', migrations);
+    const server = await createUssdApp({ config, logger, store, keys, redis });
+    const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
+    return {
+      name: 'ussd',
+      url,
+      async close() {
+        await closeServer(server);
+        await closeStores();
+      },
+    };
+  } catch (error) {
+    await closeStores();
+    throw error;
+  }
+}
+
+function loadKeys(config: UssdConfig, logger: Logger): KeyRing {
+  const old = config.PIN_ENCRYPTION_KEYS_OLD;
+  if (config.PIN_ENCRYPTION_KEY) return createKeyRing(config.PIN_ENCRYPTION_KEY, old);
+  if (config.NODE_ENV === 'production') {
+    throw new StartError(
+      'PIN_ENCRYPTION_KEY is not set: production does not start with a key made by itself. Make one with: openssl rand -hex 32',
+    );
+  }
+  const path = join(prepareDataDir(config.DATA_DIR), 'pin-encryption.key');
+  const { secret, created } = loadOrCreateSecretFile(path, () => randomBytes(32).toString('hex'));
+  const key = parseKey(secret);
+  if (!key) throw new StartError(`${path} does not hold a key; remove it or set PIN_ENCRYPTION_KEY`);
+  logger.warn({ path, created }, 'PIN_ENCRYPTION_KEY is not set: a development key is used');
+  return createKeyRing(key, old);
 }
 
 if (import.meta.main) await runMain(startUssd, process.env);

@@ -1,33 +1,23 @@
-import { exitOnStartFault, runMain, StartError, toConfigMessage, withEnvFile } from '@palaver/service-kit';
+import { exitOnStartFault } from '@palaver/service-kit';
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
+import { addChatCommand } from './commands/chat.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
+import { addMenuCommands } from './commands/menu.ts';
+import { addPhoneCommands } from './commands/phone.ts';
+import { addServiceCommands } from './commands/service.ts';
 import { addTokenCommand } from './commands/token.ts';
-import { up } from './commands/up.ts';
-import { type ServiceEntry, services, unknownVariables } from './services.ts';
 
 const program = new Command('palaver')
   .description('Reach a verifiable assistant and a public protocol from any device.')
   .version(manifest.version)
   .showHelpAfterError();
 
-program
-  .command('up')
-  .description('run everything in one process; this is what `npm start` calls')
-  .action(() => up(withEnvFile(process.env)));
-
-for (const { name, title, start } of Object.values(services) as ServiceEntry[]) {
-  program
-    .command(name)
-    .description(`run the ${title} alone`)
-    .action(() =>
-      runMain((env) => {
-        const faults = unknownVariables(env);
-        if (faults.length > 0) throw new StartError(toConfigMessage(faults));
-        return start(env);
-      }, process.env),
-    );
-}
-
+addServiceCommands(program);
 addTokenCommand(program);
+addChatCommand(program);
+addPhoneCommands(program);
+addMenuCommands(program);
+addDoctorCommand(program);
 
 program.parseAsync().catch(exitOnStartFault);

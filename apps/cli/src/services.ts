@@ -1,5 +1,7 @@
 import { agentConfigSchema } from '@palaver/agent/config';
 import { startAgent } from '@palaver/agent/main';
+import { startConsole } from '@palaver/console';
+import { consoleConfigSchema } from '@palaver/console/config';
 import { startDevnode } from '@palaver/devnode';
 import { devnodeConfigSchema } from '@palaver/devnode/config';
 import { startGateway } from '@palaver/gateway';
@@ -32,6 +34,13 @@ export const services = {
     schema: agentConfigSchema,
     start: startAgent,
   },
+  console: {
+    name: 'console',
+    title: 'console page',
+    portName: 'CONSOLE_PORT',
+    schema: consoleConfigSchema,
+    start: startConsole,
+  },
   devnode: {
     name: 'devnode',
     title: 'development node',
@@ -49,7 +58,9 @@ export const services = {
   ussd: { name: 'ussd', title: 'USSD gateway', portName: 'USSD_PORT', schema: ussdConfigSchema, start: startUssd },
 } satisfies Record<string, ServiceEntry>;
 
-const ownPrefixes = ['USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UCAN_', 'PIN_ENCRYPTION_'];
+export type ServiceName = keyof typeof services;
+
+const ownPrefixes = ['CONSOLE_', 'USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UCAN_', 'PIN_ENCRYPTION_'];
 
 /** Variables in the environment that look like ours but that no service knows. */
 export function unknownVariables(env: Env): string[] {

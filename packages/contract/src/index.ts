@@ -12,6 +12,16 @@ export {
 } from './agent-sessions.ts';
 export { countCodePoints } from './code-points.ts';
 export {
+  type CreditAccount,
+  type CreditClaim,
+  type CreditTopUp,
+  creditAccountParamsSchema,
+  creditAccountSchema,
+  creditClaimParamsSchema,
+  creditClaimSchema,
+  creditTopUpSchema,
+} from './credits.ts';
+export {
   type DelegationRevoked,
   type DelegationStatus,
   type DelegationStored,
@@ -82,6 +92,7 @@ export {
   agentLimits,
   defaultPorts,
   gatewayLimits,
+  memoryLimits,
   pageLimits,
   preferenceLimits,
   requestIdMaxCharacters,
@@ -89,6 +100,19 @@ export {
   ucanLimits,
   ussdLimits,
 } from './limits.ts';
+export {
+  type CreateMemory,
+  createMemorySchema,
+  type Memory,
+  type MemoryDeleted,
+  type MemoryList,
+  type MemoryQuery,
+  memoryDeletedSchema,
+  memoryListSchema,
+  memoryParamsSchema,
+  memoryQuerySchema,
+  memorySchema,
+} from './memory.ts';
 export {
   type Message,
   type MessageComponent,
@@ -193,6 +217,16 @@ export {
   sseEventDataSchemas,
   sseEventSchema,
 } from './sse-events.ts';
+export {
+  scheduledMessagePrefix,
+  type Task,
+  type TaskCancelled,
+  type TaskList,
+  taskCancelledSchema,
+  taskListSchema,
+  taskParamsSchema,
+  taskSchema,
+} from './tasks.ts';
 export { isTimeZone } from './time-zone.ts';
 export {
   phoneNumberSchema,

@@ -45,6 +45,13 @@ export const agentLimits = {
 
 export const preferenceLimits = { textCharacters: 80, customInstructionsCharacters: 2_000 } as const;
 
+export const memoryLimits = {
+  textCharacters: 2_000,
+  queryCharacters: 500,
+  /** How many one room keeps. */
+  count: 1_000,
+} as const;
+
 export const pageLimits = { min: 1, max: 100, default: 20 } as const;
 
 export const ucanLimits = { maxTtlSeconds: 900, clockSkewSeconds: 30, resolveTimeoutMs: 3_000 } as const;

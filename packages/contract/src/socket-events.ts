@@ -71,7 +71,12 @@ export const clientEventPayloadSchemas = {
     .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: z.string().nullish() })
     .meta({ id: 'ToolResult', description: 'What a tool of the page answered.' }),
   action_call_result: z
-    .object({ sessionId: z.string().min(1), toolCallId: z.string().min(1), result: z.unknown().optional() })
+    .object({
+      sessionId: z.string().min(1),
+      toolCallId: z.string().min(1),
+      result: z.unknown().optional(),
+      error: z.string().nullish(),
+    })
     .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
 } satisfies Record<ClientEventName, z.ZodType>;
 

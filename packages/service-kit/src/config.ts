@@ -47,15 +47,15 @@ export function parseConfig<T extends z.ZodObject>(
   }
   const result = schema.safeParse(input);
   if (result.success) return { config: Object.freeze(result.data) };
-  const variables = new Map(listVariables(schema).map((variable) => [variable.name, variable]));
   return {
     faults: result.error.issues.map((issue) => {
       const key = String(issue.path[0] ?? '');
       const name = names[key] ?? key;
-      const variable = variables.get(key);
+      // A plugin's author may have said nothing of it.
+      const meta = (schema.shape[key] as z.ZodType | undefined)?.meta() as Partial<VariableMeta> | undefined;
       const text = input[key];
-      const shown = text === undefined ? ' is not set' : variable?.secret ? '' : `=${JSON.stringify(text)}`;
-      const example = variable ? ` (for example ${name}=${variable.example})` : '';
+      const shown = text === undefined ? ' is not set' : meta?.secret ? '' : `=${JSON.stringify(text)}`;
+      const example = meta?.example === undefined ? '' : ` (for example ${name}=${meta.example})`;
       return `${name}${shown}: ${issue.message}${example}`;
     }),
   };

@@ -45,6 +45,7 @@ export async function addCors(
     allowedHeaders: [...allowedHeaders, ...extraHeaders],
     exposedHeaders: ['X-Request-Id', ...exposedHeaders],
     maxAge: 600,
+    strictPreflight: false, // an OPTIONS that is no preflight is answered too, not refused
   });
 }
 

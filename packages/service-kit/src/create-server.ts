@@ -1,7 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError, toErrorBody } from '@palaver/contract';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RawServerDefault } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  type RawServerDefault,
+} from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
 import { addCors, type CorsOptions } from './cors.ts';
@@ -10,6 +17,7 @@ import { isJsonTooDeep } from './json-depth.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
 import { createOperatorGuard } from './operator-guard.ts';
+import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
 
 export type Server = FastifyInstance<
@@ -37,6 +45,8 @@ export interface ServerOptions {
   cors?: CorsOptions | undefined;
   /** Longest URL in bytes, headers aside. */
   maxUrlLength?: number;
+  /** Error bodies of another shape than the shared one. */
+  toErrorBody?: ((error: AppError) => object) | undefined;
   /** The reply of `GET /health`; `healthy: false` makes it a 503. */
   health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
 }
@@ -47,6 +57,9 @@ export interface ServerOptions {
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const maxUrlLength = options.maxUrlLength ?? 8192;
+  const toBody = options.toErrorBody ?? toErrorBody;
+  const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    sendError(error, request, reply, toBody);
   const server: Server = Fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -64,16 +77,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     onConstructorPoisoning: 'remove',
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
-      return sendError(error, request, reply);
+      return send(error, request, reply);
     },
-    clientErrorHandler: refuseMalformed,
+    clientErrorHandler: (error, socket) => refuseMalformed(error, socket, toBody),
   }).withTypeProvider<ZodTypeProvider>();
 
   server.setValidatorCompiler(validatorCompiler);
   server.setSerializerCompiler(serializerCompiler);
-  server.setErrorHandler(sendError);
+  server.setErrorHandler(send);
   server.setNotFoundHandler((request, reply) =>
-    sendError(new AppError('NOT_FOUND', `There is no ${request.method} ${pathOf(request.url)} here.`), request, reply),
+    send(new AppError('NOT_FOUND', `There is no ${request.method} ${pathOf(request.url)} here.`), request, reply),
   );
 
   server.addHook('onRequest', (request, reply, done) => {
@@ -94,6 +107,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   acceptEmptyJson(server);
   if (options.cors) await addCors(server, options.cors);
   const metrics = addMetrics(server, options.name);
+  const recentErrors = addRecentErrors(server);
   const operatorGuard = createOperatorGuard(options.operatorToken);
   server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
 
@@ -110,6 +124,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   );
   server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
+  );
+  server.get('/metrics/errors', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
+    reply.header('cache-control', 'no-store').send({ errors: recentErrors() }),
   );
   return server;
 }
@@ -131,14 +148,14 @@ function pathOf(url: string): string {
 }
 
 /** What is not HTTP at all never reaches a route; it gets the same error body, and the connection ends. */
-function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Socket, toBody: (error: AppError) => object): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
   const shown = toAppError(Object.assign(new Error('The request is not valid HTTP.'), { statusCode: status }));
-  const body = JSON.stringify(toErrorBody(shown));
+  const body = JSON.stringify(toBody(shown));
   const head = [
     `HTTP/1.1 ${status} ${toErrorBody(shown).error}`,
     `X-Request-Id: ${toRequestId({ headers: {} })}`,

@@ -17,13 +17,18 @@ const codeOfStatus: Record<number, ErrorCode> = {
 };
 
 /** Sends an error as the contract's body. Unknown errors are logged whole and shown blank. */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  toBody: (error: AppError) => object = toErrorBody,
+): FastifyReply {
   const shown = toAppError(error);
   if (shown.statusCode >= 500) request.log.error({ err: error }, shown.message);
   return reply
     .status(shown.statusCode)
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify(toErrorBody(shown)));
+    .send(JSON.stringify(toBody(shown)));
 }
 
 /** What a client may know of an error: our own errors whole, the framework's refusals by their kind, of others nothing. */

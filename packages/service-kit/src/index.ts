@@ -18,8 +18,9 @@ export { sendError, toAppError } from './error-reply.ts';
 export { isJsonTooDeep } from './json-depth.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
-export { createOperatorGuard, equalSecrets } from './operator-guard.ts';
+export { createOperatorGuard, equalSecrets, isDirectFromLoopback } from './operator-guard.ts';
 export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
+export type { RecentError } from './recent-errors.ts';
 export { openRedis } from './redis.ts';
 export {
   closeServer,
@@ -30,6 +31,7 @@ export {
   runMain,
   stopOnSignals,
   toListenError,
+  toReachableHost,
 } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
 export { StartError } from './start-error.ts';

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { BlockList } from 'node:net';
 import { AppError } from '@palaver/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -15,7 +16,7 @@ loopback.addAddress('::1', 'ipv6');
  */
 export function createOperatorGuard(token: string | undefined) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (token === undefined ? isDirectFromLoopback(request) : equalSecrets(bearerOf(request), token)) return;
+    if (token === undefined ? isDirectFromLoopback(request.raw) : equalSecrets(bearerOf(request), token)) return;
     reply.header('www-authenticate', 'Bearer');
     const remedy = token === undefined ? 'Set OPERATOR_TOKEN to use it from elsewhere.' : 'Send it as a bearer token.';
     throw new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);
@@ -32,9 +33,10 @@ function bearerOf(request: FastifyRequest): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
 }
 
-function isDirectFromLoopback(request: FastifyRequest): boolean {
-  if (forwardingHeaders.some((name) => request.headers[name] !== undefined)) return false;
-  const { remoteAddress = '', remoteFamily } = request.raw.socket;
+/** Whether a request came from this machine without a proxy in between that would say so. */
+export function isDirectFromLoopback({ headers, socket }: IncomingMessage): boolean {
+  if (forwardingHeaders.some((name) => headers[name] !== undefined)) return false;
+  const { remoteAddress = '', remoteFamily } = socket;
   const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
   return loopback.check(address, remoteFamily === 'IPv6' && address === remoteAddress ? 'ipv6' : 'ipv4');
 }

@@ -26,8 +26,13 @@ export async function listen(server: Server, { host, port, portName = 'PORT' }: 
     throw toListenError(error, { host, port, portName });
   }
   const address = server.server.address() as AddressInfo;
-  const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return `http://${shown}:${address.port}`;
+  return `http://${toReachableHost(address.address)}:${address.port}`;
+}
+
+/** The host to call for one that is listened on: every address includes this machine's own. */
+export function toReachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 /** What an operator can do about an address that cannot be listened on. */

@@ -1,13 +1,7 @@
 import type { TestProject } from 'vitest/node';
+import './provided-context.ts';
 import { startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
-
-declare module 'vitest' {
-  interface ProvidedContext {
-    postgresUrl: string;
-    redis: { url: string } | { reason: string };
-  }
-}
 
 /** Starts what the suite shares, once per run: one PostgreSQL, one Redis. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {

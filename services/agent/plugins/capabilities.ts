@@ -4,7 +4,10 @@ import type { Tools } from './plugin.ts';
 import { ToolError } from './runtime-context.ts';
 import type { LoadedPlugin } from './start-plugins.ts';
 
-export const loadCapabilityTool = 'load_capability';
+const listCapabilitiesTool = 'list_capabilities';
+const loadCapabilityTool = 'load_capability';
+
+export const capabilityToolNames: readonly string[] = [listCapabilitiesTool, loadCapabilityTool];
 
 /** Names of the on-demand plugins that were loaded earlier in this session: its own history says so. */
 export function findLoadedCapabilities(history: Message[]): Set<string> {
@@ -15,11 +18,11 @@ export function findLoadedCapabilities(history: Message[]): Set<string> {
 }
 
 /** The two tools by which the agent finds and loads what is not in its prompt; none where every plugin is. */
-export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: LoadedPlugin) => void): Tools {
+export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: LoadedPlugin) => Promise<void>): Tools {
   const onDemand = plugins.filter(({ manifest }) => manifest.visibility === 'on-demand');
   if (onDemand.length === 0) return {};
   return {
-    list_capabilities: {
+    [listCapabilitiesTool]: {
       description: 'Lists capabilities that are not loaded yet. Look here before you say that you cannot do something.',
       input: z.object({ query: z.string().max(200).optional().describe('Words to look for') }),
       execute: ({ query = '' }: { query?: string }) => {
@@ -40,14 +43,14 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
     [loadCapabilityTool]: {
       description: 'Loads a capability by its name; its tools can be used from then on in this session.',
       input: z.object({ name: z.string().max(100) }),
-      execute: ({ name }: { name: string }) => {
+      async execute({ name }: { name: string }) {
         const plugin = onDemand.find((candidate) => candidate.name === name);
         if (!plugin)
           throw new ToolError(
             'TOOL_UNAVAILABLE',
             `there is no capability ${name}; list_capabilities names those there are`,
           );
-        onLoad(plugin);
+        await onLoad(plugin);
         return { loaded: name, tools: [...Object.keys(plugin.tools), ...plugin.subAgents.map((agent) => agent.name)] };
       },
     },

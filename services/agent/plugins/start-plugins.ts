@@ -1,5 +1,6 @@
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
+import { checkPlugins } from './check-plugins.ts';
 import type {
   Middleware,
   OraclePlugin,
@@ -10,7 +11,7 @@ import type {
   Tools,
   TurnEnd,
 } from './plugin.ts';
-import { type PluginStatus, type SelectOptions, selectPlugins } from './select-plugins.ts';
+import { type PluginStatus, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
 
 export interface LoadedPlugin {
   name: string;
@@ -46,28 +47,25 @@ export async function startPlugins(
   const { selected, status, faults } = selectPlugins(options);
   if (faults.length > 0) throw new StartError(toMessage(faults));
   const loaded: LoadedPlugin[] = [];
-  for (const { plugin, manifest, config } of selected) {
-    const ctx = options.createContext(plugin, config);
-    try {
-      await plugin.setup?.(ctx);
-      loaded.push({
-        name: plugin.name,
-        plugin,
-        manifest,
-        ctx,
-        tools: (await plugin.getTools?.(ctx)) ?? {},
-        subAgents: (await plugin.getSubAgents?.(ctx)) ?? [],
-        middlewares: (await plugin.getMiddlewares?.(ctx)) ?? [],
-      });
-    } catch (error) {
-      if (error instanceof StartError) throw error;
-      throw new StartError(`plugin ${plugin.name} could not start: ${error instanceof Error ? error.message : error}`, {
-        cause: error,
-      });
+
+  async function close(): Promise<void> {
+    for (const { plugin, name } of loaded.toReversed()) {
+      try {
+        await plugin.teardown?.();
+      } catch (error) {
+        options.logger.error({ err: error, plugin: name }, 'a plugin did not end cleanly');
+      }
     }
   }
-  const clashes = [...checkTools(loaded), ...checkShared(loaded), ...checkExamples(loaded)];
-  if (clashes.length > 0) throw new StartError(toMessage(clashes));
+
+  try {
+    for (const entry of selected) loaded.push(await load(entry, options.createContext(entry.plugin, entry.config)));
+    const clashes = checkPlugins(loaded);
+    if (clashes.length > 0) throw new StartError(toMessage(clashes));
+  } catch (error) {
+    await close();
+    throw error;
+  }
 
   async function tellEnd(end: TurnEnd): Promise<void> {
     for (const { name, middlewares } of loaded) {
@@ -86,8 +84,15 @@ export async function startPlugins(
     status: () => status,
     publicRoutes: loaded.flatMap(({ plugin }) => plugin.getAuthExcludedRoutes?.() ?? []),
     createShared() {
-      const entries = loaded.flatMap(({ plugin }) => Object.entries(plugin.getSharedState?.() ?? {}));
-      return Object.fromEntries(entries.map(([key, create]) => [key, create()]));
+      const shared: Record<string, unknown> = {};
+      for (const { plugin, name } of loaded) {
+        try {
+          for (const [key, create] of Object.entries(plugin.getSharedState?.() ?? {})) shared[key] = create();
+        } catch (error) {
+          options.logger.error({ err: error, plugin: name }, 'a plugin failed and was left out of this request');
+        }
+      }
+      return shared;
     },
     async beforeSend(send) {
       try {
@@ -98,14 +103,22 @@ export async function startPlugins(
       }
     },
     onTurnEnd: tellEnd,
-    async close() {
-      for (const { plugin, name } of loaded.toReversed()) {
-        await Promise.resolve(plugin.teardown?.()).catch((error) =>
-          options.logger.error({ err: error }, `plugin ${name} did not end cleanly`),
-        );
-      }
-    },
+    close,
   };
+}
+
+async function load({ plugin, manifest }: SelectedPlugin, ctx: PluginContext): Promise<LoadedPlugin> {
+  try {
+    await plugin.setup?.(ctx);
+    const tools = (await plugin.getTools?.(ctx)) ?? {};
+    const subAgents = (await plugin.getSubAgents?.(ctx)) ?? [];
+    const middlewares = (await plugin.getMiddlewares?.(ctx)) ?? [];
+    return { name: plugin.name, plugin, manifest, ctx, tools, subAgents, middlewares };
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartError(`plugin ${plugin.name} could not start: ${reason}`, { cause: error });
+  }
 }
 
 /** The end of a message that never became a turn. */
@@ -116,42 +129,4 @@ function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd 
 
 function toMessage(faults: string[]): string {
   return `The plugins are not right:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
-}
-
-function checkTools(loaded: LoadedPlugin[]): string[] {
-  const owners = loaded.map(({ name, tools, subAgents }) => ({
-    name,
-    keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)],
-  }));
-  return findClashes(owners, 'tool');
-}
-
-function checkShared(loaded: LoadedPlugin[]): string[] {
-  return findClashes(
-    loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })),
-    'shared key',
-  );
-}
-
-function findClashes(owners: { name: string; keys: string[] }[], what: string): string[] {
-  const taken = new Map<string, string>();
-  const faults: string[] = [];
-  for (const { name, keys } of owners) {
-    for (const key of keys) {
-      const other = taken.get(key);
-      if (other) faults.push(`plugin ${name}: the ${what} "${key}" is taken by plugin ${other}; rename one`);
-      else taken.set(key, name);
-    }
-  }
-  return faults;
-}
-
-function checkExamples(loaded: LoadedPlugin[]): string[] {
-  return loaded.flatMap(({ name, manifest, tools, subAgents }) =>
-    (manifest.examples ?? [])
-      .filter(({ tool }) => !(tool in tools) && !subAgents.some((agent) => agent.name === tool))
-      .map(
-        ({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`,
-      ),
-  );
 }

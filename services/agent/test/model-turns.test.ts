@@ -1,13 +1,13 @@
 // The agent with a language model behind LLM_BASE_URL, over real HTTP from end to end.
 
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { waitFor } from '@palaver/test-kit';
+import { createTestDatabase, waitFor } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin, type Tools } from '../plugins/plugin.ts';
-import { findEvent, type LiveAgent, startLiveAgent, textOf } from './live-agent.ts';
 import { type Answer, callTools, openStream, refuse, say, startOpenAiServer, toChunk } from './openai-server.ts';
+import { findData, streamTurn, textOf } from './read-frames.ts';
+import { startTestAgent } from './test-agent.ts';
 
 async function startPair(
   answers: [Answer, ...Answer[]],
@@ -20,19 +20,23 @@ async function startPair(
     manifest: { title: 'Tools', summary: 'Tools.', whenToUse: [], visibility: 'silent', stability: 'stable' },
     getTools: () => options.tools ?? {},
   });
-  const agent = await startLiveAgent({ plugins: [plugin], env: { LLM_BASE_URL: model.url, ...options.env } });
+  const database = await createTestDatabase('sqlite');
+  const env = { LLM_BASE_URL: model.url, ...options.env };
+  const agent = await startTestAgent({ plugins: [plugin], env, databaseUrl: database.url });
   return {
     model,
     agent,
+    database,
     async [Symbol.asyncDispose]() {
       await agent[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
       await model[Symbol.asyncDispose]();
     },
   };
 }
 
-function readRuns({ dataDir }: LiveAgent) {
-  const database = new DatabaseSync(join(dataDir, 'agent.sqlite'), { readOnly: true });
+function readRuns({ url }: { url: string }) {
+  const database = new DatabaseSync(url.slice('file:'.length), { readOnly: true });
   try {
     return database.prepare('select status, model, input_tokens, output_tokens from agent_run order by id').all();
   } finally {
@@ -60,15 +64,15 @@ it('a conversation with tools: streamed, stored, told to the model again, and ac
   );
   const user = await pair.agent.createUser();
   const sessionId = await user.createSession();
-  const events = await user.stream(sessionId, { message: 'add some numbers' });
+  const events = await streamTurn(user, sessionId, 'add some numbers');
   expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => index + 1));
   expect(textOf(events)).toBe('5 and 50.');
-  const outputs = events.filter(({ name, data }) => name === 'tool_call' && data.status === 'done');
+  const outputs = events.filter(({ event, data }) => event === 'tool_call' && data.status === 'done');
   expect(outputs.map(({ data }) => data.output)).toEqual([{ sum: 5 }, { sum: 50 }]);
-  expect(events.at(-1)).toMatchObject({ name: 'done', data: { status: 'complete' } });
+  expect(events.at(-1)).toMatchObject({ event: 'done', data: { status: 'complete' } });
   expect(pair.model.requests[1]?.body.messages.filter(({ role }: { role: string }) => role === 'tool')).toHaveLength(2);
 
-  await user.stream(sessionId, { message: 'what did I ask?' });
+  await streamTurn(user, sessionId, 'what did I ask?');
   const { messages } = pair.model.requests[2]?.body ?? {};
   const contents = messages.map(({ role, content }: { role: string; content: string | null }) => [role, content]);
   expect(contents.slice(1)).toEqual([
@@ -80,7 +84,7 @@ it('a conversation with tools: streamed, stored, told to the model again, and ac
     ['user', 'what did I ask?'],
   ]);
   expect(messages[0].content).toContain('You are Palaver');
-  expect(readRuns(pair.agent)).toEqual([
+  expect(readRuns(pair.database)).toEqual([
     { status: 'complete', model: 'default', input_tokens: 22, output_tokens: 14 },
     { status: 'complete', model: 'default', input_tokens: 11, output_tokens: 7 },
   ]);
@@ -90,10 +94,10 @@ it('the model of a message is the one it chose', async () => {
   await using pair = await startPair([say('ok')], { env: { LLM_MODEL: 'small', LLM_MODELS: 'small,large' } });
   const user = await pair.agent.createUser();
   const sessionId = await user.createSession();
-  const chosen = await user.request('POST', `/messages/${sessionId}`, { message: 'hi', model: 'large' });
+  const chosen = await user.send('POST', `/messages/${sessionId}`, { message: 'hi', model: 'large' });
   expect(chosen).toMatchObject({ status: 200, body: { message: { content: 'ok', status: 'complete' } } });
   expect(pair.model.requests[0]?.body.model).toBe('large');
-  const unknown = await user.request('POST', `/messages/${sessionId}`, { message: 'hi', model: 'huge' });
+  const unknown = await user.send('POST', `/messages/${sessionId}`, { message: 'hi', model: 'huge' });
   expect(unknown).toMatchObject({ status: 400, body: { code: 'MODEL_UNKNOWN', statusCode: 400 } });
   expect(pair.model.requests).toHaveLength(1);
   const listed = await fetch(`${pair.agent.url}/models`);
@@ -104,9 +108,9 @@ describe('what goes wrong', () => {
   it('at the provider is an error event with its kind, then done', async () => {
     await using pair = await startPair([refuse(401)]);
     const user = await pair.agent.createUser();
-    const events = await user.stream(await user.createSession(), { message: 'hi' });
-    expect(findEvent(events, 'error')).toMatchObject({ code: 'MODEL_FAILED', kind: 'model', retryable: false });
-    expect(events.at(-1)).toMatchObject({ name: 'done', data: { status: 'failed' } });
+    const events = await streamTurn(user, await user.createSession(), 'hi');
+    expect(findData(events, 'error')).toMatchObject({ code: 'MODEL_FAILED', kind: 'model', retryable: false });
+    expect(events.at(-1)).toMatchObject({ event: 'done', data: { status: 'failed' } });
   });
 
   it('in the middle keeps what was said', async () => {
@@ -119,25 +123,25 @@ describe('what goes wrong', () => {
     ]);
     const user = await pair.agent.createUser();
     const sessionId = await user.createSession();
-    await user.stream(sessionId, { message: 'hi' });
-    const { body } = await user.request('GET', `/messages/${sessionId}`);
+    await streamTurn(user, sessionId, 'hi');
+    const { body } = await user.send('GET', `/messages/${sessionId}`);
     expect(body.messages.at(-1)).toMatchObject({ content: 'Half an answer', status: 'failed' });
   });
 
   it('a model that is silent too long', async () => {
     await using pair = await startPair([() => {}], { env: { LLM_TIMEOUT_MS: '1000' } });
     const user = await pair.agent.createUser();
-    const events = await user.stream(await user.createSession(), { message: 'hi' });
-    expect(findEvent(events, 'error')).toMatchObject({ code: 'MODEL_TIMEOUT', kind: 'timeout', retryable: true });
+    const events = await streamTurn(user, await user.createSession(), 'hi');
+    expect(findData(events, 'error')).toMatchObject({ code: 'MODEL_TIMEOUT', kind: 'timeout', retryable: true });
   });
 
   it('a model that loops on one tool is stopped', async () => {
     await using pair = await startPair([callTools([{ name: 'add', args: '{"a": 1, "b": 1}' }])], { tools: { add } });
     const user = await pair.agent.createUser();
-    const events = await user.stream(await user.createSession(), { message: 'go' });
-    expect(findEvent(events, 'error')).toMatchObject({ code: 'TURN_LIMIT_EXCEEDED', kind: 'limit', retryable: false });
+    const events = await streamTurn(user, await user.createSession(), 'go');
+    expect(findData(events, 'error')).toMatchObject({ code: 'TURN_LIMIT_EXCEEDED', kind: 'limit', retryable: false });
     expect(pair.model.requests).toHaveLength(12);
-    const ids = events.filter(({ name }) => name === 'tool_call').map(({ data }) => data.eventId);
+    const ids = events.filter(({ event }) => event === 'tool_call').map(({ data }) => data.eventId);
     expect(new Set(ids).size).toBe(12);
   });
 
@@ -154,7 +158,7 @@ describe('what goes wrong', () => {
       { tools: { hang, add } },
     );
     const user = await pair.agent.createUser();
-    const events = await user.stream(await user.createSession(), { message: 'go' });
+    const events = await streamTurn(user, await user.createSession(), 'go');
     expect(textOf(events)).toBe('One of them did not answer.');
     const results = pair.model.requests[1]?.body.messages.filter(({ role }: { role: string }) => role === 'tool');
     expect(results.map(({ content }: { content: string }) => content)).toEqual([
@@ -167,7 +171,7 @@ describe('what goes wrong', () => {
     const wrong = callTools([{ name: 'add', args: '{"a": "one"}' }]);
     await using pair = await startPair([wrong, wrong, wrong, say('I cannot add.')], { tools: { add } });
     const user = await pair.agent.createUser();
-    const events = await user.stream(await user.createSession(), { message: 'go' });
+    const events = await streamTurn(user, await user.createSession(), 'go');
     expect(textOf(events)).toBe('I cannot add.');
     const errors = events.filter(({ data }) => data.status === 'error').map(({ data }) => data.error);
     expect(errors).toEqual([
@@ -188,15 +192,15 @@ describe('abort', () => {
     ]);
     const user = await pair.agent.createUser();
     const sessionId = await user.createSession();
-    const work = user.stream(sessionId, { message: 'a story' });
+    const work = streamTurn(user, sessionId, 'a story');
     await waitFor('the model to be asked', () => pair.model.requests.length === 1);
     await waitFor('the answer to have begun', async () => {
-      const aborted = await user.request('POST', '/messages/abort', { sessionId });
+      const aborted = await user.send('POST', '/messages/abort', { sessionId });
       return aborted.body.aborted;
     });
     const events = await work;
-    expect(events.at(-1)).toMatchObject({ name: 'done', data: { status: 'aborted' } });
-    expect(findEvent(events, 'error')).toBeUndefined();
+    expect(events.at(-1)).toMatchObject({ event: 'done', data: { status: 'aborted' } });
+    expect(findData(events, 'error')).toBeUndefined();
     await pair.model.requests[0]?.closed;
   });
 
@@ -225,9 +229,9 @@ describe('abort', () => {
     );
     const user = await pair.agent.createUser();
     const sessionId = await user.createSession();
-    const work = user.stream(sessionId, { message: 'wait' });
+    const work = streamTurn(user, sessionId, 'wait');
     await waitFor('both tools to run', () => running === 2);
-    await user.request('POST', '/messages/abort', { sessionId });
+    await user.send('POST', '/messages/abort', { sessionId });
     expect((await work).at(-1)).toMatchObject({ data: { status: 'aborted' } });
     expect(running).toBe(0);
     expect(pair.model.requests).toHaveLength(1);

@@ -1,4 +1,5 @@
 import { sseEventSchema } from '@palaver/contract';
+import type { TestUser } from './test-agent.ts';
 
 export interface Frame {
   id: number;
@@ -31,6 +32,13 @@ export async function collectFrames(response: Response): Promise<Frame[]> {
   return frames;
 }
 
+/** A whole turn, from its send to its last frame. */
+export async function streamTurn(user: TestUser, sessionId: string, message: string, more = {}): Promise<Frame[]> {
+  const response = await user.stream(sessionId, message, more);
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  return collectFrames(response);
+}
+
 /** Reads on until a frame of that name has come, and gives all read so far. */
 export async function readUntil(frames: AsyncGenerator<Frame, void>, event: string): Promise<Frame[]> {
   const read: Frame[] = [];
@@ -40,6 +48,11 @@ export async function readUntil(frames: AsyncGenerator<Frame, void>, event: stri
     read.push(value);
     if (value.event === event) return read;
   }
+}
+
+/** The data of the first frame of that name. */
+export function findData(frames: Frame[], event: string): Frame['data'] {
+  return frames.find((frame) => frame.event === event)?.data;
 }
 
 export function textOf(frames: Frame[]): string {

@@ -5,6 +5,7 @@ import {
   StartError,
   stopOnSignals,
   toConfigMessage,
+  toReachableHost,
 } from '@palaver/service-kit';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
@@ -46,9 +47,10 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
     rows.push([entry.title, started.url, hint(started.url)]);
     return started;
   }
-  const { agent, devnode, gateway, ussd } = services;
+  const { agent, console, devnode, gateway, ussd } = services;
   const portOf = ({ portName }: ServiceEntry) => ({ names: { PORT: portName } });
-  const gatewayUrl = env.GATEWAY_URL || `http://${env.HOST || '127.0.0.1'}:${env.GATEWAY_PORT || 1317}`;
+  const gatewayUrl =
+    env.GATEWAY_URL || `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env.GATEWAY_PORT || 1317}`;
 
   const oracle = await start(
     agent,
@@ -67,11 +69,13 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
     upstreams = node.address;
   }
   const asked = { ...env, GATEWAY_URL: gatewayUrl, AGENT_URL: env.AGENT_URL || oracle.url };
-  await start(
+  const queries = await start(
     gateway,
     gateway.start({ ...env, GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
     (url) => `curl ${url}/ixo/token/params`,
   );
-  await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);
+  const phones = await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);
+  const shown = { ...env, USSD_URL: phones.url, AGENT_URL: oracle.url, GATEWAY_URL: queries.url };
+  await start(console, console.start(shown, portOf(console)), (url) => `open ${url}`);
   return rows;
 }

@@ -5,7 +5,7 @@ import { get } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { type FetchedDocument, readDocument, unreachable } from '../did/fetch-document.ts';
 import type { PublicDocumentRequest } from '../web/fetch-public-document.ts';
-import { isPublicAddress } from './public-address.ts';
+import { guardLookup, isPublicAddress } from './public-address.ts';
 
 /**
  * Fetches a document from a host that a stranger named. The address is checked in the very lookup the connection uses,
@@ -38,15 +38,4 @@ export async function fetchPublicDocument(
   } catch {
     return unreachable(signal.aborted ? 'no answer in time' : 'no connection');
   }
-}
-
-function guardLookup(lookup: LookupFunction): LookupFunction {
-  return (hostname, options, callback) => {
-    lookup(hostname, options, (error, answer, family) => {
-      if (error) return callback(error, answer, family);
-      const addresses = typeof answer === 'string' ? [answer] : answer.map(({ address }) => address);
-      if (addresses.every(isPublicAddress)) callback(null, answer, family);
-      else callback(new Error('the name has a private address'), '', 0);
-    });
-  };
 }

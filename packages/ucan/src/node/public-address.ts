@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIPv4, isIPv6, type LookupFunction } from 'node:net';
 
 // Everything the IANA registries of special-purpose addresses keep from the public internet.
 const reserved4: [string, number][] = [
@@ -31,6 +31,18 @@ export function isPublicAddress(address: string): boolean {
   // A zone (`fe80::1%eth0`) only goes with a local address.
   if (!isIPv6(address) || address.includes('%')) return false;
   return listOf([['2000::', 3]], 'ipv6').check(address, 'ipv6') && !listOf(reserved6, 'ipv6').check(address, 'ipv6');
+}
+
+/** A lookup that fails for a name with any private address. Given to the connection itself, it cannot be got round. */
+export function guardLookup(lookup: LookupFunction): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, options, (error, answer, family) => {
+      if (error) return callback(error, answer, family);
+      const addresses = typeof answer === 'string' ? [answer] : answer.map(({ address }) => address);
+      if (addresses.every(isPublicAddress)) callback(null, answer, family);
+      else callback(new Error('the name has a private address'), '', 0);
+    });
+  };
 }
 
 function listOf(ranges: [string, number][], family: 'ipv4' | 'ipv6'): BlockList {

@@ -62,7 +62,10 @@ export function createUserPreferences(): OraclePlugin {
     }),
     async getPromptSection(rt) {
       const record = await preferences.find(rt.session.roomId);
-      const told = lines.flatMap(([key, label]) => (record[key] === undefined ? [] : [`- ${label}: ${record[key]}`]));
+      // Indented, so that what the user wrote cannot pass for a line of its own.
+      const told = lines.flatMap(([key, label]) =>
+        record[key] === undefined ? [] : [`- ${label}: ${record[key].replaceAll('\n', '\n  ')}`],
+      );
       return told.length > 0 ? `Preferences of this user:\n${told.join('\n')}` : undefined;
     },
     getRoutes:

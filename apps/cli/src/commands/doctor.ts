@@ -1,0 +1,27 @@
+import { withEnvFile } from '@palaver/service-kit';
+import type { Command } from 'commander';
+import type { Finding } from '../doctor/finding.ts';
+
+const marks: Record<Finding['state'], string> = { ok: '✓', off: '·', fault: '✗' };
+
+/** `palaver doctor`: what is configured, what can be reached, what is missing and how to set it. */
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('look over the configuration and what it points at; ends with 1 where something is wrong')
+    .option('--json', 'print the findings as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
+      const { examine } = await import('../doctor/examine.ts');
+      const findings: Finding[] = [];
+      for await (const finding of examine(withEnvFile(process.env))) {
+        findings.push(finding);
+        if (!json) process.stdout.write(toLine(finding));
+      }
+      if (json) process.stdout.write(`${JSON.stringify(findings, undefined, 2)}\n`);
+      if (findings.some(({ state }) => state === 'fault')) process.exitCode = 1;
+    });
+}
+
+function toLine({ state, what, found, remedy }: Finding): string {
+  return `${marks[state]} ${what.padEnd(18)} ${found}${remedy ? `\n  ${' '.repeat(18)} → ${remedy}` : ''}\n`;
+}

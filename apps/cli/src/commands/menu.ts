@@ -1,0 +1,34 @@
+import { checkMenuFiles, drawMenuFiles, type MenuReport } from '@palaver/ussd/tools/check-menu-files';
+import type { Command } from 'commander';
+
+interface MenuOptions {
+  locales?: string;
+  language?: string;
+}
+
+/** `palaver menu`: what an operator needs while writing menus. */
+export function addMenuCommands(program: Command): void {
+  const menu = program.command('menu').description('check and draw USSD menus');
+  menu
+    .command('check')
+    .description('look for faults; ends with 1 where there are any')
+    .argument('[file]', 'a menu file or folder; the bundled menus when not given')
+    .option('--locales <folder>', 'folder of the translations')
+    .action(async (menus: string | undefined, { locales }: MenuOptions) =>
+      print(await checkMenuFiles({ menus, locales })),
+    );
+  menu
+    .command('draw')
+    .description('print the tree as a Mermaid flowchart')
+    .argument('[file]', 'a menu file or folder; the bundled menus when not given')
+    .option('--locales <folder>', 'folder of the translations')
+    .option('--language <tag>', 'language of the labels')
+    .action(async (menus: string | undefined, { locales, language }: MenuOptions) =>
+      print(await drawMenuFiles({ menus, locales }, language)),
+    );
+}
+
+function print({ ok, lines }: MenuReport): void {
+  (ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
+  if (!ok) process.exitCode = 1;
+}

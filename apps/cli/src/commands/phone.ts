@@ -1,0 +1,93 @@
+import { writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { StartError } from '@palaver/service-kit';
+import { runDial } from '@palaver/ussd/tools/dial';
+import { formatFlow, parseFlow, replayFlow } from '@palaver/ussd/tools/flow';
+import { createPhone, type Phone } from '@palaver/ussd/tools/phone';
+import type { Command } from 'commander';
+
+interface PhoneOptions {
+  phone: string;
+  code: string;
+  secret?: string;
+}
+
+const defaultUrl = 'http://127.0.0.1:3000';
+
+/** `palaver dial` and `palaver flow`: a phone in the terminal, and dialogues kept as files. */
+export function addPhoneCommands(program: Command): void {
+  withPhone(program.command('dial').description('a phone in the terminal, against any USSD server'))
+    .argument('[url]', 'address of the server', defaultUrl)
+    .action(async (url: string, options: PhoneOptions) => {
+      await dial(url, options);
+    });
+
+  const flow = program.command('flow').description('dialogues as files: record one, replay it against any server');
+  withPhone(flow.command('record').description('dial, and keep the dialogue in a file'))
+    .argument('<file>', 'where to write it (YAML)')
+    .argument('[url]', 'address of the server', defaultUrl)
+    .option('--name <name>', 'what the dialogue is about', 'recorded')
+    .action(async (file: string, url: string, options: PhoneOptions & { name: string }) => {
+      const steps = await dial(url, options);
+      writeFileSync(file, formatFlow({ name: options.name, phoneNumber: options.phone, steps }));
+      process.stderr.write(`${steps.length} steps written to ${file}\n`);
+    });
+  flow
+    .command('replay')
+    .description('play dialogues again; ends with 1 where a reply differs')
+    .argument('<files...>', 'recorded dialogues')
+    .option('--url <url>', 'address of the server', defaultUrl)
+    .option('--phone <number>', 'the number to call from, instead of the recorded one')
+    .option('--secret <secret>', 'sent as X-Gateway-Secret')
+    .option('--json', 'print the results as JSON')
+    .action(replay);
+}
+
+function withPhone(command: Command): Command {
+  return command
+    .option('--phone <number>', 'the number to call from', '+254700000001')
+    .option('--code <code>', 'the service code to dial', '*384#')
+    .option('--secret <secret>', 'sent as X-Gateway-Secret');
+}
+
+function dial(url: string, { phone: phoneNumber, code: serviceCode, secret }: PhoneOptions) {
+  const phone = withPlainFaults(createPhone({ url, phoneNumber, serviceCode, secret }));
+  return runDial({ phone, serviceCode, input: process.stdin, output: process.stdout });
+}
+
+async function replay(
+  files: string[],
+  options: { url: string; phone?: string; secret?: string; json?: boolean },
+): Promise<void> {
+  const results = [];
+  for (const file of files) {
+    const flow = parseFlow(await readFile(file, 'utf8'));
+    const first = flow.steps[0];
+    const serviceCode = first && 'dial' in first ? first.dial : '*384#';
+    const phone = createPhone({
+      url: options.url,
+      phoneNumber: options.phone ?? flow.phoneNumber,
+      serviceCode,
+      secret: options.secret,
+    });
+    const result = await replayFlow(flow, withPlainFaults(phone));
+    results.push({ file, name: flow.name, ...result });
+    if (options.json) continue;
+    if (result.ok) process.stdout.write(`ok    ${file}\n`);
+    else
+      process.stdout.write(
+        `DIFF  ${file}, step ${result.step} (sent ${JSON.stringify(result.sent)})\n--- expected\n${result.expected}\n--- received\n${result.received}\n`,
+      );
+  }
+  if (options.json) process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
+  if (results.some(({ ok }) => !ok)) process.exitCode = 1;
+}
+
+/** A server that does not answer is a sentence, not a stack. */
+function withPlainFaults(phone: Phone): Phone {
+  const plain = (error: Error): never => {
+    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    throw new StartError(`The call failed: ${error.message}${cause}`, { cause: error });
+  };
+  return { dial: (code) => phone.dial(code).catch(plain), send: (input) => phone.send(input).catch(plain) };
+}

@@ -1,0 +1,47 @@
+import { type Env, runMain, StartError, toConfigMessage, withEnvFile } from '@palaver/service-kit';
+import type { Command } from 'commander';
+import type { ServiceName } from '../services.ts';
+import { addGatewayCommands } from './gateway.ts';
+
+const titles: Record<ServiceName, string> = {
+  ussd: 'USSD gateway',
+  agent: 'agent service',
+  gateway: 'query gateway',
+  devnode: 'development node',
+  console: 'console page',
+};
+
+/** `palaver up`, and one command for each service. What they need is loaded when they run: the other commands start at once. */
+export function addServiceCommands(program: Command): void {
+  program
+    .command('up')
+    .description('run everything in one process; this is what `npm start` calls')
+    .action(async () => {
+      const { up } = await import('./up.ts');
+      await up(withEnvFile(process.env));
+    });
+  for (const [name, title] of Object.entries(titles) as [ServiceName, string][]) {
+    const command = program.command(name).description(`run the ${title} alone`);
+    command.action(() => runMain((env) => startAlone(name, env), process.env));
+    if (name === 'ussd') addRotateKeys(command);
+    if (name === 'gateway') addGatewayCommands(command);
+  }
+}
+
+async function startAlone(name: ServiceName, env: Env) {
+  const { services, unknownVariables } = await import('../services.ts');
+  const faults = unknownVariables(env);
+  if (faults.length > 0) throw new StartError(toConfigMessage(faults));
+  return services[name].start(env);
+}
+
+function addRotateKeys(ussd: Command): void {
+  ussd
+    .command('rotate-keys')
+    .description('seal PINs with PIN_ENCRYPTION_KEY that were sealed with a key of PIN_ENCRYPTION_KEYS_OLD')
+    .action(async () => {
+      const { rotateKeys } = await import('@palaver/ussd/tools/rotate-keys');
+      const { accounts, secret } = await rotateKeys(withEnvFile(process.env));
+      process.stdout.write(`${accounts} PINs sealed anew${secret ? ', and the service secret' : ''}.\n`);
+    });
+}

@@ -1,0 +1,162 @@
+import { type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
+import { type ServiceEntry, services, unknownVariables } from '../services.ts';
+import type { Finding } from './finding.ts';
+import { reachDatabase, reachHost, reachHttp, reachRedis } from './reach.ts';
+
+type Findings = Finding | Finding[];
+type Check = (env: Env) => Findings | Promise<Findings>;
+
+/** Looks at one thing after the other; each finding comes as soon as it is known. */
+export async function* examine(env: Env): AsyncGenerator<Finding> {
+  const checks: Check[] = [
+    checkNode,
+    checkConfig,
+    checkData,
+    checkDatabase,
+    checkRedis,
+    checkModel,
+    checkNodes,
+    checkOptions,
+    checkRunning,
+  ];
+  for (const check of checks) yield* [await check(env)].flat();
+}
+
+function checkNode(): Finding {
+  const major = Number(process.versions.node.split('.')[0]);
+  return {
+    what: 'Node',
+    state: major >= 24 ? 'ok' : 'fault',
+    found: process.version,
+    ...(major < 24 && { remedy: 'run npm install, which brings Node 24' }),
+  };
+}
+
+function checkConfig(env: Env): Finding[] {
+  const faults = Object.values<ServiceEntry>(services).flatMap(({ schema, portName }) => {
+    const result = parseConfig(schema, env, { names: { PORT: portName } });
+    return 'faults' in result ? result.faults : [];
+  });
+  faults.push(...unknownVariables(env));
+  if (faults.length === 0) return [{ what: 'configuration', state: 'ok', found: 'every variable is right' }];
+  return [...new Set(faults)].map((fault) => ({
+    what: 'configuration',
+    state: 'fault',
+    found: fault,
+    remedy: 'see .env.example',
+  }));
+}
+
+function checkData(env: Env): Finding {
+  const folder = env.DATA_DIR || './data';
+  try {
+    return { what: 'data folder', state: 'ok', found: prepareDataDir(folder) };
+  } catch (error) {
+    return { what: 'data folder', state: 'fault', found: (error as Error).message };
+  }
+}
+
+async function checkDatabase({ DATABASE_URL: url }: Env): Promise<Finding> {
+  const what = 'database';
+  if (!url)
+    return {
+      what,
+      state: 'ok',
+      found: 'embedded SQLite in the data folder',
+      remedy: 'DATABASE_URL=postgres://… moves it to PostgreSQL',
+    };
+  const fault = await reachDatabase(url);
+  return fault
+    ? { what, state: 'fault', found: fault, remedy: 'check DATABASE_URL' }
+    : { what, state: 'ok', found: 'answers' };
+}
+
+async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
+  const what = 'Redis';
+  if (!url)
+    return {
+      what,
+      state: 'off',
+      found: 'not set; one instance works alone',
+      remedy: 'REDIS_URL=redis://… joins several',
+    };
+  const fault = await reachRedis(url);
+  return fault
+    ? { what, state: 'fault', found: fault, remedy: 'check REDIS_URL' }
+    : { what, state: 'ok', found: 'answers' };
+}
+
+async function checkModel({ LLM_PROVIDER, LLM_BASE_URL, LLM_API_KEY, LLM_MODEL }: Env): Promise<Finding> {
+  const what = 'language model';
+  if (LLM_BASE_URL) {
+    const fault = await reachHttp(LLM_BASE_URL);
+    if (fault) return { what, state: 'fault', found: fault, remedy: 'check LLM_BASE_URL' };
+    return { what, state: 'ok', found: `${LLM_MODEL ?? 'default model'} at ${LLM_BASE_URL}` };
+  }
+  if (!LLM_PROVIDER || LLM_PROVIDER === 'offline') {
+    const remedy = 'set LLM_PROVIDER and LLM_API_KEY, or LLM_BASE_URL and LLM_MODEL, for real answers';
+    return { what, state: 'off', found: 'the offline model, which follows simple requests', remedy };
+  }
+  if (!LLM_API_KEY) return { what, state: 'fault', found: `${LLM_PROVIDER} without a key`, remedy: 'set LLM_API_KEY' };
+  return { what, state: 'ok', found: `${LLM_PROVIDER}, ${LLM_MODEL ?? 'its default model'} (its key was not tried)` };
+}
+
+async function checkNodes({ GATEWAY_UPSTREAMS: list }: Env): Promise<Finding[]> {
+  const what = 'protocol node';
+  if (!list)
+    return [
+      {
+        what,
+        state: 'off',
+        found: 'the embedded development node',
+        remedy: 'GATEWAY_UPSTREAMS=host:9090 points at a real one',
+      },
+    ];
+  const addresses = list
+    .split(',')
+    .map((address) => address.trim())
+    .filter(Boolean);
+  return Promise.all(
+    addresses.map(async (address): Promise<Finding> => {
+      const fault = await reachHost(address.replace(/^\w+:\/\//, ''));
+      return fault
+        ? { what, state: 'fault', found: fault, remedy: 'check GATEWAY_UPSTREAMS' }
+        : { what, state: 'ok', found: `${address} takes connections` };
+    }),
+  );
+}
+
+/** Upgrades that are switched on by their variables. */
+const options: { what: string; needs: string[]; gives: string }[] = [
+  { what: 'operator token', needs: ['OPERATOR_TOKEN'], gives: 'operators’ routes from other machines' },
+  { what: 'PIN key', needs: ['PIN_ENCRYPTION_KEY'], gives: 'a key of your own for PINs; needed in production' },
+  { what: 'MCP servers', needs: ['MCP_SERVERS'], gives: 'tools from outside' },
+  { what: 'Slack', needs: ['SLACK_SIGNING_SECRET', 'SLACK_BOT_TOKEN'], gives: 'the agent in Slack' },
+  { what: 'LiveKit', needs: ['LIVEKIT_URL', 'LIVEKIT_API_KEY', 'LIVEKIT_API_SECRET'], gives: 'voice and video calls' },
+  { what: 'credits', needs: ['CREDITS_ENABLED'], gives: 'payment before answers' },
+];
+
+function checkOptions(env: Env): Finding[] {
+  return options.map(({ what, needs, gives }): Finding => {
+    const missing = needs.filter((name) => !env[name]);
+    if (missing.length === 0) return { what, state: 'ok', found: 'set' };
+    const remedy = `${missing.join(', ')} would give ${gives}`;
+    return missing.length === needs.length
+      ? { what, state: 'off', found: 'not set', remedy }
+      : { what, state: 'fault', found: 'set in part', remedy };
+  });
+}
+
+async function checkRunning(env: Env): Promise<Finding[]> {
+  const ports = { agent: 4000, gateway: 1317, ussd: 3000 };
+  return Promise.all(
+    Object.entries(ports).map(async ([name, port]): Promise<Finding> => {
+      const { title, portName } = services[name as keyof typeof ports];
+      const url = `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env[portName] || port}`;
+      const fault = await reachHttp(`${url}/health`);
+      return fault
+        ? { what: title, state: 'off', found: `not running at ${url}`, remedy: 'npm start' }
+        : { what: title, state: 'ok', found: `runs at ${url}` };
+    }),
+  );
+}

@@ -1,0 +1,41 @@
+// Each gives undefined where the other side answers, otherwise what was found in a sentence. No secret is in it.
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createLogger, maskText, openRedis } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+
+const timeoutMs = 3_000;
+
+export async function reachDatabase(url: string): Promise<string | undefined> {
+  return told(async () => (await openStore(url, { waitMs: timeoutMs })).close());
+}
+
+export async function reachRedis(url: string): Promise<string | undefined> {
+  return told(async () => (await openRedis(url, createLogger({ name: 'doctor', level: 'silent' }))).disconnect());
+}
+
+/** Any answer counts, a refusal too: somebody is there. */
+export async function reachHttp(url: string): Promise<string | undefined> {
+  return told(async () => {
+    await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();
+  });
+}
+
+export async function reachHost(address: string): Promise<string | undefined> {
+  return told(async () => {
+    const { hostname, port } = new URL(`tcp://${address}`);
+    const socket = connect({ host: hostname, port: Number(port), timeout: timeoutMs });
+    socket.once('timeout', () => socket.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)));
+    await once(socket, 'connect').finally(() => socket.destroy());
+  });
+}
+
+async function told(attempt: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await attempt();
+    return undefined;
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return maskText(cause instanceof Error && cause.message ? `${message} (${cause.message})` : message);
+  }
+}

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTempDir, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const launcher = join(import.meta.dirname, '../bin/palaver.js');
+let dir: Awaited<ReturnType<typeof createTempDir>>;
+let agent: TestProcess;
+let url: string;
+let key: string;
+
+beforeAll(async () => {
+  dir = await createTempDir();
+  key = join(dir.path, 'config', 'user.key');
+  agent = startProcess(process.execPath, [launcher, 'agent'], { env: { PORT: '0', DATA_DIR: dir.path } });
+  await agent.printed('listening on');
+  url = /listening on (http:\/\/[\d.:]+)/.exec(agent.output())?.[1] ?? '';
+});
+afterAll(async () => {
+  agent.kill('SIGTERM');
+  await agent.exited;
+  await dir[Symbol.asyncDispose]();
+});
+
+async function run(...args: string[]): Promise<{ code: number | string; output: string }> {
+  const child = startProcess(process.execPath, [launcher, ...args, '--key', key]);
+  return { code: await child.exited, output: child.output() };
+}
+
+test('token makes a key once and signs tokens the agent takes', async () => {
+  const first = await run('token', '--for', url, '--json');
+  expect(first.output).toContain('Made a key in');
+  expect(statSync(key).mode & 0o777).toBe(0o600);
+  const headers = await run('token', '--for', url, '--headers');
+  expect(headers.output).toMatch(/^Authorization: Bearer \S+\nX-Auth-Type: ucan\n$/);
+  const sent = Object.fromEntries(
+    headers.output
+      .trim()
+      .split('\n')
+      .map((line) => line.split(': ') as [string, string]),
+  );
+  expect((await fetch(`${url}/sessions`, { headers: sent })).status).toBe(200);
+  const delegation = JSON.parse((await run('token', '--for', url, '--delegation', '--json')).output);
+  expect(delegation).toMatchObject({
+    kind: 'delegation',
+    did: JSON.parse(first.output.slice(first.output.indexOf('{'))).did,
+  });
+  expect((await fetch(`${url}/sessions`, { headers: { 'x-ucan-delegation': delegation.token } })).status).toBe(200);
+});
+
+test.each([
+  [['token'], 'For which agent?'],
+  [['token', '--for', 'http://127.0.0.1:1'], 'No agent answers at http://127.0.0.1:1'],
+  [['chat', 'http://127.0.0.1:1'], 'No agent answers at http://127.0.0.1:1'],
+])('%s ends with one sentence and 1', async (args, sentence) => {
+  const { code, output } = await run(...args);
+  expect(code).toBe(1);
+  expect(output).toContain(sentence);
+  expect(output).not.toContain('    at ');
+});
+
+test('chat streams answers, shows tools, and Ctrl-C stops an answer without ending the chat', async () => {
+  const child = spawn(process.execPath, [launcher, 'chat', url, '--key', key], { stdio: 'pipe' });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
+  child.stdin.write('call me Ana\n');
+  await waitFor(
+    'the tool',
+    () => /⚙ set_user_preferences {"userName":"Ana"}/.test(text) && /✓ set_user_preferences/.test(text),
+  );
+  child.stdin.write('/long 2000\n');
+  await waitFor('the answer', () => text.includes('word5 '));
+  child.kill('SIGINT');
+  await waitFor('the stop', () => text.includes('[stopped]'));
+  child.stdin.end('/long 2\n');
+  await once(child, 'close');
+  expect(text).toMatch(/\[stopped\]\s+word1 word2\n$/);
+  expect(child.exitCode).toBe(0);
+});

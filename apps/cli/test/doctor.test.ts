@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { createTempDir, startProcess } from '@palaver/test-kit';
+import { expect, inject, test } from 'vitest';
+import type { Finding } from '../src/doctor/finding.ts';
+
+const launcher = join(import.meta.dirname, '../bin/palaver.js');
+
+async function doctor(env: Record<string, string>): Promise<{ code: number | string; findings: Finding[] }> {
+  await using dir = await createTempDir();
+  const child = startProcess(process.execPath, [launcher, 'doctor', '--json'], {
+    cwd: dir.path,
+    env: { DATA_DIR: dir.path, ...env },
+  });
+  return { code: await child.exited, findings: JSON.parse(child.output()) };
+}
+
+const stateOf = (findings: Finding[], what: string) =>
+  findings.filter((finding) => finding.what === what).map(({ state }) => state);
+
+test('with nothing set all is well, and it says what each upgrade would take', async () => {
+  const { code, findings } = await doctor({ USSD_PORT: '1', AGENT_PORT: '1', GATEWAY_PORT: '1' });
+  expect(findings.filter(({ state }) => state === 'fault')).toEqual([]);
+  expect(code).toBe(0);
+  expect(stateOf(findings, 'database')).toEqual(['ok']);
+  expect(findings.filter(({ state }) => state === 'off').every(({ remedy }) => remedy)).toBe(true);
+});
+
+test('what is wrong is found, each with a remedy, without a secret, and it ends with 1', async () => {
+  const { code, findings } = await doctor({
+    DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/x',
+    REDIS_URL: 'redis://:hunter2@127.0.0.1:1',
+    LLM_PROVIDER: 'openai',
+    GATEWAY_UPSTREAMS: '127.0.0.1:1',
+    SLACK_BOT_TOKEN: 'hunter2',
+    LOG_LEVEL: 'loud',
+  });
+  expect(code).toBe(1);
+  for (const what of ['configuration', 'database', 'Redis', 'language model', 'protocol node', 'Slack']) {
+    expect([what, stateOf(findings, what)]).toEqual([what, expect.arrayContaining(['fault'])]);
+  }
+  expect(JSON.stringify(findings)).not.toContain('hunter2');
+});
+
+test('a database that answers is found', async () => {
+  const { findings } = await doctor({ DATABASE_URL: inject('postgresUrl') });
+  expect(stateOf(findings, 'database')).toEqual(['ok']);
+});

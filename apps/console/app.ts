@@ -1,0 +1,40 @@
+// The path of a request: a file of the page is answered by routes/page.ts, a call to a service by routes/services.ts,
+// which hands it on as forwarding.ts says.
+import { createServer, type Logger, type Server } from '@palaver/service-kit';
+import type { ConsoleConfig } from './config.ts';
+import type { Page } from './page/create-page.ts';
+import { addPageRoutes } from './routes/page.ts';
+import { addServiceRoutes } from './routes/services.ts';
+import { relaySockets } from './routes/sockets.ts';
+
+export interface ConsoleParts {
+  config: ConsoleConfig;
+  logger: Logger;
+  page: Page;
+}
+
+/** The console as a server that is not listening yet. `closeSockets` ends the relayed sockets, which no close waits for. */
+export async function createConsoleApp({ config, logger, page }: ConsoleParts): Promise<{
+  server: Server;
+  closeSockets(): void;
+}> {
+  const server = await createServer({
+    name: 'console',
+    logger,
+    trustProxy: config.TRUST_PROXY_ENABLED,
+    operatorToken: config.OPERATOR_TOKEN,
+    bodyLimit: 1024, // bodies pass through unread; each service has its own limit
+    async health() {
+      const { status } = page.current();
+      const healthy = status !== 'failed';
+      return {
+        healthy,
+        body: { status: healthy ? 'ok' : 'degraded', page: status, timestamp: new Date().toISOString() },
+      };
+    },
+  });
+  const targets = { 'ussd-gateway': config.USSD_URL, agent: config.AGENT_URL, gateway: config.GATEWAY_URL };
+  addPageRoutes(server, { page, targets });
+  await addServiceRoutes(server, targets);
+  return { server, closeSockets: relaySockets(server.server, config.AGENT_URL, logger) };
+}

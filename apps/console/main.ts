@@ -1,0 +1,35 @@
+import {
+  type ConfigOptions,
+  closeServer,
+  createLogger,
+  type Env,
+  listen,
+  loadConfig,
+  type RunningService,
+  runMain,
+} from '@palaver/service-kit';
+import { createConsoleApp } from './app.ts';
+import { consoleConfigSchema } from './config.ts';
+import { createPage } from './page/create-page.ts';
+
+/** Starts the console from its environment. It listens at once; a page that must be built first follows by itself. */
+export async function startConsole(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
+  const config = loadConfig(consoleConfigSchema, env, options);
+  const logger = createLogger({ name: 'console', level: config.LOG_LEVEL });
+  const page = createPage(logger);
+  const { server, closeSockets } = await createConsoleApp({ config, logger, page });
+  const close = async () => {
+    await page.close();
+    closeSockets();
+    await closeServer(server);
+  };
+  try {
+    const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
+    return { name: 'console', url, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+if (import.meta.main) await runMain(startConsole, process.env);

@@ -1,0 +1,52 @@
+import { readOperatorToken } from './operator-token.ts';
+
+export type ServiceName = 'ussd-gateway' | 'agent' | 'gateway' | 'console';
+
+/** A reply that is not 2xx, with what an operator needs to find it in the log. */
+export class ServiceFault extends Error {
+  override readonly name = 'ServiceFault';
+  readonly status: number;
+  readonly requestId: string | null;
+
+  constructor(status: number, message: string, requestId: string | null) {
+    super(message);
+    this.status = status;
+    this.requestId = requestId;
+  }
+}
+
+/** Path of a service's route on this page's own origin. */
+export function toServicePath(service: ServiceName, path: string): string {
+  return service === 'console' ? path : `/api/${service}${path}`;
+}
+
+/** Calls a service; a refusal is thrown as a `ServiceFault`. */
+export async function callService(service: ServiceName, path: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(toServicePath(service, path), { cache: 'no-store', ...init });
+  if (response.ok) return response;
+  const text = await response.text();
+  throw new ServiceFault(response.status, toMessage(text, response), response.headers.get('x-request-id'));
+}
+
+/** Calls a route of operators, with the token where one was entered. */
+export async function callAsOperator(service: ServiceName, path: string, init: RequestInit = {}): Promise<Response> {
+  const token = readOperatorToken();
+  return callService(service, path, {
+    ...init,
+    headers: { ...init.headers, ...(token && { authorization: `Bearer ${token}` }) },
+  });
+}
+
+export function isRefused(error: unknown): boolean {
+  return error instanceof ServiceFault && error.status === 401;
+}
+
+function toMessage(text: string, { status, statusText }: Response): string {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    if (typeof message === 'string') return message;
+  } catch {
+    // not one of our error bodies
+  }
+  return text.slice(0, 200) || `${status} ${statusText}`;
+}

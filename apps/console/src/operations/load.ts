@@ -1,0 +1,92 @@
+import type { Sample } from './prometheus.ts';
+
+/** Requests of one route: how many in all, how many failed, and how many took at most each bucket's seconds. */
+export interface RouteLoad {
+  method: string;
+  route: string;
+  count: number;
+  faults: number;
+  buckets: Map<number, number>;
+}
+
+export interface Snapshot {
+  /** Milliseconds. */
+  time: number;
+  routes: Map<string, RouteLoad>;
+}
+
+export interface Rate {
+  time: number;
+  perSecond: number;
+  faultsPerSecond: number;
+  /** Seconds; undefined when nothing was asked in between. */
+  p50: number | undefined;
+  p95: number | undefined;
+}
+
+const metric = 'http_request_duration_seconds';
+// Asked by this page and by probes all the time; they would drown what users do.
+const probes = new Set(['/health', '/metrics', '/metrics/errors']);
+
+/** What a service has answered since it started, by route. */
+export function toSnapshot(samples: Sample[], time: number): Snapshot {
+  const routes = new Map<string, RouteLoad>();
+  for (const { name, labels, value } of samples) {
+    const { method = '', route = '', status = '', le } = labels;
+    if (!name.startsWith(metric) || probes.has(route)) continue;
+    const key = `${method} ${route}`;
+    const load = routes.get(key) ?? { method, route, count: 0, faults: 0, buckets: new Map<number, number>() };
+    routes.set(key, load);
+    if (name === `${metric}_count`) {
+      load.count += value;
+      if (status.startsWith('5')) load.faults += value;
+    } else if (name === `${metric}_bucket` && le !== undefined) {
+      const bound = le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le);
+      load.buckets.set(bound, (load.buckets.get(bound) ?? 0) + value);
+    }
+  }
+  return { time, routes };
+}
+
+/** What happened between two snapshots. A service that restarted in between counts from zero. */
+export function toRate(before: Snapshot, after: Snapshot): Rate {
+  const seconds = Math.max((after.time - before.time) / 1000, 0.001);
+  const [first, last] = [sumUp(before), sumUp(after)];
+  const hasRestarted = last.count < first.count;
+  const since = hasRestarted ? { count: 0, faults: 0, buckets: new Map<number, number>() } : first;
+  const buckets = new Map([...last.buckets].map(([bound, count]) => [bound, count - (since.buckets.get(bound) ?? 0)]));
+  return {
+    time: after.time,
+    perSecond: (last.count - since.count) / seconds,
+    faultsPerSecond: (last.faults - since.faults) / seconds,
+    p50: toQuantile(buckets, 0.5),
+    p95: toQuantile(buckets, 0.95),
+  };
+}
+
+function sumUp({ routes }: Snapshot): Pick<RouteLoad, 'count' | 'faults' | 'buckets'> {
+  const total = { count: 0, faults: 0, buckets: new Map<number, number>() };
+  for (const { count, faults, buckets } of routes.values()) {
+    total.count += count;
+    total.faults += faults;
+    for (const [bound, value] of buckets) total.buckets.set(bound, (total.buckets.get(bound) ?? 0) + value);
+  }
+  return total;
+}
+
+/** The quantile of a histogram, spread evenly inside its bucket as Prometheus does it. */
+export function toQuantile(buckets: ReadonlyMap<number, number>, quantile: number): number | undefined {
+  const sorted = [...buckets].sort(([a], [b]) => a - b);
+  const total = sorted.at(-1)?.[1] ?? 0;
+  if (total <= 0) return undefined;
+  const rank = quantile * total;
+  let [lower, below] = [0, 0];
+  for (const [upper, count] of sorted) {
+    if (count >= rank && count > below) {
+      if (upper === Number.POSITIVE_INFINITY) return lower;
+      return lower + (upper - lower) * ((rank - below) / (count - below));
+    }
+    [lower, below] = [upper, count];
+  }
+  return lower;
+}

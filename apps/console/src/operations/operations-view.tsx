@@ -1,0 +1,51 @@
+import { isRefused } from '../api/call-service.ts';
+import { keepOperatorToken, useOperatorToken } from '../api/operator-token.ts';
+import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
+import { BusyRoutes } from './busy-routes.tsx';
+import { HealthPanel } from './health-panel.tsx';
+import { LoadCharts } from './load-charts.tsx';
+import { RecentErrors } from './recent-errors.tsx';
+import { Reports } from './reports.tsx';
+import { useLoad } from './use-load.ts';
+import { UssdSessions } from './ussd-sessions.tsx';
+import '../styles/operations.css';
+
+/** How everything is doing. Health is public; the rest is for operators. */
+export function OperationsView() {
+  const loads = useLoad();
+  const token = useOperatorToken();
+  const refusal = loads.find(({ error }) => isRefused(error))?.error;
+  return (
+    <>
+      <div className="view-head">
+        <div>
+          <h1>Operations</h1>
+          <p>Health, load and what went wrong, read from the services themselves.</p>
+        </div>
+        {token && !refusal && (
+          <button type="button" className="button" onClick={() => keepOperatorToken('')}>
+            Forget the token
+          </button>
+        )}
+      </div>
+      <div className="stack">
+        <HealthPanel />
+        {refusal ? (
+          <section className="panel" aria-label="Sign in">
+            <OperatorSignIn message={refusal.message} />
+          </section>
+        ) : (
+          <>
+            <LoadCharts loads={loads.map(({ data }) => data)} />
+            <div className="columns">
+              <UssdSessions />
+              <Reports />
+            </div>
+            <RecentErrors />
+            <BusyRoutes loads={loads.map(({ data }) => data)} />
+          </>
+        )}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,121 @@
+import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
+import { Icon } from '../ui/icon.tsx';
+import type { PhoneLine } from './use-phone.ts';
+
+const screenLimit = 182;
+const defaultCode = '*1234#';
+const keys = [
+  ['1', ''],
+  ['2', 'abc'],
+  ['3', 'def'],
+  ['4', 'ghi'],
+  ['5', 'jkl'],
+  ['6', 'mno'],
+  ['7', 'pqrs'],
+  ['8', 'tuv'],
+  ['9', 'wxyz'],
+  ['*', ''],
+  ['0', '+'],
+  ['#', ''],
+] as const;
+
+/** The phone itself. Digits come from its keys or the keyboard, letters from the keyboard. */
+export function Handset({ name, phone }: { name: string; phone: PhoneLine }) {
+  const { line } = phone;
+  const isOpen = line.status === 'open' || line.status === 'waiting';
+  const [code, setCode] = useState(defaultCode);
+  const [answer, setAnswer] = useState('');
+  const input = useRef<HTMLInputElement>(null);
+  const typed = isOpen ? answer : code;
+  const setTyped = isOpen ? setAnswer : setCode;
+
+  function press(key: string): void {
+    setTyped(typed + key);
+    input.current?.focus({ preventScroll: true });
+  }
+  function send(text: string): void {
+    setAnswer('');
+    phone.send(text);
+    input.current?.focus({ preventScroll: true });
+  }
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (line.status === 'waiting') return;
+    if (isOpen) send(answer.trim());
+    else if (code.trim()) phone.dial(code.trim());
+  }
+  function hangUp(): void {
+    setAnswer('');
+    phone.hangUp();
+  }
+  const leaveOnEscape = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') hangUp();
+  };
+
+  return (
+    <form className="handset" aria-label={name} onSubmit={submit} onKeyDown={leaveOnEscape}>
+      <div className="handset-ear" aria-hidden="true" />
+      <Screen line={line} />
+      <div className="handset-input">
+        <input
+          ref={input}
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+          aria-label={isOpen ? 'Answer' : 'Number to dial'}
+          autoComplete="off"
+          autoCapitalize="off"
+          spellCheck={false}
+        />
+        <button type="button" className="handset-erase" aria-label="Erase" onClick={() => setTyped(typed.slice(0, -1))}>
+          <Icon name="erase" size={18} />
+        </button>
+      </div>
+      <div className="handset-soft">
+        <button type="submit" className="key-call" disabled={line.status === 'waiting'}>
+          {isOpen ? 'Send' : 'Call'}
+        </button>
+        <button type="button" disabled={line.status !== 'open'} onClick={() => send('0')}>
+          Back
+        </button>
+        <button type="button" disabled={line.status !== 'open'} onClick={() => send('*')}>
+          Exit
+        </button>
+        <button type="button" className="key-end" onClick={hangUp} disabled={line.status === 'idle'}>
+          End
+        </button>
+      </div>
+      <div className="handset-keys">
+        {keys.map(([key, letters]) => (
+          <button key={key} type="button" onClick={() => press(key)} data-letters={letters} aria-label={key}>
+            {key}
+          </button>
+        ))}
+      </div>
+    </form>
+  );
+}
+
+function Screen({ line }: { line: PhoneLine['line'] }) {
+  const text = line.status === 'idle' ? '' : line.screen;
+  const length = [...text].length;
+  const words = {
+    idle: 'Ready',
+    waiting: 'Sending…',
+    open: 'Session open',
+    ended: 'Session ended',
+    failed: 'No answer',
+  };
+  return (
+    <div className={`screen screen-${line.status}`}>
+      <div className="screen-bar">
+        <span>{words[line.status]}</span>
+        <span className="numbers">
+          {length}/{screenLimit}
+        </span>
+      </div>
+      <output className="screen-text" aria-live="polite">
+        {line.status === 'idle' ? 'Type a service code and press Call.' : text}
+      </output>
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import { useId, useState } from 'react';
+import { Handset } from './handset.tsx';
+import { SessionState } from './session-state.tsx';
+import { Transcript } from './transcript.tsx';
+import { usePhone } from './use-phone.ts';
+
+/** A handset with its settings, what was said on it, and for operators the session behind it. */
+export function PhoneStation({ name, initialNumber }: { name: string; initialNumber: string }) {
+  const [phoneNumber, setPhoneNumber] = useState(initialNumber);
+  const [secret, setSecret] = useState('');
+  const phone = usePhone({ phoneNumber, secret });
+  const heading = useId();
+  return (
+    <section className="station" aria-labelledby={heading}>
+      <h2 id={heading} className="visually-hidden">
+        {name}
+      </h2>
+      <div className="station-phone">
+        <label className="field">
+          <span>Phone number of {name}</span>
+          <input
+            type="tel"
+            value={phoneNumber}
+            onChange={(event) => setPhoneNumber(event.target.value)}
+            pattern="\+[1-9]\d{6,14}"
+          />
+        </label>
+        <Handset name={name} phone={phone} />
+        <details className="station-more">
+          <summary>Gateway secret</summary>
+          <label className="field">
+            <span>X-Gateway-Secret, where USSD_SHARED_SECRET is set</span>
+            <input
+              type="password"
+              autoComplete="off"
+              value={secret}
+              onChange={(event) => setSecret(event.target.value)}
+            />
+          </label>
+        </details>
+      </div>
+      <div className="station-side">
+        <Transcript name={name} phone={phone} phoneNumber={phoneNumber} />
+        <SessionState phone={phone} />
+      </div>
+    </section>
+  );
+}

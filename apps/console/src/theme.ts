@@ -1,0 +1,36 @@
+import { useSyncExternalStore } from 'react';
+
+export type Theme = 'system' | 'light' | 'dark';
+
+const key = 'palaver.theme';
+const changed = 'palaver:theme';
+const order: Theme[] = ['system', 'light', 'dark'];
+
+export function readTheme(): Theme {
+  const stored = localStorage.getItem(key);
+  return order.find((theme) => theme === stored) ?? 'system';
+}
+
+/** Without an attribute the stylesheet follows the system. */
+export function applyTheme(theme: Theme): void {
+  if (theme === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+export function keepTheme(theme: Theme): void {
+  localStorage.setItem(key, theme);
+  applyTheme(theme);
+  window.dispatchEvent(new Event(changed));
+}
+
+export function nextTheme(theme: Theme): Theme {
+  return order[(order.indexOf(theme) + 1) % order.length] ?? 'system';
+}
+
+/** The theme as it is now; the agent may change it too. */
+export function useTheme(): Theme {
+  return useSyncExternalStore((notify) => {
+    window.addEventListener(changed, notify);
+    return () => window.removeEventListener(changed, notify);
+  }, readTheme);
+}

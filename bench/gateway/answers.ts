@@ -1,0 +1,63 @@
+// The bytes the node answers with, the same for every front.
+import { fileURLToPath } from 'node:url';
+import { type DescMessage, fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
+import { loadProtoFolder } from '../../services/gateway/descriptors/load-proto-folder.ts';
+import { createSchema } from '../../services/gateway/descriptors/schema.ts';
+
+export const protoFolder = fileURLToPath(new URL('protos', import.meta.url));
+
+export const targets = {
+  params: '/ixo/token/params',
+  entity: '/ixo/entity/did:ixo:entity:eaff254f2fc62aefca0d831bc7361c14',
+  list: '/ixo/entities',
+} as const;
+
+export type TargetName = keyof typeof targets;
+
+const did = (index: number) => `did:ixo:entity:${String(index).padStart(4, '0')}4f2fc62aefca0d831bc7361c14`;
+const time = '2024-03-01T12:00:00.123Z';
+
+function entity(index: number): JsonValue {
+  return {
+    id: did(index),
+    type: 'asset/device',
+    startDate: time,
+    endDate: '2034-03-01T12:00:00Z',
+    relayerNode: did(1),
+    credentials: ['https://example.org/credentials/1'],
+    entityVerified: true,
+    metadata: { versionId: 'b8d6a4a3b52a8fb7e4d2b7c0', created: time, updated: time },
+    accounts: [{ name: 'admin', address: 'ixo1kqmtxkggcqa9u34lnr6shy0euvclgatw4f9zz5' }],
+  };
+}
+
+const document = {
+  controller: [did(1)],
+  service: [1, 2, 3].map((index) => ({
+    id: `{id}#service-${index}`,
+    type: 'LinkedDomains',
+    serviceEndpoint: `https://service-${index}.example.org/v1`,
+  })),
+  verificationMethod: [1, 2].map((index) => ({
+    id: `${did(1)}#key-${index}`,
+    type: 'Ed25519VerificationKey2020',
+    controller: did(1),
+    publicKeyMultibase: 'z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
+  })),
+  authentication: [`${did(1)}#key-1`],
+};
+
+/** Wire bytes by gRPC path. */
+export async function createAnswers(): Promise<Record<string, Uint8Array>> {
+  const { registry } = createSchema(await loadProtoFolder(protoFolder));
+  const encode = (name: string, json: JsonValue) => {
+    const type = registry.getMessage(`palaver.bench.${name}`) as DescMessage;
+    return toBinary(type, fromJson(type, json));
+  };
+  const entities = Array.from({ length: 18 }, (_, index) => entity(index));
+  return {
+    '/palaver.bench.Query/Params': encode('ParamsAnswer', { params: { ixo1155ContractCode: '25' } }),
+    '/palaver.bench.Query/Entity': encode('EntityAnswer', { entity: entity(7), document }),
+    '/palaver.bench.Query/Entities': encode('EntitiesAnswer', { entities, pagination: { total: '18' } }),
+  };
+}

@@ -1,0 +1,33 @@
+// The peer: what one writes in an afternoon with the usual libraries.
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import * as grpc from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import Fastify from 'fastify';
+import { protoFolder } from './answers.ts';
+
+const definition = loadSync('palaver/bench/query.proto', {
+  includeDirs: [protoFolder, dirname(createRequire(import.meta.url).resolve('protobufjs/package.json'))],
+  keepCase: true,
+  longs: String,
+  enums: String,
+  defaults: true,
+});
+interface Client {
+  [method: string]: (request: object, callback: (error: Error | null, answer: object) => void) => void;
+}
+const { palaver } = grpc.loadPackageDefinition(definition) as unknown as {
+  palaver: { bench: { Query: new (address: string, credentials: grpc.ChannelCredentials) => Client } };
+};
+const client = new palaver.bench.Query(process.env.UPSTREAM ?? '', grpc.credentials.createInsecure());
+const call = (method: string, request: object) =>
+  new Promise<object>((resolve, reject) =>
+    client[method]?.(request, (error, answer) => (error ? reject(error) : resolve(answer))),
+  );
+
+const server = Fastify();
+server.get('/ixo/token/params', () => call('Params', {}));
+server.get<{ Params: { id: string } }>('/ixo/entity/:id', (request) => call('Entity', { id: request.params.id }));
+server.get('/ixo/entities', () => call('Entities', {}));
+const url = await server.listen({ port: 0, host: '127.0.0.1' });
+process.send?.({ url });

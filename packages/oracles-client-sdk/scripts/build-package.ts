@@ -1,0 +1,40 @@
+import { spawnSync } from 'node:child_process';
+import { glob, readFile, rm, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const entries = ['src/index.ts', 'src/core/index.ts', 'src/live-agent/index.ts'];
+
+/** Writes `dist`: one JavaScript file per source file with its source map, and the declarations. */
+export async function buildPackage(): Promise<void> {
+  await rm(`${root}dist`, { recursive: true, force: true });
+  await build({
+    root,
+    configFile: false,
+    logLevel: 'warn',
+    oxc: { jsx: { runtime: 'automatic' } },
+    build: {
+      target: 'es2022',
+      minify: false,
+      sourcemap: true,
+      lib: { entry: entries, formats: ['es'] },
+      rolldownOptions: {
+        external: [/^[^./]/],
+        output: { preserveModules: true, preserveModulesRoot: 'src', entryFileNames: '[name].js' },
+      },
+    },
+  });
+  const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', 'dist'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (status !== 0) throw new Error('the declarations could not be written');
+  for await (const file of glob(`${root}dist/**/*.d.ts`)) await nameJavaScript(file);
+}
+
+/** Declarations are written with the sources' `.ts` in their imports; published ones name what is there to be imported. */
+async function nameJavaScript(file: string): Promise<void> {
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.replace(/((?:from|import\()\s*['"]\.[^'"]*)\.tsx?(['"])/g, '$1.js$2'));
+}

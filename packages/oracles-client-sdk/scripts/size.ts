@@ -1,0 +1,3 @@
+import { measureSizes, toTable } from './measure-size.ts';
+
+console.log(toTable(await measureSizes()));

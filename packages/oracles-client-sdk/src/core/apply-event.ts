@@ -1,0 +1,40 @@
+import type { ChatMessage } from './chat-message.ts';
+import type { MessageComponent, StreamEvent, ToolCall } from './wire.ts';
+
+/** An answer with one more event of its stream: the same rules by which the service writes the stored message. */
+export function applyEvent(message: ChatMessage, event: StreamEvent): ChatMessage {
+  switch (event.eventName) {
+    case 'message':
+      return { ...message, content: message.content + event.payload.content };
+    case 'reasoning':
+      return { ...message, reasoning: (message.reasoning ?? '') + event.payload.reasoning };
+    case 'tool_call': {
+      const { eventId: id, toolName: name, args, status, output, error } = event.payload;
+      return withToolCall(message, { id, name, args, status, output, error });
+    }
+    case 'action_call':
+    case 'browser_tool_call': {
+      const { toolCallId: id, toolName: name, args, status, output, error } = event.payload;
+      return withToolCall(message, { id, name, args, status, output, error });
+    }
+    case 'render_component': {
+      const { componentName, args, eventId } = event.payload;
+      const component: MessageComponent = { componentName, args, eventId };
+      const others = (message.components ?? []).filter((other) => other.eventId !== eventId);
+      return { ...message, components: [...others, component] };
+    }
+    case 'done':
+      return { ...message, id: event.payload.messageId, status: event.payload.status, isStored: true };
+    default:
+      return message;
+  }
+}
+
+/** A call keeps its place when it ends. */
+function withToolCall(message: ChatMessage, { output, error, ...base }: ToolCall): ChatMessage {
+  const call: ToolCall = { ...base, ...(output !== undefined && { output }), ...(error !== undefined && { error }) };
+  const calls = message.toolCalls ?? [];
+  const isKnown = calls.some(({ id }) => id === call.id);
+  const toolCalls = isKnown ? calls.map((known) => (known.id === call.id ? call : known)) : [...calls, call];
+  return { ...message, toolCalls };
+}

@@ -1,0 +1,300 @@
+import { createServer, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { waitFor } from '@palaver/test-kit';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { createUser, payFirst, settleClaim, startAgent, type TestAgent } from '../../test/start-agent.ts';
+import { createAgentApi } from './agent-api.ts';
+import { type Chat, type ChatOptions, createChat } from './chat.ts';
+import { toChatStatus } from './chat-state.ts';
+import type { OracleError } from './oracle-error.ts';
+import { createTransport } from './transport.ts';
+
+let agent: TestAgent;
+
+beforeAll(async () => {
+  agent = await startAgent();
+});
+afterAll(() => agent?.[Symbol.asyncDispose]());
+
+const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index + 1}`).join(' ');
+
+function open(options: ChatOptions): Chat {
+  const chat = createChat(options);
+  onTestFinished(chat.start());
+  return chat;
+}
+
+async function openNew(options: Partial<ChatOptions> = {}) {
+  const user = await createUser(agent);
+  const api = createAgentApi(user.transport);
+  const { sessionId } = await api.createSession();
+  const chatOptions: ChatOptions = { transport: user.transport, sessionId, socketUrl: agent.url, ...options };
+  return { ...user, api, sessionId, chatOptions, chat: open(chatOptions) };
+}
+
+const isReady = (chat: Chat) => !chat.get().isLoading && toChatStatus(chat.get()) === 'ready';
+const lastOf = (chat: Chat) => chat.get().messages.at(-1);
+
+describe('sending', () => {
+  it.each(['immediate', 'batched'] as const)(
+    'streams word by word (%s), and the history says the same',
+    async (streamingMode) => {
+      const { chat, api, sessionId } = await openNew({ streamingMode });
+      const statuses: string[] = [];
+      const contents = new Set<string>();
+      chat.subscribe(() => {
+        const status = toChatStatus(chat.get());
+        if (statuses.at(-1) !== status) statuses.push(status);
+        contents.add(lastOf(chat)?.content ?? '');
+      });
+      const sending = chat.send('/long 40');
+      expect(chat.get().messages).toMatchObject([{ type: 'human', content: '/long 40', status: 'sending' }]);
+      await sending;
+      expect(statuses.filter((status, index) => status !== 'ready' || index > 0)).toEqual([
+        'submitted',
+        'streaming',
+        'ready',
+      ]);
+      expect(contents.size).toBeGreaterThan(2);
+      expect(chat.get().messages).toMatchObject([
+        { type: 'human', content: '/long 40', status: 'complete' },
+        { type: 'ai', content: words(40), status: 'complete' },
+      ]);
+      const { messages } = await api.listMessages(sessionId);
+      await chat.refetch();
+      expect(chat.get().messages.map(({ id, content }) => [id, content])).toEqual(
+        messages.map(({ id, content }) => [id, content]),
+      );
+    },
+  );
+
+  it('keeps keys when the ids of the service become known', async () => {
+    const { chat } = await openNew();
+    await chat.send('hello');
+    const keys = chat.get().messages.map(({ key }) => key);
+    await chat.refetch();
+    expect(chat.get().messages.map(({ key }) => key)).toEqual(keys);
+    expect(chat.get().messages.every(({ id, key, isStored }) => isStored && id !== key)).toBe(true);
+  });
+
+  it('sends two at once in order', async () => {
+    const { chat } = await openNew();
+    await Promise.all([chat.send('/long 5'), chat.send('/long 3')]);
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 5', words(5), '/long 3', words(3)]);
+  });
+
+  it('tells of a payment wall, keeps the message and sends it again once it is paid', async () => {
+    await using wall = await startAgent(payFirst);
+    const { transport } = await createUser(wall);
+    const { sessionId } = await createAgentApi(transport).createSession();
+    const asked: string[][] = [];
+    const chat = open({ transport, sessionId, onPaymentRequired: (claimIds) => asked.push(claimIds) });
+    await waitFor('the history', () => isReady(chat));
+    await chat.send('/long 3');
+    expect(asked).toEqual([[expect.any(String)]]);
+    expect(toChatStatus(chat.get())).toBe('error');
+    expect(chat.get().sendError).toMatchObject({ status: 402, code: 'PAYMENT_REQUIRED' });
+    expect(chat.get().messages).toMatchObject([{ content: '/long 3', status: 'failed', isStored: false }]);
+    await chat.refetch();
+    await chat.retry();
+    expect(asked).toHaveLength(2);
+    expect(chat.get().messages).toMatchObject([{ content: '/long 3', status: 'failed' }]);
+    await settleClaim(wall, asked[0]?.[0] ?? '');
+    await chat.retry();
+    expect(toChatStatus(chat.get())).toBe('ready');
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 3', words(3)]);
+  });
+
+  it('tells of a session that does not exist', async () => {
+    const { transport } = await createUser(agent);
+    const chat = open({ transport, sessionId: '0197a1a8-0000-7000-8000-000000000000' });
+    await waitFor('the load error', () => chat.get().loadError);
+    expect((chat.get().loadError as OracleError).code).toBe('SESSION_NOT_FOUND');
+    await chat.send('hello');
+    expect(chat.get().sendError).toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  });
+});
+
+describe('abort', () => {
+  it('keeps the partial answer, right after the send as well', async () => {
+    const { chat } = await openNew();
+    const sending = chat.send('/long 2000');
+    await chat.abort();
+    await sending;
+    expect(lastOf(chat)).toMatchObject({ type: 'ai', status: 'aborted' });
+    expect(toChatStatus(chat.get())).toBe('ready');
+  });
+
+  it('works on an answer another page has begun', async () => {
+    const { chat, chatOptions } = await openNew();
+    const sending = chat.send('/long 2000');
+    await waitFor('some words', () => (lastOf(chat)?.content.length ?? 0) > 50);
+    const other = open(chatOptions);
+    await waitFor('the same words', () => (lastOf(other)?.content.length ?? 0) > 50);
+    await other.abort();
+    await sending;
+    await waitFor('the end', () => isReady(other));
+    expect(lastOf(other)).toMatchObject({ status: 'aborted', content: lastOf(chat)?.content });
+  });
+});
+
+describe('resume', () => {
+  it('takes up a running answer from its first word after a reload', async () => {
+    const { chatOptions } = await openNew();
+    const first = createChat(chatOptions);
+    const stop = first.start();
+    void first.send('/long 150');
+    await waitFor('some words', () => (lastOf(first)?.content.length ?? 0) > 50);
+    stop();
+    const second = open(chatOptions);
+    await waitFor('the stream', () => toChatStatus(second.get()) === 'streaming');
+    await waitFor('the end', () => isReady(second));
+    expect(second.get().messages.map(({ content }) => content)).toEqual(['/long 150', words(150)]);
+  });
+
+  it('loses and doubles nothing when connections break again and again', async () => {
+    const proxy = await startCuttingProxy(new URL(agent.url));
+    const user = await createUser(agent);
+    const { sessionId } = await createAgentApi(user.transport).createSession();
+    const transport = createTransport({ baseUrl: proxy.url, oracleDid: agent.did, credentials: user.credentials });
+    const chat = open({ transport, sessionId });
+    await chat.send('/long 300');
+    expect(proxy.cuts()).toBeGreaterThan(2);
+    expect(chat.get().messages).toMatchObject([{ content: '/long 300' }, { content: words(300), status: 'complete' }]);
+    expect(toChatStatus(chat.get())).toBe('ready');
+  });
+
+  it('starts, stops and starts again as strict mode does', async () => {
+    const { chatOptions } = await openNew();
+    const chat = createChat(chatOptions);
+    chat.start()();
+    onTestFinished(chat.start());
+    await waitFor('the history', () => isReady(chat));
+    await chat.send('/long 3');
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 3', words(3)]);
+  });
+});
+
+describe('two pages on one session', () => {
+  it('both show question and answer while it is written', async () => {
+    const { chat, chatOptions } = await openNew();
+    const other = open(chatOptions);
+    await waitFor('both sockets', () => chat.get().isRealTimeConnected && other.get().isRealTimeConnected);
+    const sending = chat.send('/long 200');
+    await waitFor('the other page to stream', () => toChatStatus(other.get()) === 'streaming');
+    await sending;
+    await waitFor('the end', () => isReady(other));
+    expect(other.get().messages.map(({ content }) => content)).toEqual(['/long 200', words(200)]);
+  });
+});
+
+describe('history', () => {
+  it('is loaded in pages', async () => {
+    const { api, sessionId, transport } = await openNew();
+    for (const text of ['a', 'b', 'c']) {
+      await transport.json(`/messages/${sessionId}`, { method: 'POST', body: { message: text } });
+    }
+    const chat = open({ transport, sessionId, pageSize: 2 });
+    await waitFor('the newest page', () => isReady(chat));
+    expect(chat.get().messages.map(({ content }) => content)[0]).toBe('c');
+    await chat.loadOlder();
+    await chat.refetch();
+    await chat.loadOlder();
+    expect(chat.get().olderCursor).toBeNull();
+    await chat.loadOlder();
+    const { messages } = await api.listMessages(sessionId);
+    expect(chat.get().messages.map(({ id }) => id)).toEqual(messages.map(({ id }) => id));
+  });
+});
+
+describe('tools of the page', () => {
+  it('are declared, checked, run and answered', async () => {
+    const seen: unknown[] = [];
+    const calls: [string, boolean][] = [];
+    const { chat } = await openNew({
+      onPageCall: (...call) => calls.push(call),
+      pageTools: () => ({
+        browserTools: {
+          add: {
+            toolName: 'add_numbers',
+            description: 'Adds.',
+            schema: z.object({ a: z.number(), b: z.number().default(1) }),
+            fn: ({ a, b }: { a: number; b: number }) => {
+              seen.push([a, b]);
+              if (a > 99) throw new Error('too large');
+              return { sum: a + b };
+            },
+          },
+        },
+        actions: [
+          {
+            name: 'paint',
+            description: 'Paints.',
+            parameters: z.object({ colour: z.enum(['red', 'blue']) }),
+            handler: async ({ colour }: { colour: string }) => {
+              if (colour === 'blue') throw new Error('no blue left');
+              return `painted ${colour}`;
+            },
+            hasRender: true,
+          },
+        ],
+      }),
+    });
+    await waitFor('the socket', () => chat.get().isRealTimeConnected);
+    const ask = async (text: string) => {
+      await chat.send(text);
+      return lastOf(chat);
+    };
+    expect(await ask('/tool add_numbers {"a": 2}')).toMatchObject({
+      content: 'add_numbers: {"sum":3}',
+      toolCalls: [{ name: 'add_numbers', status: 'done', output: { sum: 3 } }],
+    });
+    expect(await ask('/tool add_numbers {"a": 100}')).toMatchObject({
+      toolCalls: [{ status: 'error', error: 'too large' }],
+    });
+    expect(await ask('/tool paint {"colour": "red"}')).toMatchObject({
+      content: 'paint: painted red',
+      toolCalls: [{ name: 'paint', status: 'done', output: 'painted red' }],
+    });
+    expect(await ask('/tool paint {"colour": "blue"}')).toMatchObject({
+      toolCalls: [{ status: 'error', error: 'no blue left' }],
+    });
+    expect(seen).toEqual([
+      [2, 1],
+      [100, 1],
+    ]);
+    expect(calls.filter(([, isRunning]) => isRunning)).toHaveLength(4);
+    expect(calls).toHaveLength(8);
+  });
+});
+
+/** A proxy that cuts every event stream after some bytes, at any place in a frame. */
+async function startCuttingProxy(target: URL): Promise<{ url: string; cuts(): number }> {
+  let cuts = 0;
+  const server: Server = createServer().listen(0, '127.0.0.1');
+  server.removeAllListeners('request');
+  server.on('connection', (client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    let received = 0;
+    let isStream = false;
+    client.on('data', (bytes) => upstream.write(bytes));
+    upstream.on('data', (bytes) => {
+      isStream ||= bytes.includes('text/event-stream');
+      received += bytes.length;
+      if (isStream && received > 6_000 + Math.random() * 500) {
+        cuts += 1;
+        client.write(bytes.subarray(0, bytes.length >> 1), () => client.destroy());
+        upstream.destroy();
+      } else client.write(bytes);
+    });
+    client.on('error', () => upstream.destroy());
+    upstream.on('error', () => client.destroy());
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.end());
+  });
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return { url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`, cuts: () => cuts };
+}

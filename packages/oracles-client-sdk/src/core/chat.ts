@@ -1,0 +1,285 @@
+import { type AgentApi, createAgentApi } from './agent-api.ts';
+import type { ChatMessage } from './chat-message.ts';
+import { type ChatAction, type ChatState, initialChatState, reduceChat } from './chat-state.ts';
+import { createEventBuffer, type StreamingMode } from './event-buffer.ts';
+import { followRun } from './follow-run.ts';
+import { OracleError, toClaimIds, toError } from './oracle-error.ts';
+import { declarePageTools, type PageTools, runBrowserTool, runPageAction } from './page-tools.ts';
+import { persist } from './patience.ts';
+import { createRandomId } from './random-id.ts';
+import { openSocketChannel, type SocketChannel } from './socket-channel.ts';
+import { createStore } from './store.ts';
+import type { MatrixSession, Transport } from './transport.ts';
+import type { AnyEvent, Attachment, SocketEvent, SocketEventPayload, StreamEvent } from './wire.ts';
+
+/** The component by which an agent asks for a new delegation. */
+const reauthorizeComponentName = 'ReauthorizePrompt';
+
+export interface ChatOptions {
+  transport: Transport;
+  sessionId: string;
+  /** Where the event channel is; no channel (and no browser tools) without it. */
+  socketUrl?: string | undefined;
+  streamingMode?: StreamingMode | undefined;
+  matrix?: MatrixSession | undefined;
+  pageSize?: number | undefined;
+  /** What the page offers, asked anew each time. */
+  pageTools?: (() => PageTools) | undefined;
+  onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
+  /** Hears when a tool or action begins and ends to run on this page. */
+  onPageCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
+  /** Hears every event, streamed or by socket. */
+  onEvent?: ((event: AnyEvent) => void) | undefined;
+}
+
+export interface SendOptions {
+  model?: string;
+  attachments?: Attachment[];
+  mcpInvocations?: Record<string, string>;
+  metadata?: Record<string, unknown>;
+}
+
+export interface ChatSnapshot extends ChatState {
+  readonly isRealTimeConnected: boolean;
+}
+
+export interface Chat {
+  get(): ChatSnapshot;
+  subscribe(listener: () => void): () => void;
+  /** Loads the history, takes up a turn that is under way and opens the event channel; returns the way to stop. */
+  start(): () => void;
+  /** Resolves when the answer is complete; a failure is in the state. */
+  send(text: string, options?: SendOptions): Promise<void>;
+  /** Sends the last message that failed once more. */
+  retry(): Promise<void>;
+  abort(): Promise<void>;
+  refetch(): Promise<readonly ChatMessage[]>;
+  loadOlder(): Promise<void>;
+}
+
+/** One session of a user with an agent, as a page sees it. */
+export function createChat(options: ChatOptions): Chat {
+  const { transport, sessionId } = options;
+  const api: AgentApi = createAgentApi(transport);
+  const store = createStore<ChatSnapshot>({ ...initialChatState, isRealTimeConnected: false });
+  const followed = new Set<string>();
+  /** Sends the service has not answered yet. */
+  const accepting = new Set<Promise<unknown>>();
+  let life = new AbortController();
+  let channel: SocketChannel | undefined;
+  let syncing: Promise<void> | undefined;
+  let isStale = false;
+
+  const dispatch = (action: ChatAction) => {
+    const { isRealTimeConnected, ...state } = store.get();
+    store.set({ ...reduceChat(state, action), isRealTimeConnected });
+  };
+
+  async function send(text: string, extra: SendOptions = {}): Promise<void> {
+    const { signal } = life;
+    const requestId = createRandomId();
+    dispatch({ type: 'sent', requestId, text, createdAt: new Date().toISOString() });
+    const accepted = submit(requestId, { ...extra, ...declare(), message: text, stream: true }, signal);
+    accepting.add(accepted);
+    await report(requestId, signal, async () => {
+      const response = await accepted.finally(() => accepting.delete(accepted));
+      await follow(requestId, { runId: response.headers.get('x-run-id') ?? undefined, response }, signal);
+    });
+  }
+
+  function declare() {
+    const { homeServer } = options.matrix ?? {};
+    return { ...declarePageTools(options.pageTools?.() ?? {}), ...(homeServer && { homeServer }) };
+  }
+
+  async function submit(requestId: string, body: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
+    const { matrix } = options;
+    const headers = {
+      'x-request-id': requestId,
+      ...(matrix && { 'x-matrix-access-token': matrix.accessToken, 'x-matrix-homeserver': matrix.homeServer }),
+    };
+    return transport.request(`/messages/${encodeURIComponent(sessionId)}`, { method: 'POST', body, headers, signal });
+  }
+
+  /** The connection broke before the reply. Whether the message arrived is told by the history: it is never sent twice. */
+  async function hasArrived(requestId: string, signal: AbortSignal): Promise<boolean> {
+    const { messages } = await persist(() => api.listMessages(sessionId, {}, signal), signal);
+    return messages.some((message) => message.requestId === requestId);
+  }
+
+  async function follow(
+    localId: string,
+    { runId, response }: { runId: string | undefined; response?: Response },
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (runId) followed.add(runId);
+    const buffer = createEventBuffer<StreamEvent>(options.streamingMode ?? 'immediate', (events) => {
+      if (!signal.aborted) dispatch({ type: 'streamed', localId, events });
+    });
+    const onEvent = (event: StreamEvent) => {
+      if (event.eventName === 'run') followed.add(event.payload.runId);
+      if (event.eventName === 'render_component') reauthorize(event.payload.componentName);
+      buffer.add(event);
+      options.onEvent?.(event);
+    };
+    try {
+      await followRun({ transport, runId, response, signal, onEvent });
+    } finally {
+      buffer.flush();
+    }
+  }
+
+  /** Failures of a turn end in the state, not at the caller; a page that has gone does not care. */
+  async function report(localId: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (await isStoredAnyway(error, localId, signal)) {
+        dispatch({ type: 'detached', localId });
+        return syncQuietly();
+      }
+      dispatch({ type: 'failed', localId, error: toError(error) });
+      const claimIds = toClaimIds(error);
+      if (claimIds) options.onPaymentRequired?.(claimIds);
+    }
+  }
+
+  /** Whether the history, and not this failure, tells how the turn went. */
+  async function isStoredAnyway(error: unknown, localId: string, signal: AbortSignal): Promise<boolean> {
+    if (!(error instanceof OracleError)) return false;
+    if (error.code === 'RUN_NOT_FOUND') return true;
+    return error.status === 0 && (await hasArrived(localId, signal).catch(() => false));
+  }
+
+  function reauthorize(componentName: string): void {
+    if (componentName !== reauthorizeComponentName) return;
+    const { credentials, oracleDid } = transport;
+    // Refused by the user or the service: the prompt stays on the page, and the next one tries again.
+    credentials
+      .renewDelegation(oracleDid)
+      .then(({ serialized }) => api.storeDelegation(serialized))
+      .catch(() => {});
+  }
+
+  async function load(signal: AbortSignal): Promise<void> {
+    try {
+      const limit = options.pageSize;
+      dispatch({
+        type: 'loaded',
+        page: await api.listMessages(sessionId, limit ? { limit } : {}, signal),
+        older: false,
+      });
+    } catch (error) {
+      if (!signal.aborted) dispatch({ type: 'loadFailed', error: toError(error) });
+      throw error;
+    }
+  }
+
+  /** The history, and the turn that is under way if it is not followed here yet. Calls meanwhile make it one more round. */
+  function sync(): Promise<void> {
+    isStale = true;
+    syncing ??= syncWhileStale(life.signal);
+    return syncing;
+  }
+
+  async function syncWhileStale(signal: AbortSignal): Promise<void> {
+    try {
+      while (isStale && !signal.aborted) {
+        isStale = false;
+        await load(signal);
+        const run = await api.findLiveRun(sessionId, signal);
+        // While a send waits for its reply, the live run may well be its own.
+        if (run && accepting.size === 0 && !followed.has(run.runId)) resume(run.runId, signal);
+      }
+    } finally {
+      if (signal === life.signal) syncing = undefined;
+    }
+  }
+
+  function resume(runId: string, signal: AbortSignal): void {
+    dispatch({ type: 'resumed', runId });
+    // Another turn may be waiting behind it.
+    void report(runId, signal, () => follow(runId, { runId }, signal)).then(syncQuietly);
+  }
+
+  const syncQuietly = () => {
+    if (!life.signal.aborted) sync().catch(() => {});
+  };
+
+  function onSocketEvent(event: SocketEvent): void {
+    options.onEvent?.(event);
+    if (event.eventName === 'message_cache_invalidation') syncQuietly();
+    if (event.eventName === 'browser_tool_call') void answer(event.payload, 'tool_result');
+    if (event.eventName === 'action_call') void answer(event.payload, 'action_call_result');
+  }
+
+  async function answer(
+    call: SocketEventPayload['browser_tool_call'],
+    reply: 'tool_result' | 'action_call_result',
+  ): Promise<void> {
+    const { toolCallId } = call;
+    const tools = options.pageTools?.() ?? {};
+    options.onPageCall?.(toolCallId, true);
+    const outcome = await (reply === 'tool_result' ? runBrowserTool(tools, call) : runPageAction(tools, call));
+    options.onPageCall?.(toolCallId, false);
+    channel?.emit(reply, { sessionId, toolCallId, ...outcome });
+  }
+
+  function connect(url: string): void {
+    let connections = 0;
+    channel = openSocketChannel({
+      url,
+      sessionId,
+      transport,
+      onEvent: onSocketEvent,
+      onConnected(isRealTimeConnected) {
+        store.set({ ...store.get(), isRealTimeConnected });
+        // What happened while it was away was not heard.
+        if (isRealTimeConnected && connections++ > 0) syncQuietly();
+      },
+    });
+  }
+
+  return {
+    get: store.get,
+    subscribe: store.subscribe,
+    send,
+    start() {
+      const here = new AbortController();
+      life = here;
+      syncing = undefined;
+      followed.clear();
+      dispatch({ type: 'loading' });
+      syncQuietly();
+      if (options.socketUrl) connect(options.socketUrl);
+      return () => {
+        here.abort(new Error('the chat was closed'));
+        channel?.close();
+        channel = undefined;
+        dispatch({ type: 'detached' });
+      };
+    },
+    async retry() {
+      const failed = store.get().messages.findLast(({ type }) => type === 'human');
+      if (!failed || !store.get().sendError) return;
+      if (!failed.isStored && failed.status === 'failed') dispatch({ type: 'dropped', key: failed.key });
+      await send(failed.content);
+    },
+    async abort() {
+      // The service can only stop what has reached it.
+      await Promise.allSettled(accepting);
+      await api.abort(sessionId);
+    },
+    async refetch() {
+      await sync();
+      return store.get().messages;
+    },
+    async loadOlder() {
+      const { olderCursor: before } = store.get();
+      if (before === null) return;
+      const page = await api.listMessages(sessionId, { before, ...(options.pageSize && { limit: options.pageSize }) });
+      dispatch({ type: 'loaded', page, older: true });
+    },
+  };
+}

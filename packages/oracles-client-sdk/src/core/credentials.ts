@@ -1,0 +1,109 @@
+/** A signed token as the application's wallet hands it over. */
+export interface SignedArtifact {
+  serialized: string;
+  /** Unix time in seconds; milliseconds are understood too. */
+  expiresAt: number;
+}
+
+export type Sign = (oracleDid: string) => Promise<SignedArtifact>;
+
+/** The tokens of one request. */
+export interface Credentials {
+  invocation?: string;
+  delegation?: string;
+}
+
+export interface CredentialCacheOptions {
+  userDid: string;
+  createDelegation: Sign;
+  /** Without it the delegation alone signs the user in. */
+  createInvocation?: Sign | undefined;
+  /** Where artifacts outlive a reload, usually `sessionStorage`; in memory only when not given. */
+  storage?: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> | undefined;
+}
+
+export interface CredentialCache {
+  /** Tokens in force for an agent; signs what is missing or about to expire, once for all who ask meanwhile. */
+  get(oracleDid: string): Promise<Credentials>;
+  /** Forgets what an agent refused, unless it has been replaced since. */
+  refuse(oracleDid: string, refused: Credentials): void;
+  /** Signs a new delegation whatever is cached. */
+  renewDelegation(oracleDid: string): Promise<SignedArtifact>;
+}
+
+type Kind = 'invocation' | 'delegation';
+
+/** How long before its expiry an artifact is replaced. */
+const renewMs: Record<Kind, number> = { invocation: 30_000, delegation: 5 * 60_000 };
+
+/** Signed tokens, kept per pair of user and agent. */
+export function createCredentialCache(options: CredentialCacheOptions): CredentialCache {
+  const { userDid, storage } = options;
+  const kept = new Map<string, SignedArtifact>();
+  const signing = new Map<string, Promise<SignedArtifact>>();
+  const keyOf = (kind: Kind, oracleDid: string) => `palaver ${kind} ${userDid} ${oracleDid}`;
+
+  function find(kind: Kind, oracleDid: string): SignedArtifact | undefined {
+    const key = keyOf(kind, oracleDid);
+    const artifact = kept.get(key) ?? parseArtifact(storage?.getItem(key));
+    return artifact && toMilliseconds(artifact.expiresAt) - renewMs[kind] > Date.now() ? artifact : undefined;
+  }
+
+  function forget(kind: Kind, oracleDid: string): void {
+    kept.delete(keyOf(kind, oracleDid));
+    storage?.removeItem(keyOf(kind, oracleDid));
+  }
+
+  function sign(kind: Kind, oracleDid: string, create: Sign): Promise<SignedArtifact> {
+    const key = keyOf(kind, oracleDid);
+    const underWay = signing.get(key);
+    if (underWay) return underWay;
+    const work = (async () => {
+      try {
+        const { serialized, expiresAt } = await create(oracleDid);
+        const artifact = { serialized, expiresAt };
+        kept.set(key, artifact);
+        storage?.setItem(key, JSON.stringify(artifact));
+        return artifact;
+      } finally {
+        signing.delete(key);
+      }
+    })();
+    signing.set(key, work);
+    return work;
+  }
+
+  const provide = async (kind: Kind, oracleDid: string, create: Sign) =>
+    (find(kind, oracleDid) ?? (await sign(kind, oracleDid, create))).serialized;
+
+  return {
+    async get(oracleDid) {
+      // One after the other: a wallet shows one question at a time.
+      const delegation = await provide('delegation', oracleDid, options.createDelegation);
+      if (!options.createInvocation) return { delegation };
+      return { delegation, invocation: await provide('invocation', oracleDid, options.createInvocation) };
+    },
+    refuse(oracleDid, { invocation, delegation }) {
+      // An invocation that is present decides, so only it can have been refused.
+      const [kind, refused] = invocation
+        ? (['invocation', invocation] as const)
+        : (['delegation', delegation] as const);
+      if (find(kind, oracleDid)?.serialized === refused) forget(kind, oracleDid);
+    },
+    renewDelegation: (oracleDid) => sign('delegation', oracleDid, options.createDelegation),
+  };
+}
+
+/** No date before 1973 in milliseconds is meant, so small numbers are seconds. */
+function toMilliseconds(time: number): number {
+  return time < 1e11 ? time * 1000 : time;
+}
+
+function parseArtifact(text: string | null | undefined): SignedArtifact | undefined {
+  try {
+    const { serialized, expiresAt } = JSON.parse(text ?? '{}') as Partial<SignedArtifact>;
+    return typeof serialized === 'string' && typeof expiresAt === 'number' ? { serialized, expiresAt } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+import { readEventStream, type ServerSentEvent } from './event-stream.ts';
+import { OracleError } from './oracle-error.ts';
+import { createPatience } from './patience.ts';
+import type { Transport } from './transport.ts';
+import type { StreamEvent } from './wire.ts';
+
+export interface FollowOptions {
+  transport: Pick<Transport, 'request'>;
+  /** Known from the start, or told by the first frame of `response`. */
+  runId: string | undefined;
+  /** The open stream of a send; without it the run is taken up from its first frame. */
+  response?: Response | undefined;
+  signal: AbortSignal;
+  onEvent(event: StreamEvent): void;
+}
+
+/**
+ * Hands over every event of a run exactly once and in order, through as many connections as it takes. Resolves after
+ * `done`; rejects when the service refuses or cannot be reached for long.
+ */
+export async function followRun({ transport, signal, onEvent, ...start }: FollowOptions): Promise<void> {
+  let { runId, response } = start;
+  let last = 0;
+  const patience = createPatience(signal);
+  for (;;) {
+    let fault: unknown = new OracleError('The stream ended too early.', { code: 'NETWORK_ERROR' });
+    try {
+      response ??= await transport.request(`/runs/${encodeURIComponent(runId ?? '')}?after=${last}`, { signal });
+      for await (const frame of readEventStream(response, signal)) {
+        const number = Number(frame.id);
+        if (number <= last) continue;
+        // A frame was lost on the way: what follows is asked for again, from where we are.
+        if (number !== last + 1) break;
+        const event = toStreamEvent(frame);
+        last = number;
+        patience.renew();
+        if (event.eventName === 'run') runId = event.payload.runId;
+        onEvent(event);
+        if (event.eventName === 'done') return;
+      }
+    } catch (error) {
+      fault = error;
+    }
+    if (runId === undefined) throw fault;
+    response = undefined;
+    await patience.wait(fault);
+  }
+}
+
+function toStreamEvent({ event, data }: ServerSentEvent): StreamEvent {
+  return { eventName: event, payload: JSON.parse(data) } as StreamEvent;
+}

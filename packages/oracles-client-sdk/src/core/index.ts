@@ -1,0 +1,32 @@
+export { type AgentApi, type CallTicket, createAgentApi, type LiveRun } from './agent-api.ts';
+export { type Chat, type ChatOptions, type ChatSnapshot, createChat, type SendOptions } from './chat.ts';
+export type { ChatMessage, MessageStatus } from './chat-message.ts';
+export { type ChatState, type ChatStatus, toChatStatus } from './chat-state.ts';
+export {
+  type CredentialCache,
+  type CredentialCacheOptions,
+  type Credentials,
+  createCredentialCache,
+  type Sign,
+  type SignedArtifact,
+} from './credentials.ts';
+export type { StreamingMode } from './event-buffer.ts';
+export { createEventStreamParser, readEventStream, type ServerSentEvent } from './event-stream.ts';
+export { getOpenIdToken, type OpenIdToken } from './open-id-token.ts';
+export { type ConfigOverrides, type OracleConfig, type Price, resolveOracleConfig } from './oracle-config.ts';
+export { OracleError, toClaimIds } from './oracle-error.ts';
+export type { BrowserTool, BrowserTools, PageAction, PageTools } from './page-tools.ts';
+export type { Schema, SchemaOutput } from './schema.ts';
+export { createTransport, type MatrixSession, type Transport, type TransportOptions } from './transport.ts';
+export type {
+  AnyEvent,
+  Attachment,
+  Memory,
+  MemoryList,
+  MessageComponent,
+  MessagePage,
+  Session,
+  SessionList,
+  ToolCall,
+  WireMessage,
+} from './wire.ts';

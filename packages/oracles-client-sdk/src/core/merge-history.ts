@@ -1,0 +1,54 @@
+import { type ChatMessage, indexAfterQuestion } from './chat-message.ts';
+import type { MessagePage, WireMessage } from './wire.ts';
+
+export interface History {
+  readonly messages: readonly ChatMessage[];
+  /** Cursor of the page before the oldest message. */
+  readonly olderCursor: string | null;
+}
+
+/** A page of the service's history joined with what this page knows: nothing twice, nothing lost, keys kept. */
+export function mergeHistory(state: History, { page, older }: { page: MessagePage; older: boolean }): History {
+  const { messages: current, olderCursor } = state;
+  if (older) {
+    const known = new Set(current.map(({ id }) => id));
+    const added = page.messages.filter(({ id }) => !known.has(id)).map(fromStored);
+    return { messages: [...added, ...current], olderCursor: page.prevCursor };
+  }
+  const matched = new Set<ChatMessage>();
+  const messages: ChatMessage[] = page.messages.map((stored) => {
+    const mine = current.find((message) => !matched.has(message) && isSame(message, stored));
+    if (!mine) return fromStored(stored);
+    matched.add(mine);
+    return join(mine, stored);
+  });
+  const first = current.findIndex((message) => matched.has(message));
+  const last = current.findLastIndex((message) => matched.has(message));
+  // What is before the page was loaded earlier; without an overlap there may be a gap, so it is loaded again when asked.
+  const before = first > 0 ? current.slice(0, first) : [];
+  for (const [index, message] of current.entries()) {
+    if (matched.has(message) || index < first) continue;
+    // Not stored yet, never accepted, or newer than the page.
+    if (message.isStored && (last < 0 || index < last)) continue;
+    const at = message.type === 'ai' ? indexAfterQuestion(messages, message.requestId) : messages.length;
+    messages.splice(at, 0, message);
+  }
+  return { messages: [...before, ...messages], olderCursor: before.length > 0 ? olderCursor : page.prevCursor };
+}
+
+function fromStored(stored: WireMessage): ChatMessage {
+  return { ...stored, key: stored.id, isStored: true };
+}
+
+function isSame(mine: ChatMessage, stored: WireMessage): boolean {
+  if (mine.id === stored.id) return true;
+  return !mine.isStored && mine.type === stored.type && mine.requestId === stored.requestId;
+}
+
+function join(mine: ChatMessage, stored: WireMessage): ChatMessage {
+  // Its frames are still on their way here.
+  if (mine.status === 'streaming') return mine;
+  // A service that was killed kept its last checkpoint; the reader has seen more than that.
+  const content = mine.content.startsWith(stored.content) ? mine.content : stored.content;
+  return { ...fromStored(stored), content, key: mine.key };
+}

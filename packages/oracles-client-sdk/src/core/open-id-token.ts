@@ -1,0 +1,54 @@
+import { toOracleError } from './oracle-error.ts';
+import type { MatrixSession } from './transport.ts';
+
+/** A token that proves to third parties who the user is on their Matrix homeserver. */
+export interface OpenIdToken {
+  access_token: string;
+  token_type: string;
+  matrix_server_name: string;
+  /** Seconds. */
+  expires_in: number;
+}
+
+interface Minted {
+  token: Promise<OpenIdToken>;
+  /** Known once the token is there. */
+  renewAt: number;
+}
+
+const renewMs = 30_000;
+const timeoutMs = 15_000;
+
+// By session object: what nobody holds any more is forgotten with it.
+const minted = new WeakMap<MatrixSession, Minted>();
+
+/** A Matrix OpenID token for the user of a session, by the client-server API; the same one until it is about to expire. */
+export async function getOpenIdToken(matrix: MatrixSession): Promise<OpenIdToken> {
+  const known = minted.get(matrix);
+  if (known && Date.now() < known.renewAt) return known.token;
+  const fresh: Minted = { token: mint(matrix), renewAt: Number.POSITIVE_INFINITY };
+  minted.set(matrix, fresh);
+  try {
+    const token = await fresh.token;
+    fresh.renewAt = Date.now() + token.expires_in * 1000 - renewMs;
+    return token;
+  } catch (error) {
+    minted.delete(matrix);
+    throw error;
+  }
+}
+
+async function mint({ homeServer, accessToken }: MatrixSession): Promise<OpenIdToken> {
+  const base = `${/^https?:\/\//.test(homeServer) ? homeServer : `https://${homeServer}`}`.replace(/\/+$/, '');
+  const ask = async <T>(path: string, init: RequestInit = {}): Promise<T> => {
+    const response = await fetch(`${base}/_matrix/client/v3/${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (!response.ok) throw await toOracleError(response);
+    return response.json() as Promise<T>;
+  };
+  const { user_id } = await ask<{ user_id: string }>('account/whoami');
+  return ask<OpenIdToken>(`user/${encodeURIComponent(user_id)}/openid/request_token`, { method: 'POST', body: '{}' });
+}

@@ -1,0 +1,89 @@
+import { type JsonSchema, toJsonSchema } from './json-schema.ts';
+import { toError } from './oracle-error.ts';
+import { parseWith, type Schema } from './schema.ts';
+import type { SocketEventPayload } from './wire.ts';
+
+/** A tool that runs on the page. */
+export interface BrowserTool {
+  toolName: string;
+  description: string;
+  /** A zod schema of the arguments. */
+  schema: Schema;
+  // biome-ignore lint/suspicious/noExplicitAny: the arguments have been checked against `schema`; authors name their type.
+  fn: (args: any) => unknown;
+}
+
+export type BrowserTools = Record<string, BrowserTool>;
+
+/** An AG-UI action as the core knows it: how it is drawn is the page's business. */
+export interface PageAction {
+  name: string;
+  description: string;
+  parameters: Schema;
+  // biome-ignore lint/suspicious/noExplicitAny: checked against `parameters`.
+  handler: (args: any) => unknown;
+  hasRender: boolean;
+}
+
+/** What the page offers at this moment; asked again for every message and every call. */
+export interface PageTools {
+  browserTools?: BrowserTools | undefined;
+  actions?: readonly PageAction[] | undefined;
+}
+
+interface Declaration {
+  name: string;
+  description: string;
+  schema: JsonSchema;
+}
+
+/** The declarations that go along with a message. */
+export function declarePageTools({ browserTools = {}, actions = [] }: PageTools): {
+  tools?: Declaration[];
+  agActions?: (Declaration & { hasRender: boolean })[];
+} {
+  const tools = Object.values(browserTools).map(({ toolName: name, description, schema }) => ({
+    name,
+    description,
+    schema: toJsonSchema(schema),
+  }));
+  const agActions = actions.map(({ name, description, parameters, hasRender }) => ({
+    name,
+    description,
+    schema: toJsonSchema(parameters),
+    hasRender,
+  }));
+  return { ...(tools.length > 0 && { tools }), ...(agActions.length > 0 && { agActions }) };
+}
+
+export type PageCallOutcome = { result: unknown } | { error: string };
+
+type PageCall = Pick<SocketEventPayload['browser_tool_call'], 'toolName' | 'args'>;
+
+const maxResultBytes = 256 * 1024;
+
+export function runBrowserTool({ browserTools = {} }: PageTools, call: PageCall): Promise<PageCallOutcome> {
+  const tool = Object.values(browserTools).find(({ toolName }) => toolName === call.toolName);
+  return run(tool && { schema: tool.schema, work: tool.fn }, call);
+}
+
+export function runPageAction({ actions = [] }: PageTools, call: PageCall): Promise<PageCallOutcome> {
+  const action = actions.find(({ name }) => name === call.toolName);
+  return run(action && { schema: action.parameters, work: action.handler }, call);
+}
+
+/** Every failure becomes an outcome: the agent waits for one. */
+async function run(
+  found: { schema: Schema; work: (args: unknown) => unknown } | undefined,
+  { toolName, args }: PageCall,
+): Promise<PageCallOutcome> {
+  if (!found) return { error: `${toolName} is not available on this page.` };
+  try {
+    const result = (await found.work(await parseWith(found.schema, args))) ?? null;
+    const text = JSON.stringify(result) ?? 'null';
+    if (new TextEncoder().encode(text).length > maxResultBytes) return { error: 'The result is larger than 256 KiB.' };
+    return { result };
+  } catch (error) {
+    return { error: toError(error).message || `${toolName} failed.` };
+  }
+}

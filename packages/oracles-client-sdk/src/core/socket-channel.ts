@@ -1,0 +1,109 @@
+import { io, type Socket } from 'socket.io-client';
+import { asRecord } from './oracle-error.ts';
+import type { Transport } from './transport.ts';
+import type { SocketEvent, SocketEventPayload } from './wire.ts';
+
+export interface SocketChannelOptions {
+  /** `https://…` or `wss://…`; a path is where Socket.IO lives below. */
+  url: string;
+  sessionId: string;
+  transport: Pick<Transport, 'oracleDid' | 'credentials'>;
+  onEvent(event: SocketEvent): void;
+  onConnected(isConnected: boolean): void;
+}
+
+export interface SocketChannel {
+  emit(event: 'tool_result' | 'action_call_result', payload: Record<string, unknown>): void;
+  close(): void;
+}
+
+const heard = [
+  'tool_call',
+  'action_call',
+  'browser_tool_call',
+  'render_component',
+  'router_update',
+  'message_cache_invalidation',
+  'error',
+] satisfies (keyof SocketEventPayload)[];
+
+const firstPauseMs = 500;
+const longestPauseMs = 10_000;
+
+/** The event channel of a session. It comes back by itself, each time with credentials in force. */
+export function openSocketChannel(options: SocketChannelOptions): SocketChannel {
+  const { sessionId, transport } = options;
+  const { origin, path } = toSocketAddress(options.url);
+  const { credentials, oracleDid } = transport;
+  let offered: Awaited<ReturnType<typeof credentials.get>> = {};
+  let refusals = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const socket: Socket = io(origin, {
+    path,
+    query: { sessionId },
+    transports: ['websocket', 'polling'],
+    tryAllTransports: true,
+    forceNew: true,
+    autoConnect: false,
+    reconnectionDelay: firstPauseMs,
+    reconnectionDelayMax: longestPauseMs,
+    auth: (send) => {
+      credentials.get(oracleDid).then(
+        (tokens) => {
+          offered = tokens;
+          send({ invocation: tokens.invocation, ucanDelegation: tokens.delegation });
+        },
+        // Without credentials the service refuses, and the next attempt asks the wallet again.
+        () => send({}),
+      );
+    },
+  });
+
+  /** Socket.IO itself comes back only after a broken connection, not after the service has ended or refused one. */
+  function comeBack(): void {
+    refusals += 1;
+    timer = setTimeout(() => socket.connect(), Math.min(longestPauseMs, firstPauseMs * 2 ** refusals));
+  }
+
+  socket.on('connect', () => {
+    refusals = 0;
+    options.onConnected(true);
+  });
+  socket.on('disconnect', (reason) => {
+    options.onConnected(false);
+    if (reason === 'io server disconnect') comeBack();
+  });
+  socket.on('connect_error', (error: Error & { data?: unknown }) => {
+    if (socket.active) return;
+    const { statusCode } = asRecord(error.data) ?? {};
+    if (statusCode === 404) return;
+    if (statusCode === 401) credentials.refuse(oracleDid, offered);
+    comeBack();
+  });
+  for (const eventName of heard) {
+    socket.on(eventName, (body: unknown) => {
+      const payload = asRecord(asRecord(body)?.payload) ?? asRecord(body);
+      if (payload) options.onEvent({ eventName, payload } as unknown as SocketEvent);
+    });
+  }
+  socket.connect();
+
+  return {
+    emit: (event, payload) => socket.emit(event, payload),
+    close() {
+      clearTimeout(timer);
+      socket.removeAllListeners();
+      socket.disconnect();
+      options.onConnected(false);
+    },
+  };
+}
+
+/** Socket.IO takes a path in its URL for a namespace; ours is always `/`, so the path goes where it belongs. */
+export function toSocketAddress(url: string): { origin: string; path: string } {
+  const { location } = globalThis as { location?: { href: string } };
+  const { protocol, host, pathname } = new URL(url, location?.href);
+  const secure = protocol === 'https:' || protocol === 'wss:';
+  return { origin: `${secure ? 'https' : 'http'}://${host}`, path: `${pathname.replace(/\/+$/, '')}/socket.io` };
+}

@@ -1,0 +1,91 @@
+import type { CredentialCache, Credentials } from './credentials.ts';
+import { OracleError, toOracleError } from './oracle-error.ts';
+
+export interface MatrixSession {
+  accessToken: string;
+  homeServer: string;
+}
+
+export interface TransportOptions {
+  /** The agent's API, for example `https://agent.example`. */
+  baseUrl: string;
+  oracleDid: string;
+  credentials: CredentialCache;
+  userDid?: string | undefined;
+  fetch?: typeof globalThis.fetch | undefined;
+}
+
+export interface RequestOptions {
+  method?: 'GET' | 'POST' | 'DELETE';
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+}
+
+/** Requests to one agent, with credentials; whatever is not 2xx is thrown as an `OracleError`. */
+export interface Transport {
+  readonly oracleDid: string;
+  readonly credentials: CredentialCache;
+  request(path: string, options?: RequestOptions): Promise<Response>;
+  json<T>(path: string, options?: RequestOptions): Promise<T>;
+}
+
+/** Longest wait for the head of a reply. */
+const headTimeoutMs = 60_000;
+
+export function createTransport(options: TransportOptions): Transport {
+  const { oracleDid, credentials, userDid } = options;
+  const baseUrl = options.baseUrl.replace(/\/+$/, '');
+
+  async function attempt(path: string, tokens: Credentials, request: RequestOptions): Promise<Response> {
+    const { method = 'GET', body, signal, headers } = request;
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error('no reply in time')), headTimeoutMs);
+    try {
+      return await (options.fetch ?? globalThis.fetch)(baseUrl + path, {
+        method,
+        signal: signal ? AbortSignal.any([late.signal, signal]) : late.signal,
+        headers: {
+          ...toAuthHeaders(tokens),
+          ...(userDid && { 'x-did': userDid }),
+          'x-timezone': Intl.DateTimeFormat().resolvedOptions().timeZone,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    } catch (cause) {
+      if (signal?.aborted) throw signal.reason;
+      throw new OracleError('The agent cannot be reached.', { code: 'NETWORK_ERROR', cause });
+    } finally {
+      // Only the head has a limit: a stream is read until its caller stops.
+      clearTimeout(timer);
+    }
+  }
+
+  async function request(path: string, init: RequestOptions = {}): Promise<Response> {
+    for (let isRepeat = false; ; isRepeat = true) {
+      const tokens = await credentials.get(oracleDid);
+      const response = await attempt(path, tokens, init);
+      if (response.ok) return response;
+      if (response.status !== 401 || isRepeat) throw await toOracleError(response);
+      // Refused before anything was done, so repeating is safe.
+      credentials.refuse(oracleDid, tokens);
+      await response.body?.cancel();
+    }
+  }
+
+  return {
+    oracleDid,
+    credentials,
+    request,
+    json: async <T>(path: string, init?: RequestOptions) => (await (await request(path, init)).json()) as T,
+  };
+}
+
+function toAuthHeaders({ invocation, delegation }: Credentials): Record<string, string> {
+  return {
+    ...(invocation && { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' }),
+    ...(delegation && { 'x-ucan-delegation': delegation }),
+  };
+}

@@ -1,0 +1,155 @@
+// What goes over the wire, as plain types: the published declarations must not depend on a version of zod. That they
+// are the contract's types is checked by `wire.test-d.ts`.
+
+export type CallStatus = 'isRunning' | 'done' | 'error';
+export type EndedStatus = 'complete' | 'aborted' | 'failed';
+export type Arguments = Record<string, unknown>;
+
+export interface ToolCall {
+  id: string;
+  name: string;
+  args: Arguments;
+  status: CallStatus;
+  output?: unknown;
+  error?: string | undefined;
+}
+
+export interface MessageComponent {
+  componentName: string;
+  args: Arguments;
+  eventId: string;
+}
+
+export interface Attachment {
+  mxcUri?: string | undefined;
+  eventId?: string | undefined;
+  filename: string;
+  mimetype: string;
+}
+
+export interface WireMessage {
+  id: string;
+  type: 'human' | 'ai';
+  content: string;
+  createdAt: string;
+  status: EndedStatus;
+  requestId: string;
+  toolCalls?: ToolCall[] | undefined;
+  reasoning?: string | undefined;
+  attachments?: Attachment[] | undefined;
+  components?: MessageComponent[] | undefined;
+}
+
+export interface MessagePage {
+  messages: WireMessage[];
+  prevCursor: string | null;
+  nextCursor: string | null;
+  hasOlder: boolean;
+  hasNewer: boolean;
+}
+
+export interface Session {
+  sessionId: string;
+  title: string;
+  createdAt: string;
+  lastUpdatedAt: string;
+  oracleName: string;
+  oracleDid: string;
+  roomId: string;
+}
+
+export interface SessionList {
+  sessions: Session[];
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+export interface Memory {
+  id: string;
+  text: string;
+  kind: 'fact' | 'artifact';
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface MemoryList {
+  memories: Memory[];
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+interface InTurn {
+  sessionId: string;
+  requestId: string;
+}
+
+interface Outcome {
+  status: CallStatus;
+  output?: unknown;
+  error?: string | undefined;
+}
+
+interface PageCall extends InTurn {
+  toolCallId: string;
+  toolName: string;
+  args: Arguments;
+}
+
+/** The data of every event of a streamed turn, by event name. */
+export interface StreamEventData {
+  run: InTurn & { runId: string };
+  message: { content: string; timestamp: string };
+  reasoning: InTurn & { reasoning: string; isComplete: boolean };
+  tool_call: InTurn & Outcome & { eventId: string; toolName: string; args: Arguments };
+  action_call: PageCall & Outcome;
+  render_component: InTurn & { eventId: string; componentName: string; args: Arguments; status: CallStatus };
+  browser_tool_call: PageCall & Outcome;
+  router_update: InTurn & { from?: string | undefined; to: string; reason?: string | undefined };
+  error: {
+    error: string;
+    code: string;
+    kind: 'model' | 'rate_limit' | 'timeout' | 'limit' | 'internal';
+    retryable: boolean;
+    timestamp: string;
+  };
+  done: { runId: string; messageId: string; status: EndedStatus };
+}
+
+interface CatalogueEntry {
+  name: string;
+  description: string;
+}
+
+/** The payload of every event of the socket, by event name. */
+export interface SocketEventPayload {
+  connected: { sessionId: string; did: string; timestamp: string };
+  pong: { timestamp: string };
+  status: {
+    connected: boolean;
+    sessionId: string;
+    did: string;
+    activeSessions: number;
+    totalConnections: number;
+    uptime: number;
+    timestamp: string;
+  };
+  subscribed: { sessionId: string; events: string[] };
+  'available-events': { serverEvents: CatalogueEntry[]; clientEvents: CatalogueEntry[] };
+  tool_call: StreamEventData['tool_call'];
+  action_call: PageCall & { status: 'isRunning' };
+  browser_tool_call: PageCall;
+  render_component: StreamEventData['render_component'];
+  router_update: StreamEventData['router_update'];
+  message_cache_invalidation: { sessionId: string; messageId?: string | undefined };
+  error: { code: string; message: string };
+}
+
+type Named<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: Payloads[Name] } }[keyof Payloads];
+
+export type StreamEvent = Named<StreamEventData>;
+export type SocketEvent = Named<SocketEventPayload>;
+
+/** Any event of the agent, streamed or by socket, told apart by `eventName`. */
+export type AnyEvent = StreamEvent | SocketEvent;

@@ -1,0 +1,28 @@
+export type { SendOptions } from './core/chat.ts';
+export type { ChatStatus } from './core/chat-state.ts';
+export type { SignedArtifact } from './core/credentials.ts';
+export type { StreamingMode } from './core/event-buffer.ts';
+export { getOpenIdToken, type OpenIdToken } from './core/open-id-token.ts';
+export type { ConfigOverrides, OracleConfig, Price } from './core/oracle-config.ts';
+export { OracleError } from './core/oracle-error.ts';
+export type { BrowserTool, BrowserTools } from './core/page-tools.ts';
+export type { Schema } from './core/schema.ts';
+export type { AnyEvent, Attachment, Memory, MessageComponent, Session, ToolCall } from './core/wire.ts';
+export type { ActionRenderProps, ActionStatus, AgActionOptions } from './react/action-registry.ts';
+export {
+  type OraclesContextValue,
+  type TransactSignX,
+  type UIComponentProps,
+  type UIComponents,
+  useOraclesContext,
+  type Wallet,
+} from './react/oracles-context.ts';
+export { OraclesProvider, type OraclesProviderProps } from './react/oracles-provider.tsx';
+export { type MessageContent, renderMessageContent } from './react/render-message-content.tsx';
+export { useAgAction } from './react/use-ag-action.ts';
+export { type IChatOptions, type IMessage, type UseChatResult, useChat } from './react/use-chat.ts';
+export { type ContractOracleResult, type ContractStatus, useContractOracle } from './react/use-contract-oracle.ts';
+export { type OpenIdTokenResult, useGetOpenIdToken } from './react/use-get-open-id-token.ts';
+export { type MemoryEngineResult, useMemoryEngine } from './react/use-memory-engine.ts';
+export { type OracleSessionsResult, useOracleSessions } from './react/use-oracle-sessions.ts';
+export { type OraclesConfigResult, useOraclesConfig } from './react/use-oracles-config.ts';

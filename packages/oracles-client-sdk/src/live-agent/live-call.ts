@@ -1,0 +1,156 @@
+import {
+  ExternalE2EEKeyProvider,
+  isE2EESupported,
+  type RemoteTrack,
+  Room,
+  RoomEvent,
+  Track,
+  type TranscriptionSegment,
+} from 'livekit-client';
+import type { AgentApi } from '../core/agent-api.ts';
+import { createStore } from '../core/store.ts';
+import { LiveError, toDeviceError, toJoinError } from './live-error.ts';
+import { addSegments, initialLiveState, type LiveState, toParticipants } from './live-state.ts';
+
+export interface LiveCallOptions {
+  api: Pick<AgentApi, 'startCall' | 'endCall'>;
+  sessionId: string;
+  /** Starts LiveKit's encryption worker; the application does it because only its bundler knows where workers live. */
+  createWorker: () => Worker;
+}
+
+export interface LiveCall {
+  get(): LiveState;
+  subscribe(listener: () => void): () => void;
+  /** Calls the agent with the microphone on. */
+  join(): Promise<void>;
+  leave(): Promise<void>;
+  setMicrophone(isOn: boolean): Promise<void>;
+  setCamera(isOn: boolean): Promise<void>;
+  setScreenShare(isOn: boolean): Promise<void>;
+}
+
+interface Line {
+  room: Room;
+  worker: Worker;
+  callId: string;
+}
+
+/** One end-to-end encrypted call with the agent at a time; failures are in the state. */
+export function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions): LiveCall {
+  const store = createStore<LiveState>(initialLiveState);
+  const change = (next: Partial<LiveState>) => store.set({ ...store.get(), ...next });
+  let line: Line | undefined;
+  /** Counts joins and leaves, so that a join that was left meanwhile hangs up. */
+  let turn = 0;
+
+  async function join(): Promise<void> {
+    if (store.get().status !== 'idle') return;
+    turn += 1;
+    const own = turn;
+    store.set({ ...initialLiveState, status: 'connecting' });
+    let opened: Line | undefined;
+    try {
+      if (!isE2EESupported()) {
+        throw new LiveError('ENCRYPTION_UNSUPPORTED', 'This browser cannot encrypt calls from end to end.');
+      }
+      const { callId, url, token, encryptionKey } = await api.startCall(sessionId);
+      opened = { callId, ...(await createRoom(encryptionKey)) };
+      listen(opened.room);
+      await opened.room.connect(url, token);
+      if (own !== turn) return await hangUp(opened);
+      line = opened;
+      change({ status: 'connected', participants: toParticipants(opened.room) });
+    } catch (error) {
+      if (opened) await hangUp(opened);
+      if (own === turn) store.set({ ...initialLiveState, error: toJoinError(error) });
+      return;
+    }
+    await setMicrophone(true);
+  }
+
+  async function createRoom(encryptionKey: string): Promise<Pick<Line, 'room' | 'worker'>> {
+    const keyProvider = new ExternalE2EEKeyProvider();
+    const worker = createWorker();
+    const room = new Room({ adaptiveStream: true, dynacast: true, encryption: { keyProvider, worker } });
+    await keyProvider.setKey(encryptionKey);
+    await room.setE2EEEnabled(true);
+    return { room, worker };
+  }
+
+  function listen(room: Room): void {
+    const refresh = () => {
+      if (line?.room === room) change({ participants: toParticipants(room) });
+    };
+    for (const event of refreshingEvents) room.on(event, refresh);
+    room.on(RoomEvent.Reconnecting, () => change({ status: 'reconnecting' }));
+    room.on(RoomEvent.Reconnected, () => change({ status: 'connected' }));
+    room.on(RoomEvent.Disconnected, () => {
+      if (line?.room === room) void leave();
+    });
+    // Audio plays from an element that need not be on the page.
+    room.on(RoomEvent.TrackSubscribed, (track: RemoteTrack) => {
+      if (track.kind === Track.Kind.Audio) track.attach();
+    });
+    room.on(RoomEvent.TrackUnsubscribed, (track: RemoteTrack) => void track.detach());
+    room.on(RoomEvent.TranscriptionReceived, (segments: TranscriptionSegment[], participant) =>
+      change({ transcript: addSegments(store.get().transcript, segments, participant?.identity ?? '') }),
+    );
+    room.on(RoomEvent.EncryptionError, (cause) =>
+      change({ error: new LiveError('CONNECTION_FAILED', 'Part of the call could not be decrypted.', { cause }) }),
+    );
+  }
+
+  async function leave(): Promise<void> {
+    turn += 1;
+    const left = line;
+    line = undefined;
+    change({ status: 'idle', participants: [] });
+    if (left) await hangUp(left);
+  }
+
+  async function hangUp({ room, worker, callId }: Line): Promise<void> {
+    room.removeAllListeners();
+    await room.disconnect();
+    worker.terminate();
+    // The service ends abandoned calls by itself.
+    await api.endCall(callId).catch(() => {});
+  }
+
+  /** A device that fails is no reason to hang up: the user can still listen. */
+  async function setDevice(device: 'microphone' | 'camera' | 'screen', work: (line: Line) => Promise<unknown>) {
+    if (!line) return;
+    try {
+      await work(line);
+      change({ error: undefined, participants: toParticipants(line.room) });
+    } catch (error) {
+      change({ error: toDeviceError(device, error) });
+    }
+  }
+
+  const setMicrophone = (isOn: boolean) =>
+    setDevice('microphone', ({ room }) => room.localParticipant.setMicrophoneEnabled(isOn));
+
+  return {
+    get: store.get,
+    subscribe: store.subscribe,
+    join,
+    leave,
+    setMicrophone,
+    setCamera: (isOn) => setDevice('camera', ({ room }) => room.localParticipant.setCameraEnabled(isOn)),
+    setScreenShare: (isOn) => setDevice('screen', ({ room }) => room.localParticipant.setScreenShareEnabled(isOn)),
+  };
+}
+
+const refreshingEvents = [
+  RoomEvent.ParticipantConnected,
+  RoomEvent.ParticipantDisconnected,
+  RoomEvent.ActiveSpeakersChanged,
+  RoomEvent.TrackMuted,
+  RoomEvent.TrackUnmuted,
+  RoomEvent.TrackSubscribed,
+  RoomEvent.TrackUnsubscribed,
+  RoomEvent.LocalTrackPublished,
+  RoomEvent.LocalTrackUnpublished,
+  RoomEvent.ParticipantEncryptionStatusChanged,
+] as const;

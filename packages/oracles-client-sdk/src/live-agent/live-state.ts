@@ -1,0 +1,75 @@
+import { type Participant, type Room, Track, type TranscriptionSegment } from 'livekit-client';
+
+export type LiveStatus = 'idle' | 'connecting' | 'connected' | 'reconnecting';
+
+export interface LiveParticipant {
+  identity: string;
+  name: string;
+  isLocal: boolean;
+  isSpeaking: boolean;
+  isMicrophoneOn: boolean;
+  isCameraOn: boolean;
+  isScreenShared: boolean;
+  isEncrypted: boolean;
+  /** Shows the camera or the shared screen in an element of the page; returns the way to stop. */
+  attachVideo(element: HTMLVideoElement, source?: 'camera' | 'screen'): () => void;
+}
+
+/** A piece of what was said, replaced until it is final. */
+export interface TranscriptEntry {
+  id: string;
+  identity: string;
+  text: string;
+  isFinal: boolean;
+}
+
+export interface LiveState {
+  readonly status: LiveStatus;
+  readonly participants: readonly LiveParticipant[];
+  readonly transcript: readonly TranscriptEntry[];
+  readonly error: Error | undefined;
+}
+
+export const initialLiveState: LiveState = { status: 'idle', participants: [], transcript: [], error: undefined };
+
+const maxTranscriptEntries = 500;
+
+/** Everybody in the room as it is now, the user first. */
+export function toParticipants({ localParticipant, remoteParticipants }: Room): LiveParticipant[] {
+  return [localParticipant, ...remoteParticipants.values()].map(toParticipant);
+}
+
+function toParticipant(participant: Participant): LiveParticipant {
+  return {
+    identity: participant.identity,
+    name: participant.name || participant.identity,
+    isLocal: participant.isLocal,
+    isSpeaking: participant.isSpeaking,
+    isMicrophoneOn: participant.isMicrophoneEnabled,
+    isCameraOn: participant.isCameraEnabled,
+    isScreenShared: participant.isScreenShareEnabled,
+    isEncrypted: participant.isEncrypted,
+    attachVideo(element, source = 'camera') {
+      const wanted = source === 'camera' ? Track.Source.Camera : Track.Source.ScreenShare;
+      const track = participant.getTrackPublication(wanted)?.track;
+      track?.attach(element);
+      return () => void track?.detach(element);
+    },
+  };
+}
+
+/** The transcript with newer segments in the place of older ones of the same id. */
+export function addSegments(
+  transcript: readonly TranscriptEntry[],
+  segments: readonly Pick<TranscriptionSegment, 'id' | 'text' | 'final'>[],
+  identity: string,
+): TranscriptEntry[] {
+  const entries = [...transcript];
+  for (const { id, text, final } of segments) {
+    const entry: TranscriptEntry = { id, identity, text, isFinal: final };
+    const known = entries.findIndex((other) => other.id === id);
+    if (known < 0) entries.push(entry);
+    else entries[known] = entry;
+  }
+  return entries.slice(-maxTranscriptEntries);
+}

@@ -1,0 +1,58 @@
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import type { AgentApi } from '../core/agent-api.ts';
+import type { ConfigOverrides } from '../core/oracle-config.ts';
+import { useAgent } from '../react/use-agent.ts';
+import { useLatest } from '../react/use-latest.ts';
+import { createLiveCall, type LiveCall } from './live-call.ts';
+import type { LiveState } from './live-state.ts';
+
+export interface LiveAgentOptions {
+  oracleDid?: string | undefined;
+  sessionId: string;
+  overrides?: ConfigOverrides | undefined;
+  /** `() => new Worker(new URL('livekit-client/e2ee-worker', import.meta.url), { type: 'module' })` */
+  createWorker: () => Worker;
+}
+
+export interface LiveAgentResult
+  extends LiveState,
+    Pick<LiveCall, 'join' | 'leave' | 'setMicrophone' | 'setCamera' | 'setScreenShare'> {
+  isMicrophoneOn: boolean;
+  isCameraOn: boolean;
+  isScreenShared: boolean;
+}
+
+/** An end-to-end encrypted voice and video call with the agent. */
+export function useLiveAgent(options: LiveAgentOptions): LiveAgentResult {
+  const { agent, error } = useAgent(options.oracleDid, options.overrides);
+  const latest = useLatest({ agent, ...options });
+  const { sessionId } = options;
+  const call = useMemo(() => {
+    const api = (): AgentApi => {
+      if (!latest.current.agent) throw new Error('The agent is not ready yet.');
+      return latest.current.agent.api;
+    };
+    return createLiveCall({
+      api: { startCall: async (id) => api().startCall(id), endCall: async (id) => api().endCall(id) },
+      sessionId,
+      createWorker: () => latest.current.createWorker(),
+    });
+  }, [sessionId, latest]);
+  // Leaving the page's call when its component goes; nothing is open when strict mode tries it out.
+  useEffect(() => () => void call.leave(), [call]);
+
+  const state = useSyncExternalStore(call.subscribe, call.get, call.get);
+  const me = state.participants.find(({ isLocal }) => isLocal);
+  return {
+    ...state,
+    error: state.error ?? error,
+    isMicrophoneOn: me?.isMicrophoneOn ?? false,
+    isCameraOn: me?.isCameraOn ?? false,
+    isScreenShared: me?.isScreenShared ?? false,
+    join: call.join,
+    leave: call.leave,
+    setMicrophone: call.setMicrophone,
+    setCamera: call.setCamera,
+    setScreenShare: call.setScreenShare,
+  };
+}

@@ -1,0 +1,82 @@
+import type { ReactNode } from 'react';
+import type { PageAction } from '../core/page-tools.ts';
+import type { Schema, SchemaOutput } from '../core/schema.ts';
+import type { Arguments } from '../core/wire.ts';
+
+/** `inProgress`: the agent has called; `executing`: the handler runs on this page. */
+export type ActionStatus = 'inProgress' | 'executing' | 'done' | 'error';
+
+export interface ActionRenderProps<Args = Arguments> {
+  status: ActionStatus;
+  args: Args;
+  /** What the handler returned, once `done`. */
+  result?: unknown;
+  error?: string | undefined;
+}
+
+export interface AgActionOptions<S extends Schema = Schema> {
+  name: string;
+  description: string;
+  /** A zod schema of the arguments. */
+  parameters: S;
+  handler: (args: SchemaOutput<S>) => Promise<unknown> | unknown;
+  /** Draws the call inside the conversation. */
+  render?: ((props: ActionRenderProps<SchemaOutput<S>>) => ReactNode) | undefined;
+}
+
+interface Registration {
+  /** The options of the latest render. */
+  current: AgActionOptions;
+}
+
+/** The actions of the page. The version changes whenever something would be drawn differently. */
+export interface ActionRegistry {
+  add(name: string, registration: Registration): () => void;
+  /** A registered action has new closures. */
+  touch(): void;
+  find(name: string): AgActionOptions | undefined;
+  toPageActions(): PageAction[];
+  version(): number;
+  subscribe(listener: () => void): () => void;
+}
+
+export function createActionRegistry(): ActionRegistry {
+  const registered = new Map<string, Registration[]>();
+  const listeners = new Set<() => void>();
+  let version = 0;
+  const touch = () => {
+    version += 1;
+    for (const listener of [...listeners]) listener();
+  };
+  // Where two components register the same name, the later one counts until it goes.
+  const find = (name: string) => registered.get(name)?.at(-1)?.current;
+
+  return {
+    touch,
+    find,
+    version: () => version,
+    add(name, registration) {
+      registered.set(name, [...(registered.get(name) ?? []), registration]);
+      touch();
+      return () => {
+        const others = (registered.get(name) ?? []).filter((other) => other !== registration);
+        if (others.length > 0) registered.set(name, others);
+        else registered.delete(name);
+        touch();
+      };
+    },
+    toPageActions: () =>
+      [...registered.keys()].flatMap((name) => {
+        const action = find(name);
+        if (!action) return [];
+        const { description, parameters, handler, render } = action;
+        return [
+          { name, description, parameters, handler: handler as PageAction['handler'], hasRender: Boolean(render) },
+        ];
+      }),
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

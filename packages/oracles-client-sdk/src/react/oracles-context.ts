@@ -1,0 +1,56 @@
+import { type ComponentType, createContext, useContext } from 'react';
+import type { CredentialCache } from '../core/credentials.ts';
+import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
+import type { Store } from '../core/store.ts';
+import type { MatrixSession, Transport } from '../core/transport.ts';
+import type { Arguments, CallStatus } from '../core/wire.ts';
+import type { ActionRegistry } from './action-registry.ts';
+
+export interface Wallet {
+  address: string;
+  did: string;
+  matrix: MatrixSession;
+}
+
+/** Signs and broadcasts chain transactions. */
+export type TransactSignX = (messages: unknown[], memo?: string) => Promise<unknown>;
+
+/** What a component of `uiComponents` gets. The agent's values are under `args`, never spread over the props. */
+export interface UIComponentProps {
+  id: string;
+  name: string;
+  args: Arguments;
+  status: CallStatus;
+  output?: unknown;
+  error?: string | undefined;
+}
+
+/** Components by the name the agent calls them by; a tool's name shows calls of that tool. */
+export type UIComponents = Record<string, ComponentType<UIComponentProps>>;
+
+export interface OraclesContextValue {
+  wallet: Wallet;
+  transactSignX: TransactSignX;
+  credentials: CredentialCache;
+  gatewayUrl: string | undefined;
+  /** The agent of hooks that are given none. */
+  oracleDid: string | undefined;
+  overrides: ConfigOverrides | undefined;
+  resolveConfig(oracleDid: string): Promise<OracleConfig>;
+  createTransport(oracleDid: string, apiUrl: string): Transport;
+  actions: ActionRegistry;
+  /** The `uiComponents` of every chat on the page. */
+  components: Store<readonly UIComponents[]>;
+  /** Counts finished turns: what lists of sessions show of them has changed. */
+  turns: Store<number>;
+  /** Ids of the calls that run on this page at this moment. */
+  executing: Store<ReadonlySet<string>>;
+}
+
+export const OraclesContext = createContext<OraclesContextValue | null>(null);
+
+export function useOraclesContext(): OraclesContextValue {
+  const context = useContext(OraclesContext);
+  if (!context) throw new Error('useOraclesContext must be used within a OraclesProvider');
+  return context;
+}

@@ -1,0 +1,113 @@
+import { type ReactNode, useMemo } from 'react';
+import { createCredentialCache, type Sign } from '../core/credentials.ts';
+import { type ConfigOverrides, type OracleConfig, resolveOracleConfig } from '../core/oracle-config.ts';
+import { createStore } from '../core/store.ts';
+import { createTransport } from '../core/transport.ts';
+import { createActionRegistry } from './action-registry.ts';
+import {
+  OraclesContext,
+  type OraclesContextValue,
+  type TransactSignX,
+  type UIComponents,
+  type Wallet,
+} from './oracles-context.ts';
+import { useLatest } from './use-latest.ts';
+
+export interface OraclesProviderProps {
+  /** The connected user's wallet and Matrix session. */
+  initialWallet: Wallet;
+  transactSignX: TransactSignX;
+  /** Mints a delegation from the user to an agent. */
+  createDelegation: Sign;
+  /** Mints a short-lived invocation; without it the delegation alone signs the user in. */
+  createInvocation?: Sign | undefined;
+  /** The query gateway that knows the agents. */
+  gatewayUrl?: string | undefined;
+  /** The agent of hooks that are given none. */
+  oracleDid?: string | undefined;
+  /** Addresses of that agent, where they are not looked up. */
+  overrides?: ConfigOverrides | undefined;
+  /** `session` keeps signed artifacts in `sessionStorage` so that a reload asks the wallet for nothing. */
+  credentialStorage?: 'memory' | 'session' | undefined;
+  children?: ReactNode;
+}
+
+const configLifeMs = 5 * 60_000;
+
+/** Holds the user's wallet and everything that is shared between the hooks below it. */
+export function OraclesProvider(props: OraclesProviderProps) {
+  const { gatewayUrl, oracleDid, overrides, credentialStorage = 'memory', children } = props;
+  const wallet = useWallet(props.initialWallet);
+  const latest = useLatest(props);
+  const hasInvocations = props.createInvocation !== undefined;
+
+  const credentials = useMemo(
+    () =>
+      createCredentialCache({
+        userDid: wallet.did,
+        createDelegation: (did) => latest.current.createDelegation(did),
+        createInvocation: hasInvocations
+          ? (did) => (latest.current.createInvocation ?? latest.current.createDelegation)(did)
+          : undefined,
+        storage: credentialStorage === 'session' ? findSessionStorage() : undefined,
+      }),
+    [wallet.did, hasInvocations, credentialStorage, latest],
+  );
+  const resolveConfig = useMemo(() => createConfigCache(gatewayUrl), [gatewayUrl]);
+  const shared = useMemo(
+    () => ({
+      actions: createActionRegistry(),
+      components: createStore<readonly UIComponents[]>([]),
+      turns: createStore(0),
+      executing: createStore<ReadonlySet<string>>(new Set()),
+    }),
+    [],
+  );
+  const { baseUrl, wsUrl } = overrides ?? {};
+  const value = useMemo<OraclesContextValue>(
+    () => ({
+      ...shared,
+      wallet,
+      credentials,
+      gatewayUrl,
+      oracleDid,
+      overrides: { baseUrl, wsUrl },
+      resolveConfig,
+      transactSignX: (messages, memo) => latest.current.transactSignX(messages, memo),
+      createTransport: (did, apiUrl) =>
+        createTransport({ baseUrl: apiUrl, oracleDid: did, credentials, userDid: wallet.did }),
+    }),
+    [shared, wallet, credentials, gatewayUrl, oracleDid, baseUrl, wsUrl, resolveConfig, latest],
+  );
+  return <OraclesContext.Provider value={value}>{children}</OraclesContext.Provider>;
+}
+
+/** The same object for as long as nothing in it changes: applications write it inline. */
+function useWallet({ address, did, matrix: { accessToken, homeServer } }: Wallet): Wallet {
+  return useMemo(
+    () => ({ address, did, matrix: { accessToken, homeServer } }),
+    [address, did, accessToken, homeServer],
+  );
+}
+
+/** Missing on servers; browsers that block it throw when it is touched. */
+function findSessionStorage(): Storage | undefined {
+  try {
+    return globalThis.sessionStorage;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One look-up per agent for all who ask; asked again after a while, or after a failure. */
+function createConfigCache(gatewayUrl: string | undefined): (oracleDid: string) => Promise<OracleConfig> {
+  const known = new Map<string, { config: Promise<OracleConfig>; until: number }>();
+  return (oracleDid) => {
+    const kept = known.get(oracleDid);
+    if (kept && Date.now() < kept.until) return kept.config;
+    const config = resolveOracleConfig({ oracleDid, gatewayUrl });
+    known.set(oracleDid, { config, until: Date.now() + configLifeMs });
+    config.catch(() => known.delete(oracleDid));
+    return config;
+  };
+}

@@ -1,0 +1,30 @@
+import { useMemo } from 'react';
+import { type AgentApi, createAgentApi } from '../core/agent-api.ts';
+import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
+import type { Transport } from '../core/transport.ts';
+import { useOraclesContext } from './oracles-context.ts';
+import { useOraclesConfig } from './use-oracles-config.ts';
+
+export interface Agent {
+  /** Names this agent and this user: a key for what is loaded from it. */
+  key: string;
+  config: OracleConfig;
+  transport: Transport;
+  api: AgentApi;
+}
+
+/** The way to an agent, once its address is known. */
+export function useAgent(
+  oracleDid?: string,
+  overrides?: ConfigOverrides,
+): { agent: Agent | undefined; error: Error | undefined } {
+  const { createTransport, wallet, ...context } = useOraclesContext();
+  const did = oracleDid ?? context.oracleDid;
+  const { config, error } = useOraclesConfig(did, overrides);
+  const agent = useMemo(() => {
+    if (!config || !did) return undefined;
+    const transport = createTransport(did, config.apiUrl);
+    return { key: `${wallet.did} ${did} ${config.apiUrl}`, config, transport, api: createAgentApi(transport) };
+  }, [config, did, createTransport, wallet.did]);
+  return { agent, error };
+}

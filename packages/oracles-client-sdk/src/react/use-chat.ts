@@ -1,0 +1,114 @@
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { type ChatSnapshot, createChat, type SendOptions } from '../core/chat.ts';
+import type { ChatMessage } from '../core/chat-message.ts';
+import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-state.ts';
+import type { StreamingMode } from '../core/event-buffer.ts';
+import type { ConfigOverrides } from '../core/oracle-config.ts';
+import type { BrowserTools } from '../core/page-tools.ts';
+import { type UIComponents, useOraclesContext } from './oracles-context.ts';
+import { useAgent } from './use-agent.ts';
+import { useLatest } from './use-latest.ts';
+
+/** A message of the thread, in-flight ones included. */
+export type IMessage = ChatMessage;
+
+export interface IChatOptions {
+  oracleDid: string;
+  sessionId: string;
+  onPaymentRequiredError: (claimIds: string[]) => void;
+  browserTools?: BrowserTools | undefined;
+  uiComponents?: UIComponents | undefined;
+  overrides?: ConfigOverrides | undefined;
+  streamingMode?: StreamingMode | undefined;
+}
+
+export interface UseChatResult {
+  messages: readonly IMessage[];
+  sendMessage: (message: string, options?: SendOptions) => void;
+  abortStream: () => Promise<void>;
+  status: ChatStatus;
+  /** While submitting or streaming. */
+  isSending: boolean;
+  /** While the history is fetched for the first time. */
+  isLoading: boolean;
+  error: Error | undefined;
+  sendMessageError: Error | undefined;
+  refetchMessages: () => Promise<readonly IMessage[]>;
+  isRealTimeConnected: boolean;
+  isConfigReady: boolean;
+  /** Sends the message that failed once more. */
+  retry: () => void;
+  /** Whether there are older messages than those shown. */
+  hasMore: boolean;
+  loadMore: () => Promise<void>;
+}
+
+const idle: ChatSnapshot = { ...initialChatState, isRealTimeConnected: false };
+const getIdle = () => idle;
+const subscribeNever = () => () => {};
+const notReady = () => new Error('The agent is not ready yet.');
+
+/** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
+export function useChat(options: IChatOptions): UseChatResult {
+  const { oracleDid, sessionId, streamingMode, uiComponents } = options;
+  const { wallet, actions, components, executing, turns } = useOraclesContext();
+  const { agent, error: configError } = useAgent(oracleDid, options.overrides);
+  const latest = useLatest(options);
+  const [earlyError, setEarlyError] = useState<Error>();
+
+  const chat = useMemo(() => {
+    if (!agent || !sessionId) return undefined;
+    return createChat({
+      transport: agent.transport,
+      sessionId,
+      socketUrl: agent.config.socketUrl,
+      streamingMode,
+      matrix: wallet.matrix,
+      pageTools: () => ({ browserTools: latest.current.browserTools, actions: actions.toPageActions() }),
+      onPaymentRequired: (claimIds) => latest.current.onPaymentRequiredError(claimIds),
+      onPageCall(toolCallId, isRunning) {
+        const calls = new Set(executing.get());
+        if (isRunning) calls.add(toolCallId);
+        else calls.delete(toolCallId);
+        executing.set(calls);
+      },
+    });
+  }, [agent, sessionId, streamingMode, wallet.matrix, actions, executing, latest]);
+  useEffect(() => chat?.start(), [chat]);
+
+  useEffect(() => {
+    if (!uiComponents) return;
+    components.set([...components.get(), uiComponents]);
+    return () => components.set(components.get().filter((other) => other !== uiComponents));
+  }, [components, uiComponents]);
+
+  const state = useSyncExternalStore(chat?.subscribe ?? subscribeNever, chat?.get ?? getIdle, getIdle);
+  const status = toChatStatus(state);
+  const isSending = status === 'submitted' || status === 'streaming';
+  useEffect(() => {
+    if (isSending) return () => turns.set(turns.get() + 1);
+  }, [isSending, turns]);
+
+  return {
+    messages: state.messages,
+    status,
+    isSending,
+    isLoading: state.isLoading && !configError,
+    error: configError ?? state.loadError,
+    sendMessageError: state.sendError ?? (chat ? undefined : earlyError),
+    isRealTimeConnected: state.isRealTimeConnected,
+    isConfigReady: agent !== undefined,
+    hasMore: state.olderCursor !== null,
+    sendMessage: useCallback(
+      (message, extra) => {
+        if (chat) void chat.send(message, extra);
+        else setEarlyError(notReady());
+      },
+      [chat],
+    ),
+    retry: useCallback(() => void chat?.retry(), [chat]),
+    abortStream: useCallback(async () => chat?.abort(), [chat]),
+    refetchMessages: useCallback(async () => chat?.refetch() ?? [], [chat]),
+    loadMore: useCallback(async () => chat?.loadOlder(), [chat]),
+  };
+}

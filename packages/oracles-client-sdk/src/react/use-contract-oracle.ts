@@ -1,0 +1,88 @@
+import { useCallback, useState } from 'react';
+import { checkTransaction, toPaymentMessages } from '../core/contract-messages.ts';
+import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
+import { toError } from '../core/oracle-error.ts';
+import { useOraclesContext } from './oracles-context.ts';
+import { useAgent } from './use-agent.ts';
+import { useLoad } from './use-load.ts';
+
+export type ContractStatus = 'idle' | 'paying' | 'authorizing' | 'done' | 'error';
+
+export interface ContractOracleResult {
+  /** Pays the agent's price, if it has one, and authorises it. */
+  contract: () => Promise<void>;
+  status: ContractStatus;
+  /** Whether the agent holds an authorisation of the user that is in force. */
+  isContracted: boolean;
+  /** Pays for claims an agent has asked payment for: its price for each. Resolves with the wallet's result. */
+  pay: (claimIds: string[]) => Promise<unknown>;
+  error: Error | undefined;
+}
+
+/** The contract between the user and an agent. */
+export function useContractOracle(
+  oracleDid?: string,
+  options: { overrides?: ConfigOverrides } = {},
+): ContractOracleResult {
+  const { wallet, transactSignX, credentials, resolveConfig, ...context } = useOraclesContext();
+  const did = oracleDid ?? context.oracleDid;
+  const { agent, error: configError } = useAgent(did, options.overrides);
+  const [state, setState] = useState<{ status: ContractStatus; error?: Error }>({ status: 'idle' });
+  const delegation = useLoad(agent && `delegation ${agent.key}`, async () =>
+    agent?.transport.json<{ authorized: boolean }>('/delegation'),
+  );
+  const { reload } = delegation;
+
+  const transfer = useCallback(
+    async ({ price, payee }: OracleConfig, count: number, memo: string): Promise<unknown> => {
+      if (!price || BigInt(price.amount) === 0n) return undefined;
+      if (!payee) throw new Error('The agent names no account to be paid.');
+      const total = { denom: price.denom, amount: String(BigInt(price.amount) * BigInt(count)) };
+      const result = await transactSignX(toPaymentMessages({ from: wallet.address, to: payee, price: total }), memo);
+      checkTransaction(result);
+      return result;
+    },
+    [transactSignX, wallet.address],
+  );
+
+  /** What a failure was is in the state and goes to the caller as well. */
+  const follow = useCallback(async <T>(status: ContractStatus, work: () => Promise<T>): Promise<T> => {
+    setState({ status });
+    try {
+      const result = await work();
+      setState({ status: 'done' });
+      return result;
+    } catch (error) {
+      setState({ status: 'error', error: toError(error) });
+      throw error;
+    }
+  }, []);
+
+  return {
+    status: state.status,
+    error: state.error ?? configError ?? delegation.error,
+    isContracted: delegation.data?.authorized ?? false,
+    contract: useCallback(
+      () =>
+        follow('paying', async () => {
+          if (!agent || !did) throw new Error('The agent is not ready yet.');
+          // With overridden addresses the terms are still the protocol's, where a gateway can be asked.
+          const terms = context.gatewayUrl ? await resolveConfig(did) : agent.config;
+          await transfer(terms, 1, `contract ${did}`);
+          setState({ status: 'authorizing' });
+          const { serialized } = await credentials.renewDelegation(did);
+          await agent.api.storeDelegation(serialized);
+          await reload();
+        }),
+      [agent, did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
+    ),
+    pay: useCallback(
+      (claimIds) =>
+        follow('paying', async () => {
+          if (!did) throw new Error('The agent is not ready yet.');
+          return transfer(await resolveConfig(did), claimIds.length, `claims ${claimIds.join(' ')}`);
+        }),
+      [did, resolveConfig, follow, transfer],
+    ),
+  };
+}

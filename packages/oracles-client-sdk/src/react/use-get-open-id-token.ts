@@ -1,0 +1,20 @@
+import { useCallback } from 'react';
+import { getOpenIdToken, type OpenIdToken } from '../core/open-id-token.ts';
+import { useOraclesContext } from './oracles-context.ts';
+import { useLoad } from './use-load.ts';
+
+export interface OpenIdTokenResult {
+  openIdToken: OpenIdToken | undefined;
+  isLoading: boolean;
+  error: Error | undefined;
+  /** A token in force: the one there is, or a new one when it is about to expire. */
+  getToken: () => Promise<OpenIdToken>;
+}
+
+/** A Matrix OpenID token of the connected user. */
+export function useGetOpenIdToken(): OpenIdTokenResult {
+  const { matrix } = useOraclesContext().wallet;
+  const key = `${matrix.homeServer} ${matrix.accessToken}`;
+  const { data, isLoading, error } = useLoad(key, () => getOpenIdToken(matrix));
+  return { openIdToken: data, isLoading, error, getToken: useCallback(() => getOpenIdToken(matrix), [matrix]) };
+}

@@ -1,0 +1,62 @@
+import { useCallback, useEffect, useState } from 'react';
+import { toError } from '../core/oracle-error.ts';
+import { useLatest } from './use-latest.ts';
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: Error | undefined;
+  isLoading: boolean;
+  /** Loads again; resolves with what came, or undefined after a failure. */
+  reload(): Promise<T | undefined>;
+  /** Changes what was loaded without asking again. */
+  update(change: (data: T) => T): void;
+}
+
+interface State<T> {
+  key: string | undefined;
+  data?: T;
+  error?: Error;
+  isLoading: boolean;
+}
+
+/** Loads something when `key` appears or changes, never without one. An answer to an older key is ignored. */
+export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loaded<T> {
+  const [state, setState] = useState<State<T>>({ key, isLoading: key !== undefined });
+  const latest = useLatest({ load, key });
+
+  const reload = useCallback(async (): Promise<T | undefined> => {
+    const { key: asked } = latest.current;
+    if (asked === undefined) return undefined;
+    const settle = (next: Partial<State<T>>) => {
+      if (latest.current.key !== asked) return;
+      setState((known) => ({ ...(known.key === asked ? known : { key: asked }), ...next, isLoading: false }));
+    };
+    setState((known) => (known.key === asked ? { ...known, isLoading: true } : { key: asked, isLoading: true }));
+    try {
+      const data = await latest.current.load();
+      settle({ data, error: undefined } as Partial<State<T>>);
+      return data;
+    } catch (error) {
+      settle({ error: toError(error) });
+      return undefined;
+    }
+  }, [latest]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when; `reload` reads it from `latest`.
+  useEffect(() => {
+    void reload();
+  }, [key, reload]);
+
+  const update = useCallback((change: (data: T) => T) => {
+    setState((known) => (known.data === undefined ? known : { ...known, data: change(known.data) }));
+  }, []);
+
+  const isCurrent = state.key === key;
+  return {
+    data: isCurrent ? state.data : undefined,
+    error: isCurrent ? state.error : undefined,
+    isLoading: isCurrent ? state.isLoading : key !== undefined,
+    reload,
+    update,
+  };
+}

@@ -1,0 +1,65 @@
+import { useCallback, useState } from 'react';
+import type { ConfigOverrides } from '../core/oracle-config.ts';
+import type { Memory } from '../core/wire.ts';
+import { useAgent } from './use-agent.ts';
+import { useLoad } from './use-load.ts';
+
+export interface MemoryEngineResult {
+  /** What the agent remembers of the user; after a search, what fits it. */
+  memories: readonly Memory[];
+  isLoading: boolean;
+  /** `NOT_FOUND` where the agent has no memory. */
+  error: Error | undefined;
+  hasMore: boolean;
+  loadMore: () => Promise<void>;
+  /** Narrows the list down; an empty query shows everything again. */
+  search: (query: string) => void;
+  addMemory: (text: string, kind?: Memory['kind']) => Promise<Memory>;
+  deleteMemory: (id: string) => Promise<void>;
+  refetch: () => Promise<void>;
+}
+
+const pageSize = 20;
+
+/** The agent's persistent memory of the user. */
+export function useMemoryEngine(oracleDid?: string, options: { overrides?: ConfigOverrides } = {}): MemoryEngineResult {
+  const { agent, error: configError } = useAgent(oracleDid, options.overrides);
+  const [query, setQuery] = useState('');
+  const ready = useCallback(() => {
+    if (!agent) throw configError ?? new Error('The agent is not ready yet.');
+    return agent.api;
+  }, [agent, configError]);
+  const { data, error, isLoading, reload, update } = useLoad(agent && `memory ${agent.key} ${query}`, async () => {
+    const { memories, total } = await ready().listMemories({ query, limit: pageSize });
+    return { memories, total };
+  });
+  const memories = data?.memories ?? [];
+
+  return {
+    memories,
+    isLoading: isLoading || (!agent && !configError),
+    error: configError ?? error,
+    hasMore: memories.length < (data?.total ?? 0),
+    search: setQuery,
+    async loadMore() {
+      const page = await ready().listMemories({ query, limit: pageSize, offset: memories.length });
+      update((known) => ({ memories: [...known.memories, ...page.memories], total: page.total }));
+    },
+    addMemory: useCallback(
+      async (text, kind) => {
+        const memory = await ready().addMemory({ text, ...(kind && { kind }) });
+        await reload();
+        return memory;
+      },
+      [ready, reload],
+    ),
+    deleteMemory: useCallback(
+      async (id) => {
+        await ready().deleteMemory(id);
+        await reload();
+      },
+      [ready, reload],
+    ),
+    refetch: useCallback(async () => void (await reload()), [reload]),
+  };
+}

@@ -1,0 +1,33 @@
+import { useMemo } from 'react';
+import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
+import { OracleError } from '../core/oracle-error.ts';
+import { useOraclesContext } from './oracles-context.ts';
+import { useLoad } from './use-load.ts';
+
+export interface OraclesConfigResult {
+  config: OracleConfig | undefined;
+  isLoading: boolean;
+  isReady: boolean;
+  error: Error | undefined;
+}
+
+/** What is publicly known about an agent: where it is, its model, its price. */
+export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides): OraclesConfigResult {
+  const context = useOraclesContext();
+  const did = oracleDid ?? context.oracleDid;
+  // The provider's addresses are those of its own agent.
+  const own = did === context.oracleDid ? context.overrides : undefined;
+  const baseUrl = overrides?.baseUrl ?? own?.baseUrl;
+  const wsUrl = overrides?.wsUrl ?? own?.wsUrl;
+  const key = did && !baseUrl ? `${context.gatewayUrl ?? ''} ${did}` : undefined;
+  const { data, error, isLoading } = useLoad(key, () => context.resolveConfig(did ?? ''));
+  const config = useMemo<OracleConfig | undefined>(() => {
+    if (baseUrl) return { apiUrl: baseUrl, socketUrl: wsUrl ?? baseUrl };
+    return data && { ...data, socketUrl: wsUrl ?? data.socketUrl };
+  }, [baseUrl, wsUrl, data]);
+  const missing = useMemo(
+    () => (did ? undefined : new OracleError('No agent: give oracleDid.', { code: 'ORACLE_MISSING' })),
+    [did],
+  );
+  return { config, isLoading: isLoading && !config, isReady: config !== undefined, error: error ?? missing };
+}

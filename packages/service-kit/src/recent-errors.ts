@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify';
+import { toAppError } from './error-reply.ts';
+
+export interface RecentError {
+  time: string;
+  requestId: string;
+  method: string;
+  path: string;
+  status: number;
+  code?: string;
+}
+
+const kept = 50;
+
+/**
+ * The last refusals and the last faults of this process, for operators: the request id leads to the log. Faults have a list of
+ * their own, so that a flood of bad requests does not wash them away.
+ */
+export function addRecentErrors(server: FastifyInstance): () => RecentError[] {
+  const refusals: RecentError[] = [];
+  const faults: RecentError[] = [];
+  const codes = new WeakMap<object, string>();
+  server.addHook('onError', (request, _reply, error, done) => {
+    codes.set(request, toAppError(error).code);
+    done();
+  });
+  server.addHook('onResponse', (request, reply, done) => {
+    const { statusCode: status } = reply;
+    if (status >= 400) {
+      const code = codes.get(request);
+      const list = status >= 500 ? faults : refusals;
+      list.push({
+        time: new Date().toISOString(),
+        requestId: request.id,
+        method: request.method,
+        path: (request.url.split('?')[0] ?? '').slice(0, 200),
+        status,
+        ...(code && { code }),
+      });
+      if (list.length > kept) list.shift();
+    }
+    done();
+  });
+  return () => [...refusals, ...faults].sort((a, b) => b.time.localeCompare(a.time));
+}

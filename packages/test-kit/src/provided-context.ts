@@ -1,0 +1,9 @@
+// What the global setup hands to every test file.
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgresUrl: string;
+    redis: { url: string } | { reason: string };
+  }
+}
+
+export {};

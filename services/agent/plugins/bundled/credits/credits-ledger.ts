@@ -1,0 +1,249 @@
+import { AppError, type CreditAccount, type CreditClaim, type CreditTopUp } from '@palaver/contract';
+import type { Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { type CreditsDatabase, systemAccounts, type TransactionKind } from './credits-schema.ts';
+
+export interface LedgerOptions {
+  /** What a new user starts with. */
+  free: number;
+  /** What is set aside for a message before it is answered, or as much as there is. */
+  reservation: number;
+  /** What a claim asks for beside the debt. */
+  claim: number;
+}
+
+type Trx = Transaction<CreditsDatabase>;
+type Funds = { did: string; balance: number; held: number };
+
+// Longer than any turn in practice; what is left behind by a process that died is given back after it.
+const holdMs = 3_600_000;
+const userAccount = (did: string) => `user:${did}`;
+const heldAccount = (did: string) => `held:${did}`;
+
+export type Ledger = ReturnType<typeof createLedger>;
+
+/**
+ * Credit in double entry. Everything that touches a user begins by locking their account, so what is read after it stays
+ * true until the commit; each transaction has an id of its own, so that nothing is booked twice.
+ */
+export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptions) {
+  const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>): Promise<T> =>
+    store.transaction(async (trx) => fn(trx, await lock(trx, did)), { isolation: 'read committed' });
+
+  async function lock(trx: Trx, did: string): Promise<Funds> {
+    const accounts = [userAccount(did), heldAccount(did)].map((id) => ({ id, balance: 0 }));
+    const made = await trx
+      .insertInto('agent_credit_account')
+      .values(accounts)
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    // An update that changes nothing takes the row's lock on PostgreSQL; SQLite has the whole file.
+    await trx
+      .updateTable('agent_credit_account')
+      .set((eb) => ({ balance: eb.ref('balance') }))
+      .where('id', '=', userAccount(did))
+      .execute();
+    if (made.numInsertedOrUpdatedRows && options.free > 0) {
+      const entries = { [systemAccounts.grants]: -options.free, [userAccount(did)]: options.free };
+      await post(trx, { id: `grant:${did}`, kind: 'grant', did, entries });
+    }
+    await releaseExpired(trx, did);
+    return readFunds(trx, did);
+  }
+
+  async function releaseExpired(trx: Trx, did: string): Promise<void> {
+    const expired = await trx
+      .deleteFrom('agent_credit_hold')
+      .where('user_did', '=', did)
+      .where('expires_at', '<', Date.now())
+      .returning(['send_id', 'amount'])
+      .execute();
+    for (const { send_id, amount } of expired) {
+      const entries = { [heldAccount(did)]: -amount, [userAccount(did)]: amount };
+      await post(trx, { id: `expire:${send_id}`, kind: 'release', did, entries });
+    }
+  }
+
+  return {
+    account: (did: string): Promise<CreditAccount> => run(did, (trx, funds) => toAccount(trx, funds)),
+
+    /** Sets credit aside for a message; where there is none, the ids of the claims that have to be settled first. */
+    reserve: (did: string, sendId: string): Promise<{ claimIds: string[] } | undefined> =>
+      run(did, async (trx, { balance }) => {
+        const open = await openClaims(trx, did);
+        const isBarred = open.some(({ debt }) => debt > 0);
+        if (balance < 1 && open.length === 0) open.push(await openClaim(trx, did, { amount: options.claim, debt: 0 }));
+        if (balance < 1 || isBarred) return { claimIds: open.map(({ claimId }) => claimId) };
+        const amount = Math.min(balance, options.reservation);
+        const entries = { [userAccount(did)]: -amount, [heldAccount(did)]: amount };
+        await post(trx, { id: `hold:${sendId}`, kind: 'hold', did, entries });
+        const hold = { send_id: sendId, user_did: did, amount, expires_at: Date.now() + holdMs };
+        await trx.insertInto('agent_credit_hold').values(hold).execute();
+        return undefined;
+      }),
+
+    /** Books what a message cost and gives the rest of what was set aside back. What nobody can pay becomes a claim. */
+    charge: (did: string, sendId: string, cost: number): Promise<void> =>
+      run(did, async (trx, { balance }) => {
+        const hold = await trx
+          .deleteFrom('agent_credit_hold')
+          .where('send_id', '=', sendId)
+          .returning('amount')
+          .executeTakeFirst();
+        // A message that was refused has nothing set aside and costs nothing.
+        if (!hold && cost === 0) return;
+        const held = hold?.amount ?? 0;
+        const paid = Math.min(cost, held + balance);
+        const booked = await post(trx, {
+          id: `charge:${sendId}`,
+          kind: cost === 0 ? 'release' : 'charge',
+          did,
+          entries: { [heldAccount(did)]: -held, [userAccount(did)]: held - paid, [systemAccounts.revenue]: paid },
+        });
+        if (!booked) return;
+        if (cost > paid) {
+          const debt = cost - paid;
+          await openClaim(trx, did, { amount: debt + options.claim, debt });
+        }
+        await reconcile(trx, did);
+      }),
+
+    topUp: ({ did, amount, idempotencyKey }: CreditTopUp): Promise<CreditAccount> =>
+      run(did, async (trx) => {
+        const id = `top-up:${idempotencyKey}`;
+        const entries = { [systemAccounts.payments]: -amount, [userAccount(did)]: amount };
+        if (!(await post(trx, { id, kind: 'top-up', did, entries }))) await requireSame(trx, { id, did, amount });
+        await reconcile(trx, did);
+        return toAccount(trx, await readFunds(trx, did));
+      }),
+
+    /** Books the payment of a claim, once; undefined where there is no such claim. */
+    async settleClaim(claimId: string): Promise<CreditAccount | undefined> {
+      const claim = await store.db
+        .selectFrom('agent_credit_claim')
+        .select('user_did')
+        .where('id', '=', claimId)
+        .executeTakeFirst();
+      if (!claim) return undefined;
+      const did = claim.user_did;
+      return run(did, async (trx) => {
+        const { status, amount, debt } = await trx
+          .selectFrom('agent_credit_claim')
+          .selectAll()
+          .where('id', '=', claimId)
+          .executeTakeFirstOrThrow();
+        // One that was withdrawn meanwhile may have been paid for all the same.
+        if (status !== 'settled') {
+          const entries = {
+            [systemAccounts.payments]: -amount,
+            [systemAccounts.revenue]: debt,
+            [userAccount(did)]: amount - debt,
+          };
+          await post(trx, { id: `claim:${claimId}`, kind: 'claim', did, entries });
+          await closeClaim(trx, claimId, 'settled');
+          await reconcile(trx, did);
+        }
+        return toAccount(trx, await readFunds(trx, did));
+      });
+    },
+  };
+
+  /** Brings claims in line with what there is: debts are paid as far as it goes, and nobody is asked to buy who has credit. */
+  async function reconcile(trx: Trx, did: string): Promise<void> {
+    for (const { claimId, debt } of await openClaims(trx, did)) {
+      const { balance } = await readFunds(trx, did);
+      if (balance < Math.max(debt, 1)) continue;
+      if (debt > 0) {
+        const entries = { [userAccount(did)]: -debt, [systemAccounts.revenue]: debt };
+        await post(trx, { id: `debt:${claimId}`, kind: 'debt', did, entries });
+      }
+      await closeClaim(trx, claimId, debt > 0 ? 'settled' : 'withdrawn');
+    }
+    const { balance, held } = await readFunds(trx, did);
+    const isSpent = balance < 1 && held === 0;
+    if (isSpent && (await openClaims(trx, did)).length === 0)
+      await openClaim(trx, did, { amount: options.claim, debt: 0 });
+  }
+}
+
+/** Books a transaction and its entries; false where its id is booked already. Entries of zero are left out. */
+async function post(
+  trx: Trx,
+  { id, kind, did, entries }: { id: string; kind: TransactionKind; did: string; entries: Record<string, number> },
+): Promise<boolean> {
+  // In one order everywhere, so that two transactions never wait for each other in a circle.
+  const booked = Object.entries(entries)
+    .filter(([, amount]) => amount !== 0)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  if (booked.reduce((sum, [, amount]) => sum + amount, 0) !== 0) throw new Error(`transaction ${id} does not balance`);
+  const inserted = await trx
+    .insertInto('agent_credit_transaction')
+    .values({ id, kind, user_did: did, created_at: Date.now() })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  if (!inserted.numInsertedOrUpdatedRows) return false;
+  for (const [account, amount] of booked) {
+    await trx
+      .updateTable('agent_credit_account')
+      .set((eb) => ({ balance: eb('balance', '+', amount) }))
+      .where('id', '=', account)
+      .execute();
+    await trx.insertInto('agent_credit_entry').values({ transaction_id: id, account_id: account, amount }).execute();
+  }
+  return true;
+}
+
+async function requireSame(trx: Trx, { id, did, amount }: { id: string; did: string; amount: number }): Promise<void> {
+  const entry = await trx
+    .selectFrom('agent_credit_entry')
+    .select('amount')
+    .where('transaction_id', '=', id)
+    .where('account_id', '=', userAccount(did))
+    .executeTakeFirst();
+  if (entry?.amount === amount) return;
+  throw new AppError('CONFLICT', 'This idempotency key was used for another payment.');
+}
+
+async function readFunds(trx: Trx, did: string): Promise<Funds> {
+  const rows = await trx
+    .selectFrom('agent_credit_account')
+    .selectAll()
+    .where('id', 'in', [userAccount(did), heldAccount(did)])
+    .execute();
+  const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
+  return { did, balance: balances.get(userAccount(did)) ?? 0, held: balances.get(heldAccount(did)) ?? 0 };
+}
+
+async function openClaims(trx: Trx, did: string): Promise<CreditClaim[]> {
+  const rows = await trx
+    .selectFrom('agent_credit_claim')
+    .selectAll()
+    .where('user_did', '=', did)
+    .where('status', '=', 'open')
+    .orderBy('id')
+    .execute();
+  return rows.map(toClaim);
+}
+
+async function openClaim(
+  trx: Trx,
+  did: string,
+  { amount, debt }: { amount: number; debt: number },
+): Promise<CreditClaim> {
+  const row = { id: uuidv7(), user_did: did, amount, debt, status: 'open' as const, created_at: Date.now() };
+  await trx.insertInto('agent_credit_claim').values(row).execute();
+  return toClaim(row);
+}
+
+async function closeClaim(trx: Trx, id: string, status: 'settled' | 'withdrawn'): Promise<void> {
+  await trx.updateTable('agent_credit_claim').set({ status }).where('id', '=', id).execute();
+}
+
+async function toAccount(trx: Trx, funds: Funds): Promise<CreditAccount> {
+  return { ...funds, claims: await openClaims(trx, funds.did) };
+}
+
+function toClaim({ id, amount, debt, status, created_at }: CreditsDatabase['agent_credit_claim']): CreditClaim {
+  return { claimId: id, amount, debt, status, createdAt: new Date(created_at).toISOString() };
+}

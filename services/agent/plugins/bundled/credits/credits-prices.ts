@@ -1,0 +1,29 @@
+import { z } from 'zod';
+
+const priceSchema = z.object({ input: z.number().min(0).max(1e9), output: z.number().min(0).max(1e9) });
+const pricesSchema = z.record(z.string(), priceSchema);
+
+/** Credits per 1,000 tokens by model; `*` stands for every other model. */
+export type Prices = z.infer<typeof pricesSchema>;
+
+const expected = 'expected JSON of credits per 1,000 tokens by model';
+
+/** The environment variable that says what answers cost. */
+export const envPrices = () =>
+  z.string().transform((text, context): Prices => {
+    try {
+      const parsed = pricesSchema.safeParse(JSON.parse(text));
+      if (parsed.success && '*' in parsed.data) return parsed.data;
+    } catch {
+      // Told below, like every other text that is no price list.
+    }
+    context.addIssue({ code: 'custom', message: expected });
+    return z.NEVER;
+  });
+
+/** What an answer costs in whole credits: at least one where a model was used at all. */
+export function toCost(prices: Prices, model: string, usage: { inputTokens: number; outputTokens: number }): number {
+  if (usage.inputTokens === 0 && usage.outputTokens === 0) return 0;
+  const { input, output } = prices[model] ?? prices['*'] ?? { input: 0, output: 0 };
+  return Math.max(1, Math.ceil((usage.inputTokens * input + usage.outputTokens * output) / 1000));
+}

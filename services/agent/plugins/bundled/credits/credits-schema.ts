@@ -1,0 +1,91 @@
+import type { CreditClaim } from '@palaver/contract';
+import type { Migration } from '@palaver/store';
+import { sql } from 'kysely';
+
+// Double entry: every transaction's entries sum to zero, and an account's balance is the sum of its entries.
+
+export interface CreditsDatabase {
+  agent_credit_account: { id: string; balance: number };
+  agent_credit_transaction: { id: string; kind: TransactionKind; user_did: string; created_at: number };
+  agent_credit_entry: { transaction_id: string; account_id: string; amount: number };
+  /** What is set aside for a message until its turn has ended. */
+  agent_credit_hold: { send_id: string; user_did: string; amount: number; expires_at: number };
+  agent_credit_claim: {
+    id: string;
+    user_did: string;
+    amount: number;
+    debt: number;
+    status: CreditClaim['status'];
+    created_at: number;
+  };
+}
+
+export type TransactionKind = 'grant' | 'hold' | 'release' | 'charge' | 'top-up' | 'claim' | 'debt';
+
+/** Where credit comes from and goes to; these may be below zero, a user's accounts never. */
+export const systemAccounts = {
+  grants: 'system:grants',
+  payments: 'system:payments',
+  revenue: 'system:revenue',
+} as const;
+
+export const creditsMigrations: Migration[] = [
+  {
+    name: '001-ledger',
+    async up(db) {
+      await db.schema
+        .createTable('agent_credit_account')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('balance', 'bigint', (column) => column.notNull())
+        .addCheckConstraint('agent_credit_not_negative', sql`balance >= 0 or id like 'system:%'`)
+        .execute();
+      await db.schema
+        .createTable('agent_credit_transaction')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('kind', 'text', (column) => column.notNull())
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createTable('agent_credit_entry')
+        .addColumn('transaction_id', 'text', (column) => column.notNull().references('agent_credit_transaction.id'))
+        .addColumn('account_id', 'text', (column) => column.notNull().references('agent_credit_account.id'))
+        .addColumn('amount', 'bigint', (column) => column.notNull())
+        .addPrimaryKeyConstraint('agent_credit_entry_pk', ['transaction_id', 'account_id'])
+        .execute();
+      await db.schema
+        .createIndex('agent_credit_entry_by_account')
+        .on('agent_credit_entry')
+        .columns(['account_id', 'transaction_id'])
+        .execute();
+      await db.schema
+        .createTable('agent_credit_hold')
+        .addColumn('send_id', 'text', (column) => column.primaryKey())
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('amount', 'bigint', (column) => column.notNull())
+        .addColumn('expires_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createIndex('agent_credit_hold_by_user')
+        .on('agent_credit_hold')
+        .columns(['user_did', 'expires_at'])
+        .execute();
+      await db.schema
+        .createTable('agent_credit_claim')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('amount', 'bigint', (column) => column.notNull())
+        .addColumn('debt', 'bigint', (column) => column.notNull())
+        .addColumn('status', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createIndex('agent_credit_claim_by_user')
+        .on('agent_credit_claim')
+        .columns(['user_did', 'status', 'id'])
+        .execute();
+      for (const id of Object.values(systemAccounts))
+        await sql`insert into agent_credit_account (id, balance) values (${id}, 0)`.execute(db);
+    },
+  },
+];

@@ -1,0 +1,188 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  CallToolResultSchema,
+  ErrorCode,
+  ListToolsResultSchema,
+  McpError,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { Logger } from '@palaver/service-kit';
+import type { JsonSchema } from '../../plugin.ts';
+import { ToolError } from '../../runtime-context.ts';
+import { createTransport } from './create-transport.ts';
+import type { McpServerConfig } from './mcp-config.ts';
+import { toToolOutput } from './tool-output.ts';
+
+export interface McpTool {
+  name: string;
+  description: string;
+  inputSchema: JsonSchema;
+}
+
+export interface McpCall {
+  tool: string;
+  args: Record<string, unknown>;
+  signal: AbortSignal;
+  /** The user's own, for a protected tool. */
+  invocation: string | undefined;
+}
+
+export interface McpServer {
+  readonly config: McpServerConfig;
+  /** Resolves after the first attempt to connect, however it went. */
+  readonly tried: Promise<void>;
+  /** As last heard; while the server is away they stay, and say so when they are called. */
+  tools(): McpTool[];
+  call(call: McpCall): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const connectTimeoutMs = 10_000;
+const pingEveryMs = 30_000;
+const firstRetryMs = 250;
+const longestRetryMs = 30_000;
+const maxTools = 256;
+/** Longer than any tool may take here; the turn's own limits come first. */
+const requestTimeoutMs = 3_600_000;
+
+/** Keeps a connection to a server for as long as the agent runs: one that is lost is made again, ever more patiently. */
+export function connectMcpServer(config: McpServerConfig, logger: Logger): McpServer {
+  let client: Client | undefined;
+  let pending: Client | undefined;
+  let tools: McpTool[] = [];
+  let closed = false;
+  let failures = 0;
+  let retry: NodeJS.Timeout | undefined;
+  const { name } = config;
+
+  async function connect(): Promise<void> {
+    const fresh = createClient();
+    pending = fresh;
+    try {
+      await fresh.connect(createTransport(config, logger), { timeout: connectTimeoutMs });
+      tools = await listTools(fresh);
+    } catch (error) {
+      await endQuietly(fresh);
+      retryLater(error);
+      return;
+    }
+    if (closed) return endQuietly(fresh);
+    fresh.onclose = () => lose(fresh, new Error('the connection was closed'));
+    fresh.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
+      tools = await listTools(fresh).catch(() => tools);
+    });
+    client = fresh;
+    failures = 0;
+    logger.info({ server: name, tools: tools.length }, 'connected to an MCP server');
+  }
+
+  function lose(gone: Client, error: unknown): void {
+    if (client !== gone) return;
+    client = undefined;
+    void endQuietly(gone);
+    retryLater(error);
+  }
+
+  function retryLater(error: unknown): void {
+    if (closed) return;
+    const waitMs = Math.min(firstRetryMs * 2 ** failures, longestRetryMs);
+    failures += 1;
+    logger.warn({ err: error, server: name, retryMs: waitMs }, 'an MCP server is not reachable');
+    retry = setTimeout(connect, waitMs);
+  }
+
+  async function callWith(used: Client, { tool, args, signal }: McpCall): Promise<unknown> {
+    const request = { method: 'tools/call' as const, params: { name: tool, arguments: args } };
+    return toToolOutput(await used.request(request, CallToolResultSchema, { signal, timeout: requestTimeoutMs }));
+  }
+
+  /** A connection of the user's own, for one call: what the server knows of it ends with it. */
+  async function callAsUser(call: McpCall): Promise<unknown> {
+    const own = createClient();
+    try {
+      const transport = createTransport(config, logger, call.invocation);
+      await own.connect(transport, { timeout: connectTimeoutMs, signal: call.signal });
+      return await callWith(own, call);
+    } catch (error) {
+      throw toToolError(error, call);
+    } finally {
+      await endQuietly(own);
+    }
+  }
+
+  function toToolError(error: unknown, { signal }: McpCall): unknown {
+    if (signal.aborted || error instanceof ToolError) return error;
+    if (isAnswer(error)) return new ToolError('TOOL_FAILED', error.message);
+    if (error instanceof StreamableHTTPError && (error.code === 401 || error.code === 403))
+      return new ToolError('AUTHORIZATION_REQUIRED', `${name} did not accept the invocation`);
+    return unavailable(name, error);
+  }
+
+  const ping = setInterval(() => {
+    const used = client;
+    used?.ping({ timeout: connectTimeoutMs }).catch((error) => {
+      if (!isAnswer(error)) lose(used, error);
+    });
+  }, pingEveryMs);
+
+  return {
+    config,
+    tried: connect(),
+    tools: () => tools,
+    async call(call) {
+      if (call.invocation !== undefined) return callAsUser(call);
+      const used = client;
+      if (!used) throw unavailable(name);
+      try {
+        return await callWith(used, call);
+      } catch (error) {
+        const failure = toToolError(error, call);
+        if (failure instanceof ToolError && failure.code === 'TOOL_UNAVAILABLE') lose(used, error);
+        throw failure;
+      }
+    },
+    async close() {
+      closed = true;
+      clearTimeout(retry);
+      clearInterval(ping);
+      const open = [client, pending];
+      client = undefined;
+      await Promise.all(open.map((one) => one && endQuietly(one)));
+    },
+  };
+}
+
+function createClient(): Client {
+  return new Client({ name: 'palaver', version: '1.0.0' });
+}
+
+async function endQuietly(client: Client): Promise<void> {
+  await client.close().catch(() => {});
+}
+
+function unavailable(name: string, cause?: unknown): ToolError {
+  return new ToolError('TOOL_UNAVAILABLE', `the server ${name} is not reachable at the moment`, { cause });
+}
+
+/** Whether the server itself said so, in contrast to a connection that failed or a wait that ended. */
+function isAnswer(error: unknown): error is McpError {
+  return (
+    error instanceof McpError && error.code !== ErrorCode.RequestTimeout && error.code !== ErrorCode.ConnectionClosed
+  );
+}
+
+// `request` and not `listTools`: that one compiles every tool's output schema, which nobody here looks at.
+async function listTools(client: Client): Promise<McpTool[]> {
+  const found: McpTool[] = [];
+  let cursor: string | undefined;
+  do {
+    const params = cursor === undefined ? {} : { cursor };
+    const page = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, {
+      timeout: connectTimeoutMs,
+    });
+    for (const { name, description = name, inputSchema } of page.tools) found.push({ name, description, inputSchema });
+    cursor = page.nextCursor;
+  } while (cursor !== undefined && found.length < maxTools);
+  return found.slice(0, maxTools);
+}

@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto';
+import { type CreateMemory, type Memory, type MemoryList, memoryLimits, type OffsetPageQuery } from '@palaver/contract';
+import type { Migration, Store } from '@palaver/store';
+import { type Expression, type SqlBool, sql } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { countMatches, toSearchTerms, toWords } from './memory-words.ts';
+
+interface MemoryTable {
+  id: string;
+  room_id: string;
+  kind: Memory['kind'];
+  text: string;
+  /** Of the text: the same thing is remembered once. */
+  digest: string;
+  /** The words to search by, separated by blanks. */
+  words: string;
+  created_at: number;
+}
+
+interface MemoryDatabase {
+  agent_memory: MemoryTable;
+}
+
+export const memoryMigrations: Migration[] = [
+  {
+    name: '001-memory',
+    async up(db, engine) {
+      // SQLite's search refers to rows by number, and only a key column keeps its numbers through a VACUUM.
+      const table = db.schema.createTable('agent_memory');
+      const keyed =
+        engine === 'postgres'
+          ? table.addColumn('id', 'text', (column) => column.primaryKey())
+          : table
+              .addColumn('row_key', 'integer', (column) => column.primaryKey())
+              .addColumn('id', 'text', (column) => column.notNull().unique());
+      await keyed
+        .addColumn('room_id', 'text', (column) => column.notNull())
+        .addColumn('kind', 'text', (column) => column.notNull())
+        .addColumn('text', 'text', (column) => column.notNull())
+        .addColumn('digest', 'text', (column) => column.notNull())
+        .addColumn('words', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .addUniqueConstraint('agent_memory_once', ['room_id', 'digest'])
+        .execute();
+      await db.schema.createIndex('agent_memory_by_room').on('agent_memory').columns(['room_id', 'id']).execute();
+      // The words are made by us and only looked up by the engines, so neither splits nor stems them its own way.
+      const statements =
+        engine === 'postgres'
+          ? [
+              `alter table agent_memory add column lexemes tsvector generated always as (array_to_tsvector(string_to_array(words, ' '))) stored`,
+              'create index agent_memory_search on agent_memory using gin (lexemes)',
+            ]
+          : [
+              `create virtual table agent_memory_search using fts5(words, content='agent_memory', content_rowid='row_key', tokenize='ascii', prefix='3 4')`,
+              'create trigger agent_memory_added after insert on agent_memory begin insert into agent_memory_search(rowid, words) values (new.row_key, new.words); end',
+              `create trigger agent_memory_removed after delete on agent_memory begin insert into agent_memory_search(agent_memory_search, rowid, words) values ('delete', old.row_key, old.words); end`,
+            ];
+      for (const statement of statements) await sql.raw(statement).execute(db);
+    },
+  },
+];
+
+export type MemoryStore = ReturnType<typeof createMemoryStore>;
+
+/** What is remembered in a room: at most so much, each thing once, found by its words. */
+export function createMemoryStore(store: Store<MemoryDatabase>) {
+  const { db, engine } = store;
+
+  function matches(terms: string[], all: boolean): Expression<SqlBool> {
+    if (engine === 'postgres') {
+      const query = terms.map((term) => `'${term}':*`).join(all ? ' & ' : ' | ');
+      return sql<SqlBool>`lexemes @@ cast(${query} as tsquery)`;
+    }
+    const query = terms.map((term) => `"${term}"*`).join(all ? ' AND ' : ' OR ');
+    return sql<SqlBool>`row_key in (select rowid from agent_memory_search where agent_memory_search match ${query})`;
+  }
+
+  /** Ids of what meets the query, the best first: most of the words, then the newest. */
+  async function search(roomId: string, query: string, all = false): Promise<string[]> {
+    const terms = toSearchTerms(query);
+    if (terms.length === 0) return [];
+    const rows = await db
+      .selectFrom('agent_memory')
+      .select(['id', 'words'])
+      .where('room_id', '=', roomId)
+      .where(matches(terms, all))
+      .execute();
+    const ranked = rows.map(({ id, words }) => ({ id, score: countMatches(words, terms) }));
+    return ranked.sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
+  }
+
+  async function read(ids: string[]): Promise<Memory[]> {
+    if (ids.length === 0) return [];
+    const rows = await db.selectFrom('agent_memory').selectAll().where('id', 'in', ids).execute();
+    const byId = new Map(rows.map((row) => [row.id, toMemory(row)]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  }
+
+  async function remove(roomId: string, ids: string[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    const result = await db
+      .deleteFrom('agent_memory')
+      .where('room_id', '=', roomId)
+      .where('id', 'in', ids)
+      .executeTakeFirst();
+    return Number(result.numDeletedRows);
+  }
+
+  const ofRoom = (roomId: string) => db.selectFrom('agent_memory').where('room_id', '=', roomId);
+
+  async function count(roomId: string): Promise<number> {
+    const { total } = await ofRoom(roomId)
+      .select((eb) => eb.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow();
+    return total;
+  }
+
+  return {
+    count,
+    remove,
+
+    /** Undefined where the room is full. What is known already is given back as it is. */
+    add: (roomId: string, { text, kind }: CreateMemory): Promise<Memory | undefined> =>
+      store.transaction(async (trx) => {
+        const digest = createHash('sha256').update(text).digest('base64url');
+        const own = trx.selectFrom('agent_memory').where('room_id', '=', roomId);
+        const known = await own.selectAll().where('digest', '=', digest).executeTakeFirst();
+        if (known) return toMemory(known);
+        const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
+        if (total >= memoryLimits.count) return undefined;
+        const words = toWords(text).join(' ');
+        const row = { id: uuidv7(), room_id: roomId, kind, text, digest, words, created_at: Date.now() };
+        await trx.insertInto('agent_memory').values(row).execute();
+        return toMemory(row);
+      }),
+
+    async find(roomId: string, query: string, limit: number): Promise<Memory[]> {
+      return read((await search(roomId, query)).slice(0, limit));
+    },
+
+    /** What meets every word of the query. */
+    async findAll(roomId: string, query: string): Promise<Memory[]> {
+      return read(await search(roomId, query, true));
+    },
+
+    async list(
+      roomId: string,
+      { query, limit, offset }: OffsetPageQuery & { query?: string | undefined },
+    ): Promise<MemoryList> {
+      if (query !== undefined) {
+        const found = await search(roomId, query);
+        return { memories: await read(found.slice(offset, offset + limit)), total: found.length, limit, offset };
+      }
+      const rows = await ofRoom(roomId).selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute();
+      return { memories: rows.map(toMemory), total: await count(roomId), limit, offset };
+    },
+  };
+}
+
+function toMemory({ id, text, kind, created_at }: MemoryTable): Memory {
+  return { id, text, kind, createdAt: new Date(created_at).toISOString() };
+}

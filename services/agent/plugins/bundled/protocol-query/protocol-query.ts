@@ -1,0 +1,123 @@
+import { didPattern } from '@palaver/contract';
+import { envUrl } from '@palaver/service-kit';
+import { z } from 'zod';
+import { defineOraclePlugin, type OraclePlugin, type Tool } from '../../plugin.ts';
+import type { RuntimeContext } from '../../runtime-context.ts';
+import { askGateway } from './ask-gateway.ts';
+
+const configSchema = z.object({
+  GATEWAY_URL: envUrl('http:', 'https:').meta({
+    description: 'The query gateway that answers the protocol-query plugin.',
+    example: 'http://127.0.0.1:1317',
+  }),
+});
+
+const id = z.string().min(1).max(200);
+const did = z.string().regex(didPattern, 'expected a DID such as did:ixo:entity:abc123');
+const page = {
+  limit: z.int().min(1).max(50).default(10).describe('How many'),
+  key: z.string().max(500).optional().describe('next_key of the page before'),
+};
+
+interface Question<Shape extends z.ZodRawShape> {
+  description: string;
+  input: Shape;
+  path(args: z.infer<z.ZodObject<Shape>>): string[];
+  /** What is asked for, in words. */
+  what(args: z.infer<z.ZodObject<Shape>>): string;
+}
+
+/** Entities, claims, tokens and DIDs of the protocol, read through the query gateway. */
+export function createProtocolQueryPlugin(): OraclePlugin {
+  return defineOraclePlugin({
+    name: 'protocol-query',
+    version: '1.0.0',
+    manifest: {
+      title: 'Protocol',
+      summary: 'Reads entities, claims, collections, tokens, balances and DIDs of the protocol. It never writes.',
+      whenToUse: ['the user asks about an entity, a claim, a token, a balance or a DID of the protocol'],
+      whenNotToUse: ['transfers, submissions and anything else that changes the protocol'],
+      examples: [{ user: 'What is did:ixo:entity:abc123?', tool: 'get_entity' }],
+      tags: ['protocol', 'entity', 'claim', 'token', 'did'],
+      category: 'integration',
+      visibility: 'always',
+      stability: 'stable',
+    },
+    configSchema,
+    autoDetect: (env) => Boolean(env.GATEWAY_URL),
+    autoDetectHint: 'set GATEWAY_URL',
+    getTools({ config }) {
+      const { GATEWAY_URL: gatewayUrl } = config as z.infer<typeof configSchema>;
+      const tool = <Shape extends z.ZodRawShape>(question: Question<Shape>) => toTool(gatewayUrl, question);
+      return {
+        get_entity: tool({
+          description: 'One entity (organisation, project, asset, agent) with its DID document',
+          input: { id: did },
+          path: (args) => ['ixo', 'entity', args.id],
+          what: (args) => `entity ${args.id}`,
+        }),
+        list_entities: tool({
+          description: 'Entities, a page at a time',
+          input: page,
+          path: () => ['ixo', 'entity'],
+          what: () => 'entities',
+        }),
+        get_claim: tool({
+          description: 'One claim: who made it, in which collection, how it was evaluated and paid',
+          input: { id },
+          path: (args) => ['ixo', 'claims', 'claim', args.id],
+          what: (args) => `claim ${args.id}`,
+        }),
+        get_claims: tool({
+          description: 'Claims, a page at a time',
+          input: page,
+          path: () => ['ixo', 'claims', 'claims'],
+          what: () => 'claims',
+        }),
+        get_collection: tool({
+          description: 'One collection of claims: what it is about, its quota and its payments',
+          input: { id },
+          path: (args) => ['ixo', 'claims', 'collection', args.id],
+          what: (args) => `collection ${args.id}`,
+        }),
+        get_token: tool({
+          description: 'What is known of one token',
+          input: { id },
+          path: (args) => ['ixo', 'token', 'metadata', args.id],
+          what: (args) => `token ${args.id}`,
+        }),
+        get_token_params: tool({
+          description: 'The parameters of the token module',
+          input: {},
+          path: () => ['ixo', 'token', 'params'],
+          what: () => 'token parameters',
+        }),
+        get_balances: tool({
+          description: 'What an account holds',
+          input: { address: id },
+          path: (args) => ['cosmos', 'bank', 'v1beta1', 'balances', args.address],
+          what: (args) => `account ${args.address}`,
+        }),
+        resolve_did: tool({
+          description: 'The document of a DID: keys, services and linked resources',
+          input: { did },
+          path: (args) => ['ixo', 'did', 'dids', args.did],
+          what: (args) => `DID ${args.did}`,
+        }),
+      };
+    },
+  });
+}
+
+function toTool<Shape extends z.ZodRawShape>(gatewayUrl: string, question: Question<Shape>): Tool {
+  const { description, input, path, what } = question;
+  return {
+    description,
+    input: z.object(input),
+    execute(args: z.infer<z.ZodObject<Shape>>, { abortSignal: signal }: RuntimeContext) {
+      const { limit, key } = args as { limit?: number; key?: string };
+      const query = { 'pagination.limit': limit?.toString(), 'pagination.key': key };
+      return askGateway({ gatewayUrl, path: path(args), query, what: what(args), signal });
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
+import { createTestRuntime } from './create-test-runtime.ts';
+import type { SubAgent, TurnEnd } from './plugin.ts';
+import { createTestPlugin } from './test-plugin.ts';
+
+const librarian: SubAgent = {
+  name: 'librarian',
+  description: 'Finds books.',
+  instructions: 'You are a librarian.',
+  tools: {
+    find_book: {
+      description: 'Finds a book.',
+      input: z.object({ title: z.string() }),
+      execute: ({ title }: { title: string }) => ({ shelf: title.length }),
+    },
+  },
+};
+
+async function runWith(subagentSteps: ScriptedStep[], agent = librarian) {
+  const main = createScriptedModel([
+    { toolCalls: [{ name: 'librarian', args: { task: 'Find Walden' } }] },
+    { text: 'It is on shelf 6.' },
+  ]);
+  const subagent = createScriptedModel(subagentSteps, 'small');
+  const ends: TurnEnd[] = [];
+  const plugin = createTestPlugin({
+    name: 'library',
+    getSubAgents: () => [agent],
+    getMiddlewares: () => [{ onTurnEnd: (end) => void ends.push(end) }],
+  });
+  const runtime = await createTestRuntime(plugin, { model: { main, subagent } });
+  const turn = await runtime.send('Where is Walden?');
+  await runtime.close();
+  return { ...turn, main, subagent, ends };
+}
+
+test('a sub-agent works on its task alone, with its own model, instructions and tools', async () => {
+  const { message, events, main, subagent, ends } = await runWith([
+    { text: 'Looking.', toolCalls: [{ name: 'find_book', args: { title: 'Walden' } }] },
+    { text: 'Shelf 6.' },
+  ]);
+  expect(message).toMatchObject({ status: 'complete', content: 'It is on shelf 6.' });
+  expect(main.calls[0]?.tools?.map(({ name }) => name)).toEqual(['librarian']);
+  expect(subagent.calls[0]?.prompt).toEqual([
+    { role: 'system', content: 'You are a librarian.' },
+    { role: 'user', content: [{ type: 'text', text: 'Find Walden' }] },
+  ]);
+  expect(subagent.calls[0]?.tools?.map(({ name }) => name)).toEqual(['find_book']);
+  const story = events.flatMap(({ name, data }) => {
+    if (name === 'router_update') return [`${data.from} → ${data.to}`];
+    return name === 'tool_call' ? [`${data.toolName} ${data.status}`] : [];
+  });
+  expect(story).toEqual([
+    'librarian isRunning',
+    'Test agent → librarian',
+    'find_book isRunning',
+    'find_book done',
+    'librarian → Test agent',
+    'librarian done',
+  ]);
+  expect(message.toolCalls).toMatchObject([
+    { name: 'librarian', output: { answer: 'Shelf 6.' } },
+    { name: 'find_book', output: { shelf: 6 } },
+  ]);
+  expect(new Set(message.toolCalls?.map(({ id }) => id)).size).toBe(2);
+  expect(ends[0]?.usage).toEqual({ inputTokens: 40, outputTokens: 20 });
+});
+
+test('one that goes round in circles is stopped, told of, and the turn goes on', async () => {
+  const again = { toolCalls: [{ name: 'find_book', args: { title: 'x' } }] };
+  const { message, subagent } = await runWith([again, again, again, again], { ...librarian, maxSteps: 3 });
+  expect(subagent.calls).toHaveLength(3);
+  expect(message).toMatchObject({
+    status: 'complete',
+    toolCalls: [{ name: 'librarian', status: 'error', error: expect.stringContaining('3 times') }, {}, {}, {}],
+  });
+});
+
+test('one whose model fails is a failed tool; the way back is told all the same', async () => {
+  const { message, events } = await runWith([]);
+  expect(message.toolCalls).toMatchObject([{ name: 'librarian', status: 'error' }]);
+  expect(events.filter(({ name }) => name === 'router_update').at(-1)?.data).toMatchObject({ from: 'librarian' });
+});

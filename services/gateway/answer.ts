@@ -1,0 +1,57 @@
+import { hash } from 'node:crypto';
+import type { GatewayErrorBody } from '@palaver/contract';
+import { toFailureBody } from './gateway-error.ts';
+import { toHeaders } from './metadata.ts';
+import type { GrpcFailure, Metadata } from './upstream/call.ts';
+
+/** A reply as it is sent and kept: everything that does not depend on who asks. */
+export interface Answer {
+  status: number;
+  body: Buffer;
+  headers: Record<string, string | string[]>;
+  /** Empty for errors. */
+  etag: string;
+  grpcCode: number;
+  /** Whether it says something about the block, and so holds as long as that lasts. */
+  keeps: boolean;
+  /** Whether the node could not be asked, so that an older answer is better than this one. */
+  isOutage: boolean;
+}
+
+const jsonType = 'application/json';
+
+export function toJsonAnswer(json: string, metadata: Metadata): Answer {
+  const body = Buffer.from(json);
+  return {
+    status: 200,
+    body,
+    headers: { 'content-type': jsonType, ...toHeaders(metadata) },
+    etag: `"${hash('sha1', body, 'base64url')}"`,
+    grpcCode: 0,
+    keeps: true,
+    isOutage: false,
+  };
+}
+
+export function toFailureAnswer(failure: GrpcFailure, details: GatewayErrorBody['details']): Answer {
+  const body = toFailureBody(failure, details);
+  const isOutage = body.statusCode === 503 || body.statusCode === 504;
+  return {
+    status: body.statusCode,
+    body: Buffer.from(JSON.stringify(body)),
+    headers: {
+      'content-type': `${jsonType}; charset=utf-8`,
+      ...(body.statusCode === 503 && { 'retry-after': '1' }),
+      ...toHeaders(failure.metadata),
+    },
+    etag: '',
+    grpcCode: body.code,
+    keeps: body.reason === 'NOT_FOUND',
+    isOutage,
+  };
+}
+
+/** What the answer occupies; headers and the object itself are the cache's own estimate. */
+export function weighAnswer({ body }: Answer): number {
+  return body.length;
+}

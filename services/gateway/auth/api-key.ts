@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { type ApiKey, AppError, apiKeyFileSchema } from '@palaver/contract';
+import { StartError } from '@palaver/service-kit';
+import { type Authorize, refuse } from './authorize.ts';
+
+const windowMs = 60_000;
+
+/** Reads the file of keys; a fault stops the start and is told in one message. */
+export async function loadApiKeys(path: string): Promise<ApiKey[]> {
+  const fault = (what: string, cause?: unknown) => new StartError(`GATEWAY_API_KEYS_FILE: ${path} ${what}`, { cause });
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw fault('cannot be read', error);
+  });
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw fault('is not JSON', error);
+  }
+  const parsed = apiKeyFileSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path: at, message }) => `${at.join('.') || 'the list'}: ${message}`);
+  throw fault(`is not right: ${faults.join('; ')}`);
+}
+
+/** `X-Api-Key`. Keys are found by their hash, so that comparing takes no time that tells anything about them. */
+export function authorizeApiKey(keys: ApiKey[], now: () => number = Date.now): Authorize {
+  const byHash = new Map(keys.map((key) => [key.sha256.toLowerCase(), { ...key, count: 0, windowEnd: 0 }]));
+  return (request, path) => {
+    const given = request.headers['x-api-key'];
+    const hash = typeof given === 'string' ? createHash('sha256').update(given).digest('hex') : '';
+    const key = byHash.get(hash);
+    if (!key) {
+      const message =
+        given === undefined ? 'This gateway asks for an API key in X-Api-Key.' : 'The API key is not known.';
+      return refuse(new AppError('UNAUTHORIZED', message), { 'www-authenticate': 'ApiKey' });
+    }
+    if (key.routes && !key.routes.some((route) => isBelow(path, route)))
+      return refuse(new AppError('FORBIDDEN', 'This API key is not for this route.'));
+    if (key.perMinute === undefined) return { ok: true, identity: key.name };
+    const time = now();
+    if (time >= key.windowEnd) Object.assign(key, { count: 0, windowEnd: time + windowMs });
+    key.count += 1;
+    if (key.count <= key.perMinute) return { ok: true, identity: key.name };
+    const seconds = Math.ceil((key.windowEnd - time) / 1000);
+    const message = `More than ${key.perMinute} requests in a minute; try again in ${seconds} s.`;
+    return refuse(new AppError('RATE_LIMITED', message), { 'retry-after': String(seconds) });
+  };
+}
+
+/** `/ixo/entity` covers itself and what lies below; so do `/ixo/entity/` and `/ixo/entity/*`. */
+function isBelow(path: string, route: string): boolean {
+  const base = route.replace(/\/\*{0,2}$/, '');
+  return path === base || path.startsWith(`${base}/`);
+}

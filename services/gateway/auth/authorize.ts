@@ -1,0 +1,16 @@
+import type { AppError } from '@palaver/contract';
+import type { FastifyRequest } from 'fastify';
+
+/** Who asks; the name sets cached answers apart and is what the log shows. */
+export type Authorized =
+  | { ok: true; identity: string }
+  | { ok: false; error: AppError; headers?: Record<string, string> | undefined };
+
+/** Decides on a request for a path that exists. */
+export type Authorize = (request: FastifyRequest, path: string) => Authorized | Promise<Authorized>;
+
+export function refuse(error: AppError, headers?: Record<string, string>): Authorized {
+  return { ok: false, error, headers };
+}
+
+export const authorizeAnyone: Authorize = () => ({ ok: true, identity: '' });

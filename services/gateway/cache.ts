@@ -1,0 +1,126 @@
+// Answers kept for the life of a block, least recently used out first, bounded by bytes; and one upstream call for any
+// number of equal requests at the same time.
+
+export interface CacheEntry<T> {
+  value: T;
+  freshUntil: number;
+}
+
+export interface CacheOptions<T> {
+  maxBytes: number;
+  /** Bytes an answer weighs. */
+  weigh(value: T): number;
+  /** How long beyond its time an answer may still stand in for a failing node. */
+  staleMs: number;
+  now?: () => number;
+}
+
+export interface Cache<T> {
+  /** A fresh answer. */
+  find(key: string): T | undefined;
+  /** An answer past its time that may stand in for an error. */
+  findStale(key: string): T | undefined;
+  keep(key: string, value: T, ttlMs: number): void;
+  /**
+   * Runs `load`, or joins the run of an equal request. `signal` is the caller leaving; when the last one has left,
+   * the run's own signal is aborted.
+   */
+  share(
+    key: string,
+    signal: AbortSignal,
+    load: (signal: AbortSignal) => Promise<T>,
+  ): { shared: boolean; value: Promise<T> };
+  clear(): void;
+  bytes(): number;
+}
+
+interface Stored<T> extends CacheEntry<T> {
+  weight: number;
+}
+
+interface Run<T> {
+  value: Promise<T>;
+  callers: number;
+  controller: AbortController;
+}
+
+/** What an entry costs beside its body: the map's slot, headers, the key's own object. */
+const overhead = 512;
+
+export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: CacheOptions<T>): Cache<T> {
+  const entries = new Map<string, Stored<T>>();
+  const runs = new Map<string, Run<T>>();
+  let bytes = 0;
+
+  const drop = (key: string, entry: Stored<T>) => {
+    entries.delete(key);
+    bytes -= entry.weight;
+  };
+
+  const look = (key: string, graceMs: number): T | undefined => {
+    const entry = entries.get(key);
+    if (!entry) return undefined;
+    const time = now();
+    if (time >= entry.freshUntil + staleMs) {
+      drop(key, entry);
+      return undefined;
+    }
+    if (time >= entry.freshUntil + graceMs) return undefined;
+    // A map keeps the order of insertion: what is used goes to the end, what is dropped comes from the front.
+    entries.delete(key);
+    entries.set(key, entry);
+    return entry.value;
+  };
+
+  const join = (key: string, run: Run<T>, signal: AbortSignal) => {
+    run.callers += 1;
+    const leave = () => {
+      run.callers -= 1;
+      if (run.callers > 0) return;
+      if (runs.get(key) === run) runs.delete(key);
+      run.controller.abort();
+    };
+    if (signal.aborted) leave();
+    else {
+      signal.addEventListener('abort', leave, { once: true });
+      const stay = () => signal.removeEventListener('abort', leave);
+      run.value.then(stay, stay);
+    }
+    return run.value;
+  };
+
+  return {
+    find: (key) => look(key, 0),
+    findStale: (key) => look(key, staleMs),
+    keep(key, value, ttlMs) {
+      const old = entries.get(key);
+      if (old) drop(key, old);
+      const weight = weigh(value) + key.length + overhead;
+      if (weight > maxBytes) return;
+      entries.set(key, { value, weight, freshUntil: now() + ttlMs });
+      bytes += weight;
+      for (const [oldest, entry] of entries) {
+        if (bytes <= maxBytes) break;
+        drop(oldest, entry);
+      }
+    },
+    share(key, signal, load) {
+      const running = runs.get(key);
+      if (running) return { shared: true, value: join(key, running, signal) };
+      const controller = new AbortController();
+      const value = load(controller.signal);
+      const run: Run<T> = { value, callers: 0, controller };
+      runs.set(key, run);
+      const done = () => {
+        if (runs.get(key) === run) runs.delete(key);
+      };
+      value.then(done, done);
+      return { shared: false, value: join(key, run, signal) };
+    },
+    clear() {
+      entries.clear();
+      bytes = 0;
+    },
+    bytes: () => bytes,
+  };
+}

@@ -1,0 +1,163 @@
+// The path's captures and the query string as the request message, in wire bytes. The rules are those of grpc-gateway
+// v1.16 (runtime.PopulateQueryParameters); see docs/gateway.md for where the contract is stricter or kinder.
+import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { parseQuery } from './request/parse-query.ts';
+import { type Parsed, parseEnum, parseScalar, type WireValue } from './request/parse-scalar.ts';
+import { parseWellKnown } from './request/parse-well-known.ts';
+import type { Match } from './route-table.ts';
+
+export type DecodedRequest = { ok: true; bytes: Uint8Array } | { ok: false; message: string };
+
+/** A message being put together; fields without a value yet are absent. */
+interface Draft {
+  values: Map<DescField, WireValue[] | Draft>;
+  oneofs: Set<string>;
+}
+
+/** The request for a matched route. `query` is the raw text after the question mark. */
+export function decodeRequest({ route, params }: Match, query: string): DecodedRequest {
+  const { input } = route.method;
+  const draft = createDraft();
+  for (const [path, value] of params) {
+    const fault = populate(draft, input, { path: path.split('.'), values: [value] });
+    if (fault) return { ok: false, message: `type mismatch, parameter: ${path}, error: ${fault}` };
+  }
+  if (query !== '') {
+    const parsed = parseQuery(query);
+    if (!parsed.ok) return parsed;
+    for (const [key, values] of parsed.values) {
+      // `m[k]=v` is an entry of a map; the reference reads the brackets of every parameter so.
+      const [, name = key, entry] = /^(.*)\[(.*)\]$/s.exec(key) ?? [];
+      const path = name.split('.');
+      if (params.some(([bound]) => isBoundBy(bound.split('.'), path, input))) continue;
+      const fault = populate(draft, input, { path, values: entry === undefined ? values : [entry, ...values] });
+      if (fault) return { ok: false, message: `invalid parameter ${key}: ${fault}` };
+    }
+  }
+  return { ok: true, bytes: writeDraft(draft).finish() };
+}
+
+/** Whether a request message has a field of this name, as the query would find it. */
+export function hasField(type: DescMessage, name: string): boolean {
+  return findField(type, name) !== undefined;
+}
+
+function createDraft(): Draft {
+  return { values: new Map(), oneofs: new Set() };
+}
+
+function findField(type: DescMessage, name: string): DescField | undefined {
+  return type.fields.find((field) => field.name === name || field.jsonName === name);
+}
+
+/** Whether `path` is what the path template has bound, or lies below it, by either of a field's names. */
+function isBoundBy(bound: string[], path: string[], input: DescMessage): boolean {
+  let type: DescMessage | undefined = input;
+  return bound.every((name, index) => {
+    const field: DescField | undefined = type && findField(type, name);
+    type = field?.message;
+    return field !== undefined && (path[index] === field.name || path[index] === field.jsonName);
+  });
+}
+
+/** Sets a field; gives the fault in words when the value does not fit. Unknown fields are ignored. */
+function populate(
+  root: Draft,
+  type: DescMessage,
+  { path, values }: { path: string[]; values: string[] },
+): string | undefined {
+  let draft = root;
+  let message = type;
+  for (const [index, name] of path.entries()) {
+    const field = findField(message, name);
+    if (!field) return undefined;
+    const group = field.oneof?.name ?? (field.proto.proto3Optional ? field.name : undefined);
+    if (group !== undefined && draft.oneofs.has(group)) return `field already set for ${group} oneof`;
+    if (group !== undefined) draft.oneofs.add(group);
+    const isLast = index === path.length - 1;
+    if (field.fieldKind !== 'message') {
+      if (!isLast) return `${name} has no fields`;
+      return populateValues(draft, field, values);
+    }
+    const known = draft.values.get(field);
+    const child = known && !Array.isArray(known) ? known : createDraft();
+    if (isLast) return populateMessage(draft, field, values[0] ?? '');
+    draft.values.set(field, child);
+    draft = child;
+    message = field.message;
+  }
+  return undefined;
+}
+
+function populateMessage(draft: Draft, field: DescField & { fieldKind: 'message' }, text: string): string | undefined {
+  const parsed = parseWellKnown(field.message, text);
+  if (!parsed) return `a ${field.message.typeName} cannot be given as one value`;
+  return store(draft, field, [parsed]);
+}
+
+function populateValues(draft: Draft, field: DescField, values: string[]): string | undefined {
+  if (field.fieldKind === 'map') return populateMap(draft, field, values);
+  if (field.fieldKind === 'list') {
+    if (field.listKind === 'message') return `lists of ${field.message.typeName} are not supported`;
+    return store(
+      draft,
+      field,
+      values.map((text) => parseValue(field, text)),
+    );
+  }
+  return store(draft, field, [parseValue(field, values[0] ?? '')]);
+}
+
+function populateMap(draft: Draft, field: DescField & { fieldKind: 'map' }, values: string[]): string | undefined {
+  const [keyText = '', valueText = ''] = values;
+  if (values.length !== 2) return `expected one value as ${field.name}[key]=value`;
+  if (field.mapKind === 'message') return `maps of ${field.message.typeName} are not supported`;
+  const key = parseScalar(field.mapKey, keyText);
+  const value = parseValue(field, valueText);
+  if ('fault' in key) return key.fault;
+  if ('fault' in value) return value.fault;
+  const entry = new BinaryWriter();
+  key.value.write(entry.tag(1, key.value.wireType));
+  value.value.write(entry.tag(2, value.value.wireType));
+  const bytes = entry.finish();
+  const known = draft.values.get(field);
+  const wireValue = { wireType: WireType.LengthDelimited, isZero: false, write: (to: BinaryWriter) => to.bytes(bytes) };
+  draft.values.set(field, [...(Array.isArray(known) ? known : []), wireValue]);
+  return undefined;
+}
+
+function parseValue(field: DescField, text: string): Parsed<WireValue> {
+  if (field.enum) return parseEnum(field.enum, text);
+  return field.scalar === undefined ? { fault: 'not a scalar' } : parseScalar(field.scalar, text);
+}
+
+function store(draft: Draft, field: DescField, parsed: Parsed<WireValue>[]): string | undefined {
+  const values: WireValue[] = [];
+  for (const result of parsed) {
+    if ('fault' in result) return result.fault;
+    values.push(result.value);
+  }
+  draft.values.set(field, values);
+  return undefined;
+}
+
+function writeDraft({ values }: Draft): BinaryWriter {
+  const writer = new BinaryWriter();
+  for (const [field, value] of [...values].sort(([a], [b]) => a.number - b.number)) {
+    if (!Array.isArray(value)) {
+      writer.tag(field.number, WireType.LengthDelimited).bytes(writeDraft(value).finish());
+      continue;
+    }
+    const keepsZero = field.fieldKind !== 'scalar' && field.fieldKind !== 'enum' ? true : isPresent(field);
+    for (const item of value) {
+      if (!item.isZero || keepsZero) item.write(writer.tag(field.number, item.wireType));
+    }
+  }
+  return writer;
+}
+
+/** Fields that tell an unset value from a zero one. */
+function isPresent(field: DescField): boolean {
+  return field.oneof !== undefined || field.proto.proto3Optional || field.proto.label === 2;
+}

@@ -1,0 +1,124 @@
+// Descriptors from the node itself, by gRPC server reflection. The service is a stream of questions and answers; one
+// question per call is enough here, so the unary client serves.
+
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
+import { toGrpcCode } from '@palaver/contract';
+import type { Upstream } from '../upstream.ts';
+import { type DescriptorSource, parseFile } from './schema.ts';
+
+const versions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
+const question = { fileByName: 3, fileOfSymbol: 4, listServices: 7 };
+const answer = { files: 4, services: 6, error: 7 };
+const timeoutMs = 10_000;
+const concurrency = 8;
+
+type Ask = (field: number, text: string) => Promise<Reply>;
+
+interface Reply {
+  files: FileDescriptorProto[];
+  services: string[];
+}
+
+/** All services the node lists, in its order, with every file they need. Throws when the node cannot be asked. */
+export async function loadReflection(upstream: Upstream): Promise<DescriptorSource> {
+  const { ask, services } = await listServices(upstream);
+  const files = new Map<string, FileDescriptorProto>();
+  const keep = (reply: Reply) => {
+    for (const file of reply.files) files.set(file.name, file);
+  };
+  await inBatches(services, async (service) => keep(await ask(question.fileOfSymbol, service)));
+  // Some nodes send a file without those it imports.
+  for (let missing = missingImports(files); missing.length > 0; ) {
+    const before = files.size;
+    // A file that only declares options may be unknown to the node; linking tells if it was needed.
+    await inBatches(missing, async (name) => keep(await ask(question.fileByName, name).catch(() => emptyReply())));
+    if (files.size === before) break;
+    missing = missingImports(files);
+  }
+  return { files: [...files.values()], services };
+}
+
+/** The file that declares a type, with what it imports; empty when the node does not know the type. */
+export async function loadSymbol(upstream: Upstream, typeName: string): Promise<FileDescriptorProto[]> {
+  for (const version of versions) {
+    const reply = await createAsk(upstream, version)(question.fileOfSymbol, typeName).catch(() => emptyReply());
+    if (reply.files.length > 0) return reply.files;
+  }
+  return [];
+}
+
+async function listServices(upstream: Upstream): Promise<{ ask: Ask; services: string[] }> {
+  let last: unknown;
+  for (const version of versions) {
+    const ask = createAsk(upstream, version);
+    try {
+      const { services } = await ask(question.listServices, '');
+      return { ask, services };
+    } catch (error) {
+      last = error;
+      if (!(error instanceof ReflectionError) || error.code !== toGrpcCode('UNIMPLEMENTED')) throw error;
+    }
+  }
+  throw new Error('the node offers no server reflection; give GATEWAY_DESCRIPTORS instead', { cause: last });
+}
+
+class ReflectionError extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(`reflection: ${message}`);
+    this.code = code;
+  }
+}
+
+function createAsk(upstream: Upstream, version: string): Ask {
+  return async (field, text) => {
+    const body = new BinaryWriter().tag(field, WireType.LengthDelimited).string(text).finish();
+    const path = `/${version}.ServerReflection/ServerReflectionInfo`;
+    const reply = await upstream.call({ path, body, metadata: {}, timeoutMs });
+    if (!reply.ok) throw new ReflectionError(reply.code, reply.message);
+    return parseReply(reply.message);
+  };
+}
+
+function parseReply(bytes: Uint8Array): Reply {
+  const reply = emptyReply();
+  for (const [no, value] of readFields(bytes)) {
+    if (no === answer.files) reply.files.push(...readFields(value).map(([, file]) => parseFile(file)));
+    if (no === answer.services) {
+      for (const [, service] of readFields(value))
+        reply.services.push(...readFields(service).map(([, name]) => Buffer.from(name).toString('utf8')));
+    }
+    if (no === answer.error) {
+      const text = readFields(value).find(([field]) => field === 2)?.[1];
+      throw new ReflectionError(toGrpcCode('NOT_FOUND'), text ? Buffer.from(text).toString('utf8') : 'refused');
+    }
+  }
+  return reply;
+}
+
+function emptyReply(): Reply {
+  return { files: [], services: [] };
+}
+
+/** The length-delimited fields of a message. */
+function readFields(bytes: Uint8Array): [number, Uint8Array][] {
+  const reader = new BinaryReader(bytes);
+  const fields: [number, Uint8Array][] = [];
+  while (reader.pos < reader.len) {
+    const [no, wireType] = reader.tag();
+    if (wireType === WireType.LengthDelimited) fields.push([no, reader.bytes()]);
+    else reader.skip(wireType, no);
+  }
+  return fields;
+}
+
+function missingImports(files: Map<string, FileDescriptorProto>): string[] {
+  const imports = new Set([...files.values()].flatMap((file) => file.dependency));
+  return [...imports].filter((name) => !files.has(name));
+}
+
+async function inBatches<T>(items: T[], run: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += concurrency) await Promise.all(items.slice(at, at + concurrency).map(run));
+}

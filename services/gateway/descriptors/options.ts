@@ -1,0 +1,139 @@
+// Extension options (`google.api.http`, `gogoproto`) read from the raw bytes of a descriptor's options. Reading the bytes
+// works whether or not the source carries the files that declare the extensions, and needs no generated code.
+import type { DescField, DescMethod } from '@bufbuild/protobuf';
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+
+interface WithUnknown {
+  $unknown?: { no: number; wireType: WireType; data: Uint8Array }[] | undefined;
+}
+
+export interface HttpRule {
+  method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'PATCH' | 'CUSTOM';
+  path: string;
+  responseBody: string;
+}
+
+/** gogoproto's field options as far as they change the JSON. */
+export interface FieldRules {
+  nullable: boolean;
+  customType: string;
+  castType: string;
+  stdTime: boolean;
+  stdDuration: boolean;
+}
+
+const httpExtension = 72295728;
+const gogo = { nullable: 65001, customType: 65003, castType: 65007, stdTime: 65010, stdDuration: 65011 };
+const httpField = {
+  get: 2,
+  put: 3,
+  post: 4,
+  delete: 5,
+  patch: 6,
+  body: 7,
+  custom: 8,
+  additional: 11,
+  responseBody: 12,
+};
+const verbOfField: Record<number, HttpRule['method']> = { 2: 'GET', 3: 'PUT', 4: 'POST', 5: 'DELETE', 6: 'PATCH' };
+
+/** The HTTP rules of a method: the main one, then its additional bindings, in declaration order. */
+export function readHttpRules(method: DescMethod): HttpRule[] {
+  const bytes = lastBytes(method.proto.options, httpExtension);
+  return bytes ? parseRule(bytes) : [];
+}
+
+export function readFieldRules(field: DescField): FieldRules {
+  const { options } = field.proto;
+  return {
+    nullable: lastVarint(options, gogo.nullable) !== 0,
+    customType: lastText(options, gogo.customType),
+    castType: lastText(options, gogo.castType),
+    stdTime: lastVarint(options, gogo.stdTime) === 1,
+    stdDuration: lastVarint(options, gogo.stdDuration) === 1,
+  };
+}
+
+/** An HTTP rule as a `.proto` file spells it, for sources that are text. */
+export interface HttpRuleText {
+  get?: string;
+  put?: string;
+  post?: string;
+  delete?: string;
+  patch?: string;
+  body?: string;
+  response_body?: string;
+  additional_bindings?: HttpRuleText | HttpRuleText[];
+}
+
+/** The reverse of `readHttpRules`: the bytes of the option. */
+export function writeHttpRule(rule: HttpRuleText): Uint8Array<ArrayBuffer> {
+  return new BinaryWriter().uint32(tag(httpExtension)).bytes(writeRule(rule)).finish();
+}
+
+/** The bytes of gogoproto's options, by their names in a `.proto` file. Names that do not change the JSON are dropped. */
+export function writeFieldRules(options: Record<string, unknown>): Uint8Array<ArrayBuffer> {
+  const writer = new BinaryWriter();
+  const flag = (no: number, value: unknown) => {
+    if (value !== undefined) writer.uint32(tag(no, WireType.Varint)).bool(value === true || value === 'true');
+  };
+  const text = (no: number, value: unknown) => {
+    if (value !== undefined) writer.uint32(tag(no)).string(String(value));
+  };
+  flag(gogo.nullable, options['(gogoproto.nullable)']);
+  text(gogo.customType, options['(gogoproto.customtype)']);
+  text(gogo.castType, options['(gogoproto.casttype)']);
+  flag(gogo.stdTime, options['(gogoproto.stdtime)']);
+  flag(gogo.stdDuration, options['(gogoproto.stdduration)']);
+  return writer.finish();
+}
+
+function tag(no: number, wireType: WireType = WireType.LengthDelimited): number {
+  return ((no << 3) | wireType) >>> 0;
+}
+
+function writeRule(rule: HttpRuleText): Uint8Array {
+  const writer = new BinaryWriter();
+  for (const name of ['get', 'put', 'post', 'delete', 'patch', 'body'] as const) {
+    const value = rule[name];
+    if (value !== undefined) writer.uint32(tag(httpField[name])).string(value);
+  }
+  if (rule.response_body !== undefined) writer.uint32(tag(httpField.responseBody)).string(rule.response_body);
+  for (const binding of [rule.additional_bindings ?? []].flat())
+    writer.uint32(tag(httpField.additional)).bytes(writeRule(binding));
+  return writer.finish();
+}
+
+function parseRule(bytes: Uint8Array): HttpRule[] {
+  const reader = new BinaryReader(bytes);
+  const rule: HttpRule = { method: 'CUSTOM', path: '', responseBody: '' };
+  const more: HttpRule[] = [];
+  while (reader.pos < reader.len) {
+    const [no, wireType] = reader.tag();
+    const verb = verbOfField[no];
+    if (verb) {
+      rule.method = verb;
+      rule.path = reader.string();
+    } else if (no === httpField.responseBody) rule.responseBody = reader.string();
+    else if (no === httpField.additional) more.push(...parseRule(reader.bytes()));
+    else reader.skip(wireType, no);
+  }
+  return [rule, ...more];
+}
+
+function lastUnknown(options: WithUnknown | undefined, no: number): BinaryReader | undefined {
+  const found = options?.$unknown?.findLast((field) => field.no === no);
+  return found && new BinaryReader(found.data);
+}
+
+function lastBytes(options: WithUnknown | undefined, no: number): Uint8Array | undefined {
+  return lastUnknown(options, no)?.bytes();
+}
+
+function lastText(options: WithUnknown | undefined, no: number): string {
+  return lastUnknown(options, no)?.string() ?? '';
+}
+
+function lastVarint(options: WithUnknown | undefined, no: number): number | undefined {
+  return lastUnknown(options, no)?.uint32();
+}

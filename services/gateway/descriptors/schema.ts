@@ -1,0 +1,106 @@
+import {
+  clone,
+  create,
+  createFileRegistry,
+  type DescMethod,
+  type DescService,
+  type FileRegistry,
+  fromBinary,
+} from '@bufbuild/protobuf';
+import {
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  file_google_protobuf_any,
+  file_google_protobuf_descriptor,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers,
+} from '@bufbuild/protobuf/wkt';
+
+/** What a source of descriptors gives: files, and the services in the order in which their routes are registered. */
+export interface DescriptorSource {
+  files: FileDescriptorProto[];
+  services: string[];
+}
+
+export interface Schema {
+  registry: FileRegistry;
+  services: DescService[];
+}
+
+/** Files every source may import without carrying them. */
+export const wellKnownFiles: ReadonlyMap<string, FileDescriptorProto> = new Map(
+  [
+    file_google_protobuf_any,
+    file_google_protobuf_descriptor,
+    file_google_protobuf_duration,
+    file_google_protobuf_empty,
+    file_google_protobuf_field_mask,
+    file_google_protobuf_struct,
+    file_google_protobuf_timestamp,
+    file_google_protobuf_wrappers,
+  ].map(({ proto }) => [proto.name, proto]),
+);
+
+/** Links the files of a source. Throws when a type is used that no file declares. */
+export function createSchema({ files, services }: DescriptorSource): Schema {
+  const set = create(FileDescriptorSetSchema, { file: inDependencyOrder(files) });
+  const registry = createFileRegistry(set);
+  return { registry, services: services.flatMap((name) => registry.getService(name) ?? []) };
+}
+
+/** A schema with further files, for `Any` types that no service file imports. */
+export function extendSchema(schema: Schema, added: FileDescriptorProto[]): Schema {
+  const known = [...schema.registry.files].map((file) => file.proto);
+  const names = new Set(known.map((file) => file.name));
+  const files = [...known, ...added.filter((file) => !names.has(file.name))];
+  return createSchema({ files, services: schema.services.map((service) => service.typeName) });
+}
+
+export function parseFile(bytes: Uint8Array): FileDescriptorProto {
+  return fromBinary(FileDescriptorProtoSchema, bytes);
+}
+
+/** A `FileDescriptorSet` as `protoc -o` or `buf build` write it; services in the order of the files. */
+export function parseDescriptorSet(bytes: Uint8Array): DescriptorSource {
+  const { file: files } = fromBinary(FileDescriptorSetSchema, bytes);
+  return { files, services: listServices(files) };
+}
+
+export function listServices(files: FileDescriptorProto[]): string[] {
+  return files.flatMap((file) => file.service.map(({ name }) => (file.package ? `${file.package}.${name}` : name)));
+}
+
+/** The gRPC path of a method. */
+export function toMethodPath(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+/**
+ * Dependencies first. Imports that nobody can give are dropped: nodes leave out files that only declare options, and a
+ * type that is really missing is named when the registry links.
+ */
+function inDependencyOrder(files: FileDescriptorProto[]): FileDescriptorProto[] {
+  const byName = new Map([...wellKnownFiles, ...files.map((file) => [file.name, file] as const)]);
+  const ordered: FileDescriptorProto[] = [];
+  const seen = new Set<string>();
+  const visit = (file: FileDescriptorProto) => {
+    if (seen.has(file.name)) return;
+    seen.add(file.name);
+    const dependency = file.dependency.filter((name) => byName.has(name));
+    for (const name of dependency) {
+      const next = byName.get(name);
+      if (next) visit(next);
+    }
+    const linkable = clone(FileDescriptorProtoSchema, file);
+    ordered.push(
+      Object.assign(linkable, { dependency, publicDependency: [], weakDependency: [], optionDependency: [] }),
+    );
+  };
+  for (const file of files) visit(file);
+  return ordered;
+}

@@ -1,0 +1,98 @@
+// Headers of a request as gRPC metadata, and metadata of an answer as headers.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Metadata } from './upstream/call.ts';
+import { parseGrpcTimeout } from './upstream/grpc-message.ts';
+
+export const heightHeader = 'x-cosmos-block-height';
+const prefix = 'grpc-metadata-';
+const metadataName = /^[0-9a-z_.-]+$/;
+const printable = /^[\x20-\x7e]*$/;
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
+/** Names that belong to HTTP/2 or to gRPC itself: sent up they would break the call or change its meaning. */
+const reserved =
+  /^(?:grpc-.*|te|content-type|content-length|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|host|http2-settings|user-agent|trailer)$/;
+const credentials = new Set(['authorization', 'cookie', 'proxy-authorization']);
+const maxHeight = 2n ** 63n - 1n;
+const maxBytes = 8 * 1024;
+
+export interface RequestMetadata {
+  metadata: Metadata;
+  /** The pinned height, empty for the latest. */
+  height: string;
+  timeoutMs: number;
+  /** Whether something in it may entitle its sender to more than others see. */
+  hasCredentials: boolean;
+  /** The metadata as text, equal for equal metadata. */
+  key: string;
+}
+
+export type ReadMetadata = ({ ok: true } & RequestMetadata) | { ok: false; message: string };
+
+export interface MetadataOptions {
+  timeoutMs: number;
+  forwardAuth: boolean;
+}
+
+export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOptions): ReadMetadata {
+  const metadata: Metadata = {};
+  let key = '';
+  let size = 0;
+  let { timeoutMs } = options;
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value !== 'string' && !Array.isArray(value)) continue;
+    const text = Array.isArray(value) ? value.join(',') : value;
+    let target: string;
+    if (name === heightHeader) target = name;
+    else if (name === 'authorization' && options.forwardAuth) target = name;
+    else if (name.startsWith(prefix)) target = name.slice(prefix.length);
+    else if (name === 'grpc-timeout') {
+      const asked = parseGrpcTimeout(text);
+      if (asked === undefined) return { ok: false, message: `invalid grpc-timeout: ${text}` };
+      timeoutMs = Math.min(timeoutMs, asked);
+      continue;
+    } else continue;
+    if (!metadataName.test(target) || reserved.test(target) || !printable.test(text))
+      return { ok: false, message: `the header ${name} cannot be sent on as metadata` };
+    if (target.endsWith('-bin') && !base64.test(text)) return { ok: false, message: `invalid binary header ${name}` };
+    metadata[target] = text;
+    key += `${target}\n${text}\n`;
+    size += target.length + text.length;
+  }
+  if (size > maxBytes) return { ok: false, message: `more than ${maxBytes} bytes of metadata` };
+  const height = metadata[heightHeader];
+  if (height === undefined) return { ok: true, metadata, height: '', timeoutMs, key, hasCredentials: hasAny(metadata) };
+  const digits = String(height).trim();
+  if (!/^\d{1,19}$/.test(digits) || BigInt(digits) > maxHeight)
+    return { ok: false, message: `invalid height header ${heightHeader}: ${digits.slice(0, 40)}` };
+  // Height 0 is the latest, as nodes read it.
+  return {
+    ok: true,
+    metadata,
+    height: /^0+$/.test(digits) ? '' : digits,
+    timeoutMs,
+    key,
+    hasCredentials: hasAny(metadata),
+  };
+}
+
+function hasAny(metadata: Metadata): boolean {
+  for (const name in metadata) if (credentials.has(name)) return true;
+  return false;
+}
+
+/** Headers for the metadata of an answer: under the prefix, the height also by its own name. */
+export function toHeaders(metadata: Metadata): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (const name in metadata) {
+    const value = metadata[name];
+    if (value === undefined || !metadataName.test(name) || !printable.test(String(value))) continue;
+    headers[`Grpc-Metadata-${toTitleCase(name)}`] = value;
+    if (name === heightHeader) headers['X-Cosmos-Block-Height'] = value;
+  }
+  return headers;
+}
+
+function toTitleCase(name: string): string {
+  return name.replace(/(^|-)([a-z])/g, (_match, dash: string, letter: string) => dash + letter.toUpperCase());
+}

@@ -1,0 +1,63 @@
+// Go types that gogoproto puts in place of a field's own (`customtype`, `casttype`) and that print themselves.
+import { WireError, type WireReader } from './wire-reader.ts';
+
+export interface CustomType {
+  /** What an unset, non-nullable field prints. */
+  zero: string;
+  /** Prints the value in `start..end`. */
+  print(reader: WireReader, start: number, end: number): string;
+}
+
+const integerText = /^[+-]?(?:0|[1-9]\d*)$/;
+const decimals = 18;
+
+const integer: CustomType = { zero: '"0"', print: (...span) => `"${readInteger(span, 256)}"` };
+const unsigned: CustomType = {
+  zero: '"0"',
+  print(...span) {
+    const digits = readInteger(span, 256);
+    if (digits.startsWith('-')) throw new WireError('a negative unsigned integer');
+    return `"${digits}"`;
+  },
+};
+/** The wire holds the decimal times 10^18, as the digits of an integer. */
+const decimal: CustomType = {
+  zero: '"0"',
+  print(reader, start, end) {
+    if (start === end) return '"0"';
+    const text = readInteger([reader, start, end], 315);
+    const sign = text.startsWith('-') ? '-' : '';
+    const digits = text.slice(sign.length).padStart(decimals + 1, '0');
+    return `"${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}"`;
+  },
+};
+const hexBytes: CustomType = {
+  zero: '""',
+  print: (reader, start, end) => `"${reader.bytes.toString('hex', start, end).toUpperCase()}"`,
+};
+
+const customTypes = new Map<string, CustomType>([
+  ['math.Int', integer],
+  ['types.Int', integer],
+  ['math.Uint', unsigned],
+  ['types.Uint', unsigned],
+  ['math.LegacyDec', decimal],
+  ['math.Dec', decimal],
+  ['types.Dec', decimal],
+]);
+
+export function findCustomType(rules: { customType: string; castType: string }): CustomType | undefined {
+  if (rules.castType.endsWith('bytes.HexBytes')) return hexBytes;
+  // "cosmossdk.io/math.Int": only the package's last element and the type's name matter.
+  return customTypes.get(rules.customType.slice(rules.customType.lastIndexOf('/') + 1));
+}
+
+function readInteger([reader, start, end]: [WireReader, number, number], maxBits: number): string {
+  if (start === end) return '0';
+  const text = reader.text.slice(start, end);
+  if (!integerText.test(text)) throw new WireError('not an integer');
+  // 0.3 digits are one bit: below that no bigint is needed to know that the limit holds.
+  if (text.length > maxBits * 0.3 && BigInt(text.replace(/^[+-]/, '')).toString(2).length > maxBits)
+    throw new WireError('integer out of range');
+  return text === '-0' || text === '+0' ? '0' : text.replace('+', '');
+}

@@ -1,0 +1,94 @@
+import { type DescEnum, ScalarType } from '@bufbuild/protobuf';
+import { quoteSpan, toDouble, toFloat, toInt64, toUint64 } from './json-text.ts';
+import { type WireReader, wire } from './wire-reader.ts';
+
+/** How one value of a type is read and printed. */
+export interface ValuePrinter {
+  wireType: number;
+  /** What an unset field prints. */
+  zero: string;
+  print(reader: WireReader): string;
+}
+
+const scalarPrinters: Record<ScalarType, ValuePrinter> = {
+  [ScalarType.DOUBLE]: {
+    wireType: wire.fixed64,
+    zero: '0',
+    print: (reader) => toDouble(reader.bytes.readDoubleLE(reader.advance(8))),
+  },
+  [ScalarType.FLOAT]: {
+    wireType: wire.fixed32,
+    zero: '0',
+    print: (reader) => toFloat(reader.bytes.readFloatLE(reader.advance(4))),
+  },
+  [ScalarType.INT64]: long((reader) => {
+    reader.varint();
+    return toInt64(reader.lo, reader.hi);
+  }),
+  [ScalarType.UINT64]: long((reader) => {
+    reader.varint();
+    return toUint64(reader.lo, reader.hi);
+  }),
+  [ScalarType.SINT64]: long((reader) => {
+    reader.varint();
+    const sign = -(reader.lo & 1);
+    return toInt64((((reader.lo >>> 1) | (reader.hi << 31)) ^ sign) >>> 0, ((reader.hi >>> 1) ^ sign) >>> 0);
+  }),
+  [ScalarType.FIXED64]: long((reader) => {
+    reader.fixed64();
+    return toUint64(reader.lo, reader.hi);
+  }, wire.fixed64),
+  [ScalarType.SFIXED64]: long((reader) => {
+    reader.fixed64();
+    return toInt64(reader.lo, reader.hi);
+  }, wire.fixed64),
+  [ScalarType.INT32]: varint('0', (reader) => String(reader.lo | 0)),
+  [ScalarType.UINT32]: varint('0', (reader) => String(reader.lo)),
+  [ScalarType.SINT32]: varint('0', (reader) => String((reader.lo >>> 1) ^ -(reader.lo & 1))),
+  [ScalarType.BOOL]: varint('false', (reader) => (reader.lo === 0 && reader.hi === 0 ? 'false' : 'true')),
+  [ScalarType.FIXED32]: { wireType: wire.fixed32, zero: '0', print: (reader) => String(reader.fixed32()) },
+  [ScalarType.SFIXED32]: { wireType: wire.fixed32, zero: '0', print: (reader) => String(reader.fixed32() | 0) },
+  [ScalarType.STRING]: {
+    wireType: wire.bytes,
+    zero: '""',
+    print(reader) {
+      const start = reader.span();
+      return quoteSpan(reader, start, reader.pos);
+    },
+  },
+  [ScalarType.BYTES]: {
+    wireType: wire.bytes,
+    zero: 'null',
+    print(reader) {
+      const start = reader.span();
+      return `"${reader.bytes.toString('base64', start, reader.pos)}"`;
+    },
+  },
+};
+
+export function scalarPrinter(type: ScalarType): ValuePrinter {
+  return scalarPrinters[type];
+}
+
+export function enumPrinter(type: DescEnum): ValuePrinter {
+  if (type.typeName === 'google.protobuf.NullValue') return varint('null', () => 'null');
+  const names = new Map<number, string>();
+  // An alias prints as the name declared first.
+  for (const { number, name } of type.values) if (!names.has(number)) names.set(number, `"${name}"`);
+  return varint(names.get(0) ?? '0', (reader) => names.get(reader.lo | 0) ?? String(reader.lo | 0));
+}
+
+function varint(zero: string, print: (reader: WireReader) => string): ValuePrinter {
+  return {
+    wireType: wire.varint,
+    zero,
+    print(reader) {
+      reader.varint();
+      return print(reader);
+    },
+  };
+}
+
+function long(read: (reader: WireReader) => string, wireType: number = wire.varint): ValuePrinter {
+  return { wireType, zero: '"0"', print: (reader) => `"${read(reader)}"` };
+}

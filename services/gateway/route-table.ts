@@ -1,0 +1,164 @@
+// Which method answers a path. Matching follows grpc-gateway v1.16: on the decoded path, first registered wins, colons in
+// the last segment are data unless a registered verb says otherwise. A tree over the segments stands in for the
+// reference's walk over all patterns; the registration number decides between several matches.
+import type { DescMethod } from '@bufbuild/protobuf';
+import { readHttpRules } from './descriptors/options.ts';
+import { type Schema, toMethodPath } from './descriptors/schema.ts';
+import { type PathTemplate, parseTemplate } from './path-template.ts';
+
+export interface Route {
+  /** The path template as served, after the prefix was exchanged. */
+  template: string;
+  method: DescMethod;
+  /** The gRPC path of the method. */
+  grpcPath: string;
+  /** The answer's field that is the whole body, empty for the answer itself. */
+  responseBody: string;
+  /** Set on routes under a legacy prefix. */
+  legacy?: { prefix: string; successor: string };
+  order: number;
+  pattern: PathTemplate;
+}
+
+export interface Match {
+  route: Route;
+  /** Field paths and the texts captured for them. */
+  params: [field: string, value: string][];
+}
+
+export interface Prefixes {
+  source: string;
+  served: string;
+  legacy: string[];
+}
+
+export interface RouteTable {
+  /** In order of registration; legacy ones last. */
+  routes: Route[];
+  /** The first segments of the routes, for telling clients where to look. */
+  prefixes: string[];
+  /** Rules that could not be registered, each in a sentence. */
+  faults: string[];
+  /** The first registered route that matches a decoded path. */
+  match(path: string): Match | undefined;
+}
+
+interface Node {
+  literals: Map<string, Node>;
+  wildcard: Node | undefined;
+  /** The first registered route that ends here, for each verb. */
+  ends: Map<string, Route>;
+  /** Routes that go on with `**` here. */
+  deep: Route[];
+}
+
+export function createRouteTable(schema: Schema, prefixes: Prefixes): RouteTable {
+  const current: Route[] = [];
+  const legacy: Route[] = [];
+  const faults: string[] = [];
+  const add = (list: Route[], route: Omit<Route, 'order' | 'pattern'>) => {
+    const parsed = parseTemplate(route.template);
+    if (parsed.ok) list.push({ ...route, pattern: parsed.template, order: 0 });
+    else faults.push(`${route.method.parent.typeName}.${route.method.name}: ${parsed.message}`);
+  };
+  for (const method of schema.services.flatMap((service) => service.methods)) {
+    if (method.methodKind !== 'unary') continue;
+    for (const { method: verb, path, responseBody } of readHttpRules(method)) {
+      if (verb !== 'GET') continue;
+      const route = { method, grpcPath: toMethodPath(method), responseBody };
+      const below = pathBelow(path, prefixes.source);
+      add(current, { ...route, template: below === undefined ? path : prefixes.served + below });
+      if (below === undefined) continue;
+      for (const prefix of prefixes.legacy)
+        add(legacy, { ...route, template: prefix + below, legacy: { prefix, successor: prefixes.served } });
+    }
+  }
+  const routes = [...current, ...legacy].map((route, order) => ({ ...route, order }));
+  const root = createNode();
+  for (const route of routes) insert(root, route);
+  const served = [...new Set(routes.map(({ template }) => toPrefix(template, prefixes)))];
+  return { routes, faults, prefixes: served, match: (path) => matchPath(root, path) };
+}
+
+function toPrefix(template: string, { served, legacy }: Prefixes): string {
+  const known = [served, ...legacy].find((prefix) => pathBelow(template, prefix) !== undefined);
+  return known ?? `/${template.split('/')[1] ?? ''}`;
+}
+
+function pathBelow(path: string, prefix: string): string | undefined {
+  return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
+}
+
+function createNode(): Node {
+  return { literals: new Map(), wildcard: undefined, ends: new Map(), deep: [] };
+}
+
+function insert(root: Node, route: Route): void {
+  let node = root;
+  for (const segment of route.pattern.segments) {
+    if (segment === '**') {
+      node.deep.push(route);
+      return;
+    }
+    if (segment === '*') {
+      node.wildcard ??= createNode();
+      node = node.wildcard;
+      continue;
+    }
+    const next = node.literals.get(segment.literal) ?? createNode();
+    node.literals.set(segment.literal, next);
+    node = next;
+  }
+  if (!node.ends.has(route.pattern.verb)) node.ends.set(route.pattern.verb, route);
+}
+
+function matchPath(root: Node, path: string): Match | undefined {
+  const whole = path.slice(1).split('/');
+  const last = whole.at(-1) ?? '';
+  const colon = last.lastIndexOf(':');
+  let best = find(root, whole, 0, '');
+  let segments = whole;
+  if (colon > 0) {
+    const stem = whole.with(-1, last.slice(0, colon));
+    const withVerb = find(root, stem, 0, last.slice(colon + 1));
+    if (withVerb && (!best || withVerb.order < best.order)) {
+      best = withVerb;
+      segments = stem;
+    }
+  }
+  return best && { route: best, params: capture(best.pattern, segments) };
+}
+
+/** The first registered route below `node` that matches `segments` from `at` on. */
+function find(node: Node, segments: string[], at: number, verb: string): Route | undefined {
+  let best: Route | undefined;
+  const consider = (route: Route | undefined) => {
+    if (route && (!best || route.order < best.order)) best = route;
+  };
+  for (const route of node.deep) {
+    if (route.pattern.verb === verb && endsAlike(route.pattern, segments, at)) consider(route);
+  }
+  const segment = segments[at];
+  if (segment === undefined) consider(node.ends.get(verb));
+  else {
+    const literal = node.literals.get(segment);
+    if (literal) consider(find(literal, segments, at + 1, verb));
+    if (node.wildcard) consider(find(node.wildcard, segments, at + 1, verb));
+  }
+  return best;
+}
+
+/** Whether what follows a `**` that begins at `at` fits the end of the path. */
+function endsAlike({ segments: pattern }: PathTemplate, segments: string[], at: number): boolean {
+  const tail = pattern.slice(pattern.indexOf('**') + 1);
+  const from = segments.length - tail.length;
+  return from >= at && tail.every((part, index) => typeof part === 'string' || part.literal === segments[from + index]);
+}
+
+function capture({ segments: pattern, variables }: PathTemplate, segments: string[]): Match['params'] {
+  const deep = pattern.indexOf('**');
+  const extra = segments.length - pattern.length;
+  // Behind a `**` everything is shifted by how many segments it took.
+  const shift = (index: number) => (deep !== -1 && index > deep ? index + extra : index);
+  return variables.map(({ field, from, to }) => [field, segments.slice(shift(from), shift(to)).join('/')]);
+}

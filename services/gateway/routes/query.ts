@@ -1,0 +1,146 @@
+// Every query of the protocol. The path of a request: here → route-table.ts → cache.ts → decode-request.ts →
+// upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
+import { AppError } from '@palaver/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Answer, toFailureAnswer } from '../answer.ts';
+import type { Query } from '../ask-node.ts';
+import type { Authorize } from '../auth/authorize.ts';
+import type { Cache } from '../cache.ts';
+import { decodeRequest, hasField } from '../decode-request.ts';
+import type { LiveTable } from '../live-table.ts';
+import { readMetadata } from '../metadata.ts';
+import { cleanPath, escapePath } from '../request/clean-path.ts';
+import { decodeEscapes, parseQuery } from '../request/parse-query.ts';
+import type { Match } from '../route-table.ts';
+import type { CacheState, Tally } from '../tally.ts';
+import { failure } from '../upstream/call.ts';
+
+export interface QueryParts {
+  live: LiveTable;
+  cache: Cache<Answer>;
+  authorize: Authorize;
+  ask(query: Query, signal: AbortSignal): Promise<Answer>;
+  tally: Tally;
+  options: QueryOptions;
+}
+
+export interface QueryOptions {
+  timeoutMs: number;
+  forwardAuth: boolean;
+  /** How long answers are kept; 0 turns the cache and the sharing of calls off. */
+  ttlMs: number;
+  pinnedTtlMs: number;
+  /** Whether answers may be kept by caches on the way. */
+  isPublic: boolean;
+  vary: string;
+}
+
+const allowed = 'GET, HEAD, OPTIONS';
+
+export function createQueryHandler({ live, cache, authorize, ask, tally, options }: QueryParts) {
+  return async function handleQuery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const url = request.raw.url ?? '/';
+    const mark = url.indexOf('?');
+    const query = mark === -1 ? '' : url.slice(mark + 1);
+    const path = decodeEscapes(mark === -1 ? url : url.slice(0, mark));
+    if (path === undefined) throw new AppError('BAD_REQUEST', 'The path has a malformed escape.');
+    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allowed).send();
+    const clean = cleanPath(path);
+    if (clean !== path) return reply.redirect(escapePath(clean) + (query && `?${query}`), 301);
+
+    const snapshot = live.current();
+    if (!snapshot) {
+      const { status, headers, body } = toFailureAnswer(failure('unreachable'), []);
+      return reply.code(status).headers(headers).send(body);
+    }
+    const match = snapshot.table.match(path);
+    if (!match) throw unknownPath(path, snapshot.table.prefixes);
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      reply.header('allow', allowed);
+      throw new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries: ${allowed}.`);
+    }
+    const { route } = match;
+    if (route.legacy) markDeprecated(reply, path, route.legacy);
+
+    const authorized = await authorize(request, path);
+    if (!authorized.ok) {
+      reply.headers(authorized.headers ?? {});
+      throw authorized.error;
+    }
+    const metadata = readMetadata(request.headers, options);
+    if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
+
+    const ttlMs = metadata.height === '' ? options.ttlMs : options.pinnedTtlMs;
+    const isKept = options.ttlMs > 0 && !metadata.hasCredentials;
+    const key = `${snapshot.version}\n${authorized.identity}\n${url}\n${metadata.key}`;
+    const kept = isKept ? cache.find(key) : undefined;
+    if (kept) return send(kept, 'hit', ttlMs);
+
+    const decoded = decodeRequest(match, query);
+    if (!decoded.ok) throw new AppError('BAD_REQUEST', decoded.message);
+    const proto3 = wantsProto3(match, query);
+    const asked: Query = { route, bytes: decoded.bytes, metadata, proto3, snapshot };
+    const left = signalOfLeaving(reply);
+    if (!isKept) return send(await ask(asked, left), 'miss', 0);
+
+    const run = cache.share(`${key}\n${metadata.timeoutMs}`, left, async (signal) => {
+      const answer = await ask(asked, signal);
+      if (answer.keeps) cache.keep(key, answer, ttlMs);
+      return answer;
+    });
+    const answer = await run.value;
+    const stale = answer.isOutage ? cache.findStale(key) : undefined;
+    return stale ? send(stale, 'stale', 0) : send(answer, run.shared ? 'shared' : 'miss', answer.keeps ? ttlMs : 0);
+
+    function send(answer: Answer, state: CacheState, keptMs: number): FastifyReply {
+      tally.countRequest(route.template, state, answer.grpcCode);
+      reply.headers(answer.headers);
+      reply.header('x-cache', state === 'stale' ? 'hit' : state);
+      reply.header('cache-control', toCacheControl(answer, keptMs, options.isPublic));
+      reply.header('vary', options.vary);
+      if (state === 'stale') reply.header('warning', '110 - "Response is Stale"');
+      if (answer.etag !== '') {
+        reply.header('etag', answer.etag);
+        if (isUnchanged(request.headers['if-none-match'], answer.etag)) return reply.code(304).send();
+      }
+      return reply.code(answer.status).send(answer.body);
+    }
+  };
+}
+
+function unknownPath(path: string, prefixes: string[]): AppError {
+  const served = prefixes.length > 0 ? `It serves paths under ${prefixes.join(', ')}` : 'It serves no paths yet';
+  return new AppError('NOT_FOUND', `This gateway has no route ${path.slice(0, 200)}. ${served}; see /openapi.json.`);
+}
+
+function markDeprecated(reply: FastifyReply, path: string, legacy: { prefix: string; successor: string }): void {
+  const successor = escapePath(legacy.successor + path.slice(legacy.prefix.length));
+  reply.header('deprecation', 'true').header('link', `<${successor}>; rel="successor-version"`);
+}
+
+/** `?json=proto3`, unless the request has a field of that name. */
+function wantsProto3({ route }: Match, query: string): boolean {
+  if (!query.includes('json=') || hasField(route.method.input, 'json')) return false;
+  const parsed = parseQuery(query);
+  return parsed.ok && parsed.values.get('json')?.[0] === 'proto3';
+}
+
+/** Aborts when the client is gone before the reply was written. */
+function signalOfLeaving(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableEnded) controller.abort();
+  });
+  return controller.signal;
+}
+
+function toCacheControl(answer: Answer, keptMs: number, isPublic: boolean): string {
+  const seconds = Math.floor(keptMs / 1000);
+  if (!answer.keeps) return 'no-store';
+  return seconds > 0 ? `${isPublic ? 'public' : 'private'}, max-age=${seconds}` : 'no-cache';
+}
+
+function isUnchanged(given: string | undefined, etag: string): boolean {
+  if (given === undefined) return false;
+  return given.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);
+}

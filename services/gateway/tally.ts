@@ -1,0 +1,72 @@
+// The gateway's own metrics. Requests are counted in a plain map and handed to the registry when it is read: the client
+// library's labels cost more than a cached answer.
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+export type CacheState = 'hit' | 'miss' | 'shared' | 'stale' | 'none';
+
+export interface Tally {
+  countRequest(route: string, cache: CacheState, grpcCode: number): void;
+  observeUpstream(grpcMethod: string, grpcCode: number, seconds: number): void;
+}
+
+export interface TallyOptions {
+  registry: Registry;
+  cacheBytes(): number;
+  routes(): number;
+  upstreams(): { address: string; healthy: boolean }[];
+}
+
+export function createTally({ registry, cacheBytes, routes, upstreams }: TallyOptions): Tally {
+  const registers = [registry];
+  const counts = new Map<string, number>();
+  new Counter({
+    name: 'gateway_requests_total',
+    help: 'Queries by route template, cache state and gRPC code',
+    labelNames: ['route', 'cache', 'grpc_code'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [key, count] of counts) {
+        const [route = '', cache = '', grpcCode = ''] = key.split('\n');
+        this.inc({ route, cache, grpc_code: grpcCode }, count);
+      }
+    },
+  });
+  const upstreamSeconds = new Histogram({
+    name: 'gateway_upstream_seconds',
+    help: 'Time of calls to the nodes, by gRPC method and code',
+    labelNames: ['method', 'grpc_code'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge('gateway_cache_bytes', 'Bytes of kept answers', cacheBytes);
+  gauge('gateway_routes', 'Routes served', routes);
+  new Gauge({
+    name: 'gateway_upstream_healthy',
+    help: '1 for nodes that calls are sent to',
+    labelNames: ['address'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { address, healthy } of upstreams()) this.set({ address }, healthy ? 1 : 0);
+    },
+  });
+  return {
+    countRequest(route, cache, grpcCode) {
+      const key = `${route}\n${cache}\n${grpcCode}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    },
+    observeUpstream(method, grpcCode, seconds) {
+      upstreamSeconds.observe({ method, grpc_code: grpcCode }, seconds);
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createTempDir } from '@palaver/test-kit';
+import { createDelegation, createInvocation, createSigner } from '@palaver/ucan';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { authorizeApiKey, loadApiKeys } from '../auth/api-key.ts';
+import { authorizeUcan } from '../auth/ucan.ts';
+import { type FixtureNode, startFixtureNode } from './fixture-node.ts';
+import { startTestGateway } from './start-test-gateway.ts';
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+let node: FixtureNode;
+
+beforeAll(async () => {
+  node = await startFixtureNode();
+});
+afterAll(() => node.close());
+
+test('with api-key, a key opens its routes, at its rate; documents stay open', async () => {
+  const authorize = authorizeApiKey([
+    { name: 'all', sha256: sha256('key-all') },
+    { name: 'boxes', sha256: sha256('key-boxes').toUpperCase(), routes: ['/fixture/box/*'] },
+    { name: 'slow', sha256: sha256('key-slow'), perMinute: 2 },
+  ]);
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_AUTH: 'api-key', GATEWAY_API_KEYS_FILE: 'given' };
+  await using gateway = await startTestGateway(env, { authorize });
+  const ask = (path: string, key?: string) => gateway.get(path, key === undefined ? {} : { 'x-api-key': key });
+
+  const missing = await ask('/fixture/item/1');
+  expect(missing.status).toBe(401);
+  expect(missing.headers.get('www-authenticate')).toBe('ApiKey');
+  expect(await missing.json()).toMatchObject({ statusCode: 401, code: 16, reason: 'UNAUTHORIZED' });
+  expect((await ask('/fixture/item/1', 'wrong')).status).toBe(401);
+  expect((await ask('/fixture/item/1', '')).status).toBe(401);
+  expect((await ask('/fixture/item/1', 'key-all')).status).toBe(200);
+  const forbidden = await ask('/fixture/item/1', 'key-boxes');
+  expect(forbidden.status).toBe(403);
+  expect(await forbidden.json()).toMatchObject({ code: 7, reason: 'FORBIDDEN' });
+  expect((await ask('/fixture/box/1', 'key-boxes')).status).toBe(200);
+  expect((await ask('/fixture/boxes/1', 'key-boxes')).status).toBe(404);
+
+  const rates = [];
+  for (let turn = 0; turn < 3; turn += 1) rates.push(await ask('/fixture/item/1', 'key-slow'));
+  expect(rates.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect(Number(rates[2]?.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(await rates[2]?.json()).toMatchObject({ code: 8, reason: 'RATE_LIMITED' });
+
+  for (const path of ['/health', '/docs', '/openapi.json', '/']) expect((await ask(path)).status).toBe(200);
+});
+
+test('holders of different keys never share an answer', async () => {
+  const keys = ['a', 'b'].map((name) => ({ name, sha256: sha256(name) }));
+  const env = {
+    GATEWAY_UPSTREAMS: node.address,
+    GATEWAY_CACHE_TTL_MS: '60000',
+    GATEWAY_AUTH: 'api-key',
+    GATEWAY_API_KEYS_FILE: 'x',
+  };
+  await using gateway = await startTestGateway(env, { authorize: authorizeApiKey(keys) });
+  const states = [];
+  for (const key of ['a', 'b', 'a']) {
+    const response = await gateway.get('/fixture/item/own', { 'x-api-key': key });
+    states.push(response.headers.get('x-cache'));
+    expect(response.headers.get('cache-control')).toBe('private, max-age=60');
+  }
+  expect(states).toEqual(['miss', 'miss', 'hit']);
+});
+
+test('the window of a rate passes', () => {
+  let time = 0;
+  const authorize = authorizeApiKey([{ name: 'k', sha256: sha256('k'), perMinute: 1 }], () => time);
+  const ask = () => authorize({ headers: { 'x-api-key': 'k' } } as never, '/x');
+  expect([ask(), ask()]).toMatchObject([{ ok: true }, { ok: false }]);
+  time = 60_000;
+  expect(ask()).toMatchObject({ ok: true });
+});
+
+test('with ucan, a bearer made out to this gateway opens it, and the refusal says why', async () => {
+  const self = await createSigner();
+  const user = await createSigner();
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_AUTH: 'ucan', GATEWAY_DIDS: self.did() };
+  await using gateway = await startTestGateway(env, { authorize: authorizeUcan([self.did()]) });
+  const ask = (headers: Record<string, string>) => gateway.get('/fixture/item/1', headers);
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' });
+
+  const capability = { can: 'oracle/query', with: self.did() } as const;
+  const good = await createInvocation({ issuer: user, audience: self.did(), capability });
+  const answered = await ask(bearer(good.serialized));
+  expect([answered.status, answered.headers.get('cache-control')]).toEqual([200, 'private, max-age=1']);
+  const foreign = await createInvocation({ issuer: user, audience: user.did(), capability });
+  const delegation = await createDelegation({
+    issuer: user,
+    audience: self.did(),
+    capabilities: [{ can: 'oracle/*', with: user.did() }],
+  });
+  expect((await ask({ 'x-ucan-delegation': delegation.serialized })).status).toBe(200);
+  const refusals = [
+    [{}, 'UCAN_MISSING'],
+    [bearer('nonsense'), 'UCAN_MALFORMED'],
+    [bearer(foreign.serialized), 'UCAN_WRONG_AUDIENCE'],
+    [{ authorization: `Bearer ${good.serialized}` }, 'UCAN_MISSING'],
+  ] as const;
+  for (const [headers, reason] of refusals) {
+    const response = await ask(headers);
+    expect(response.status).toBe(401);
+    expect(await response.json()).toMatchObject({ statusCode: 401, code: 16, reason });
+  }
+  expect((await gateway.get('/openapi.json')).status).toBe(200);
+});
+
+test('a faulty file of keys stops the start and says why', async () => {
+  await using folder = await createTempDir();
+  const path = join(folder.path, 'keys.json');
+  await expect(loadApiKeys(path)).rejects.toThrow('cannot be read');
+  await writeFile(path, 'no');
+  await expect(loadApiKeys(path)).rejects.toThrow('is not JSON');
+  await writeFile(path, '[{ "name": "x", "sha256": "short" }]');
+  await expect(loadApiKeys(path)).rejects.toThrow('0.sha256');
+  await writeFile(path, JSON.stringify([{ name: 'x', sha256: sha256('x') }]));
+  expect(await loadApiKeys(path)).toHaveLength(1);
+});
+
+test('cross-origin calls are off by default and on for the origins named', async () => {
+  await using closed = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  const origin = { origin: 'https://app.example' };
+  expect((await closed.get('/fixture/item/1', origin)).headers.get('access-control-allow-origin')).toBeNull();
+  await using open = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, CORS_ORIGIN: 'https://app.example' });
+  const response = await open.get('/fixture/item/1', origin);
+  expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example');
+  expect(response.headers.get('vary')).toContain('Origin');
+  const preflight = await open.get(
+    '/fixture/item/1',
+    { ...origin, 'access-control-request-method': 'GET', 'access-control-request-headers': 'x-cosmos-block-height' },
+    'OPTIONS',
+  );
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get('access-control-allow-headers')).toContain('x-cosmos-block-height');
+  expect((await open.get('/fixture/item/1', {}, 'OPTIONS')).status).toBe(204);
+  expect((await open.get('/nothing', origin)).headers.get('access-control-allow-origin')).toBe('https://app.example');
+});
+
+test('the rate limit counts queries per client, not documents', async () => {
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_RATE_LIMIT_PER_MINUTE: '3' });
+  const statuses = [];
+  for (let turn = 0; turn < 4; turn += 1) statuses.push((await gateway.get('/fixture/item/1')).status);
+  expect(statuses).toEqual([200, 200, 200, 429]);
+  const refused = await gateway.get('/fixture/item/1');
+  expect(refused.headers.get('retry-after')).not.toBeNull();
+  expect(await refused.json()).toMatchObject({ statusCode: 429, code: 8, reason: 'RATE_LIMITED', details: [] });
+  expect((await gateway.get('/health')).status).toBe(200);
+});

@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { waitFor } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { type NodeCall, startFixtureNode } from './fixture-node.ts';
+import { startTestGateway } from './start-test-gateway.ts';
+
+const cacheOf = (response: Response) => response.headers.get('x-cache');
+
+test('an answer is kept for the life of a block, and told by its headers', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  const first = await gateway.get('/fixture/item/1');
+  const second = await gateway.get('/fixture/item/1');
+  expect([cacheOf(first), cacheOf(second)]).toEqual(['miss', 'hit']);
+  expect(await second.text()).toBe(await first.text());
+  expect(second.headers.get('x-cosmos-block-height')).toBe('100');
+  expect(second.headers.get('cache-control')).toBe('public, max-age=60');
+  expect(second.headers.get('vary')).toContain('X-Cosmos-Block-Height');
+  expect(node.calls.length).toBe(1);
+});
+
+test('the entry ends with its time', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '30' });
+  await gateway.get('/fixture/item/1');
+  await sleep(40);
+  expect(cacheOf(await gateway.get('/fixture/item/1'))).toBe('miss');
+  expect(node.calls.length).toBe(2);
+});
+
+test('a pinned height has an entry of its own that lives longer', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '30' });
+  const pinned = { 'x-cosmos-block-height': '7' };
+  expect(cacheOf(await gateway.get('/fixture/item/1'))).toBe('miss');
+  expect(cacheOf(await gateway.get('/fixture/item/1', pinned))).toBe('miss');
+  await sleep(40);
+  const again = await gateway.get('/fixture/item/1', pinned);
+  expect([cacheOf(again), again.headers.get('x-cosmos-block-height')]).toEqual(['hit', '7']);
+  expect(again.headers.get('cache-control')).toBe('public, max-age=3600');
+});
+
+test('metadata that goes up is part of the key', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  for (const tenant of ['a', 'b', 'a']) await gateway.get('/fixture/item/1', { 'grpc-metadata-x-tenant': tenant });
+  expect(node.calls.map(({ metadata }) => metadata.get('x-tenant')[0])).toEqual(['a', 'b']);
+});
+
+test('credentials in the metadata bypass the cache', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  const secret = { 'grpc-metadata-authorization': 'Bearer x' };
+  expect(cacheOf(await gateway.get('/fixture/item/1', secret))).toBe('miss');
+  expect(cacheOf(await gateway.get('/fixture/item/1', secret))).toBe('miss');
+  expect(node.calls.length).toBe(2);
+});
+
+test('NOT_FOUND is kept, other errors are not', async () => {
+  let code = 5;
+  await using node = await startFixtureNode({ reply: () => ({ code, message: 'no' }) });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  expect(cacheOf(await gateway.get('/fixture/item/1'))).toBe('miss');
+  const missing = await gateway.get('/fixture/item/1');
+  expect([missing.status, cacheOf(missing)]).toEqual([404, 'hit']);
+  code = 3;
+  expect(cacheOf(await gateway.get('/fixture/item/2'))).toBe('miss');
+  const refused = await gateway.get('/fixture/item/2');
+  expect([refused.status, cacheOf(refused), refused.headers.get('cache-control')]).toEqual([400, 'miss', 'no-store']);
+});
+
+test('equal requests at the same time share one call', async () => {
+  const waiting: (() => void)[] = [];
+  await using node = await startFixtureNode({
+    reply: async (call) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return { message: call.request };
+    },
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  const requests = Array.from({ length: 5 }, () => gateway.get('/fixture/item/1'));
+  await waitFor('the call', () => waiting.length > 0);
+  await sleep(50);
+  for (const go of waiting) go();
+  const states = (await Promise.all(requests)).map(cacheOf).sort();
+  expect(states).toEqual(['miss', 'shared', 'shared', 'shared', 'shared']);
+  expect(node.calls.length).toBe(1);
+});
+
+test('the call is cancelled at the node when its last client leaves', async () => {
+  const calls: NodeCall[] = [];
+  await using node = await startFixtureNode({
+    reply: (call) => {
+      calls.push(call);
+      return new Promise(() => undefined);
+    },
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  const [first, second] = [new AbortController(), new AbortController()];
+  const requests = [first, second].map(({ signal }) =>
+    fetch(`${gateway.url}/fixture/item/1`, { signal }).catch(() => 'left'),
+  );
+  const call = await waitFor('the call', () => calls[0]);
+  await sleep(50);
+  first.abort();
+  let cancelled = false;
+  call.cancelled.then(() => (cancelled = true));
+  await sleep(100);
+  expect(cancelled).toBe(false);
+  second.abort();
+  await call.cancelled;
+  expect(await Promise.all(requests)).toEqual(['left', 'left']);
+});
+
+test('an ETag that still holds is 304 without a body', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  const etag = (await gateway.get('/fixture/item/1')).headers.get('etag') ?? '';
+  expect(etag).toMatch(/^"[\w-]+"$/);
+  for (const given of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const response = await gateway.get('/fixture/item/1', { 'if-none-match': given });
+    expect([response.status, await response.text()]).toEqual([304, '']);
+    expect(response.headers.get('etag')).toBe(etag);
+  }
+  expect((await gateway.get('/fixture/item/1', { 'if-none-match': '"other"' })).status).toBe(200);
+  expect((await gateway.get('/fixture/item/2', { 'if-none-match': etag })).status).toBe(200);
+});
+
+test('a stale answer stands in for a node that is gone, for as long as allowed', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({
+    GATEWAY_UPSTREAMS: node.address,
+    GATEWAY_CACHE_TTL_MS: '20',
+    GATEWAY_STALE_IF_ERROR_MS: '60000',
+  });
+  const fresh = await gateway.get('/fixture/item/1');
+  expect(fresh.headers.get('warning')).toBeNull();
+  node.close();
+  await sleep(30);
+  const stale = await gateway.get('/fixture/item/1');
+  expect([stale.status, stale.headers.get('warning')]).toEqual([200, '110 - "Response is Stale"']);
+  expect(await stale.text()).toBe(await fresh.text());
+  expect((await gateway.get('/fixture/item/2')).status).toBe(503);
+});
+
+test('without that setting the outage is told', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '20' });
+  await gateway.get('/fixture/item/1');
+  node.close();
+  await sleep(30);
+  const response = await gateway.get('/fixture/item/1');
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await response.json()).toMatchObject({ code: 14, reason: 'UNAVAILABLE' });
+});

@@ -1,0 +1,31 @@
+import { createLogger, loadConfig, type Server } from '@palaver/service-kit';
+import { waitFor } from '@palaver/test-kit';
+import { createGatewayApp } from '../app.ts';
+import { type Authorize, authorizeAnyone } from '../auth/authorize.ts';
+import { gatewayConfigSchema } from '../config.ts';
+
+export interface TestGateway {
+  server: Server;
+  url: string;
+  get(path: string, headers?: Record<string, string>, method?: string): Promise<Response>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A gateway that listens on a free port, with its routes loaded. */
+export async function startTestGateway(
+  env: Record<string, string>,
+  { authorize = authorizeAnyone, ca, ready = true }: { authorize?: Authorize; ca?: string; ready?: boolean } = {},
+): Promise<TestGateway> {
+  const config = loadConfig(gatewayConfigSchema, { LOG_LEVEL: 'silent', ...env });
+  const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL });
+  const server = await createGatewayApp({ config, logger, authorize, ca });
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    fetch(url + path, { headers, method, redirect: 'manual' });
+  if (ready)
+    await waitFor('the routes', async () => {
+      const health = (await (await get('/health')).json()) as { routes: number };
+      return health.routes > 0;
+    });
+  return { server, url, get, [Symbol.asyncDispose]: () => server.close() };
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { ussdLimits } from '@palaver/contract';
+import type { Store } from '@palaver/store';
+import type { Kysely, Transaction } from 'kysely';
+import type { AccountTable, UssdTables } from '../store/tables.ts';
+import { keyIdOf } from './key-ring.ts';
+import { countFailure, isLocked, minutesLeft, noFailures } from './lockout.ts';
+import type { PinVault } from './pin-vault.ts';
+
+type Db = Kysely<UssdTables>;
+type Trx = Transaction<UssdTables>;
+
+export type PinCheck =
+  | { kind: 'right'; account: AccountTable }
+  | { kind: 'wrong'; left: number }
+  | { kind: 'locked'; minutes: number; newly: boolean };
+
+/** What is known after hashing, to be counted inside the transaction of the effect that asked for the PIN. */
+export interface CheckedPin {
+  account: AccountTable;
+  matches: boolean;
+}
+
+export interface Accounts {
+  find(phone: string): Promise<AccountTable | undefined>;
+  /** Hashes outside of any transaction, then `insert` writes inside one; `undefined` when the number has an account. */
+  prepare(input: { phone: string; name: string; pin: string; address: string | null }): Promise<{
+    account: AccountTable;
+    insert(trx: Trx): Promise<boolean>;
+  }>;
+  /** Compares a PIN, unless the account is locked: then nothing is hashed. */
+  checkPin(account: AccountTable, pin: string): Promise<CheckedPin>;
+  /** Counts the attempt. Only what this says may be told to the user: parallel guesses are counted one by one. */
+  countPin(trx: Trx, checked: CheckedPin, now: number): Promise<PinCheck>;
+  hashNewPin(account: AccountTable, pin: string): Promise<string>;
+  setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
+  setAddress(phone: string, address: string | null): Promise<boolean>;
+  /** Seals every PIN record with the current key; returns how many were sealed with another. */
+  rotate(currentKeyId: string): Promise<number>;
+}
+
+export function createAccounts(store: Pick<Store<UssdTables>, 'db' | 'transaction'>, vault: PinVault): Accounts {
+  return {
+    find: (phone) => findBy(store.db, 'phone', phone),
+    async prepare({ phone, name, pin, address }) {
+      const id = randomUUID();
+      const record = await vault.create(pin, id);
+      const account = { id, phone, name, pin: record, address, created_at: Date.now(), ...noFailures };
+      return { account, insert: (trx) => insertNew(trx, account) };
+    },
+    async checkPin(account, pin) {
+      const matches = !isLocked(account, Date.now()) && (await vault.verify(pin, account.pin, account.id));
+      return { account, matches };
+    },
+    async countPin(trx, { account: seen, matches }, now) {
+      const account = await findBy(trx, 'id', seen.id);
+      if (!account) throw new Error('the account is gone');
+      if (isLocked(account, now)) return { kind: 'locked', minutes: minutesLeft(account, now), newly: false };
+      const right = matches && account.pin === seen.pin;
+      const next = right ? noFailures : countFailure(account, now);
+      await trx.updateTable('ussd_account').set(next).where('id', '=', account.id).execute();
+      if (right) return { kind: 'right', account };
+      if (next.locked_until !== null) return { kind: 'locked', minutes: minutesLeft(next, now), newly: true };
+      return { kind: 'wrong', left: ussdLimits.pinAttempts - next.failed };
+    },
+    hashNewPin: (account, pin) => vault.create(pin, account.id),
+    async setPin(trx, { id }, pin) {
+      await trx.updateTable('ussd_account').set({ pin }).where('id', '=', id).execute();
+    },
+    async setAddress(phone, address) {
+      const done = await store.db
+        .updateTable('ussd_account')
+        .set({ address })
+        .where('phone', '=', phone)
+        .executeTakeFirst();
+      return done.numUpdatedRows > 0n;
+    },
+    rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),
+  };
+}
+
+async function findBy(db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> {
+  return db.selectFrom('ussd_account').selectAll().where(column, '=', value).executeTakeFirst();
+}
+
+async function insertNew(trx: Trx, account: AccountTable): Promise<boolean> {
+  const insert = trx
+    .insertInto('ussd_account')
+    .values(account)
+    .onConflict((conflict) => conflict.column('phone').doNothing());
+  return ((await insert.executeTakeFirst()).numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+async function rotatePins(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  vault: PinVault,
+  currentKeyId: string,
+): Promise<number> {
+  let changed = 0;
+  let after = '';
+  while (true) {
+    const page = await store.db
+      .selectFrom('ussd_account')
+      .select(['id', 'pin'])
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(200)
+      .execute();
+    const last = page.at(-1);
+    if (!last) return changed;
+    after = last.id;
+    for (const { id, pin } of page.filter((row) => keyIdOf(row.pin) !== currentKeyId)) {
+      // Only over the record that was read: a PIN changed meanwhile is sealed with the new key already.
+      const update = store.db.updateTable('ussd_account').set({ pin: vault.reseal(pin, id) });
+      const { numUpdatedRows } = await update.where('id', '=', id).where('pin', '=', pin).executeTakeFirst();
+      changed += Number(numUpdatedRows);
+    }
+  }
+}

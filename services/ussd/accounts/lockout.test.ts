@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { countFailure, isLocked, type Lockout, minutesLeft, noFailures } from './lockout.ts';
+
+const minute = 60_000;
+
+function failTimes(times: number, from: Lockout, now: number): Lockout {
+  return Array.from({ length: times }).reduce<Lockout>((lockout) => countFailure(lockout, now), from);
+}
+
+test('three wrong in a row lock, two do not', () => {
+  expect(isLocked(failTimes(2, noFailures, 0), 0)).toBe(false);
+  const locked = failTimes(3, noFailures, 0);
+  expect(isLocked(locked, 5 * minute - 1)).toBe(true);
+  expect(isLocked(locked, 5 * minute)).toBe(false);
+  expect(minutesLeft(locked, minute + 1)).toBe(4);
+});
+
+test('each lock is twice as long as the one before, up to a day', () => {
+  let lockout = noFailures;
+  const lengths = Array.from({ length: 12 }, () => {
+    lockout = failTimes(3, lockout, 0);
+    return (lockout.locked_until ?? 0) / minute;
+  });
+  expect(lengths).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440, 1440]);
+});

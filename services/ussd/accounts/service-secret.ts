@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import type { Store } from '@palaver/store';
+import type { UssdTables } from '../store/tables.ts';
+import { type KeyRing, keyIdOf } from './key-ring.ts';
+
+const name = 'service';
+
+/**
+ * The secret everything but PINs derives from: keyed hashes of texts, the keys of phone numbers. Made once and kept in the
+ * database, sealed, so that all instances share it and rotating PIN_ENCRYPTION_KEY leaves it as it is.
+ */
+export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<Buffer> {
+  const { db } = store;
+  const sealed = keys.seal(randomBytes(32), name);
+  await db
+    .insertInto('ussd_secret')
+    .values({ name, sealed })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
+  const row = await db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();
+  return keys.open(row.sealed, name);
+}
+
+/** Seals the secret with the current key. */
+export async function rotateServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<boolean> {
+  const secret = await loadServiceSecret(store, keys);
+  const row = await store.db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();
+  if (keyIdOf(row.sealed) === keys.currentId) return false;
+  await store.db
+    .updateTable('ussd_secret')
+    .set({ sealed: keys.seal(secret, name) })
+    .where('name', '=', name)
+    .execute();
+  return true;
+}

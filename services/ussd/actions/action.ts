@@ -1,0 +1,38 @@
+import type { Logger } from '@palaver/service-kit';
+import type { Transaction } from 'kysely';
+import type { ActionResult } from '../menu/engine.ts';
+import type { ActionSignature } from '../menu/menu.ts';
+import type { UssdTables } from '../store/tables.ts';
+
+/** What an action may know and do. */
+export interface ActionContext {
+  /** Of session and step: the same for a retry, a replay and another instance. */
+  key: string;
+  phoneNumber: string;
+  language: string;
+  /** The account logged in, if any. */
+  account: string | undefined;
+  now: number;
+  log: Logger;
+  /** An answer by the name it was saved under, secret ones included. */
+  answer(name: string): string;
+  /** A text in the user's language. */
+  say(key: string, values?: Record<string, string>): string;
+  /** Writes once: what `act` does and its result are committed together, or were before. Nothing slow inside. */
+  commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+}
+
+export interface DeclaredAction extends ActionSignature {
+  /** Texts it says by key, so that the checker asks for their translations. */
+  texts?: readonly string[];
+}
+
+/** The only code an operator writes for a menu of their own. */
+export interface Action extends DeclaredAction {
+  run(context: ActionContext): Promise<ActionResult>;
+}
+
+export type Actions = Record<string, Action>;
+
+/** What each action does, apart from what is declared of it. */
+export type RunOf<Name extends string> = Record<Name, Action['run']>;

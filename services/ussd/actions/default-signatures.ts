@@ -1,0 +1,32 @@
+import type { DeclaredAction } from './action.ts';
+
+/** What menu files may ask of the default service's actions: enough to check a menu without a database. */
+export const defaultSignatures = {
+  hasAccount: { outcomes: ['yes', 'no'], finishes: false },
+  register: { outcomes: ['registered', 'exists'], finishes: true },
+  logIn: { outcomes: ['in', 'wrong', 'locked'], finishes: true },
+  logOut: { outcomes: ['out'], finishes: true },
+  checkPin: { outcomes: ['right', 'wrong', 'locked'], finishes: false },
+  changePin: { outcomes: ['changed', 'wrong', 'locked'], finishes: true },
+  setLanguage: { outcomes: ['changed'], finishes: true },
+  loadStatus: {
+    outcomes: ['shown'],
+    finishes: false,
+    texts: [
+      'status.balance',
+      'status.noBalance',
+      'status.tokens',
+      'status.claims',
+      'status.unreachable',
+      'status.notConfigured',
+      'status.notLinked',
+    ],
+  },
+  listReports: { outcomes: ['shown', 'none'], finishes: false, texts: ['reports.line'] },
+  fileReport: { outcomes: ['filed', 'wrong', 'locked'], finishes: true },
+  openAssistant: { outcomes: ['ready', 'waiting', 'unavailable'], finishes: false },
+  askAssistant: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true },
+  showAnswer: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true },
+} as const satisfies Record<string, DeclaredAction>;
+
+export type DefaultAction = keyof typeof defaultSignatures;

@@ -1,0 +1,21 @@
+/** What a telecom gateway's request says, before it is validated. */
+export interface DialectRequest {
+  sessionId: unknown;
+  phoneNumber: unknown;
+  serviceCode: unknown;
+  /** The whole input so far; or, for gateways that send only the newest, `input`. */
+  text?: unknown;
+  input?: { value: unknown; isFirst: boolean };
+  /** Fields the reply must carry again. */
+  echo?: Record<string, unknown>;
+}
+
+/** How one kind of telecom gateway speaks. See docs/ussd-adapters.md for adding one. */
+export interface Dialect {
+  name: string;
+  path: string;
+  /** `undefined` when the body cannot be read at all. */
+  read(contentType: string, body: string): DialectRequest | undefined;
+  /** The reply `CON …` or `END …` as this gateway expects it. */
+  write(request: DialectRequest | undefined, reply: string): { contentType: string; body: string };
+}

@@ -1,0 +1,56 @@
+import type { Logger } from '@palaver/service-kit';
+import type { AgentClient } from './agent-client.ts';
+import { toPlainText } from './plain-text.ts';
+import type { Questions } from './questions.ts';
+
+/** Asks the agent in the background and keeps the answer. */
+export interface Assistant {
+  start(question: { id: string; phone: string; text: string }, log: Logger): void;
+  /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
+  wait(id: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Beyond this many at once a question is refused rather than queued: its user would have hung up. */
+const maxRunning = 200;
+
+export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number): Assistant {
+  const running = new Map<string, Promise<void>>();
+
+  async function answer({ id, phone, text }: { id: string; phone: string; text: string }, log: Logger): Promise<void> {
+    try {
+      const session = await questions.findChat(phone);
+      const result = await agent.ask({ phone, text, session });
+      if (!result.ok) log.warn({ reason: result.reason }, 'the agent service gave no answer');
+      else if (result.session !== session) await questions.setChat(phone, result.session);
+      await questions.settle(id, result.ok ? toPlainText(result.text) : undefined);
+    } catch (error) {
+      log.error({ err: error }, 'an answer of the agent service could not be kept');
+    }
+  }
+
+  return {
+    start(question, log) {
+      if (running.has(question.id)) return;
+      const task = running.size >= maxRunning ? questions.settle(question.id, undefined) : answer(question, log);
+      running.set(
+        question.id,
+        task.finally(() => running.delete(question.id)),
+      );
+    },
+    async wait(id) {
+      const task = running.get(id);
+      if (!task) return;
+      const timer = Promise.withResolvers<void>();
+      const timeout = setTimeout(timer.resolve, waitMs);
+      await Promise.race([task, timer.promise]).finally(() => clearTimeout(timeout));
+    },
+    // Answers under way are not waited for: a model may take minutes. Their questions count as unanswered after a while.
+    async close() {
+      await Promise.race([
+        Promise.allSettled(running.values()),
+        new Promise((resolve) => setTimeout(resolve, 2_000).unref()),
+      ]);
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import type { Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import type { QuestionTable, UssdTables } from '../store/tables.ts';
+
+/** Questions and their answers, kept for a day: a slow answer is there when the user asks for it, at the next dial too. */
+export interface Questions {
+  /** `false` when the question is there already. */
+  insertOnce(question: { id: string; phone: string; text: string; now: number }): Promise<boolean>;
+  find(id: string): Promise<QuestionTable | undefined>;
+  /** The phone's last question, unless its answer was shown. */
+  findOpen(phone: string): Promise<QuestionTable | undefined>;
+  settle(id: string, answer: string | undefined): Promise<void>;
+  markShown(trx: Transaction<UssdTables>, id: string): Promise<void>;
+  findChat(phone: string): Promise<string | undefined>;
+  setChat(phone: string, agentSession: string): Promise<void>;
+}
+
+export function createQuestions({ db }: Pick<Store<UssdTables>, 'db'>): Questions {
+  return {
+    async insertOnce({ id, phone, text, now }) {
+      const row = { id, phone, question: text, status: 'pending' as const, answer: null, asked_at: now, shown: 0 };
+      const insert = db
+        .insertInto('ussd_question')
+        .values(row)
+        .onConflict((conflict) => conflict.column('id').doNothing());
+      return (await insert.executeTakeFirst()).numInsertedOrUpdatedRows === 1n;
+    },
+    find: (id) => db.selectFrom('ussd_question').selectAll().where('id', '=', id).executeTakeFirst(),
+    async findOpen(phone) {
+      const query = db.selectFrom('ussd_question').selectAll().where('phone', '=', phone);
+      const last = await query.orderBy('asked_at', 'desc').orderBy('id').limit(1).executeTakeFirst();
+      return last?.shown === 0 ? last : undefined;
+    },
+    async settle(id, answer) {
+      const change = {
+        status: answer === undefined ? ('failed' as const) : ('answered' as const),
+        answer: answer ?? null,
+      };
+      await db.updateTable('ussd_question').set(change).where('id', '=', id).where('status', '=', 'pending').execute();
+    },
+    async markShown(trx, id) {
+      await trx.updateTable('ussd_question').set({ shown: 1 }).where('id', '=', id).execute();
+    },
+    async findChat(phone) {
+      const row = await db.selectFrom('ussd_chat').selectAll().where('phone', '=', phone).executeTakeFirst();
+      return row?.agent_session;
+    },
+    async setChat(phone, agentSession) {
+      await db
+        .insertInto('ussd_chat')
+        .values({ phone, agent_session: agentSession })
+        .onConflict((conflict) => conflict.column('phone').doUpdateSet({ agent_session: agentSession }))
+        .execute();
+    },
+  };
+}

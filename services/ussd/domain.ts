@@ -1,0 +1,110 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Logger, StartError } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import { createAccounts } from './accounts/accounts.ts';
+import type { KeyRing } from './accounts/key-ring.ts';
+import { createPinVault } from './accounts/pin-vault.ts';
+import { loadServiceSecret } from './accounts/service-secret.ts';
+import { createAccountActions } from './actions/account-actions.ts';
+import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
+import { createAssistantActions } from './actions/assistant-actions.ts';
+import { toMenuSources, toRegistry } from './actions/default-menu.ts';
+import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
+import { createInputLog } from './adapters/input-log.ts';
+import { createAgentClient } from './assistant/agent-client.ts';
+import { createAssistant } from './assistant/assistant.ts';
+import { createSignFor } from './assistant/phone-signer.ts';
+import { createQuestions } from './assistant/questions.ts';
+import type { UssdConfig } from './config.ts';
+import { openMenuSource } from './menu/menu-source.ts';
+import type { UssdMetrics } from './metrics.ts';
+import { createQueryClient } from './protocol/query-client.ts';
+import { createReports } from './reports/reports.ts';
+import { createEffects } from './session/effects.ts';
+import { createHandleTurn } from './session/handle-turn.ts';
+import { createProfiles } from './session/profiles.ts';
+import { createRunAction } from './session/run-action.ts';
+import { createSessionCache } from './session/session-cache.ts';
+import { createSessionStore } from './session/session-store.ts';
+import { startSweeper } from './session/sweeper.ts';
+import { createTextHash } from './session/text-hash.ts';
+import type { UssdTables } from './store/tables.ts';
+
+export interface DomainParts {
+  config: UssdConfig;
+  logger: Logger;
+  store: Store<UssdTables>;
+  keys: KeyRing;
+  metrics: UssdMetrics;
+}
+
+const cachedSessions = 100_000;
+const sweepIntervalMs = 5_000;
+
+/** Puts the parts of the service together. Everything it starts ends with `close`. */
+export async function createDomain({ config, logger, store, keys, metrics }: DomainParts) {
+  const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
+  const resumeMs = config.RESUME_MINUTES * 60_000;
+  const secret = await loadServiceSecret(store, keys);
+  const accounts = createAccounts(store, createPinVault(keys));
+  const reports = createReports(store);
+  const questions = createQuestions(store);
+  const assistant =
+    config.AGENT_URL === undefined
+      ? undefined
+      : createAssistant(
+          createAgentClient(config.AGENT_URL, createSignFor(secret)),
+          questions,
+          config.ASSISTANT_WAIT_MS,
+        );
+  const protocol = config.GATEWAY_URL === undefined ? undefined : createQueryClient(config.GATEWAY_URL);
+  const profiles = createProfiles(store, {
+    defaultLanguage: config.USSD_LANGUAGE,
+    hasLanguage: (language) => menus.current().locales.has(language),
+    resumeMs,
+  });
+  const runs: RunOf<DefaultAction> = {
+    ...createAccountActions({ accounts, reports, profiles, protocol }),
+    ...createAssistantActions({ assistant, questions }),
+  };
+  const actions: Actions = { ...declare(runs), ...(await loadOwnActions(config.USSD_ACTIONS)) };
+  const menus = await openMenuSource(toMenuSources(config), toRegistry(actions), {
+    watch: config.USSD_WATCH_MENUS,
+    logger,
+  });
+  if (!menus.current().locales.has(config.USSD_LANGUAGE)) {
+    menus.close();
+    throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
+  }
+  const sessions = createSessionStore(store, timeoutMs);
+  const cache = createSessionCache(cachedSessions);
+  const runAction = createRunAction(actions, createEffects(store), metrics);
+  const textHash = createTextHash(secret);
+  const sweeper = startSweeper({ store, cache, timeoutMs, resumeMs, logger, intervalMs: sweepIntervalMs });
+  return {
+    sessions,
+    accounts,
+    reports,
+    timeoutMs,
+    inputLog: createInputLog(store, keys),
+    handleTurn: createHandleTurn({ sessions, cache, profiles, runAction, textHash, menu: menus.current, timeoutMs }),
+    async close() {
+      menus.close();
+      await sweeper.stop();
+      await assistant?.close();
+    },
+  };
+}
+
+function declare(runs: RunOf<DefaultAction>): Actions {
+  const entries = Object.entries(defaultSignatures) as [DefaultAction, DeclaredAction][];
+  return Object.fromEntries(entries.map(([name, signature]) => [name, { ...signature, run: runs[name] }]));
+}
+
+async function loadOwnActions(path: string | undefined): Promise<Actions> {
+  if (path === undefined) return {};
+  const { actions } = (await import(pathToFileURL(resolve(path)).href)) as { actions?: Actions };
+  if (typeof actions !== 'object') throw new StartError(`USSD_ACTIONS=${path}: the module exports no "actions"`);
+  return actions;
+}

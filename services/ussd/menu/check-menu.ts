@@ -1,0 +1,163 @@
+import { checkFit } from './check-fit.ts';
+import { checkTexts } from './check-texts.ts';
+import type { Fault } from './fault.ts';
+import { type Condition, type Menu, type Registry, reservedKeys, resumeTarget, type State } from './menu.ts';
+import type { LocaleFile } from './parse-locale.ts';
+import type { MenuFile, PlacedState } from './parse-menu.ts';
+
+export type MenuCheck = { ok: true; menu: Menu; warnings: Fault[] } | { ok: false; faults: Fault[] };
+
+/** Joins parsed files to a menu, or says everything that is wrong with them at once. */
+export function checkMenu(files: MenuFile[], locales: LocaleFile[], registry: Registry): MenuCheck {
+  const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
+  const states = new Map<string, PlacedState>();
+  for (const file of files) {
+    for (const [name, placed] of file.states) {
+      const first = states.get(name);
+      if (!first) states.set(name, placed);
+      else faults.push(faultAt(name, placed, [], `is already defined in ${first.file}:${first.lineOf()}`));
+    }
+  }
+  const start = onlyOne(files, 'start', faults);
+  const exit = onlyOne(files, 'exit', faults);
+  if (faults.length > 0 || start === undefined || exit === undefined) return { ok: false, faults };
+
+  for (const [name, placed] of states) faults.push(...checkState(name, placed, states, registry));
+  faults.push(...checkEnds(files, states, { start, exit }));
+  if (faults.length === 0) faults.push(...checkPaths(states, { start, exit }));
+  const texts = checkTexts(states, locales, registry);
+  faults.push(...texts.faults);
+  if (faults.length > 0) return { ok: false, faults };
+
+  const menu: Menu = {
+    start,
+    exit,
+    states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
+    locales: new Map(locales.map(({ language, texts }) => [language, texts])),
+    registry,
+  };
+  const tooLong = checkFit(menu, states);
+  return tooLong.length > 0 ? { ok: false, faults: tooLong } : { ok: true, menu, warnings: texts.warnings };
+}
+
+function faultAt(state: string, placed: PlacedState, path: PropertyKey[], message: string): Fault {
+  return { file: placed.file, line: placed.lineOf(...path), state, message };
+}
+
+function onlyOne(files: MenuFile[], which: 'start' | 'exit', faults: Fault[]): string | undefined {
+  const [first, ...more] = files.flatMap((file) => (file[which] ? [{ file: file.file, ...file[which] }] : []));
+  if (!first && files.length > 0) {
+    faults.push({ file: files[0]?.file ?? '', line: 1, message: `no file names the ${which} state` });
+  }
+  for (const { file, line } of more) {
+    faults.push({ file, line, message: `${which} is already given in ${first?.file}:${first?.line}` });
+  }
+  return first?.name;
+}
+
+/** Everything that can be said of one state by itself. */
+function checkState(
+  name: string,
+  placed: PlacedState,
+  states: ReadonlyMap<string, PlacedState>,
+  registry: Registry,
+): Fault[] {
+  const { state } = placed;
+  const faults: Fault[] = [];
+  const say = (path: PropertyKey[], message: string) => faults.push(faultAt(name, placed, path, message));
+  for (const { to, path } of targetsOf(state)) {
+    if (to !== resumeTarget && !states.has(to)) say(path, `leads to ${to}, which does not exist`);
+  }
+  if (state.kind === 'menu' || state.kind === 'page') {
+    for (const [i, { key, to, when }] of state.options.entries()) {
+      const path = ['options', i, 'key'];
+      const others = state.options.slice(0, i).filter((other) => other.key === key);
+      if (others.some((other) => !exclude(other.when, when))) say(path, `two options share the key ${key}`);
+      if (Object.values(reservedKeys).some((reserved) => reserved === key)) say(path, `the key ${key} is reserved`);
+      if (to === resumeTarget && when !== 'resumable') say(path, `${resumeTarget} needs "when: resumable"`);
+    }
+  }
+  if (state.kind === 'prompt') {
+    if (!Object.hasOwn(registry.validators, state.validator))
+      say(['validator'], `there is no validator ${state.validator}`);
+    if (!state.back) say(['back'], 'a prompt must have a way back');
+  }
+  if (state.kind === 'action') {
+    const signature = Object.hasOwn(registry.actions, state.action) ? registry.actions[state.action] : undefined;
+    if (!signature) say(['action'], `there is no action ${state.action}`);
+    for (const outcome of signature?.outcomes ?? []) {
+      if (!Object.hasOwn(state.outcomes, outcome))
+        say(['outcomes'], `the outcome ${outcome} of ${state.action} leads nowhere`);
+    }
+    for (const outcome of Object.keys(signature ? state.outcomes : {})) {
+      if (!signature?.outcomes.includes(outcome)) say(['outcomes', outcome], `${state.action} has no such outcome`);
+    }
+  }
+  return faults;
+}
+
+/** One is shown exactly when the other is not. */
+function exclude(one: Condition | undefined, other: Condition | undefined): boolean {
+  return one !== other && [one, other].every((when) => when === 'authenticated' || when === 'anonymous');
+}
+
+function checkEnds(
+  files: MenuFile[],
+  states: ReadonlyMap<string, PlacedState>,
+  names: { start: string; exit: string },
+): Fault[] {
+  const faults: Fault[] = [];
+  for (const which of ['start', 'exit'] as const) {
+    const file = files.find((candidate) => candidate[which]);
+    const state = states.get(names[which])?.state;
+    const wanted = which === 'start' ? 'menu' : 'end';
+    if (state?.kind !== wanted) {
+      const message = `${which} must name a state of kind ${wanted}, ${names[which]} is ${state ? `a ${state.kind}` : 'none'}`;
+      faults.push({ file: file?.file ?? '', line: file?.[which]?.line ?? 1, message });
+    }
+  }
+  return faults;
+}
+
+/** What only the whole graph tells: states nobody can reach, actions that follow each other for ever. */
+function checkPaths(states: ReadonlyMap<string, PlacedState>, names: { start: string; exit: string }): Fault[] {
+  const faults: Fault[] = [];
+  const reached = new Set([names.exit]);
+  const open = [names.start];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (reached.has(name)) continue;
+    reached.add(name);
+    const state = states.get(name)?.state;
+    if (state) open.push(...targetsOf(state).map(({ to }) => to));
+  }
+  for (const [name, placed] of states) {
+    if (!reached.has(name)) faults.push(faultAt(name, placed, [], 'cannot be reached from the start'));
+    if (isInActionCircle(name, states)) faults.push(faultAt(name, placed, [], 'its actions lead in a circle'));
+  }
+  return faults;
+}
+
+function isInActionCircle(name: string, states: ReadonlyMap<string, PlacedState>): boolean {
+  const seen = new Set<string>();
+  const next = (from: string) => {
+    const state = states.get(from)?.state;
+    return state?.kind === 'action' ? targetsOf(state).map(({ to }) => to) : [];
+  };
+  const open = next(name);
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    if (at === name) return true;
+    if (seen.has(at)) continue;
+    seen.add(at);
+    open.push(...next(at));
+  }
+  return false;
+}
+
+export function targetsOf(state: State): { to: string; label: string; path: PropertyKey[] }[] {
+  if (state.kind === 'prompt') return [{ to: state.to, label: state.save, path: ['to'] }];
+  if (state.kind === 'action') {
+    return Object.entries(state.outcomes).map(([label, { to }]) => ({ to, label, path: ['outcomes', label] }));
+  }
+  if (state.kind === 'end') return [];
+  return state.options.map(({ to, key }, i) => ({ to, label: key, path: ['options', i, 'to'] }));
+}

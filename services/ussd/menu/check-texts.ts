@@ -1,0 +1,81 @@
+import type { Fault } from './fault.ts';
+import { placeholdersOf } from './locales.ts';
+import type { Registry, State } from './menu.ts';
+import type { LocaleFile } from './parse-locale.ts';
+import type { PlacedState } from './parse-menu.ts';
+
+/** Texts the engine itself shows. */
+const engineTexts = ['common.more', 'common.back', 'common.exit', 'hint.empty', 'hint.choice'];
+
+/** Every text that can be shown exists in every language, with the same placeholders. */
+export function checkTexts(
+  states: ReadonlyMap<string, PlacedState>,
+  locales: LocaleFile[],
+  registry: Registry,
+): { faults: Fault[]; warnings: Fault[] } {
+  const faults: Fault[] = [];
+  const used = new Set([...engineTexts, ...registry.texts]);
+  const [first] = locales;
+  if (!first) return { faults: [{ file: 'locales', line: 1, message: 'there is no locale file' }], warnings: [] };
+
+  for (const [name, { state, file, lineOf }] of states) {
+    for (const { key, path } of keysOf(state, registry)) {
+      used.add(key);
+      const missing = locales.filter(({ texts }) => !texts.has(key)).map(({ language }) => language);
+      if (missing.length > 0) {
+        const message = `the text ${key} is missing in ${missing.join(', ')}`;
+        faults.push({ file, line: lineOf(...path), state: name, message });
+      }
+    }
+  }
+  for (const key of [...engineTexts, ...registry.texts]) {
+    for (const { file, texts } of locales) {
+      if (!texts.has(key))
+        faults.push({ file, line: 1, message: `the text ${key}, which the service uses, is missing` });
+    }
+  }
+  faults.push(...checkSameKeys(locales, used));
+  const warnings = [...first.texts.keys()]
+    .filter((key) => !used.has(key))
+    .map((key) => ({ file: first.file, line: first.lineOf(key), message: `the text ${key} is not used` }));
+  return { faults, warnings };
+}
+
+/** `told` are the texts whose absence was told where they are used. */
+function checkSameKeys(locales: LocaleFile[], told: ReadonlySet<string>): Fault[] {
+  const faults: Fault[] = [];
+  const all = new Map(locales.flatMap((locale) => Array.from(locale.texts.keys(), (key) => [key, locale] as const)));
+  for (const [key, source] of all) {
+    const wanted = placeholdersOf(source.texts.get(key) ?? '')
+      .sort()
+      .join();
+    for (const { file, texts, lineOf } of locales) {
+      const text = texts.get(key);
+      if (text === undefined) {
+        if (told.has(key)) continue;
+        faults.push({ file, line: 1, message: `the text ${key} of ${source.file}:${source.lineOf(key)} is missing` });
+      } else if (text === '') {
+        faults.push({ file, line: lineOf(key), message: `the text ${key} is empty` });
+      } else if (placeholdersOf(text).sort().join() !== wanted) {
+        const message = `the text ${key} has other placeholders than in ${source.file}:${source.lineOf(key)}`;
+        faults.push({ file, line: lineOf(key), message });
+      }
+    }
+  }
+  return faults;
+}
+
+function keysOf(state: State, registry: Registry): { key: string; path: PropertyKey[] }[] {
+  if (state.kind === 'action') {
+    return Object.entries(state.outcomes).flatMap(([name, { hint }]) =>
+      hint === undefined ? [] : [{ key: hint, path: ['outcomes', name] }],
+    );
+  }
+  const text = { key: state.text, path: ['text'] };
+  if (state.kind === 'end') return [text];
+  if (state.kind === 'prompt') {
+    const hints = registry.validators[state.validator]?.hints ?? [];
+    return [text, ...hints.map((key) => ({ key, path: ['validator'] }))];
+  }
+  return [text, ...state.options.map((option, i) => ({ key: option.text, path: ['options', i, 'text'] }))];
+}

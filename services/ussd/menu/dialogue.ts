@@ -1,0 +1,43 @@
+import { isQuestion, type Menu } from './menu.ts';
+
+/** Where a user stands in the menus. A value: the engine never changes one, it returns the next. */
+export interface Dialogue {
+  state: string;
+  /** The screens Back leads through, the nearest last. */
+  stack: readonly string[];
+  page: number;
+  hint?: string;
+  /** Answers and what actions reported, by name. Never a secret. */
+  values: Readonly<Record<string, string>>;
+  /** Secret answers, as the index of their part in the accumulated text. */
+  secrets: Readonly<Record<string, number>>;
+  language: string;
+  account?: string;
+  /** A form this phone left unfinished, as it stood when the session was opened. */
+  resume?: FormSnapshot;
+}
+
+export interface FormSnapshot {
+  state: string;
+  stack: readonly string[];
+  values: Readonly<Record<string, string>>;
+}
+
+/**
+ * The form the dialogue stands in, ready to be taken up at its last unanswered question, or at the first secret one,
+ * since secrets are not kept. Nothing answered yet means nothing to take up.
+ */
+export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
+  const screens = [...dialogue.stack, dialogue.state];
+  const isSecret = (name: string) => {
+    const state = menu.states.get(name);
+    return state?.kind === 'prompt' && state.secret;
+  };
+  const firstSecret = screens.findIndex(isSecret);
+  const upTo = firstSecret < 0 ? screens.length - 1 : firstSecret;
+  const state = screens[upTo];
+  const stack = screens.slice(0, upTo);
+  if (state === undefined || !isQuestion(menu.states.get(state))) return undefined;
+  const answered = stack.some((name) => isQuestion(menu.states.get(name)));
+  return answered ? { state, stack, values: dialogue.values } : undefined;
+}

@@ -1,0 +1,153 @@
+import type { Dialogue, FormSnapshot } from './dialogue.ts';
+import { isQuestion, type Menu, type Option, reservedKeys, resumeTarget, type State } from './menu.ts';
+import { canGoBack, countPages, visibleOptions } from './render.ts';
+
+/** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
+export interface Effect {
+  state: string;
+  action: string;
+}
+
+export interface Step {
+  dialogue: Dialogue;
+  effect?: Effect;
+  ended: boolean;
+}
+
+export interface Input {
+  value: string;
+  /** Its index among the parts of the accumulated text. */
+  part: number;
+  /** All parts so far, for answers that are kept by their place only. */
+  parts: readonly string[];
+  phoneNumber: string;
+}
+
+/** What an action reports back. */
+export interface ActionResult {
+  outcome: string;
+  values?: Record<string, string>;
+  language?: string;
+  /** The account logged in; `null` logs out. */
+  account?: string | null;
+}
+
+export interface Opening {
+  language: string;
+  resume?: FormSnapshot;
+}
+
+/** A fresh dialogue at the main menu. */
+export function openDialogue(menu: Menu, opening: Opening): Step {
+  const { language, resume } = opening;
+  const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
+  const dialogue: Dialogue = { state: menu.start, stack: [], page: 0, values: {}, secrets: {}, language };
+  return arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
+}
+
+/** Applies one input to the screen the dialogue shows. */
+export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
+  const state = menu.states.get(dialogue.state);
+  // The menu file may have changed under an open session: its state is gone, the main menu is not.
+  if (!state || state.kind === 'action') return openDialogue(menu, { language: dialogue.language });
+  if (state.kind === 'end') return { dialogue, ended: true };
+  const { value } = input;
+  if (value === reservedKeys.exit) return arrive(menu, dialogue, menu.exit);
+  if (value === '') return stay(dialogue, 'hint.empty');
+  if (value === reservedKeys.back && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
+  if (value === reservedKeys.more && dialogue.page + 1 < countPages(menu, dialogue)) {
+    return { dialogue: { ...dialogue, page: dialogue.page + 1 }, ended: false };
+  }
+  if (state.kind === 'prompt') return answer(menu, dialogue, state, input);
+  const option = visibleOptions(state, dialogue).find(({ key }) => key === value);
+  return option ? choose(menu, dialogue, option) : stay(dialogue, 'hint.choice');
+}
+
+/** Goes on from an action state by the outcome of its action. */
+export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult): Step {
+  const state = menu.states.get(dialogue.state);
+  if (state?.kind !== 'action') throw new Error(`state ${dialogue.state} has no action to settle`);
+  const outcome = state.outcomes[result.outcome];
+  if (!outcome) throw new Error(`action ${state.action} gave the undeclared outcome ${result.outcome}`);
+  let next: Dialogue = { ...dialogue, values: { ...dialogue.values, ...result.values } };
+  if (result.language !== undefined) next.language = result.language;
+  if (result.account === null) delete next.account;
+  else if (result.account !== undefined) next.account = result.account;
+  const finished = menu.registry.actions[state.action]?.finishes && !next.stack.includes(outcome.to);
+  if (finished) next = { ...next, stack: cutToMenu(menu, next.stack), secrets: {} };
+  const step = arrive(menu, next, outcome.to);
+  if (outcome.hint === undefined) return step;
+  // The hint may speak of what the action found, also on a menu that has just forgotten everything else.
+  const values = { ...step.dialogue.values, ...result.values };
+  return { ...step, dialogue: { ...step.dialogue, hint: outcome.hint, values } };
+}
+
+function answer(menu: Menu, dialogue: Dialogue, state: State & { kind: 'prompt' }, input: Input): Step {
+  const validation = menu.registry.validators[state.validator]?.check(input.value, {
+    answer: (name) => {
+      const part = dialogue.secrets[name];
+      return part === undefined ? dialogue.values[name] : input.parts[part];
+    },
+    phoneNumber: input.phoneNumber,
+  });
+  if (!validation) throw new Error(`no validator named ${state.validator}`);
+  if (!validation.ok) return stay(dialogue, validation.hint);
+  const answered = state.secret
+    ? { ...dialogue, secrets: { ...dialogue.secrets, [state.save]: input.part } }
+    : { ...dialogue, values: { ...dialogue.values, [state.save]: validation.value } };
+  return goOn(menu, answered, state.to);
+}
+
+function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
+  if (option.to === resumeTarget && dialogue.resume) {
+    const { resume, ...rest } = dialogue;
+    return arrive(menu, { ...rest, stack: resume.stack, values: resume.values }, resume.state);
+  }
+  const given = Object.entries(option.set ?? {}).flatMap(([name, value]) => [
+    [name, value],
+    [`${name}.label`, option.text],
+  ]);
+  if (given.length === 0) return goOn(menu, dialogue, option.to);
+  return goOn(menu, { ...dialogue, values: { ...dialogue.values, ...Object.fromEntries(given) } }, option.to);
+}
+
+function goOn(menu: Menu, dialogue: Dialogue, to: string): Step {
+  return arrive(menu, { ...dialogue, stack: [...dialogue.stack, dialogue.state] }, to);
+}
+
+function goBack(menu: Menu, dialogue: Dialogue): Step {
+  if (dialogue.page > 0) return { dialogue: { ...dialogue, page: dialogue.page - 1 }, ended: false };
+  const stack = dialogue.stack.slice(0, -1);
+  return arrive(menu, { ...dialogue, stack }, dialogue.stack.at(-1) ?? menu.start);
+}
+
+/** Coming to a screen that is already among those behind means having gone back to it: the stack never grows in circles. */
+function arrive(menu: Menu, dialogue: Dialogue, to: string): Step {
+  const state = menu.states.get(to);
+  if (!state) throw new Error(`no state named ${to}`);
+  const { hint: _, ...rest } = dialogue;
+  const seen = rest.stack.indexOf(to);
+  const next: Dialogue = { ...rest, state: to, page: 0, stack: seen < 0 ? rest.stack : rest.stack.slice(0, seen) };
+  if (state.kind === 'action') return { dialogue: next, effect: { state: to, action: state.action }, ended: false };
+  // A menu that only leads on is where forms end: what they asked is forgotten.
+  if (state.kind === 'menu' && !isQuestion(state) && !inForm(menu, next)) {
+    return { dialogue: { ...next, values: {}, secrets: {} }, ended: false };
+  }
+  return { dialogue: next, ended: state.kind === 'end' };
+}
+
+function inForm(menu: Menu, dialogue: Dialogue): boolean {
+  return dialogue.stack.some((name) => isQuestion(menu.states.get(name)));
+}
+
+function stay(dialogue: Dialogue, hint: string): Step {
+  return { dialogue: { ...dialogue, hint, page: 0 }, ended: false };
+}
+
+function cutToMenu(menu: Menu, stack: readonly string[]): readonly string[] {
+  const at = stack.findLastIndex((name) => {
+    const state = menu.states.get(name);
+    return state?.kind === 'menu' && !isQuestion(state);
+  });
+  return stack.slice(0, at + 1);
+}

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { Fault } from './fault.ts';
+import { conditions, type State } from './menu.ts';
+import { parseYaml } from './parse-yaml.ts';
+
+/** A state as one file gives it, with where it stands. */
+export interface PlacedState {
+  state: State;
+  file: string;
+  lineOf(...path: PropertyKey[]): number;
+}
+
+export interface MenuFile {
+  file: string;
+  start?: { name: string; line: number };
+  exit?: { name: string; line: number };
+  states: Map<string, PlacedState>;
+  faults: Fault[];
+}
+
+const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'a name of letters and digits');
+const keySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
+const optionSchema = z.strictObject({
+  // `key: 1` is a number to YAML and the same key to everyone else.
+  key: z
+    .union([z.string(), z.int().min(0)])
+    .transform(String)
+    .pipe(z.string().regex(/^\d{1,2}$/, 'one or two digits')),
+  text: keySchema,
+  to: z.union([nameSchema, z.literal('@resume')]),
+  when: z.enum(conditions).exactOptional(),
+  set: z.record(nameSchema, z.string().max(60)).exactOptional(),
+});
+const screen = { text: keySchema, back: z.boolean().default(true) };
+
+const stateSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('menu'), ...screen, options: z.array(optionSchema).min(1).max(40) }),
+  z.strictObject({
+    kind: z.literal('prompt'),
+    ...screen,
+    validator: nameSchema,
+    save: nameSchema,
+    secret: z.boolean().default(false),
+    to: nameSchema,
+  }),
+  z.strictObject({ kind: z.literal('page'), ...screen, options: z.array(optionSchema).max(40).default([]) }),
+  z.strictObject({
+    kind: z.literal('action'),
+    action: nameSchema,
+    outcomes: z.record(
+      nameSchema,
+      z.union([
+        nameSchema.transform((to) => ({ to })),
+        z.strictObject({ to: nameSchema, hint: keySchema.exactOptional() }),
+      ]),
+    ),
+  }),
+  z.strictObject({ kind: z.literal('end'), text: keySchema }),
+]);
+
+const fileSchema = z.strictObject({
+  start: nameSchema.exactOptional(),
+  exit: nameSchema.exactOptional(),
+  states: z.record(nameSchema, z.unknown()),
+});
+
+/** Reads the shape of one menu file. Whether its names lead anywhere is for `checkMenu`. */
+export function parseMenu(file: string, source: string): MenuFile {
+  const yaml = parseYaml(file, source);
+  const result: MenuFile = { file, states: new Map(), faults: [...yaml.faults] };
+  if (yaml.faults.length > 0) return result;
+  const shape = fileSchema.safeParse(yaml.value);
+  if (!shape.success) {
+    result.faults.push(...toFaults(shape.error, file, (path) => yaml.lineOf(path)));
+    return result;
+  }
+  const { start, exit, states } = shape.data;
+  if (start !== undefined) result.start = { name: start, line: yaml.lineOf(['start']) };
+  if (exit !== undefined) result.exit = { name: exit, line: yaml.lineOf(['exit']) };
+  for (const [name, value] of Object.entries(states)) {
+    const lineOf = (...path: PropertyKey[]) => yaml.lineOf(['states', name, ...path]);
+    const state = stateSchema.safeParse(value);
+    if (state.success) result.states.set(name, { state: state.data, file, lineOf });
+    else result.faults.push(...toFaults(state.error, file, (path) => lineOf(...path), name));
+  }
+  return result;
+}
+
+function toFaults(
+  error: z.ZodError,
+  file: string,
+  lineOf: (path: readonly PropertyKey[]) => number,
+  state?: string,
+): Fault[] {
+  return error.issues.map((issue) => {
+    const where = issue.path.length > 0 ? `${issue.path.map(String).join('.')}: ` : '';
+    const fault: Fault = { file, line: lineOf(issue.path), message: `${where}${issue.message}` };
+    return state === undefined ? fault : { ...fault, state };
+  });
+}

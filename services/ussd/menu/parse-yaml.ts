@@ -1,0 +1,47 @@
+import { isMap, isScalar, LineCounter, type Node, parseDocument } from 'yaml';
+import type { Fault } from './fault.ts';
+
+/** A YAML file as plain values, with the line of everything in it. */
+export interface YamlFile {
+  file: string;
+  value: unknown;
+  lineOf(path: readonly PropertyKey[]): number;
+  faults: Fault[];
+}
+
+export function parseYaml(file: string, source: string): YamlFile {
+  const counter = new LineCounter();
+  // Aliases are refused by the limit: a small file must not unfold into a huge one.
+  const document = parseDocument(source, { lineCounter: counter, prettyErrors: false, uniqueKeys: true });
+  const lineAt = (offset: number | undefined) => (offset === undefined ? 1 : counter.linePos(offset).line || 1);
+  const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({
+    file,
+    line: lineAt(pos[0]),
+    message: message === 'Map keys must be unique' ? 'this key stands here twice' : message,
+  }));
+  let value: unknown;
+  try {
+    value = faults.length === 0 ? document.toJS({ maxAliasCount: 0 }) : undefined;
+  } catch (error) {
+    faults.push({ file, line: 1, message: error instanceof Error ? error.message : String(error) });
+  }
+  return { file, value, faults, lineOf: (path) => lineAt(startOf(document.contents, path)) };
+}
+
+/** The offset of the deepest node that exists on the path; for a pair, of its key. */
+function startOf(contents: unknown, path: readonly PropertyKey[]): number | undefined {
+  let node = contents as Node | null;
+  let at = node?.range?.[0];
+  for (const step of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      if (!pair) return at;
+      at = (pair.key as Node).range?.[0] ?? at;
+      node = pair.value as Node | null;
+    } else if (node && 'items' in node && typeof step === 'number') {
+      node = ((node.items as unknown[])[step] as Node | undefined) ?? null;
+      at = node?.range?.[0] ?? at;
+    } else return at;
+  }
+  return at;
+}

@@ -1,0 +1,85 @@
+import { toShowable } from '../gsm.ts';
+import { layOut } from '../screen.ts';
+import type { Dialogue } from './dialogue.ts';
+import { translate } from './locales.ts';
+import { type Menu, type Option, reservedKeys, type State } from './menu.ts';
+
+export interface Screen {
+  text: string;
+  ended: boolean;
+}
+
+/** What the user sees of a dialogue that stands at a screen. */
+export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
+  const state = menu.states.get(dialogue.state);
+  const pages = toPages(menu, dialogue);
+  return { text: pages[Math.min(dialogue.page, pages.length - 1)] ?? '', ended: state?.kind === 'end' };
+}
+
+export function countPages(menu: Menu, dialogue: Dialogue): number {
+  return toPages(menu, dialogue).length;
+}
+
+export function canGoBack(menu: Menu, dialogue: Dialogue): boolean {
+  return dialogue.page > 0 || hasWayBack(menu.states.get(dialogue.state), dialogue);
+}
+
+export function visibleOptions(state: State | undefined, dialogue: Dialogue): Option[] {
+  if (state?.kind !== 'menu' && state?.kind !== 'page') return [];
+  return state.options.filter((option) => {
+    if (option.when === undefined) return true;
+    if (option.when === 'resumable') return dialogue.resume !== undefined;
+    return (option.when === 'authenticated') === (dialogue.account !== undefined);
+  });
+}
+
+function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
+  return state !== undefined && 'back' in state && state.back && dialogue.stack.length > 0;
+}
+
+/** Screens without values are the same for everyone: laid out once for each menu, language and set of options. */
+const staticPages = new WeakMap<Menu, Map<string, string[]>>();
+
+function toPages(menu: Menu, dialogue: Dialogue): string[] {
+  const state = menu.states.get(dialogue.state);
+  if (!state || state.kind === 'action') return [];
+  const options = visibleOptions(state, dialogue);
+  const hasBack = hasWayBack(state, dialogue);
+  // Everything the screen depends on but the values: the place, the language, the hint, and what conditions ask for.
+  const { language, hint, account, resume } = dialogue;
+  const key = `${dialogue.state} ${language} ${hint} ${hasBack} ${account !== undefined} ${resume !== undefined}`;
+  const known = staticPages.get(menu) ?? new Map<string, string[]>();
+  staticPages.set(menu, known);
+  const pages = known.get(key);
+  if (pages) return pages;
+
+  const made = createPages(menu, dialogue, { state, options, hasBack });
+  const texts = [state.text, dialogue.hint ?? state.text, ...options.map((option) => option.text)];
+  const isStatic = texts.every((text) => !menu.locales.get(dialogue.language)?.get(text)?.includes('{'));
+  if (isStatic) known.set(key, made);
+  return made;
+}
+
+interface Shown {
+  state: Exclude<State, { kind: 'action' }>;
+  options: Option[];
+  hasBack: boolean;
+}
+
+function createPages(menu: Menu, dialogue: Dialogue, { state, options, hasBack }: Shown): string[] {
+  const say = (key: string) => translate(menu.locales, dialogue.language, key, dialogue.values);
+  const body = say(state.text);
+  if (state.kind === 'end') return [toShowable(body)];
+  return layOut(
+    {
+      body: dialogue.hint === undefined ? body : `${say(dialogue.hint)}\n${body}`,
+      lines: options.map((option) => `${option.key}. ${say(option.text)}`),
+    },
+    {
+      more: `${reservedKeys.more}. ${say('common.more')}`,
+      back: `${reservedKeys.back}. ${say('common.back')}`,
+      exit: `${reservedKeys.exit}. ${say('common.exit')}`,
+      hasBack,
+    },
+  );
+}

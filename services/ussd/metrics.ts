@@ -1,0 +1,44 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+export interface UssdMetrics {
+  /** One request and what became of it. */
+  countRequest(outcome: string): void;
+  observeTurn(seconds: number): void;
+  countActionFailure(action: string): void;
+}
+
+export function createUssdMetrics(registry: Registry, countActive: () => Promise<number>): UssdMetrics {
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'ussd_requests_total',
+    help: 'Requests of telecom gateways by outcome',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const turns = new Histogram({
+    name: 'ussd_turn_duration_seconds',
+    help: 'Time from a valid request to its saved reply',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const failures = new Counter({
+    name: 'ussd_effect_failures_total',
+    help: 'Actions that failed, by name',
+    labelNames: ['action'],
+    registers,
+  });
+  new Gauge({
+    name: 'ussd_active_sessions',
+    help: 'Sessions that are open, over all instances',
+    registers,
+    async collect() {
+      // A database that is away must not take the other metrics with it.
+      this.set(await countActive().catch(() => Number.NaN));
+    },
+  });
+  return {
+    countRequest: (outcome) => requests.inc({ outcome }),
+    observeTurn: (seconds) => turns.observe(seconds),
+    countActionFailure: (action) => failures.inc({ action }),
+  };
+}

@@ -1,0 +1,47 @@
+export interface FetchOptions {
+  timeoutMs: number;
+  method?: 'GET' | 'POST';
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+export type FetchResult = { ok: true; value: unknown } | { ok: false; status: number | undefined; reason: string };
+
+const maxBytes = 1_000_000;
+
+/** Asks another service. Whatever goes wrong there is a result: the menu has a sentence for it. */
+export async function fetchJson(url: string, options: FetchOptions): Promise<FetchResult> {
+  const { timeoutMs, method = 'GET', headers = {}, body } = options;
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: 'error',
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await readText(response);
+    if (text === undefined) return { ok: false, status: response.status, reason: 'the answer is too large' };
+    if (!response.ok) return { ok: false, status: response.status, reason: `status ${response.status}` };
+    return { ok: true, value: JSON.parse(text) };
+  } catch (error) {
+    const { name, message, cause } = error as Error;
+    const reason = name === 'TimeoutError' ? 'no answer in time' : cause instanceof Error ? cause.message : message;
+    return { ok: false, status: undefined, reason };
+  }
+}
+
+async function readText(response: Response): Promise<string | undefined> {
+  let size = 0;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

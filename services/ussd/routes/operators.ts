@@ -1,0 +1,123 @@
+import { Readable } from 'node:stream';
+import {
+  AppError,
+  offsetPageQuerySchema,
+  phoneNumberSchema,
+  type UssdDebugRecord,
+  ussdDebugRecordSchema,
+  ussdReportListSchema,
+  ussdSessionParamsSchema,
+  ussdSessionsRecordSchema,
+  visibleAsciiPattern,
+} from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
+import { z } from 'zod';
+import type { Accounts } from '../accounts/accounts.ts';
+import type { Reports } from '../reports/reports.ts';
+import { toCsvLines } from '../reports/to-csv.ts';
+import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
+import type { SessionStore } from '../session/session-store.ts';
+
+export interface OperatorParts {
+  sessions: SessionStore;
+  reports: Reports;
+  accounts: Accounts;
+  timeoutMs: number;
+}
+
+const addressPattern = /^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/;
+
+/** What operators look at. The rate limit of the scope stands before the guard: refused requests count too. */
+export async function addOperatorRoutes(server: Server, parts: OperatorParts): Promise<void> {
+  const { sessions, timeoutMs } = parts;
+  await server.register(async (scope) => {
+    scope.addHook('onRequest', scope.operatorGuard);
+    const typed = scope as unknown as Server;
+
+    typed.get(
+      '/api/ussd/debug/:sessionId',
+      { schema: { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } } },
+      async ({ params }) => {
+        const now = Date.now();
+        // An id that no gateway could have sent is unknown; PostgreSQL would not even take all of them.
+        const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
+        if (!session || session.status !== sessionStatus.active || isExpired(session, now, timeoutMs)) {
+          throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
+        }
+        return toDebugRecord(session, await sessions.listActive(now));
+      },
+    );
+
+    typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async () => {
+      const activeSessions = await sessions.listActive(Date.now());
+      return { activeSessions, count: activeSessions.length };
+    });
+
+    addReportRoute(typed, parts.reports);
+
+    typed.put(
+      '/api/ussd/accounts/:phoneNumber/address',
+      {
+        schema: {
+          params: z.object({ phoneNumber: phoneNumberSchema }),
+          body: z.object({ address: z.string().regex(addressPattern, 'must be a protocol address').nullable() }),
+        },
+      },
+      async ({ params, body }) => {
+        if (!(await parts.accounts.setAddress(params.phoneNumber, body.address))) {
+          throw new AppError('NOT_FOUND', 'There is no account of this phone number.');
+        }
+        return { phoneNumber: params.phoneNumber, address: body.address };
+      },
+    );
+  });
+}
+
+const reportQuerySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv']).optional() });
+const exportPage = 1_000;
+
+/** `?format=csv`, or `Accept: text/csv`, gives all reports as one file; JSON comes in pages. */
+function addReportRoute(server: Server, reports: Reports): void {
+  server.get('/api/ussd/reports', { schema: { querystring: reportQuerySchema } }, async ({ query, headers }, reply) => {
+    const { limit, offset, format } = query;
+    if (format !== 'csv' && (format === 'json' || !headers.accept?.includes('text/csv'))) {
+      const { reports: page, total } = await reports.list({ limit, offset });
+      return ussdReportListSchema.parse({ reports: page, total, limit, offset });
+    }
+    reply.header('content-disposition', 'attachment; filename="reports.csv"');
+    return reply.type('text/csv; charset=utf-8').send(Readable.from(exportReports(reports)));
+  });
+}
+
+async function* exportReports(reports: Reports): AsyncGenerator<string> {
+  yield toCsvLines([['reference', 'phoneNumber', 'type', 'amount', 'createdAt']]);
+  for (let offset = 0; ; offset += exportPage) {
+    const { reports: page } = await reports.list({ limit: exportPage, offset });
+    if (page.length === 0) return;
+    yield toCsvLines(
+      page.map((report) => [report.reference, report.phoneNumber, report.type, report.amount, report.createdAt]),
+    );
+  }
+}
+
+function toDebugRecord(session: Session, activeSessions: string[]): UssdDebugRecord {
+  const dialogue = unpackDialogue(session.dialogue);
+  return {
+    sessionId: session.id,
+    debugInfo: {
+      state: dialogue.state,
+      status: 'active',
+      context: {
+        sessionId: session.id,
+        phoneNumber: session.phone,
+        serviceCode: session.serviceCode,
+        message: session.reply.slice(4),
+        isAuthenticated: dialogue.account !== undefined,
+        language: dialogue.language,
+        startedAt: new Date(session.openedAt).toISOString(),
+        lastSeenAt: new Date(session.seenAt).toISOString(),
+      },
+    },
+    activeSessions,
+  };
+}

@@ -1,0 +1,122 @@
+import { AppError, ussdReplies, ussdRequestSchema } from '@palaver/contract';
+import { equalSecrets, type Logger, type Server } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
+import { africasTalking } from '../adapters/africas-talking.ts';
+import { arkesel } from '../adapters/arkesel.ts';
+import type { Dialect, DialectRequest } from '../adapters/dialect.ts';
+import type { InputLog } from '../adapters/input-log.ts';
+import type { UssdConfig } from '../config.ts';
+import type { UssdMetrics } from '../metrics.ts';
+import type { HandleTurn, TurnRequest } from '../session/handle-turn.ts';
+
+export interface UssdRouteParts {
+  config: UssdConfig;
+  handleTurn: HandleTurn;
+  inputLog: InputLog;
+  metrics: UssdMetrics;
+}
+
+const dialects: Dialect[] = [africasTalking, arkesel];
+
+/** The session endpoint, once for each dialect. Whatever a telecom gateway sends, it gets a reply it can show. */
+export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Promise<void> {
+  await server.register(async (scope) => {
+    // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      ['application/json', 'application/x-www-form-urlencoded'],
+      { parseAs: 'string' },
+      (_request, body, done) => done(null, body),
+    );
+    const { USSD_SHARED_SECRET, USSD_ALLOWED_IPS } = parts.config;
+    if (USSD_SHARED_SECRET !== undefined || USSD_ALLOWED_IPS !== undefined) {
+      scope.addHook('onRequest', async (request) => checkCaller(request, parts.config));
+    }
+    for (const dialect of dialects) {
+      scope.post(dialect.path, async (request, reply) => {
+        const contentType = request.headers['content-type'] ?? '';
+        const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
+        const text = await answer(parts, input, request.log as Logger);
+        const written = dialect.write(input, text);
+        return reply.header('content-type', written.contentType).send(written.body);
+      });
+    }
+  });
+}
+
+/** Only the telecom gateway may call, where that is set up. */
+function checkCaller(
+  request: FastifyRequest,
+  { USSD_SHARED_SECRET: secret, USSD_ALLOWED_IPS: allowed }: UssdConfig,
+): void {
+  if (secret !== undefined) {
+    const given = request.headers['x-gateway-secret'];
+    if (!equalSecrets(typeof given === 'string' ? given : undefined, secret)) throw forbidden();
+  }
+  if (allowed !== undefined) {
+    const address = request.ip.replace(/^::ffff:(?=\d+\.)/, '');
+    if (!allowed.check(address, address.includes(':') ? 'ipv6' : 'ipv4')) throw forbidden();
+  }
+}
+
+function forbidden(): AppError {
+  return new AppError('FORBIDDEN', 'This route is for the telecom gateway.');
+}
+
+async function answer(parts: UssdRouteParts, input: DialectRequest | undefined, log: Logger): Promise<string> {
+  const { metrics } = parts;
+  const started = performance.now();
+  try {
+    const request = await toTurnRequest(parts, input);
+    const result = 'invalid' in request ? request : await parts.handleTurn(request, log);
+    if ('invalid' in result) {
+      metrics.countRequest('invalid');
+      log.info({ reason: result.invalid }, 'invalid request');
+      return ussdReplies.invalidInput;
+    }
+    metrics.countRequest(result.kind);
+    metrics.observeTurn((performance.now() - started) / 1000);
+    if (input?.input && result.reply.startsWith('END ') && 'sessionId' in request) {
+      await parts.inputLog.remove(request.sessionId);
+    }
+    return result.reply;
+  } catch (error) {
+    metrics.countRequest('failed');
+    log.error({ err: error }, 'a turn failed');
+    return ussdReplies.unavailable;
+  }
+}
+
+/** Validates, and completes the text for dialects that send only the newest input. */
+async function toTurnRequest(
+  { config, inputLog }: UssdRouteParts,
+  input: DialectRequest | undefined,
+): Promise<TurnRequest | { invalid: string }> {
+  if (!input) return { invalid: 'the body cannot be read' };
+  const { sessionId, serviceCode, input: newest } = input;
+  const phoneNumber =
+    config.PHONE_PLUS_OPTIONAL && typeof input.phoneNumber === 'string' && /^\d/.test(input.phoneNumber)
+      ? `+${input.phoneNumber}`
+      : input.phoneNumber;
+  const isLater = newest !== undefined && !newest.isFirst;
+  const parsed = ussdRequestSchema.safeParse({
+    sessionId,
+    phoneNumber,
+    // Later requests of such a dialect do not repeat the code; the one of the first is kept.
+    serviceCode: isLater ? '*0#' : serviceCode,
+    text: newest ? newest.value : input.text,
+  });
+  if (!parsed.success)
+    return { invalid: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') };
+  const request = parsed.data;
+  if (!isLater && config.SERVICE_CODES.length > 0 && !config.SERVICE_CODES.includes(request.serviceCode)) {
+    return { invalid: 'serviceCode: is not one of SERVICE_CODES' };
+  }
+  if (!newest) return request;
+  if (newest.isFirst) {
+    await inputLog.open(request.sessionId, { ...request });
+    return request;
+  }
+  const kept = await inputLog.append(request.sessionId, request.phoneNumber, request.text);
+  return kept ? { ...request, ...kept } : { invalid: 'the session is not known' };
+}

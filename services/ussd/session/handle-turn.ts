@@ -1,0 +1,198 @@
+import type { Logger } from '@palaver/service-kit';
+import { toShowable } from '../gsm.ts';
+import { type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
+import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
+import { translate } from '../menu/locales.ts';
+import type { Menu } from '../menu/menu.ts';
+import { renderScreen } from '../menu/render.ts';
+import { createKeyedQueue } from './keyed-queue.ts';
+import type { Profiles } from './profiles.ts';
+import type { RunAction } from './run-action.ts';
+import {
+  isExpired,
+  packDialogue,
+  packOpening,
+  type Session,
+  sessionStatus,
+  unpackDialogue,
+  unpackOpening,
+} from './session.ts';
+import type { SessionCache } from './session-cache.ts';
+import type { SessionStore, SessionWrite } from './session-store.ts';
+import type { TextHash } from './text-hash.ts';
+import { type Part, toNewParts, toParts } from './text-parts.ts';
+
+export interface TurnRequest {
+  sessionId: string;
+  serviceCode: string;
+  phoneNumber: string;
+  text: string;
+}
+
+export type TurnKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired';
+
+/** The reply as it is sent, or the reason why the request is no valid one. */
+export type TurnResult = { reply: string; kind: TurnKind } | { invalid: string };
+
+export type HandleTurn = (request: TurnRequest, log: Logger) => Promise<TurnResult>;
+
+export interface TurnParts {
+  sessions: SessionStore;
+  cache: SessionCache;
+  profiles: Profiles;
+  runAction: RunAction;
+  textHash: TextHash;
+  menu(): Menu;
+  timeoutMs: number;
+}
+
+interface Turn extends TurnRequest {
+  now: number;
+  log: Logger;
+}
+
+/** A turn that waits longer than this many others of its session is refused: no phone sends that fast. */
+const maxWaitingTurns = 20;
+const maxActionsPerInput = 10;
+const maxAttempts = 4;
+
+/** Handles one request of a telecom gateway: one at a time for each session, saved before the reply. */
+export function createHandleTurn(parts: TurnParts): HandleTurn {
+  const queue = createKeyedQueue({ maxWaiting: maxWaitingTurns });
+  return (request, log) =>
+    queue(request.sessionId, async () => {
+      const turn = { ...request, now: Date.now(), log };
+      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+        // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
+        const result = await runTurn(parts, turn, attempt > 1);
+        if (result) return result;
+        parts.cache.delete(request.sessionId);
+      }
+      throw new Error('the session was changed by others again and again');
+    });
+}
+
+/** `undefined` when the session was changed by another instance between reading and writing. */
+async function runTurn(parts: TurnParts, turn: Turn, fresh: boolean): Promise<TurnResult | undefined> {
+  const { sessionId, phoneNumber, text, now } = turn;
+  const cached = fresh ? undefined : findCached(parts, turn);
+  // A first dial is written as a new row without looking: should the row exist, the write is refused and read then.
+  const known = cached ?? (text === '' && !fresh ? undefined : await parts.sessions.load(sessionId));
+  if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
+  if (text === '') return openSession(parts, turn, known);
+  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
+
+  const { textHash } = parts;
+  const opening = known ? unpackOpening(known.opening) : await parts.profiles.loadOpening(phoneNumber, now);
+  if (known && textHash.ofText(sessionId, text.slice(0, known.textLength)) === known.textHash) {
+    if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
+    const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength) : undefined;
+    if (inputs) return goOn(parts, turn, { known, inputs, opening, from: unpackDialogue(known.dialogue) });
+  }
+  // Nothing to go on from: the telecom gateway's text is the truth, and it is played from the start.
+  return goOn(parts, turn, { known, inputs: toParts(text), opening, from: undefined });
+}
+
+/** What looks expired here may have gone on at another instance: only the row tells. */
+function findCached({ cache, timeoutMs }: TurnParts, { sessionId, now }: Turn): Session | undefined {
+  const session = cache.get(sessionId);
+  return session && !isExpired(session, now, timeoutMs) ? session : undefined;
+}
+
+async function openSession(parts: TurnParts, turn: Turn, known: Session | undefined): Promise<TurnResult | undefined> {
+  const opening = await parts.profiles.loadOpening(turn.phoneNumber, turn.now);
+  const step = openDialogue(parts.menu(), opening);
+  return save(parts, turn, { known, opening, step, kind: 'opened' });
+}
+
+interface Course {
+  known: Session | undefined;
+  inputs: Part[];
+  opening: Opening;
+  /** Where the inputs start; the main menu when they are all there is. */
+  from: Dialogue | undefined;
+}
+
+async function goOn(
+  parts: TurnParts,
+  turn: Turn,
+  { known, inputs, opening, from }: Course,
+): Promise<TurnResult | undefined> {
+  const menu = parts.menu();
+  const all = toParts(turn.text);
+  const values = all.map(({ value }) => value);
+  let step: Step = from ? { dialogue: from, ended: false } : openDialogue(menu, opening);
+  for (const [index, input] of inputs.entries()) {
+    const part = all.length - inputs.length + index;
+    step = takeInput(menu, step.dialogue, { value: input.value, part, parts: values, phoneNumber: turn.phoneNumber });
+    for (let count = 0; step.effect; count++) {
+      if (count === maxActionsPerInput) throw new Error(`the actions after ${step.effect.state} do not end`);
+      const result = await parts.runAction({
+        key: parts.textHash.ofEffect(turn.sessionId, turn.text.slice(0, input.end), count),
+        effect: step.effect,
+        menu,
+        dialogue: step.dialogue,
+        phoneNumber: turn.phoneNumber,
+        parts: values,
+        now: turn.now,
+        log: turn.log,
+      });
+      step = takeResult(menu, step.dialogue, result);
+    }
+    if (step.ended) break;
+  }
+  const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
+  return save(parts, turn, { known, opening, step, kind, before: from });
+}
+
+interface Outcome {
+  known: Session | undefined;
+  opening: Opening;
+  step: Step;
+  kind: TurnKind;
+  before?: Dialogue | undefined;
+}
+
+async function save(parts: TurnParts, turn: Turn, outcome: Outcome): Promise<TurnResult | undefined> {
+  const { known, opening, step, kind } = outcome;
+  const screen = renderScreen(parts.menu(), step.dialogue);
+  const reply = `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
+  const session: Session = {
+    id: turn.sessionId,
+    phone: turn.phoneNumber,
+    serviceCode: turn.serviceCode,
+    version: (known?.version ?? 0) + 1,
+    status: step.ended ? sessionStatus.ended : sessionStatus.active,
+    textHash: parts.textHash.ofText(turn.sessionId, turn.text),
+    textLength: turn.text.length,
+    opening: packOpening(opening),
+    dialogue: packDialogue(step.dialogue),
+    reply,
+    openedAt: turn.text === '' || !known ? turn.now : known.openedAt,
+    seenAt: turn.now,
+  };
+  const write: SessionWrite = { session };
+  const resume = toResume(parts.menu(), outcome, turn.now);
+  if (resume) write.resume = resume;
+  if (!(await parts.sessions.save(write))) return undefined;
+  if (step.ended) parts.cache.delete(session.id);
+  else parts.cache.set(session);
+  return { reply, kind };
+}
+
+/** Remembers an unfinished form, and forgets it once it is finished or left. Leaving by exit is what it is for. */
+function toResume(menu: Menu, { step, before, known, kind }: Outcome, now: number): SessionWrite['resume'] {
+  if (kind === 'opened') return undefined;
+  const form = toFormSnapshot(menu, step.dialogue);
+  if (form) return { form: JSON.stringify(form), at: now };
+  const earlier = before ?? (known && unpackDialogue(known.dialogue));
+  const wasInForm = earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined;
+  return wasInForm && step.dialogue.state !== menu.exit ? { form: null, at: now } : undefined;
+}
+
+function refuseExpired(parts: TurnParts, session: Session): TurnResult {
+  parts.cache.delete(session.id);
+  const { locales } = parts.menu();
+  const { language } = unpackOpening(session.opening);
+  return { reply: `END ${toShowable(translate(locales, language, 'main.expired'))}`, kind: 'expired' };
+}

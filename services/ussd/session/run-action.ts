@@ -1,0 +1,61 @@
+import type { Logger } from '@palaver/service-kit';
+import type { Actions } from '../actions/action.ts';
+import type { Dialogue } from '../menu/dialogue.ts';
+import type { ActionResult, Effect } from '../menu/engine.ts';
+import { translate } from '../menu/locales.ts';
+import type { Menu } from '../menu/menu.ts';
+import type { Effects } from './effects.ts';
+
+export interface ActionCall {
+  key: string;
+  effect: Effect;
+  menu: Menu;
+  dialogue: Dialogue;
+  phoneNumber: string;
+  /** All inputs of the accumulated text: secret answers are looked up there. */
+  parts: readonly string[];
+  now: number;
+  log: Logger;
+}
+
+export type RunAction = (call: ActionCall) => Promise<ActionResult>;
+
+/** Runs the action of a state at most once for a key; its result is recorded whether it wrote anything or not. */
+export function createRunAction(
+  actions: Actions,
+  effects: Effects,
+  metrics: { countActionFailure(action: string): void },
+): RunAction {
+  const run: RunAction = async ({ key, effect, menu, dialogue, phoneNumber, parts, now, log }) => {
+    const recorded = await effects.find(key);
+    if (recorded) return recorded;
+    const action = actions[effect.action];
+    if (!action) throw new Error(`no action named ${effect.action}`);
+    let committed: Promise<ActionResult> | undefined;
+    const result = await action.run({
+      key,
+      phoneNumber,
+      language: dialogue.language,
+      account: dialogue.account,
+      now,
+      log,
+      answer(name) {
+        const part = dialogue.secrets[name];
+        const value = part === undefined ? dialogue.values[name] : parts[part];
+        if (value === undefined) throw new Error(`action ${effect.action} needs the answer ${name}`);
+        return value;
+      },
+      say: (text, values) => translate(menu.locales, dialogue.language, text, values),
+      commit(act) {
+        committed = effects.commit(key, act);
+        return committed;
+      },
+    });
+    return committed ? result : effects.commit(key, async () => result);
+  };
+  return (call) =>
+    run(call).catch((error: unknown) => {
+      metrics.countActionFailure(call.effect.action);
+      throw error;
+    });
+}

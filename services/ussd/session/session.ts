@@ -1,0 +1,78 @@
+import type { Dialogue, FormSnapshot } from '../menu/dialogue.ts';
+import type { Opening } from '../menu/engine.ts';
+
+export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
+
+/** A session as it is kept: flat texts and numbers, so that a hundred thousand open ones are small. */
+export interface Session {
+  id: string;
+  phone: string;
+  serviceCode: string;
+  version: number;
+  status: number;
+  /** Keyed hash of the text consumed so far; the text may hold a PIN and is never kept. */
+  textHash: string;
+  textLength: number;
+  opening: string;
+  dialogue: string;
+  /** The whole last reply, prefix included, for a telecom gateway that asks again. */
+  reply: string;
+  openedAt: number;
+  seenAt: number;
+}
+
+/** Exact at every look: a session that was swept and one that is about to be are the same. */
+export function isExpired(session: Session, now: number, timeoutMs: number): boolean {
+  return (
+    session.status === sessionStatus.expired ||
+    (session.status === sessionStatus.active && now - session.seenAt >= timeoutMs)
+  );
+}
+
+// One letter for each field and none for empty ones: most sessions are `{"s":"preMenu","l":"en"}`.
+interface PackedDialogue {
+  s: string;
+  l: string;
+  b?: readonly string[];
+  p?: number;
+  h?: string;
+  v?: Readonly<Record<string, string>>;
+  x?: Readonly<Record<string, number>>;
+  a?: string;
+  r?: FormSnapshot;
+}
+
+export function packDialogue(dialogue: Dialogue): string {
+  const packed: PackedDialogue = { s: dialogue.state, l: dialogue.language };
+  if (dialogue.stack.length > 0) packed.b = dialogue.stack;
+  if (dialogue.page > 0) packed.p = dialogue.page;
+  if (dialogue.hint !== undefined) packed.h = dialogue.hint;
+  if (!isEmpty(dialogue.values)) packed.v = dialogue.values;
+  if (!isEmpty(dialogue.secrets)) packed.x = dialogue.secrets;
+  if (dialogue.account !== undefined) packed.a = dialogue.account;
+  if (dialogue.resume !== undefined) packed.r = dialogue.resume;
+  return JSON.stringify(packed);
+}
+
+export function unpackDialogue(text: string): Dialogue {
+  const { s, l, b = [], p = 0, h, v = {}, x = {}, a, r } = JSON.parse(text) as PackedDialogue;
+  const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
+  if (h !== undefined) dialogue.hint = h;
+  if (a !== undefined) dialogue.account = a;
+  if (r !== undefined) dialogue.resume = r;
+  return dialogue;
+}
+
+/** The opening is usually a language and nothing else, and is then kept as that. */
+export function packOpening({ language, resume }: Opening): string {
+  return resume ? JSON.stringify({ language, resume }) : language;
+}
+
+export function unpackOpening(text: string): Opening {
+  return text.startsWith('{') ? (JSON.parse(text) as Opening) : { language: text };
+}
+
+function isEmpty(record: object): boolean {
+  for (const _ in record) return false;
+  return true;
+}

@@ -1,0 +1,47 @@
+import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
+import type { UssdTables } from './tables.ts';
+
+interface Waiting<Row> {
+  resolve(row: Row | undefined): void;
+  reject(error: unknown): void;
+}
+
+/** Loads rows by key; what is asked for in one turn of the event loop is one query. */
+export function createBatchLoader<Row>(
+  store: Pick<Store<UssdTables>, 'prepare' | 'engine'>,
+  { table, key }: { table: keyof UssdTables; key: string },
+): (value: string) => Promise<Row | undefined> {
+  const select = store.prepare((db, { keys }: { keys: string }) => {
+    // One JSON parameter for any number of keys: the statement's text, and with it its plan, stays the same.
+    const wanted =
+      store.engine === 'postgres'
+        ? sql`select json_array_elements_text(${keys}::json)`
+        : sql`select value from json_each(${keys})`;
+    const statement = sql<
+      Record<string, unknown>
+    >`select * from ${sql.table(table)} where ${sql.ref(key)} in (${wanted})`;
+    return { compile: () => statement.compile(db) };
+  });
+  let waiting = new Map<string, Waiting<Row>[]>();
+
+  async function flush(): Promise<void> {
+    const batch = waiting;
+    waiting = new Map();
+    try {
+      const { rows } = await select({ keys: JSON.stringify([...batch.keys()]) });
+      const found = new Map(rows.map((row) => [row[key] as string, row as Row]));
+      for (const [value, callers] of batch) for (const { resolve } of callers) resolve(found.get(value));
+    } catch (error) {
+      for (const callers of batch.values()) for (const { reject } of callers) reject(error);
+    }
+  }
+
+  return (value) =>
+    new Promise((resolve, reject) => {
+      if (waiting.size === 0) setImmediate(flush);
+      const callers = waiting.get(value);
+      if (callers) callers.push({ resolve, reject });
+      else waiting.set(value, [{ resolve, reject }]);
+    });
+}

@@ -1,0 +1,39 @@
+import type { Migration } from '@palaver/store';
+import { sql } from 'kysely';
+
+export const migrations: readonly Migration[] = [
+  {
+    name: '001-first',
+    async up(trx) {
+      const statements = [
+        sql`create table ussd_session (
+          id text primary key, phone text not null, service_code text not null, version integer not null,
+          status integer not null, text_hash text not null, text_length integer not null, opening text not null,
+          dialogue text not null, reply text not null, opened_at bigint not null, seen_at bigint not null)`,
+        // Of columns that a turn does not change: PostgreSQL then updates a row in place, without touching the index.
+        sql`create index ussd_session_status on ussd_session (status, opened_at)`,
+        sql`create table ussd_effect (key text primary key, result text not null, created_at bigint not null)`,
+        sql`create index ussd_effect_created on ussd_effect (created_at)`,
+        sql`create table ussd_profile (
+          phone text primary key, language text, resume text, resume_at bigint)`,
+        sql`create table ussd_account (
+          id text primary key, phone text not null unique, name text not null, pin text not null, address text,
+          failed integer not null, locks integer not null, locked_until bigint, created_at bigint not null)`,
+        sql`create table ussd_report (
+          reference text primary key, account_id text not null references ussd_account (id), phone text not null,
+          activity text not null, amount text not null, created_at bigint not null)`,
+        sql`create index ussd_report_phone on ussd_report (phone, created_at)`,
+        sql`create index ussd_report_created on ussd_report (created_at)`,
+        sql`create table ussd_question (
+          id text primary key, phone text not null, question text not null, status text not null, answer text,
+          asked_at bigint not null, shown integer not null)`,
+        sql`create index ussd_question_phone on ussd_question (phone, asked_at)`,
+        sql`create table ussd_chat (phone text primary key, agent_session text not null)`,
+        sql`create table ussd_secret (name text primary key, sealed text not null)`,
+        sql`create table ussd_input (
+          session_id text primary key, version integer not null, sealed text not null, seen_at bigint not null)`,
+      ];
+      for (const statement of statements) await statement.execute(trx);
+    },
+  },
+];

@@ -1,0 +1,59 @@
+/** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
+export interface UssdTables {
+  ussd_session: SessionTable;
+  ussd_effect: { key: string; result: string; created_at: number };
+  ussd_profile: { phone: string; language: string | null; resume: string | null; resume_at: number | null };
+  ussd_account: AccountTable;
+  ussd_report: ReportTable;
+  ussd_question: QuestionTable;
+  ussd_chat: { phone: string; agent_session: string };
+  ussd_secret: { name: string; sealed: string };
+  ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
+}
+
+export interface SessionTable {
+  id: string;
+  phone: string;
+  service_code: string;
+  /** Counts writes: one that does not follow the version it read is refused. */
+  version: number;
+  status: number;
+  text_hash: string;
+  text_length: number;
+  opening: string;
+  dialogue: string;
+  reply: string;
+  opened_at: number;
+  seen_at: number;
+}
+
+export interface AccountTable {
+  id: string;
+  phone: string;
+  name: string;
+  pin: string;
+  address: string | null;
+  failed: number;
+  locks: number;
+  locked_until: number | null;
+  created_at: number;
+}
+
+export interface ReportTable {
+  reference: string;
+  account_id: string;
+  phone: string;
+  activity: string;
+  amount: string;
+  created_at: number;
+}
+
+export interface QuestionTable {
+  id: string;
+  phone: string;
+  question: string;
+  status: 'pending' | 'answered' | 'failed';
+  answer: string | null;
+  asked_at: number;
+  shown: number;
+}

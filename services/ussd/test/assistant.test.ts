@@ -1,0 +1,172 @@
+// The agent service is another program; here a small server speaks its side of the contract, tokens verified for real.
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { waitFor } from '@palaver/test-kit';
+import { createSigner, createVerifier, type Verifier } from '@palaver/ucan';
+import { describe, expect, test } from 'vitest';
+import { startService } from './service-fixture.ts';
+
+interface Agent {
+  url: string;
+  /** Everything that was asked, with the DID that asked it. */
+  asked: { did: string; session: string; message: string }[];
+  answer(message: string): Promise<string>;
+  forgetSessions(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function startAgent(): Promise<Agent> {
+  const signer = await createSigner();
+  const verifier = createVerifier({ audiences: [signer.did()] });
+  const sessions = new Map<string, string>();
+  const agent: Agent = {
+    url: '',
+    asked: [],
+    answer: async (message) => `You asked: **${message}**`,
+    forgetSessions: () => sessions.clear(),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  const server = createServer(async (request, response) => {
+    const send = (status: number, body: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (request.url === '/.well-known/did.json')
+      return send(200, { '@context': ['https://www.w3.org/ns/did/v1'], id: signer.did(), verificationMethod: [] });
+    const did = await authenticate(verifier, request);
+    if (did === undefined)
+      return send(401, { statusCode: 401, error: 'Unauthorized', message: 'no', code: 'UCAN_MISSING' });
+    const now = new Date().toISOString();
+    if (request.url === '/sessions') {
+      const sessionId = randomUUID();
+      sessions.set(sessionId, did);
+      return send(201, {
+        sessionId,
+        title: 'New chat',
+        createdAt: now,
+        lastUpdatedAt: now,
+        oracleName: 'x',
+        oracleDid: signer.did(),
+        roomId: 'r',
+      });
+    }
+    const session = request.url?.split('/')[2] ?? '';
+    if (sessions.get(session) !== did)
+      return send(404, { statusCode: 404, error: 'Not Found', message: 'no', code: 'SESSION_NOT_FOUND' });
+    const { message } = JSON.parse(await readBody(request)) as { message: string };
+    agent.asked.push({ did, session, message });
+    const content = await agent.answer(message);
+    return send(200, {
+      sessionId: session,
+      requestId: 'r',
+      message: { id: 'm', type: 'ai', content, createdAt: now, status: 'complete', requestId: 'r' },
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  agent.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return agent;
+}
+
+async function authenticate(verifier: Verifier, request: IncomingMessage): Promise<string | undefined> {
+  const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
+  if (token === undefined || request.headers['x-auth-type'] !== 'ucan') return undefined;
+  const verdict = await verifier.verifyInvocation(token);
+  return verdict.ok?.did;
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  return body;
+}
+
+const other = { phoneNumber: '+254700000002' };
+
+describe('asking the assistant', () => {
+  test('each phone number acts under its own key, in its own chat, which goes on', async () => {
+    await using agent = await startAgent();
+    await using service = await startService('sqlite', { AGENT_URL: agent.url });
+    expect(await service.say('a', '4')).toBe('CON What would you like to ask?\n0. Back\n*. Exit');
+    expect(await service.say('a', '4*How deep?')).toBe(
+      'CON You asked: How deep?\n1. Ask another question\n0. Back\n*. Exit',
+    );
+    expect(await service.say('a', '4*How deep?*1')).toContain('What would you like to ask?');
+    expect(await service.say('a', '4*How deep?*1*How wide?')).toContain('You asked: How wide?');
+    expect(await service.say('a', '4*How deep?*1*How wide?*0')).toMatch(/^CON Welcome to Palaver/);
+    await service.say('b', '4*Me too', other);
+    const [first, second, third] = agent.asked;
+    expect(agent.asked.map(({ message }) => message)).toEqual(['How deep?', 'How wide?', 'Me too']);
+    expect(first?.did).toMatch(/^did:key:z6Mk/);
+    expect([second?.did, second?.session]).toEqual([first?.did, first?.session]);
+    expect(third?.did).not.toBe(first?.did);
+    // The key is the number's for ever: another instance acts under the same one.
+    const next = await service.startAnother();
+    await next.say('c', '4*Again');
+    expect(agent.asked.at(-1)).toMatchObject({ did: first?.did, session: first?.session });
+  });
+
+  test('a retry sends nothing twice', async () => {
+    await using agent = await startAgent();
+    await using service = await startService('sqlite', { AGENT_URL: agent.url });
+    const replies = await Promise.all([1, 2, 3].map(() => service.say('a', '4*Once?')));
+    expect(new Set(replies)).toEqual(new Set(['CON You asked: Once?\n1. Ask another question\n0. Back\n*. Exit']));
+    expect(agent.asked).toHaveLength(1);
+  });
+
+  test('a slow answer is offered to be shown, in this session and at the next dial', async () => {
+    await using agent = await startAgent();
+    await using service = await startService('sqlite', { AGENT_URL: agent.url, ASSISTANT_WAIT_MS: '50' });
+    const gate = Promise.withResolvers<string>();
+    agent.answer = () => gate.promise;
+    expect(await service.say('a', '4*Slow?')).toMatch(
+      /^CON The assistant is preparing your answer.*\n1\. Show answer\n/,
+    );
+    expect(await service.say('a', '4*Slow?*1')).toContain('Not ready yet.');
+    expect(await service.say('b', '4')).toContain('1. Show answer');
+    gate.resolve('Forty-two');
+    await waitFor('the answer', async () => (await service.say(`w${Math.random()}`, '4*1')).includes('Forty-two'));
+    // Shown once, it no longer stands in the way of a new question.
+    expect(await service.say('d', '4')).toContain('What would you like to ask?');
+    // And a replay of the dialogue that was told to wait still says so.
+    expect(await service.say('a', '4*Slow?')).toContain('preparing your answer');
+  });
+
+  test('a long answer is paged and loses nothing', async () => {
+    await using agent = await startAgent();
+    await using service = await startService('sqlite', { AGENT_URL: agent.url });
+    const words = Array.from({ length: 300 }, (_, i) => `word${i}`);
+    agent.answer = async () => words.join(' ');
+    let text = '4*Long?';
+    const seen: string[] = [];
+    while (true) {
+      const screen = await service.say('a', text);
+      seen.push(...(screen.match(/word\d+/g) ?? []));
+      if (!screen.includes('98. More')) break;
+      text += '*98';
+    }
+    expect(seen).toEqual(words);
+    expect(await service.say('a', `${text}*1`)).toContain('What would you like to ask?');
+  });
+
+  test('a chat the agent no longer knows is opened anew', async () => {
+    await using agent = await startAgent();
+    await using service = await startService('sqlite', { AGENT_URL: agent.url });
+    await service.say('a', '4*One?');
+    agent.forgetSessions();
+    expect(await service.say('b', '4*Two?')).toContain('You asked: Two?');
+    expect(agent.asked[1]?.session).not.toBe(agent.asked[0]?.session);
+  });
+
+  test('an agent that is away or answers nonsense is told in a plain sentence, and the rest works', async () => {
+    const agent = await startAgent();
+    await using service = await startService('sqlite', { AGENT_URL: agent.url });
+    agent.answer = async () => '';
+    expect(await service.say('a', '4*Hello?')).toContain('The assistant cannot be reached right now.');
+    await agent[Symbol.asyncDispose]();
+    expect(await service.say('b', '4*Hello?')).toContain('The assistant cannot be reached right now.');
+    expect(await service.say('b', '4*Hello?*0')).toMatch(/^CON Welcome/);
+    expect(await service.say('c', '1')).toContain('About Palaver');
+  });
+});

@@ -1,0 +1,260 @@
+// Section 1 of the contract, row by row, where no other test does it: operators.test.ts, sessions.test.ts, accounts.test.ts,
+// screen.test.ts, text-parts.test.ts and the recorded flows have the rest.
+import { statSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { createTempDir } from '@palaver/test-kit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startUssd } from '../main.ts';
+import { phoneNumber, serviceCode, startService, type TestService, testKey } from './service-fixture.ts';
+
+const invalid = 'END Invalid input. Please try again.';
+const json = { 'content-type': 'application/json' };
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
+
+describe('the session endpoint', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+  const send = (headers: Record<string, string>, body: string) =>
+    fetch(`${service.url}/api/ussd`, { method: 'POST', headers, body });
+  const valid = { sessionId: 'v', serviceCode, phoneNumber, text: '' };
+
+  test('replies in plain text with 200, the validation reply too', async () => {
+    const good = await service.post(valid);
+    expect([good.status, good.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(await good.text()).toMatch(/^CON /);
+    const bad = await service.post({ ...valid, phoneNumber: '12' });
+    expect([bad.status, bad.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(await bad.text()).toBe(invalid);
+  });
+
+  test('takes JSON and forms on the same path, extra fields are ignored', async () => {
+    const fields = { ...valid, sessionId: 'form', networkCode: '63902' };
+    expect(await (await send(json, JSON.stringify({ ...fields, extra: { deep: [1] } }))).text()).toMatch(
+      /^CON Welcome/,
+    );
+    const body = new URLSearchParams({ ...fields, text: '1' }).toString();
+    expect(await (await send(form, body)).text()).toMatch(/^CON About/);
+    expect(
+      await (await send({ 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(valid))).text(),
+    ).toMatch(/^CON /);
+    // A plus that was not escaped reads as a blank in a form.
+    expect(
+      await (await send(form, 'sessionId=plus&serviceCode=*1234%23&phoneNumber=+254700000001&text=')).text(),
+    ).toMatch(/^CON /);
+  });
+
+  test.each([
+    ['malformed JSON', json, '{"sessionId":'],
+    ['an empty body', json, ''],
+    ['an array', json, '[]'],
+    ['a number', json, '3'],
+    ['null', json, 'null'],
+    ['an empty form', form, ''],
+    [
+      'a prototype',
+      json,
+      '{"__proto__":{"sessionId":"x","serviceCode":"*1#","phoneNumber":"+254700000001","text":""}}',
+    ],
+  ])('%s gets the validation reply', async (_, headers, body) => {
+    const response = await send(headers, body);
+    expect([response.status, await response.text()]).toEqual([200, invalid]);
+  });
+
+  test.each([
+    [{ phoneNumber: '254700000001' }],
+    [{ phoneNumber: '+0700000001' }],
+    [{ phoneNumber: 254700000001 }],
+    [{ phoneNumber: undefined }],
+    [{ serviceCode: '1234#' }],
+    [{ serviceCode: '*12a#' }],
+    [{ serviceCode: `*${'1'.repeat(31)}#` }],
+    [{ sessionId: '' }],
+    [{ sessionId: 'a b' }],
+    [{ sessionId: 'x'.repeat(101) }],
+    [{ sessionId: 'é' }],
+    [{ text: '1'.repeat(183) }],
+    [{ text: undefined }],
+    [{ text: null }],
+    [{ text: ['1'] }],
+    [{ text: '1\u0000' }],
+    [{ text: '1\n2' }],
+  ])('%j fails validation', async (change) => {
+    expect(await (await service.post({ ...valid, ...change })).text()).toBe(invalid);
+  });
+
+  test('182 characters of text are counted in code points', async () => {
+    const text = `2*1*${'😀'.repeat(178)}`;
+    expect(await service.say('long', text)).toContain('A name has 2 to 40 letters.');
+    expect(await service.say('x'.repeat(100), '')).toMatch(/^CON /);
+  });
+
+  test('another content type is 415, a body over 16 KiB 413, both as error bodies', async () => {
+    for (const type of ['text/plain', 'application/xml', 'multipart/form-data; boundary=x']) {
+      const response = await send({ 'content-type': type }, 'x');
+      expect(await response.json()).toMatchObject({ statusCode: 415, code: 'UNSUPPORTED_MEDIA_TYPE' });
+    }
+    const large = await send(json, JSON.stringify({ ...valid, more: 'x'.repeat(17_000) }));
+    expect([large.status, await large.json()]).toEqual([
+      413,
+      expect.objectContaining({ statusCode: 413, code: 'PAYLOAD_TOO_LARGE' }),
+    ]);
+  });
+
+  test('unknown routes and methods get the shared error body', async () => {
+    const response = await fetch(`${service.url}/api/ussd`);
+    expect([response.status, await response.json()]).toEqual([
+      404,
+      expect.objectContaining({ statusCode: 404, error: 'Not Found', code: 'NOT_FOUND' }),
+    ]);
+  });
+
+  test('x-request-id is echoed, and made where there is none', async () => {
+    const given = await service.post(valid, { headers: { ...json, 'x-request-id': 'abc-1' } });
+    expect(given.headers.get('x-request-id')).toBe('abc-1');
+    expect((await service.post(valid)).headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
+  });
+
+  test('every reply fits the screen, the paged ones too', async () => {
+    for (const text of ['', '1', '1*1', '1*2', '1*2*98', '1*3', '2', '2*3', '3', '4']) {
+      expect((await service.say(`fit${text}`, text)).slice(4).length).toBeLessThanOrEqual(182);
+    }
+  });
+});
+
+describe('settings of the session endpoint', () => {
+  test('PHONE_PLUS_OPTIONAL accepts and normalises digits only', async () => {
+    await using service = await startService('sqlite', { PHONE_PLUS_OPTIONAL: 'true' });
+    expect(await service.say('a', '', { phoneNumber: '254700000001' })).toMatch(/^CON /);
+    expect(await service.say('a', '1', { phoneNumber: '+254700000001' })).toMatch(/^CON About/);
+    expect(await service.say('b', '', { phoneNumber: '0700000001' })).toBe(invalid);
+  });
+
+  test('SERVICE_CODES is an allow-list', async () => {
+    await using service = await startService('sqlite', { SERVICE_CODES: '*1234#, *55*1#' });
+    expect(await service.say('a', '')).toMatch(/^CON /);
+    expect(await service.say('b', '', { serviceCode: '*55*1#' })).toMatch(/^CON /);
+    expect(await service.say('c', '', { serviceCode: '*55#' })).toBe(invalid);
+  });
+
+  test('USSD_SHARED_SECRET and USSD_ALLOWED_IPS refuse other callers with 403', async () => {
+    await using secret = await startService('sqlite', { USSD_SHARED_SECRET: 'hush' });
+    const body = { sessionId: 's', serviceCode, phoneNumber, text: '' };
+    for (const headers of [json, { ...json, 'x-gateway-secret': 'wrong' }]) {
+      const refused = await secret.post(body, { headers });
+      expect([refused.status, await refused.json()]).toEqual([403, expect.objectContaining({ code: 'FORBIDDEN' })]);
+    }
+    expect((await secret.post(body, { headers: { ...json, 'x-gateway-secret': 'hush' } })).status).toBe(200);
+    await using elsewhere = await startService('sqlite', { USSD_ALLOWED_IPS: '10.0.0.0/8,2001:db8::/32' });
+    expect((await elsewhere.post(body)).status).toBe(403);
+    await using here = await startService('sqlite', { USSD_ALLOWED_IPS: '127.0.0.0/8' });
+    expect((await here.post(body)).status).toBe(200);
+    await using proxied = await startService('sqlite', { USSD_ALLOWED_IPS: '10.0.0.0/8', TRUST_PROXY_ENABLED: 'true' });
+    expect((await proxied.post(body, { headers: { ...json, 'x-forwarded-for': '10.1.2.3' } })).status).toBe(200);
+  });
+});
+
+describe('the rate limit', () => {
+  const body = { sessionId: 's', serviceCode, phoneNumber, text: '' };
+
+  test('is 100 a minute for an address over all limited routes; probes are exempt', async () => {
+    await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '' });
+    const first = await service.post(body);
+    expect(first.headers.get('ratelimit-limit')).toBe('100');
+    expect(first.headers.get('ratelimit-remaining')).toBe('99');
+    for (let i = 0; i < 48; i++) await service.get('/api/ussd/sessions');
+    for (let i = 0; i < 51; i++) expect((await service.post({})).status).toBe(200);
+    const over = await service.post(body, { headers: { ...json, 'x-forwarded-for': '10.9.8.7' } });
+    expect([over.status, await over.json()]).toEqual([
+      429,
+      expect.objectContaining({ statusCode: 429, code: 'RATE_LIMITED' }),
+    ]);
+    expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await service.get('/api/ussd/sessions')).status).toBe(429);
+    for (const path of ['/', '/health', '/metrics']) expect((await service.get(path)).status).toBe(200);
+  });
+
+  test('counts the forwarded address with TRUST_PROXY_ENABLED, and refused requests too', async () => {
+    await using service = await startService('sqlite', {
+      RATE_LIMIT_PER_MINUTE: '2',
+      TRUST_PROXY_ENABLED: 'true',
+      OPERATOR_TOKEN: 'op',
+    });
+    const from = (address: string) => service.get('/api/ussd/sessions', { 'x-forwarded-for': address });
+    expect((await from('10.0.0.1')).status).toBe(401);
+    expect((await from('10.0.0.1')).status).toBe(401);
+    expect((await from('10.0.0.1')).status).toBe(429);
+    expect((await from('10.0.0.2')).status).toBe(401);
+  });
+});
+
+test('health and root', async () => {
+  await using service = await startService();
+  expect(await (await service.get('/')).json()).toEqual({
+    status: 'ok',
+    message: expect.stringMatching(/ running$/),
+    environment: 'development',
+    timestamp: expect.stringMatching(/Z$/),
+  });
+  const health = await service.get('/health');
+  expect([health.status, await health.json()]).toEqual([
+    200,
+    {
+      status: 'ok',
+      environment: 'development',
+      timestamp: expect.stringMatching(/Z$/),
+      uptime: expect.any(Number),
+      database: 'connected',
+    },
+  ]);
+});
+
+describe('the key of PINs', () => {
+  test('is made in the data folder for development, readable by its owner alone', async () => {
+    await using dir = await createTempDir();
+    const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path };
+    await (await startUssd(env)).close();
+    expect(statSync(join(dir.path, 'pin-encryption.key')).mode & 0o777).toBe(0o600);
+    await (await startUssd(env)).close();
+  });
+
+  test('is required in production, and a bad one is told with every other fault', async () => {
+    await using dir = await createTempDir();
+    const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, NODE_ENV: 'production' };
+    await expect(startUssd(env)).rejects.toThrow('PIN_ENCRYPTION_KEY is not set');
+    await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: testKey })).close();
+    const faulty = startUssd({
+      ...env,
+      PIN_ENCRYPTION_KEY: 'short',
+      USSD_ALLOWED_IPS: '10.0.0/8',
+      SERVICE_CODES: '12',
+    });
+    await expect(faulty).rejects.toThrow(
+      /PIN_ENCRYPTION_KEY: expected 32 bytes[\s\S]*SERVICE_CODES[\s\S]*USSD_ALLOWED_IPS/,
+    );
+    await expect(faulty).rejects.not.toThrow('short');
+  });
+});
+
+test('a request in flight is answered before the service closes', async () => {
+  await using service = await startService();
+  const body = JSON.stringify({ sessionId: 's', serviceCode, phoneNumber, text: '' });
+  const answered = new Promise<string>((resolve, reject) => {
+    const sent = request(`${service.url}/api/ussd`, { method: 'POST', headers: json }, (response) => {
+      let text = '';
+      response.on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve(text));
+    });
+    sent.on('error', reject);
+    sent.write(body.slice(0, 20));
+    setTimeout(() => sent.end(body.slice(20)), 200);
+  });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await service.close();
+  expect(await answered).toMatch(/^CON /);
+});

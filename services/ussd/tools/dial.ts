@@ -1,0 +1,51 @@
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { type FlowStep, formatReply } from './flow.ts';
+import type { Phone, Reply } from './phone.ts';
+
+export interface DialOptions {
+  phone: Phone;
+  serviceCode: string;
+  input: Readable;
+  output: Writable;
+}
+
+/** A phone in the terminal: shows each screen, takes a line as the answer, ends with the session. Returns what was said. */
+export async function runDial({ phone, serviceCode, input, output }: DialOptions): Promise<FlowStep[]> {
+  const steps: FlowStep[] = [];
+  const lines = createInterface({ input })[Symbol.asyncIterator]();
+  output.write(`Dialling ${serviceCode} (Ctrl-D hangs up)\n`);
+  let reply = await phone.dial();
+  steps.push({ dial: serviceCode, reply: formatReply(reply) });
+  while (true) {
+    output.write(`${drawScreen(reply)}\n`);
+    if (reply.ended) return steps;
+    output.write('> ');
+    const line = await lines.next();
+    if (line.done) {
+      output.write('\n');
+      return steps;
+    }
+    reply = await phone.send(line.value.trim());
+    steps.push({ send: line.value.trim(), reply: formatReply(reply) });
+  }
+}
+
+const screenWidth = 40;
+
+function drawScreen({ text, ended }: Reply): string {
+  const lines = text.split('\n').flatMap(wrap);
+  const edge = '─'.repeat(screenWidth + 2);
+  const rows = lines.map((line) => `│ ${line.padEnd(screenWidth)} │`);
+  return [`┌${edge}┐`, ...rows, `└${edge}┘`, ...(ended ? ['(session ended)'] : [])].join('\n');
+}
+
+function wrap(line: string): string[] {
+  const rows = [''];
+  for (const word of line.split(' ')) {
+    const last = rows.at(-1) ?? '';
+    if (last !== '' && last.length + 1 + word.length > screenWidth) rows.push(word);
+    else rows[rows.length - 1] = last === '' ? word : `${last} ${word}`;
+  }
+  return rows.flatMap((row) => row.match(new RegExp(`.{1,${screenWidth}}`, 'gu')) ?? ['']);
+}

@@ -1,0 +1,68 @@
+import { parse, stringify } from 'yaml';
+import { z } from 'zod';
+import type { Phone, Reply } from './phone.ts';
+
+const stepSchema = z.union([
+  z.strictObject({ dial: z.string(), reply: z.string() }),
+  z.strictObject({ send: z.union([z.string(), z.number()]).transform(String), reply: z.string() }),
+]);
+const flowSchema = z.strictObject({
+  name: z.string(),
+  phoneNumber: z.string(),
+  steps: z.array(stepSchema).min(1),
+});
+
+export type FlowStep = z.infer<typeof stepSchema>;
+export type Flow = z.infer<typeof flowSchema>;
+
+export type ReplayResult = { ok: true } | { ok: false; step: number; sent: string; expected: string; received: string };
+
+/** Reads a recorded dialogue; throws with what is wrong in it. */
+export function parseFlow(source: string): Flow {
+  const result = flowSchema.safeParse(parse(source));
+  if (!result.success) throw new Error(`the flow is not right: ${z.prettifyError(result.error)}`);
+  return result.data;
+}
+
+export function formatFlow(flow: Flow): string {
+  return stringify(flow, { blockQuote: 'literal', lineWidth: 0 });
+}
+
+export function formatReply({ text, ended }: Reply): string {
+  return `${ended ? 'END' : 'CON'} ${text}`;
+}
+
+/** Plays a dialogue against a server and stops at the first reply that differs. */
+export async function replayFlow(flow: Flow, phone: Phone): Promise<ReplayResult> {
+  const seen = new Map<string, string>();
+  for (const [step, expectation] of flow.steps.entries()) {
+    const isDial = 'dial' in expectation;
+    const sent = isDial ? expectation.dial : fill(expectation.send, seen);
+    const received = formatReply(await (isDial ? phone.dial(sent) : phone.send(sent)));
+    if (!matchReply(expectation.reply, received, seen)) {
+      return { ok: false, step: step + 1, sent, expected: fill(expectation.reply, seen), received };
+    }
+  }
+  return { ok: true };
+}
+
+const wildcard = /\{\{(\w+)\}\}/g;
+
+/** `{{reference}}` stands for any text at first, and for that same text wherever it comes again. */
+function matchReply(expected: string, received: string, seen: Map<string, string>): boolean {
+  const names: string[] = [];
+  const pattern = fill(expected.trim(), seen)
+    .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+    .replace(wildcard, (_, name: string) => {
+      if (names.includes(name)) return `\\k<${name}>`;
+      names.push(name);
+      return `(?<${name}>[^\\n]+)`;
+    });
+  const match = new RegExp(`^${pattern}$`).exec(received.trim());
+  for (const name of names) seen.set(name, match?.groups?.[name] ?? '');
+  return match !== null;
+}
+
+function fill(text: string, seen: ReadonlyMap<string, string>): string {
+  return text.replace(wildcard, (whole, name: string) => seen.get(name) ?? whole);
+}

@@ -1,0 +1,25 @@
+import { type Env, loadConfig, StartError, toDatabaseUrl } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+import { createAccounts } from '../accounts/accounts.ts';
+import { createKeyRing } from '../accounts/key-ring.ts';
+import { createPinVault } from '../accounts/pin-vault.ts';
+import { rotateServiceSecret } from '../accounts/service-secret.ts';
+import { ussdConfigSchema } from '../config.ts';
+import { migrations } from '../store/migrations.ts';
+import type { UssdTables } from '../store/tables.ts';
+
+/** Seals everything with PIN_ENCRYPTION_KEY that was sealed with a key of PIN_ENCRYPTION_KEYS_OLD. Services may run on. */
+export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: boolean }> {
+  const config = loadConfig(ussdConfigSchema, env);
+  if (!config.PIN_ENCRYPTION_KEY) throw new StartError('Set PIN_ENCRYPTION_KEY to the new key to rotate to.');
+  const keys = createKeyRing(config.PIN_ENCRYPTION_KEY, config.PIN_ENCRYPTION_KEYS_OLD);
+  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'));
+  try {
+    await store.migrate('ussd', migrations);
+    const secret = await rotateServiceSecret(store, keys);
+    const accounts = await createAccounts(store, createPinVault(keys)).rotate(keys.currentId);
+    return { accounts, secret };
+  } finally {
+    await store.close();
+  }
+}
