@@ -1,8 +1,8 @@
 // The query gateway beside a ceiling and a peer, in one run on one machine: `npm run bench:gateway`.
-import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import type { ChildProcess } from 'node:child_process';
 import autocannon from 'autocannon';
 import { protoFolder, type TargetName, targets } from './answers.ts';
+import { readUsage, start, waitForRoutes } from './processes.ts';
 
 const connections = 50;
 const warmSeconds = 1;
@@ -18,33 +18,13 @@ interface Row {
   failures: number;
 }
 
-const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-
-function start<T>(name: string, env: Record<string, string> = {}): Promise<{ child: ChildProcess; first: T }> {
-  const execArgv = ['--import', script('cpu-probe.ts')];
-  const child = fork(script(name), { env: { PATH: process.env.PATH ?? '', ...env }, execArgv });
-  // Whatever ends this run ends what it started.
-  process.once('exit', () => child.kill());
-  return new Promise((resolve, reject) => {
-    child.once('message', (first: T) => resolve({ child, first }));
-    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
-  });
-}
-
-function readCpu(child: ChildProcess): Promise<number> {
-  return new Promise((resolve) => {
-    child.once('message', ({ cpu }: { cpu: NodeJS.CpuUsage }) => resolve(cpu.user + cpu.system));
-    child.send('cpu');
-  });
-}
-
 async function measure(front: string, child: ChildProcess, url: string): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [target, path] of Object.entries(targets) as [TargetName, string][]) {
     await autocannon({ url: url + path, connections, duration: warmSeconds });
-    const before = await readCpu(child);
+    const before = await readUsage(child);
     const result = await autocannon({ url: url + path, connections, duration: seconds });
-    const cpu = (await readCpu(child)) - before;
+    const cpu = (await readUsage(child)).cpuMicros - before.cpuMicros;
     const count = result['2xx'];
     rows.push({
       front,
@@ -57,14 +37,6 @@ async function measure(front: string, child: ChildProcess, url: string): Promise
     });
   }
   return rows;
-}
-
-async function waitForRoutes(url: string): Promise<void> {
-  for (let turn = 0; turn < 100; turn += 1) {
-    if ((await fetch(url + targets.params)).status === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`${url} does not answer`);
 }
 
 const node = await start<{ port: number }>('node.ts');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
+import { chatScenarios } from './chat-scenarios.ts';
 import { explorerScenarios } from './explorer-scenarios.ts';
 import { operationsScenarios } from './operations-scenarios.ts';
 import { phoneScenarios } from './phone-scenarios.ts';
@@ -14,5 +15,6 @@ afterAll(() => palaver[Symbol.asyncDispose]());
 
 // One running product for all views: what is dialled in one is counted in another.
 describe('phone', () => phoneScenarios(() => palaver));
+describe('chat', () => chatScenarios(() => palaver));
 describe('explorer', () => explorerScenarios(() => palaver));
 describe('operations', () => operationsScenarios(() => palaver));

@@ -64,7 +64,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
 
     await page.getByLabel('pagination.limit').fill('many');
     await page.getByRole('button', { name: 'Ask the gateway' }).click();
-    await page.getByText('400', { exact: true }).waitFor();
+    await page.getByText('400', { exact: true }).first().waitFor();
   });
 
   test.each(['light', 'dark'] as const)('no barrier in the %s theme, at either width', async (theme) => {

@@ -16,11 +16,18 @@ export interface TestConsole {
 /** Everything as `npm start` runs it, on free ports with an empty data folder, and a real browser. */
 export async function startTestConsole(env: Record<string, string> = {}): Promise<TestConsole> {
   const dir = await createTempDir();
-  const names = ['USSD_PORT', 'AGENT_PORT', 'GATEWAY_PORT', 'DEVNODE_PORT', 'CONSOLE_PORT'];
-  const ports = await Promise.all(names.map(async (name) => [name, String(await freePort())]));
   const child = startProcess(process.execPath, [join(root, 'apps/cli/bin/palaver.js'), 'up'], {
     cwd: dir.path,
-    env: { LOG_LEVEL: 'warn', RATE_LIMIT_PER_MINUTE: '1000', ...Object.fromEntries(ports), ...env },
+    env: {
+      LOG_LEVEL: 'warn',
+      RATE_LIMIT_PER_MINUTE: '1000',
+      USSD_PORT: '0',
+      AGENT_PORT: '0',
+      DEVNODE_PORT: '0',
+      CONSOLE_PORT: '0',
+      GATEWAY_PORT: String(await freePort()), // the agent is told of it before it listens
+      ...env,
+    },
   });
   const stop = async () => {
     child.kill('SIGTERM');
@@ -29,7 +36,7 @@ export async function startTestConsole(env: Record<string, string> = {}): Promis
   };
   try {
     await child.printed('Ctrl-C stops everything.', 60_000);
-    const url = `http://127.0.0.1:${Object.fromEntries(ports).CONSOLE_PORT}`;
+    const url = /console page +(http:\S+)/.exec(child.output())?.[1] ?? '';
     await waitFor('the page to be built', async () => (await fetch(url)).ok, 60_000);
     const browser = await launchBrowser();
     return {

@@ -1,8 +1,8 @@
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useId, useState } from 'react';
+import { JsonView } from '../ui/json-view.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { askGateway } from './ask-gateway.ts';
-import { JsonView } from './json-view.tsx';
 import { fillRoute, type Route, type RouteParameter } from './routes.ts';
 
 export function RouteForm({ route }: { route: Route }) {

@@ -110,10 +110,12 @@ function numberLimits(schema: Def): JsonSchema {
   };
 }
 
-function arrayLimits({ minLength, maxLength, exactLength }: Def): JsonSchema {
-  const min = minLength ?? exactLength;
-  const max = maxLength ?? exactLength;
-  return { ...(min && { minItems: min.value }), ...(max && { maxItems: max.value }) };
+function arrayLimits({ minLength, maxLength, exactLength, checks }: Def): JsonSchema {
+  // Version 4 keeps checks as objects of their own.
+  const found = Object.assign({}, ...(checks ?? []).map((check: Def) => check._zod?.def));
+  const min = (minLength ?? exactLength)?.value ?? found.minimum ?? found.length;
+  const max = (maxLength ?? exactLength)?.value ?? found.maximum ?? found.length;
+  return { ...(min !== undefined && { minItems: min }), ...(max !== undefined && { maxItems: max }) };
 }
 
 /** A TypeScript enum of numbers also maps its values back to their names. */

@@ -41,6 +41,8 @@ export interface OraclesContextValue {
   actions: ActionRegistry;
   /** The `uiComponents` of every chat on the page. */
   components: Store<readonly UIComponents[]>;
+  /** Counts finished turns: what lists of sessions show of them has changed. */
+  turns: Store<number>;
   /** Ids of the calls that run on this page at this moment. */
   executing: Store<ReadonlySet<string>>;
 }

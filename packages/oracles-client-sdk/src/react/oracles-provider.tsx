@@ -58,6 +58,7 @@ export function OraclesProvider(props: OraclesProviderProps) {
     () => ({
       actions: createActionRegistry(),
       components: createStore<readonly UIComponents[]>([]),
+      turns: createStore(0),
       executing: createStore<ReadonlySet<string>>(new Set()),
     }),
     [],

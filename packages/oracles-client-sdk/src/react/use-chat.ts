@@ -51,7 +51,7 @@ const notReady = () => new Error('The agent is not ready yet.');
 /** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
 export function useChat(options: IChatOptions): UseChatResult {
   const { oracleDid, sessionId, streamingMode, uiComponents } = options;
-  const { wallet, actions, components, executing } = useOraclesContext();
+  const { wallet, actions, components, executing, turns } = useOraclesContext();
   const { agent, error: configError } = useAgent(oracleDid, options.overrides);
   const latest = useLatest(options);
   const [earlyError, setEarlyError] = useState<Error>();
@@ -84,11 +84,15 @@ export function useChat(options: IChatOptions): UseChatResult {
 
   const state = useSyncExternalStore(chat?.subscribe ?? subscribeNever, chat?.get ?? getIdle, getIdle);
   const status = toChatStatus(state);
+  const isSending = status === 'submitted' || status === 'streaming';
+  useEffect(() => {
+    if (isSending) return () => turns.set(turns.get() + 1);
+  }, [isSending, turns]);
 
   return {
     messages: state.messages,
     status,
-    isSending: status === 'submitted' || status === 'streaming',
+    isSending,
     isLoading: state.isLoading && !configError,
     error: configError ?? state.loadError,
     sendMessageError: state.sendError ?? (chat ? undefined : earlyError),

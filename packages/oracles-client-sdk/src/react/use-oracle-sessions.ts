@@ -1,6 +1,7 @@
-import { useCallback } from 'react';
+import { useCallback, useEffect } from 'react';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { Session } from '../core/wire.ts';
+import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
 
@@ -34,6 +35,9 @@ export function useOracleSessions(
     return agent.api;
   }, [agent, configError]);
   const sessions = data?.sessions ?? [];
+  // A session is named from its first exchange, and the last one used stands first.
+  const { turns } = useOraclesContext();
+  useEffect(() => turns.subscribe(() => void reload()), [turns, reload]);
 
   return {
     sessions,

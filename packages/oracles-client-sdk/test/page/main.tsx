@@ -229,8 +229,10 @@ function Outside() {
 createRoot(document.body.appendChild(document.createElement('div'))).render(
   <StrictMode>
     <App />
-    <Boundary>
-      <Outside />
-    </Boundary>
+    {need('outside') && (
+      <Boundary>
+        <Outside />
+      </Boundary>
+    )}
   </StrictMode>,
 );

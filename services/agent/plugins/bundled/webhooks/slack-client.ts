@@ -7,8 +7,6 @@ export interface SlackPost {
   text: string;
 }
 
-export type SlackClient = ReturnType<typeof createSlackClient>;
-
 const timeoutMs = 10_000;
 const attempts = 4;
 /** Slack advises 4,000 characters a message; escapes may make a text longer. */

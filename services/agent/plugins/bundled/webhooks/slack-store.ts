@@ -29,8 +29,6 @@ export const slackMigrations: Migration[] = [
 /** Slack repeats an event for about an hour. */
 const keepEventsMs = 24 * 3_600_000;
 
-export type SlackStore = ReturnType<typeof createSlackStore>;
-
 export function createSlackStore({ db }: Store<SlackDatabase>) {
   return {
     /** False where the event was taken in before, here or on another instance. */

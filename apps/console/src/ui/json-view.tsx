@@ -1,5 +1,5 @@
 import { Fragment, useMemo } from 'react';
-import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { ScrollRegion } from './scroll-region.tsx';
 
 const largest = 200_000;
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

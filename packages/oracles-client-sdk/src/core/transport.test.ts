@@ -1,0 +1,130 @@
+import { defineOraclePlugin, ToolError } from '@palaver/agent';
+import { waitFor } from '@palaver/test-kit';
+import { createInvocation, createSigner } from '@palaver/ucan';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { createUser, createWallet, startAgent, type TestAgent } from '../../test/start-agent.ts';
+import { createAgentApi } from './agent-api.ts';
+import { createChat } from './chat.ts';
+import { createCredentialCache } from './credentials.ts';
+import { createTransport } from './transport.ts';
+
+/** A tool that needs what no delegation of the tests grants. */
+const vault = defineOraclePlugin({
+  name: 'vault',
+  version: '1.0.0',
+  manifest: { title: 'Vault', summary: 'Opens.', whenToUse: ['never'], visibility: 'always', stability: 'stable' },
+  getTools: () => ({
+    open_vault: {
+      description: 'Opens the vault.',
+      input: z.object({}),
+      execute(_args, rt) {
+        rt.ucan.requireCapability({ can: 'vault/open', with: 'ixo:vault' });
+        throw new ToolError('TOOL_FAILED', 'not reached');
+      },
+    },
+  }),
+});
+
+let agent: TestAgent;
+beforeAll(async () => {
+  agent = await startAgent({}, [vault]);
+});
+afterAll(() => agent?.[Symbol.asyncDispose]());
+
+async function createTransportWith(mint: (count: number) => Promise<{ serialized: string; expiresAt: number }>) {
+  const wallet = createWallet(await createSigner());
+  let minted = 0;
+  const credentials = createCredentialCache({
+    userDid: wallet.did,
+    createDelegation: wallet.createDelegation,
+    createInvocation: () => mint(++minted),
+  });
+  const transport = createTransport({
+    baseUrl: `${agent.url}/`,
+    oracleDid: agent.did,
+    credentials,
+    userDid: wallet.did,
+  });
+  return { transport, credentials, minted: () => minted };
+}
+
+const farAhead = Math.floor(Date.now() / 1000) + 3600;
+
+describe('requests', () => {
+  it('throw the error body of the service', async () => {
+    const { transport } = await createUser(agent);
+    await expect(transport.json('/sessions?limit=0')).rejects.toMatchObject({
+      name: 'OracleError',
+      status: 400,
+      code: 'VALIDATION_FAILED',
+      details: { issues: [{ path: 'limit' }] },
+    });
+    await expect(transport.json('/nothing')).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' });
+  });
+
+  it('tell when nobody answers', async () => {
+    const { credentials } = await createUser(agent);
+    const transport = createTransport({ baseUrl: 'http://127.0.0.1:1', oracleDid: agent.did, credentials });
+    await expect(transport.json('/sessions')).rejects.toMatchObject({ status: 0, code: 'NETWORK_ERROR' });
+  });
+
+  it('try once more with a new invocation after a 401', async () => {
+    const signer = await createSigner();
+    const capability = { can: 'oracle/*', with: 'ixo:oracle' } as const;
+    const { transport, minted } = await createTransportWith(async (count) =>
+      count === 1
+        ? { serialized: 'broken', expiresAt: farAhead }
+        : createInvocation({ issuer: signer, audience: agent.did, capability }),
+    );
+    expect(await createAgentApi(transport).listSessions()).toMatchObject({ total: 0 });
+    expect(minted()).toBe(2);
+    await createAgentApi(transport).listSessions();
+    expect(minted()).toBe(2);
+  });
+
+  it('give up after the second 401', async () => {
+    const { transport, minted } = await createTransportWith(async () => ({
+      serialized: 'broken',
+      expiresAt: farAhead,
+    }));
+    await expect(transport.json('/sessions')).rejects.toMatchObject({ status: 401, code: 'UCAN_MALFORMED' });
+    expect(minted()).toBe(2);
+  });
+});
+
+describe('the socket', () => {
+  it('comes back with a new invocation when the first is refused', async () => {
+    const user = await createUser(agent);
+    const { sessionId } = await createAgentApi(user.transport).createSession();
+    let minted = 0;
+    const credentials = createCredentialCache({
+      userDid: user.wallet.did,
+      createDelegation: user.wallet.createDelegation,
+      createInvocation: async (audience) => {
+        minted += 1;
+        return minted === 1 ? { serialized: 'broken', expiresAt: farAhead } : user.wallet.createInvocation(audience);
+      },
+    });
+    // HTTP goes its own way, so that the handshake alone meets the broken token.
+    const chat = createChat({ transport: { ...user.transport, credentials }, sessionId, socketUrl: agent.url });
+    onTestFinished(chat.start());
+    await waitFor('the socket', () => chat.get().isRealTimeConnected);
+    expect(minted).toBe(2);
+  });
+});
+
+describe('a delegation the agent misses', () => {
+  it('is signed anew and posted when the agent asks', async () => {
+    const user = await createUser(agent);
+    const api = createAgentApi(user.transport);
+    const { sessionId } = await api.createSession();
+    const isAuthorized = async () => (await user.transport.json<{ authorized: boolean }>('/delegation')).authorized;
+    expect(await isAuthorized()).toBe(false);
+    const chat = createChat({ transport: user.transport, sessionId });
+    onTestFinished(chat.start());
+    await chat.send('/tool open_vault {}');
+    expect(chat.get().messages.at(-1)).toMatchObject({ components: [{ componentName: 'ReauthorizePrompt' }] });
+    await waitFor('the delegation at the service', isAuthorized);
+  });
+});

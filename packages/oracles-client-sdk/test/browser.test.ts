@@ -1,0 +1,220 @@
+import { fileURLToPath } from 'node:url';
+import { createTempDir, freePort, launchBrowser, startProcess, waitFor } from '@palaver/test-kit';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { buildPage } from './build-page.ts';
+import {
+  createKey,
+  logOf,
+  messages,
+  newSession,
+  openPage,
+  type Page,
+  send,
+  waitForStatus,
+  words,
+} from './open-page.ts';
+import { serveFiles } from './serve-files.ts';
+import { paymentWall, startAgent, type TestAgent } from './start-agent.ts';
+
+let browser: Awaited<ReturnType<typeof launchBrowser>>;
+let agent: TestAgent;
+const sites = new Map<number, Awaited<ReturnType<typeof serveFiles>>>();
+
+beforeAll(async () => {
+  agent = await startAgent({ SENDS_PER_MINUTE: '1000' }, [paymentWall]);
+  for (const version of [18, 19] as const) sites.set(version, await serveFiles(await buildPage(version)));
+  browser = await launchBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  for (const site of sites.values()) await site.close();
+  await agent?.[Symbol.asyncDispose]();
+});
+
+async function open(params: Record<string, string> = {}, version = 19): Promise<Page> {
+  const site = sites.get(version);
+  if (!site) throw new Error(`no page with React ${version}`);
+  const key = params.key ?? (await createKey());
+  return openPage(browser, site.url, { url: agent.url, did: agent.did, ...params, key });
+}
+
+// For people to look at, in the folder SCREENSHOTS names.
+async function show(page: Page, name: string): Promise<void> {
+  // biome-ignore lint/style/noProcessEnv: a wish of the person who runs the tests, not configuration.
+  const folder = process.env.SCREENSHOTS;
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+}
+
+const lastMessage = async (page: Page) => (await messages(page)).at(-1) ?? '';
+
+describe.each([18, 19])('React %i in strict mode', (version) => {
+  it.each(['immediate', 'batched'])('streams an answer (%s)', async (mode) => {
+    const page = await open({ mode }, version);
+    expect(await page.locator('h1').textContent()).toMatch(new RegExp(`^React ${version}`));
+    await newSession(page);
+    await send(page, '/long 100');
+    await waitForStatus(page, 'streaming');
+    await waitFor('part of the answer', async () => /^word1 /.test(await lastMessage(page)));
+    expect(await lastMessage(page)).not.toBe(words(100));
+    await waitForStatus(page, 'ready');
+    expect(await messages(page)).toEqual(['/long 100', words(100)]);
+    // Strict mode mounts everything twice; one signing serves all of it.
+    expect(await logOf(page)).toMatchObject({ signed: 1 });
+    await show(page, `streamed-react-${version}-${mode}`);
+  });
+
+  it('runs browser tools and actions, drawn inline with their states', async () => {
+    const page = await open({}, version);
+    await newSession(page);
+    await send(page, '/tool set_theme {"theme": "dark"}');
+    await waitForStatus(page, 'ready');
+    expect(await lastMessage(page)).toContain('set_theme: {"was":"light"}');
+    expect(await page.locator('#chat').getAttribute('data-theme')).toBe('dark');
+
+    await send(page, '/tool paint {"colour": "green"}');
+    await page.locator('[data-action="executing"]').waitFor();
+    await waitForStatus(page, 'ready');
+    expect(await page.locator('[data-action="done"]').textContent()).toBe('Box green: done painted green (theme dark)');
+
+    await send(page, '/tool paint {"colour": "none"}');
+    await page.locator('[data-action="error"]').waitFor();
+    await waitForStatus(page, 'ready');
+    await send(page, '/tool set_theme {"theme": "light"}');
+    await waitForStatus(page, 'ready');
+    // What was drawn before shows what is true now.
+    expect(await page.locator('[data-action="done"]').textContent()).toContain('(theme light)');
+    expect((await logOf(page)).calls).toEqual([
+      ['set_theme', { theme: 'dark' }],
+      ['paint', 'green', 0],
+      ['paint', 'none', 1],
+      ['set_theme', { theme: 'light' }],
+    ]);
+    await show(page, `tools-react-${version}`);
+  });
+
+  it('says what a hook outside of the provider is missing', async () => {
+    const page = await open({ outside: 'yes' }, version);
+    expect(await page.locator('#outside').textContent()).toBe(
+      'useOraclesContext must be used within a OraclesProvider',
+    );
+  });
+});
+
+it('exports what the specification names, and nothing it rules out', async () => {
+  const page = await open();
+  const names = await page.evaluate(() => (globalThis as unknown as { sdkNames: string[] }).sdkNames);
+  expect(names.toSorted()).toEqual([
+    'OracleError',
+    'OraclesProvider',
+    'getOpenIdToken',
+    'renderMessageContent',
+    'useAgAction',
+    'useChat',
+    'useContractOracle',
+    'useGetOpenIdToken',
+    'useMemoryEngine',
+    'useOracleSessions',
+    'useOraclesConfig',
+    'useOraclesContext',
+  ]);
+});
+
+it('stops an answer and keeps what was said', async () => {
+  const page = await open();
+  await newSession(page);
+  await send(page, '/long 5000');
+  await waitFor('some words', async () => (await lastMessage(page)).length > 50);
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await waitForStatus(page, 'ready');
+  const said = await lastMessage(page);
+  expect(words(5000).startsWith(said)).toBe(true);
+  expect(await page.locator('#messages > li').last().getAttribute('data-status')).toBe('aborted');
+});
+
+it('takes an answer up again after a reload, and can stop it then', async () => {
+  const key = await createKey();
+  const first = await open({ key });
+  await newSession(first);
+  await send(first, '/long 5000');
+  await waitFor('some words', async () => (await lastMessage(first)).length > 50);
+  await first.reload();
+  await first.locator('#sessions button').first().click();
+  await waitForStatus(first, 'streaming');
+  await waitFor('more words', async () => (await lastMessage(first)).length > 100);
+  await first.getByRole('button', { name: 'Stop' }).click();
+  await waitForStatus(first, 'ready');
+  const [question, answer = ''] = await messages(first);
+  expect(question).toBe('/long 5000');
+  expect(words(5000).startsWith(answer)).toBe(true);
+});
+
+it('survives a killed service: nothing is lost or doubled, and the message can be sent again', async () => {
+  await using dir = await createTempDir();
+  const port = await freePort();
+  const start = async () => {
+    const main = fileURLToPath(new URL('../../../services/agent/main.ts', import.meta.url));
+    const env = { PORT: String(port), DATA_DIR: dir.path, OFFLINE_WORDS_PER_SECOND: '30', LOG_LEVEL: 'info' };
+    const service = startProcess(process.execPath, [main], { env });
+    onTestFinished(async () => {
+      service.kill();
+      await service.exited;
+    });
+    await service.printed('listening');
+    return service;
+  };
+  const service = await start();
+  const url = `http://127.0.0.1:${port}`;
+  const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string };
+  const page = await open({ url, did });
+  await newSession(page);
+  await send(page, '/long 120');
+  await waitFor('some words', async () => (await lastMessage(page)).length > 60);
+  service.kill('SIGKILL');
+  await service.exited;
+  const seen = await lastMessage(page);
+  await start();
+  await waitForStatus(page, 'error');
+  expect(words(120).startsWith(await lastMessage(page))).toBe(true);
+  expect((await lastMessage(page)).startsWith(seen)).toBe(true);
+  expect(await page.locator('#error').textContent()).toContain('interrupted');
+  await page.locator('#chat[data-connected="true"]').waitFor();
+  await show(page, `killed`);
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await waitFor('the whole answer', async () => (await lastMessage(page)) === words(120), 20_000);
+  expect(await messages(page)).toHaveLength(4);
+});
+
+it('shows a payment wall to the application', async () => {
+  const page = await open();
+  await newSession(page);
+  await send(page, 'pay for this');
+  await waitForStatus(page, 'error');
+  expect(await logOf(page)).toMatchObject({ payments: [['claim-1', 'claim-2']] });
+  expect(await page.locator('#messages > li').last().getAttribute('data-status')).toBe('failed');
+  await show(page, `payment`);
+  await send(page, '/long 3');
+  await waitForStatus(page, 'ready');
+  expect(await lastMessage(page)).toBe(words(3));
+});
+
+it('keeps two tabs of one session together', async () => {
+  const key = await createKey();
+  const first = await open({ key });
+  await newSession(first);
+  await send(first, '/long 2');
+  await waitForStatus(first, 'ready');
+  const second = await open({ key });
+  await second.locator('#sessions button').first().click();
+  await second.locator('#chat[data-connected="true"]').waitFor();
+  await send(first, '/long 150');
+  await waitForStatus(second, 'streaming');
+  await waitForStatus(first, 'ready');
+  await waitForStatus(second, 'ready');
+  expect(await messages(second)).toEqual(['/long 2', words(2), '/long 150', words(150)]);
+  // A call goes to one tab only.
+  await send(first, '/tool paint {"colour": "blue"}');
+  await waitForStatus(first, 'ready');
+  const calls = [...(await logOf(first)).calls, ...(await logOf(second)).calls];
+  expect(calls).toHaveLength(1);
+});
