@@ -34,8 +34,8 @@ interface Target {
 
 const scenarios: Record<string, string[]> = { dial: [''], 'session of 4': ['', '1', '1*1', '1*1**'] };
 const connections = 256;
-const seconds = Number(process.env.BENCH_SECONDS ?? 4);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const seconds = Number(process.env.BENCH_SECONDS ?? 2);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const level = process.env.LOG_LEVEL ?? 'info';
 const openSessions = 100_000;
 const aims: Record<string, number> = { SQLite: 0.6, PostgreSQL: 0.3 };
@@ -150,6 +150,14 @@ async function memoryOf(target: Target): Promise<number> {
   return memory.heapUsed + memory.external;
 }
 
+async function bestLoad(target: Target): Promise<Load> {
+  target.load = {};
+  for (let round = 0; round < rounds; round++) {
+    keepBest(target, 'session of 4', await runLoad(target, 'session of 4', { seconds }));
+  }
+  return target.load['session of 4'] as Load;
+}
+
 /** A fresh service: how much an open session holds, and whether a hundred thousand of them slow a turn. */
 async function measureOpenSessions(): Promise<void> {
   const target = await start('SQLite', 'service.ts', {
@@ -159,11 +167,11 @@ async function measureOpenSessions(): Promise<void> {
     SESSION_TIMEOUT_SECONDS: '3600',
   });
   await runLoad(target, 'session of 4', { seconds: 2 });
-  const few = await runLoad(target, 'session of 4', { seconds });
+  const few = await bestLoad(target);
   const before = await memoryOf(target);
   await runLoad(target, 'dial', { seconds: 0, sessions: openSessions });
   const after = await memoryOf(target);
-  const many = await runLoad(target, 'session of 4', { seconds });
+  const many = await bestLoad(target);
   console.log(`memory of an open session: ${Math.round((after - before) / openSessions)} bytes (aim: at most 2048)`);
   const share = ((many.perSecond / few.perSecond) * 100).toFixed(0);
   console.log(

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
 import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
-import { createDidResolver, createVerifier, type Signer } from '@palaver/ucan';
+import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
+import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
@@ -30,6 +31,7 @@ import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
 import { createLonePeers } from './turn/peers.ts';
 import { createRedisPeers } from './turn/redis-peers.ts';
+import { RunCancelled } from './turn/stream-error.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
 
 export interface AgentParts {
@@ -111,7 +113,17 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     logger,
     onResult: (result) => browserCalls.settle(result),
   });
-  const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, deliver: sockets.deliver });
+  const ignoredResults = new Counter({
+    name: 'agent_ignored_page_results_total',
+    help: 'Results of pages that came late, twice or from a stranger.',
+    registers: [server.metrics],
+  });
+  const browserCalls = createBrowserCalls({
+    timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS,
+    deliver: sockets.deliver,
+    onIgnored: () => ignoredResults.inc(),
+  });
+  const ready = Promise.withResolvers<void>();
   const plugins = await startPlugins({
     ...parts,
     createContext: (plugin, pluginConfig) => ({
@@ -121,7 +133,11 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       oracle,
       models,
       llm: { get: models.get },
+      sessions,
+      deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
       async send({ userDid, sessionId, text, requestId, timezone }) {
+        // A plugin may have something to send before everything has started.
+        await ready.promise;
         const session = await sessions.find(userDid, sessionId);
         if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
         const delegation = (await delegations.find(userDid))?.token;
@@ -131,7 +147,12 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
         const sent = { sendId: randomUUID(), requestId, model, secrets: {}, blobs: createBlobStore() };
         await plugins.beforeSend({ ...sent, userDid, sessionId, message: body });
         const run = await hub.submit({ ...sent, session, user, body, timezone });
-        return run.answer;
+        const answer = await run.answer;
+        const { reason } = run.signal;
+        // Cut off by this process's own end, not by any fault of the message: it may be sent again.
+        if (reason instanceof RunCancelled && reason.by === 'shutdown')
+          throw new AppError('UNAVAILABLE', 'The service stopped before the answer was complete.');
+        return answer;
       },
     }),
   });
@@ -192,6 +213,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));
   }
   if (parts.addRoutes) await parts.addRoutes(server);
+  ready.resolve();
 
   return {
     server,

@@ -7,6 +7,7 @@ export {
   type ScriptedReply,
   type ScriptedStep,
 } from './models/scripted-model.ts';
+export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
 export {
   createTestRuntime,
   type TestRuntime,

@@ -78,6 +78,16 @@ export const gatewayConfigSchema = z
         'JSON file of the API keys, [{ name, sha256, perMinute?, routes? }]; needed with GATEWAY_AUTH=api-key.',
       example: '/etc/palaver/api-keys.json',
     }),
+    GATEWAY_DIDS: envList()
+      .refine(
+        (list) => list.every((item) => /^did:[a-z0-9]+:\S+$/.test(item)),
+        'expected a comma-separated list of DIDs',
+      )
+      .prefault('')
+      .meta({
+        description: 'The DIDs that UCANs for this gateway are made out to; needed with GATEWAY_AUTH=ucan.',
+        example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
+      }),
     GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 }).prefault('0').meta({
       description: 'Queries a minute from one client address. 0 is off.',
       example: '600',
@@ -90,6 +100,10 @@ export const gatewayConfigSchema = z
   .refine((config) => config.GATEWAY_AUTH !== 'api-key' || config.GATEWAY_API_KEYS_FILE !== undefined, {
     path: ['GATEWAY_API_KEYS_FILE'],
     error: 'is needed with GATEWAY_AUTH=api-key',
+  })
+  .refine((config) => config.GATEWAY_AUTH !== 'ucan' || config.GATEWAY_DIDS.length > 0, {
+    path: ['GATEWAY_DIDS'],
+    error: 'is needed with GATEWAY_AUTH=ucan',
   });
 
 export type GatewayConfig = Readonly<z.infer<typeof gatewayConfigSchema>>;

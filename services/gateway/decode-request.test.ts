@@ -85,6 +85,12 @@ test('a parameter bound in the path is ignored by either of its names', () => {
   expect(ask('/fixture/thing/x/of/y?owner.name=z').request).toContain('"name":"y"');
 });
 
+test('names that every object has are no values', () => {
+  for (const query of ['flag=constructor', 'flag=toString', 'colour=constructor', 'wrapped_flag=valueOf'])
+    expect(ask(`/fixture/everything?${query}`).status).toBe(400);
+  expect(ask('/fixture/everything?constructor=1&__proto__.x=1').status).toBe(200);
+});
+
 test('bytes that are not UTF-8 are refused as a bad escape', () => {
   expect(ask('/fixture/item/%ff').status).toBe(400);
   expect(ask('/fixture/everything?text=%ff').status).toBe(400);

@@ -19,6 +19,8 @@ import { createRouteTable, type Prefixes, type RouteTable } from './route-table.
 import type { Upstream } from './upstream.ts';
 
 export interface Snapshot {
+  /** Grows when the descriptors change; answers printed by another version are not comparable. */
+  version: number;
   schema: Schema;
   table: RouteTable;
   encoder: Encoder;
@@ -46,13 +48,14 @@ const forgetMs = 60_000;
 
 export function createLiveTable({ descriptors, upstream, prefixes, logger, onChange }: LiveTableOptions): LiveTable {
   let snapshot: Snapshot | undefined;
+  let version = 0;
   let fingerprint = '';
   let reloading: Promise<void> | undefined;
   const unknownTypes = new Map<string, number>();
 
   const install = (schema: Schema) => {
     const table = createRouteTable(schema, prefixes);
-    snapshot = { schema, table, encoder: createEncoder(schema.registry) };
+    snapshot = { version, schema, table, encoder: createEncoder(schema.registry) };
     onChange(snapshot);
     return table;
   };
@@ -61,7 +64,9 @@ export function createLiveTable({ descriptors, upstream, prefixes, logger, onCha
     const source = await (descriptors ? loadFromDisk(descriptors) : loadReflection(upstream));
     const print = toFingerprint(source);
     if (print === fingerprint) return;
-    const table = install(createSchema(source));
+    const schema = createSchema(source);
+    version += 1;
+    const table = install(schema);
     fingerprint = print;
     unknownTypes.clear();
     logger.info({ routes: table.routes.length, services: source.services.length }, 'routes loaded');

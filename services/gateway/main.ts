@@ -14,6 +14,7 @@ import {
 import { createGatewayApp } from './app.ts';
 import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
 import { type Authorize, authorizeAnyone } from './auth/authorize.ts';
+import { authorizeUcan } from './auth/ucan.ts';
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
 
 /** Starts the query gateway from its environment. */
@@ -37,6 +38,7 @@ export async function startGateway(env: Env, options: ConfigOptions = {}): Promi
 
 async function createAuthorize(config: GatewayConfig): Promise<Authorize> {
   if (config.GATEWAY_AUTH === 'api-key') return authorizeApiKey(await loadApiKeys(config.GATEWAY_API_KEYS_FILE ?? ''));
+  if (config.GATEWAY_AUTH === 'ucan') return authorizeUcan(config.GATEWAY_DIDS);
   return authorizeAnyone;
 }
 

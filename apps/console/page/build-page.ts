@@ -4,4 +4,4 @@ import { build } from 'vite';
 
 const root = join(import.meta.dirname, '..');
 const outDir = process.argv[2] ?? join(root, 'dist', 'manual');
-await build({ root, logLevel: 'warn', build: { outDir, emptyOutDir: true } });
+await build({ root, logLevel: 'error', build: { outDir, emptyOutDir: true } });

@@ -30,6 +30,8 @@ const sources = [
   'apps/console/package.json',
   'packages/contract/src',
   'packages/ucan/src',
+  'packages/oracles-client-sdk/src',
+  'services/ussd/tools',
 ];
 
 /**

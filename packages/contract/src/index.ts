@@ -217,6 +217,16 @@ export {
   sseEventDataSchemas,
   sseEventSchema,
 } from './sse-events.ts';
+export {
+  scheduledMessagePrefix,
+  type Task,
+  type TaskCancelled,
+  type TaskList,
+  taskCancelledSchema,
+  taskListSchema,
+  taskParamsSchema,
+  taskSchema,
+} from './tasks.ts';
 export { isTimeZone } from './time-zone.ts';
 export {
   phoneNumberSchema,

@@ -12,9 +12,15 @@ const installed = [
 // The browser looks things up at its maker's hosts unless told not to; tests stay on loopback.
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
 
-// The packed browser is set up for serverless functions: in one process, which ends with the first page that is closed,
-// and with pages free to read across origins, which no user's browser allows.
-const unreal = ['--single-process', '--disable-web-security', '--allow-running-insecure-content'];
+// The packed browser comes with arguments for cloud functions. These would end it with its first page, and switch off the
+// rules between origins that pages in earnest live under.
+const unwanted = new Set([
+  '--single-process',
+  '--no-zygote',
+  '--disable-web-security',
+  '--allow-running-insecure-content',
+  '--disable-site-isolation-trials',
+]);
 
 /** A real Chromium: `CHROMIUM_PATH`, else the one from npm (Linux x64), else an installed Chrome or Chromium. */
 export async function launchBrowser(): Promise<Browser> {
@@ -36,7 +42,7 @@ async function* candidates(): AsyncGenerator<{ path: string; args: string[] }> {
   }
   if (process.platform === 'linux' && process.arch === 'x64') {
     const { default: packed } = await import('@sparticuz/chromium');
-    yield { path: await packed.executablePath(), args: packed.args.filter((arg) => !unreal.includes(arg)) };
+    yield { path: await packed.executablePath(), args: packed.args.filter((arg) => !unwanted.has(arg)) };
   }
   for (const path of installed) if (existsSync(path)) yield { path, args: [] };
 }

@@ -7,6 +7,8 @@ interface Phrases {
   toolHint: string;
   reauthorize: string;
   toolFailed(name: string): string;
+  /** What to say when the time of a scheduled prompt has come. */
+  reminder(prompt: string): string;
   /** What to say of the results of tools the model knows by name. */
   toolDone: Partial<Record<string, (output: unknown) => string>>;
 }
@@ -22,7 +24,11 @@ export const phrases: Record<Language, Phrases> = {
     toolHint: 'Use any of them by "/tool NAME {json}".',
     reauthorize: 'I need your authorisation again before I can do that. Please renew it and ask me once more.',
     toolFailed: (name) => `${name} did not work:`,
+    reminder: (prompt) => `It is time: ${prompt}`,
     toolDone: {
+      schedule_task: (output) => withTime(output, (when) => `Scheduled; the next time is ${when}.`),
+      list_tasks: (output) => listTasks(output, 'This is scheduled:', 'Nothing is scheduled.'),
+      cancel_task: () => 'Cancelled.',
       set_user_preferences: () => 'Noted. I will keep to that from now on.',
       remember: () => 'I will remember that.',
       forget: (output) => (isNothing(output) ? 'I remember nothing like that.' : 'Forgotten.'),
@@ -36,7 +42,11 @@ export const phrases: Record<Language, Phrases> = {
     toolHint: 'Utilisez-les par « /tool NOM {json} ».',
     reauthorize: 'Il me faut de nouveau votre autorisation. Renouvelez-la, puis redemandez-moi.',
     toolFailed: (name) => `${name} n’a pas fonctionné :`,
+    reminder: (prompt) => `C’est l’heure : ${prompt}`,
     toolDone: {
+      schedule_task: (output) => withTime(output, (when) => `C’est prévu ; la prochaine fois : ${when}.`),
+      list_tasks: (output) => listTasks(output, 'Voici ce qui est prévu :', 'Rien n’est prévu.'),
+      cancel_task: () => 'Annulé.',
       set_user_preferences: () => 'C’est noté. Je m’y tiendrai désormais.',
       remember: () => 'Je m’en souviendrai.',
       forget: (output) => (isNothing(output) ? 'Je ne me souviens de rien de tel.' : 'Oublié.'),
@@ -50,7 +60,11 @@ export const phrases: Record<Language, Phrases> = {
     toolHint: 'Tumia yoyote kwa "/tool JINA {json}".',
     reauthorize: 'Nahitaji idhini yako tena kabla ya kufanya hivyo. Tafadhali ihuishe kisha uniulize tena.',
     toolFailed: (name) => `${name} haikufanya kazi:`,
+    reminder: (prompt) => `Wakati umefika: ${prompt}`,
     toolDone: {
+      schedule_task: (output) => withTime(output, (when) => `Imepangwa; mara ijayo ni ${when}.`),
+      list_tasks: (output) => listTasks(output, 'Haya yamepangwa:', 'Hakuna kilichopangwa.'),
+      cancel_task: () => 'Imefutwa.',
       set_user_preferences: () => 'Nimeelewa. Nitafanya hivyo kuanzia sasa.',
       remember: () => 'Nitakumbuka hilo.',
       forget: (output) => (isNothing(output) ? 'Sikumbuki kitu kama hicho.' : 'Nimesahau.'),
@@ -63,6 +77,18 @@ export const phrases: Record<Language, Phrases> = {
 export function toLanguage(system: string): Language {
   const wanted = /^- Answer in: ([a-z]{2})/m.exec(system)?.[1];
   return wanted === 'fr' || wanted === 'sw' ? wanted : 'en';
+}
+
+function withTime(output: unknown, say: (when: string) => string): string {
+  const { nextRunAt, timezone } = output as { nextRunAt: string; timezone: string };
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: timezone });
+  return say(`${format.format(new Date(nextRunAt))} (${timezone})`);
+}
+
+function listTasks(output: unknown, intro: string, none: string): string {
+  const { tasks } = output as { tasks: { id: string; prompt: string; schedule: string }[] };
+  if (tasks.length === 0) return none;
+  return [intro, ...tasks.map(({ id, prompt, schedule }) => `- ${prompt} (${schedule}; ${id})`)].join('\n');
 }
 
 function isNothing(output: unknown): boolean {

@@ -1,5 +1,6 @@
 // What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
+import { scheduledMessagePrefix } from '@palaver/contract';
 import { phrases, toLanguage } from './offline-phrases.ts';
 import { planSummary } from './offline-summary.ts';
 import { readWish } from './offline-wishes.ts';
@@ -51,6 +52,7 @@ export function planReply(question: OfflineQuestion): OfflineReply {
   const text = question.user.trim();
   return (
     planSummary(text, question) ??
+    planReminder(text, question) ??
     planTool(text, question) ??
     planLong(text) ??
     planHelp(text, question) ??
@@ -81,6 +83,13 @@ function planTool(text: string, { tools }: OfflineQuestion): OfflineReply | unde
       toolCalls: [],
     };
   }
+}
+
+/** Before every wish: a reminder whose time has come is no wish for another. */
+function planReminder(text: string, { system }: OfflineQuestion): OfflineReply | undefined {
+  if (!text.startsWith(scheduledMessagePrefix)) return undefined;
+  const prompt = text.slice(scheduledMessagePrefix.length).trim();
+  return { text: phrases[toLanguage(system)].reminder(prompt), toolCalls: [] };
 }
 
 function planLong(text: string): OfflineReply | undefined {

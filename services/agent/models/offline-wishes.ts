@@ -1,3 +1,5 @@
+import { readTaskWish } from './offline-tasks.ts';
+
 /** A request the offline model knows how to fulfil with a tool. */
 export interface Wish {
   tool: string;
@@ -45,7 +47,7 @@ const onlyNow =
   /\b(?:just )?(?:this (?:once|time|one)|for (?:this|now)|only (?:now|once)|this (?:answer|question|message))\b|\banswer this\b/i;
 
 export function readWish(text: string): Wish | undefined {
-  return readMemoryWish(text) ?? (onlyNow.test(text) ? undefined : readPreference(text));
+  return readTaskWish(text) ?? readMemoryWish(text) ?? (onlyNow.test(text) ? undefined : readPreference(text));
 }
 
 function readMemoryWish(text: string): Wish | undefined {

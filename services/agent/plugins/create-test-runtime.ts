@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { AppError, type Message, type SendMessageInput, type SseEvent } from '@palaver/contract';
 import { createLogger, type Env, type Logger } from '@palaver/service-kit';
 import { openStore, type Store } from '@palaver/store';
-import { createSigner } from '@palaver/ucan';
+import { createSigner, deriveSigner } from '@palaver/ucan';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 import { createMessageStore } from '../store/messages.ts';
@@ -113,6 +113,8 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     oracle,
     models,
     llm: { get: models.get },
+    sessions,
+    deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
     send: async ({ text, userDid, sessionId }) => (await send(text, { userDid, sessionId })).message,
   });
   const all = [...(options.plugins ?? []), plugin];
@@ -141,7 +143,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
       messages,
       summaries: createSummaryStore(store),
       signer,
-      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false }),
+      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false, onIgnored: () => undefined }),
       sockets: { notify: () => undefined },
       logger,
     }),

@@ -5,7 +5,7 @@ import type { Store } from '@palaver/store';
 import type { ZodObject, ZodType } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
-import type { OracleIdentity } from '../store/sessions.ts';
+import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 
 export type Awaitable<T> = T | Promise<T>;
@@ -135,7 +135,13 @@ export interface PluginContext<Config = Record<string, unknown>> {
   oracle: OracleIdentity;
   models: Models;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
-  /** Sends a message into a session as if its user had, and resolves with the answer. */
+  sessions: Pick<SessionStore, 'create' | 'find'>;
+  /** The DID of somebody who has no key here, such as a user of a chat platform: always the same for the same label. */
+  deriveDid(label: string): Promise<string>;
+  /**
+   * Sends a message into a session as if its user had, and resolves with the answer; rejects with an `AppError` where it is
+   * not taken in, and with `UNAVAILABLE` where this process stopped in the middle.
+   */
   send(message: {
     userDid: string;
     sessionId: string;

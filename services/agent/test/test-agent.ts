@@ -108,7 +108,7 @@ export async function request(url: string, init: RequestInit = {}): Promise<Repl
   const response = await fetch(url, init);
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json');
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text };
 }
 
 function createTestUser(url: () => string, signer: Signer, invocation: string): TestUser {

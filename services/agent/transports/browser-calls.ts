@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { agentLimits } from '@palaver/contract';
 import { isJsonTooDeep } from '@palaver/service-kit';
 import { ToolError } from '../plugins/runtime-context.ts';
@@ -34,17 +33,18 @@ interface Pending {
   reject(error: unknown): void;
 }
 
+export interface BrowserCallParts {
+  timeoutMs: number;
+  deliver: Deliver;
+  /** A result came late, twice or from a stranger. */
+  onIgnored(): void;
+}
+
 /** Round trips to pages: each request is sent once, to one socket, and waits for the one answer that is its own. */
-export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; deliver: Deliver }) {
+export function createBrowserCalls({ timeoutMs, deliver, onIgnored }: BrowserCallParts) {
   const pending = new Map<string, Pending>();
-  let ignored = 0;
 
   return {
-    createId: () => randomUUID(),
-
-    /** How many results came late, twice or from a stranger. */
-    ignored: () => ignored,
-
     async call(call: BrowserCall): Promise<unknown> {
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       pending.set(call.toolCallId, { sessionId: call.sessionId, userDid: call.userDid, resolve, reject });
@@ -65,11 +65,11 @@ export function createBrowserCalls({ timeoutMs, deliver }: { timeoutMs: number; 
       }
     },
 
-    /** Takes a result in; one that nobody waits for is ignored and counted. */
+    /** Takes a result in; one that nobody waits for is ignored. */
     settle({ sessionId, userDid, toolCallId, result, error }: BrowserResult): boolean {
       const waiting = pending.get(toolCallId);
       if (!waiting || waiting.sessionId !== sessionId || waiting.userDid !== userDid) {
-        ignored += 1;
+        onIgnored();
         return false;
       }
       pending.delete(toolCallId);

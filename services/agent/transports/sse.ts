@@ -4,7 +4,16 @@ import type { FastifyReply } from 'fastify';
 import type { FrameLog } from '../turn/frame-log.ts';
 
 const chunkCharacters = 64 * 1024;
-const stalledMs = 60_000;
+
+export interface StreamOptions {
+  runId: string;
+  frames: FrameLog;
+  /** The number of the last frame the reader has. */
+  after: number;
+  heartbeatMs?: number;
+  /** How long a reader may take nothing before it is cut off. */
+  stalledMs?: number;
+}
 
 /**
  * Sends the frames of a run after number `after` and follows it to its end. Frames wait in the run's own log until the
@@ -12,7 +21,7 @@ const stalledMs = 60_000;
  */
 export async function sendFrames(
   reply: FastifyReply,
-  { runId, frames, after }: { runId: string; frames: FrameLog; after: number },
+  { runId, frames, after, heartbeatMs = agentLimits.heartbeatMs, stalledMs = 60_000 }: StreamOptions,
 ): Promise<void> {
   reply.hijack();
   const response = reply.raw;
@@ -29,9 +38,9 @@ export async function sendFrames(
   const heartbeat = setInterval(() => {
     // Every write is whole frames, so a comment always falls between two of them.
     if (!response.writableNeedDrain) response.write(': heartbeat\n\n');
-  }, agentLimits.heartbeatMs);
+  }, heartbeatMs);
   try {
-    await follow(response, frames, { after, signal: left.signal });
+    await follow(response, frames, { after, stalledMs, signal: left.signal });
     response.end();
   } finally {
     clearInterval(heartbeat);
@@ -41,13 +50,13 @@ export async function sendFrames(
 async function follow(
   response: ServerResponse,
   frames: FrameLog,
-  { after, signal }: { after: number; signal: AbortSignal },
+  { after, stalledMs, signal }: { after: number; stalledMs: number; signal: AbortSignal },
 ): Promise<void> {
   let sent = after;
   while (!signal.aborted) {
     const { text, last } = frames.read(sent, chunkCharacters);
     sent = Math.max(sent, last);
-    if (text !== '' && !response.write(text)) await drained(response, signal);
+    if (text !== '' && !response.write(text)) await drained(response, stalledMs, signal);
     if (text === '') {
       if (frames.ended) return;
       await frames.more(sent, signal);
@@ -56,7 +65,7 @@ async function follow(
 }
 
 /** Resolves when the reader has caught up or left; who reads nothing for too long is disconnected. */
-function drained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+function drained(response: ServerResponse, stalledMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const stalled = setTimeout(() => response.destroy(), stalledMs);
     const done = () => {

@@ -14,6 +14,8 @@ export function estimateTokens(value: string | LanguageModelV4Prompt): number {
 
 export const maxHistoryMessages = 200;
 const transcriptMessageCharacters = 4_000;
+// The rest is for the instruction and the earlier summary.
+const transcriptShare = 0.75;
 
 /**
  * Parts a conversation where the newer part fits: nothing is old as long as everything does. Once it does not, only half
@@ -33,13 +35,13 @@ export function splitHistory(messages: Message[], contextTokens: number): { old:
   return { old: messages.slice(0, cut), kept: messages.slice(cut) };
 }
 
-/** A conversation as text in pieces of at most half a context; very long messages are shortened in the middle. */
+/** A conversation as text in pieces that fit a context; very long messages are shortened in the middle. */
 export function toTranscript(messages: Message[], contextTokens: number): string[] {
   const pieces = [''];
   for (const message of messages) {
     const line = `${message.type === 'human' ? 'User' : 'Assistant'}: ${shorten(message.content)}${toToolNote(message)}\n`;
     const last = pieces.length - 1;
-    const fits = estimateTokens(`${pieces[last]}${line}`) <= contextTokens / 2;
+    const fits = estimateTokens(`${pieces[last]}${line}`) <= contextTokens * transcriptShare;
     if (fits || pieces[last] === '') pieces[last] += line;
     else pieces.push(line);
   }

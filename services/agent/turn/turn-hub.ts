@@ -71,14 +71,16 @@ export function createTurnHub(parts: TurnHubParts) {
   const known = new Map<string, Run>();
   const live = new Map<string, Set<Run>>();
   const active = new Set<Promise<void>>();
+  let closing = false;
 
   async function submit(turn: Turn): Promise<Run> {
+    if (closing) return refuse(turn, new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.'));
     const { sessionId } = turn.session;
     const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
     const place = await peers.queue.enter(sessionId, ids.runId);
     if (!place) {
-      await parts.onTurnEnd?.(toTurnEnd(turn));
-      throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
+      const message = 'Too many messages of this session are waiting. Wait for an answer first.';
+      return refuse(turn, new AppError('SESSION_BUSY', message));
     }
     const run = createRun(ids, {
       onEvent: (event) => parts.onEvent(run, event),
@@ -97,13 +99,17 @@ export function createTurnHub(parts: TurnHubParts) {
       removeLive(run);
       known.delete(run.runId);
       await place.leave();
-      await parts.onTurnEnd?.(toTurnEnd(turn));
-      throw error;
+      return refuse(turn, error);
     }
     run.emit('run', { runId: run.runId, sessionId, requestId: run.requestId });
     const work = carryOut(turn, run, place).finally(() => active.delete(work));
     active.add(work);
     return run;
+  }
+
+  async function refuse(turn: Turn, error: unknown): Promise<never> {
+    await parts.onTurnEnd?.(toTurnEnd(turn));
+    throw error;
   }
 
   async function carryOut(turn: Turn, run: Run, place: QueuePlace): Promise<void> {
@@ -233,6 +239,7 @@ export function createTurnHub(parts: TurnHubParts) {
 
     /** Lets turns finish for a while, then ends the rest with what they have. */
     async close(graceMs: number): Promise<void> {
+      closing = true;
       const late = setTimeout(() => {
         for (const runs of live.values()) for (const run of runs) run.cancel(new RunCancelled('shutdown'));
       }, graceMs);

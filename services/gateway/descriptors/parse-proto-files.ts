@@ -165,7 +165,7 @@ function toMapEntry(field: protobuf.MapField, scope: string, resolve: Resolve): 
 }
 
 function toType(name: string, scope: string, resolve: Resolve): FieldInit {
-  const scalar = scalarTypes[name];
+  const scalar = Object.hasOwn(scalarTypes, name) ? scalarTypes[name] : undefined;
   return scalar === undefined ? resolve(name, scope) : { type: scalar };
 }
 

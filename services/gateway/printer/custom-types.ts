@@ -36,20 +36,20 @@ const hexBytes: CustomType = {
   print: (reader, start, end) => `"${reader.bytes.toString('hex', start, end).toUpperCase()}"`,
 };
 
-const customTypes: Record<string, CustomType> = {
-  'math.Int': integer,
-  'types.Int': integer,
-  'math.Uint': unsigned,
-  'types.Uint': unsigned,
-  'math.LegacyDec': decimal,
-  'math.Dec': decimal,
-  'types.Dec': decimal,
-};
+const customTypes = new Map<string, CustomType>([
+  ['math.Int', integer],
+  ['types.Int', integer],
+  ['math.Uint', unsigned],
+  ['types.Uint', unsigned],
+  ['math.LegacyDec', decimal],
+  ['math.Dec', decimal],
+  ['types.Dec', decimal],
+]);
 
 export function findCustomType(rules: { customType: string; castType: string }): CustomType | undefined {
   if (rules.castType.endsWith('bytes.HexBytes')) return hexBytes;
   // "cosmossdk.io/math.Int": only the package's last element and the type's name matter.
-  return customTypes[rules.customType.slice(rules.customType.lastIndexOf('/') + 1)];
+  return customTypes.get(rules.customType.slice(rules.customType.lastIndexOf('/') + 1));
 }
 
 function readInteger([reader, start, end]: [WireReader, number, number], maxBits: number): string {

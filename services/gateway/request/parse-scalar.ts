@@ -27,9 +27,9 @@ const rangeOf: Partial<Record<ScalarType, ScalarType>> = {
   [ScalarType.FIXED32]: ScalarType.UINT32,
   [ScalarType.FIXED64]: ScalarType.UINT64,
 };
-const booleans: Record<string, boolean> = Object.fromEntries([
-  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((text) => [text, true]),
-  ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((text) => [text, false]),
+const booleans = new Map<string, boolean>([
+  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((text) => [text, true] as const),
+  ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((text) => [text, false] as const),
 ]);
 const decimalFloat = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const wordFloat = /^[+-]?(?:inf|infinity|nan)$/i;
@@ -41,7 +41,7 @@ export function parseScalar(type: ScalarType, text: string): Parsed<WireValue> {
     return bytes ? delimited(bytes) : { fault: 'illegal base64 data' };
   }
   if (type === ScalarType.BOOL) {
-    const value = booleans[text];
+    const value = booleans.get(text);
     return value === undefined ? invalid(text) : varint(Number(value));
   }
   if (type === ScalarType.DOUBLE || type === ScalarType.FLOAT) return parseFloating(type, text);

@@ -36,7 +36,7 @@ export function parseWellKnown(type: DescMessage, text: string): Parsed<WireValu
     for (const path of text.split(',')) if (path !== '') writer.tag(1, WireType.LengthDelimited).string(path);
     return delimited(writer.finish());
   }
-  const scalar = wrappers[type.name];
+  const scalar = Object.hasOwn(wrappers, type.name) ? wrappers[type.name] : undefined;
   return scalar === undefined ? undefined : parseWrapper(scalar, text);
 }
 

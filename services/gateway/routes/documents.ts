@@ -60,9 +60,10 @@ export function addDocumentRoutes(server: Server, live: LiveTable): void {
     });
   };
   const require = createRequire(import.meta.url);
-  const fromPackage = (name: string) => readFileSync(require.resolve(`swagger-ui-dist/${name}`));
+  const style = require.resolve('swagger-ui-dist/swagger-ui.css');
+  const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
   asset('/docs', 'text/html; charset=utf-8', () => page);
   asset('/docs/start.js', 'text/javascript; charset=utf-8', () => start);
-  asset('/docs/swagger-ui.css', 'text/css; charset=utf-8', () => fromPackage('swagger-ui.css'));
-  asset('/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8', () => fromPackage('swagger-ui-bundle.js'));
+  asset('/docs/swagger-ui.css', 'text/css; charset=utf-8', () => readFileSync(style));
+  asset('/docs/swagger-ui-bundle.js', 'text/javascript; charset=utf-8', () => readFileSync(script));
 }

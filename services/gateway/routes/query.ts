@@ -72,7 +72,7 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, options
 
     const ttlMs = metadata.height === '' ? options.ttlMs : options.pinnedTtlMs;
     const isKept = options.ttlMs > 0 && !metadata.hasCredentials;
-    const key = `${authorized.identity}\n${url}\n${metadata.key}`;
+    const key = `${snapshot.version}\n${authorized.identity}\n${url}\n${metadata.key}`;
     const kept = isKept ? cache.find(key) : undefined;
     if (kept) return send(kept, 'hit', ttlMs);
 

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
+import { createDelegation, createInvocation, createSigner } from '@palaver/ucan';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { authorizeApiKey, loadApiKeys } from '../auth/api-key.ts';
+import { authorizeUcan } from '../auth/ucan.ts';
 import { type FixtureNode, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 
@@ -72,6 +74,39 @@ test('the window of a rate passes', () => {
   expect([ask(), ask()]).toMatchObject([{ ok: true }, { ok: false }]);
   time = 60_000;
   expect(ask()).toMatchObject({ ok: true });
+});
+
+test('with ucan, a bearer made out to this gateway opens it, and the refusal says why', async () => {
+  const self = await createSigner();
+  const user = await createSigner();
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_AUTH: 'ucan', GATEWAY_DIDS: self.did() };
+  await using gateway = await startTestGateway(env, { authorize: authorizeUcan([self.did()]) });
+  const ask = (headers: Record<string, string>) => gateway.get('/fixture/item/1', headers);
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' });
+
+  const capability = { can: 'oracle/query', with: self.did() } as const;
+  const good = await createInvocation({ issuer: user, audience: self.did(), capability });
+  const answered = await ask(bearer(good.serialized));
+  expect([answered.status, answered.headers.get('cache-control')]).toEqual([200, 'private, max-age=1']);
+  const foreign = await createInvocation({ issuer: user, audience: user.did(), capability });
+  const delegation = await createDelegation({
+    issuer: user,
+    audience: self.did(),
+    capabilities: [{ can: 'oracle/*', with: user.did() }],
+  });
+  expect((await ask({ 'x-ucan-delegation': delegation.serialized })).status).toBe(200);
+  const refusals = [
+    [{}, 'UCAN_MISSING'],
+    [bearer('nonsense'), 'UCAN_MALFORMED'],
+    [bearer(foreign.serialized), 'UCAN_WRONG_AUDIENCE'],
+    [{ authorization: `Bearer ${good.serialized}` }, 'UCAN_MISSING'],
+  ] as const;
+  for (const [headers, reason] of refusals) {
+    const response = await ask(headers);
+    expect(response.status).toBe(401);
+    expect(await response.json()).toMatchObject({ statusCode: 401, code: 16, reason });
+  }
+  expect((await gateway.get('/openapi.json')).status).toBe(200);
 });
 
 test('a faulty file of keys stops the start and says why', async () => {

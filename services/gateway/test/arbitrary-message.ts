@@ -171,8 +171,3 @@ function arbitraryValue(field: DescField, nested: (type: DescMessage) => fc.Arbi
   }
   return scalar(field.scalar ?? ScalarType.STRING);
 }
-
-/** The same samples on every run. */
-export function sampleWire(type: DescMessage, registry: FileRegistry, count: number, seed: number): Uint8Array[] {
-  return fc.sample(arbitraryWire(type, registry), { numRuns: count, seed });
-}

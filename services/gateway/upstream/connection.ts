@@ -27,6 +27,8 @@ const connectTimeoutMs = 3_000;
 const pingEveryMs = 10_000;
 const firstBackoffMs = 50;
 const maxBackoffMs = 2_000;
+/** A session that lasted this long was a good one. */
+const steadyMs = 1_000;
 /** Calls that fail in a row before a node is set aside, and for how long at first. */
 const failuresToEject = 5;
 const ejectMs = 1_000;
@@ -40,6 +42,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   const authority = address.replace(/^tls:\/\//, '');
   const origin = `${isTls ? 'https' : 'http'}://${authority}`;
   let session: ClientHttp2Session | undefined;
+  let newest: ClientHttp2Session | undefined;
   let attempt: Promise<void> = Promise.resolve();
   let isConnecting = false;
   let isClosed = false;
@@ -58,6 +61,8 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       settings: { enablePush: false, initialWindowSize: streamWindow },
       maxSessionMemory: 64,
     });
+    let connectedAt = Number.POSITIVE_INFINITY;
+    newest = opening;
     attempt = new Promise((resolve) => {
       const timer = setTimeout(() => opening.destroy(), connectTimeoutMs);
       // The peer's settings are the first proof that it speaks HTTP/2.
@@ -66,7 +71,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
         isConnecting = false;
         opening.setLocalWindowSize(sessionWindow);
         session = opening;
-        backoffMs = firstBackoffMs;
+        connectedAt = Date.now();
         failures = 0;
         ejectedUntil = 0;
         connects += 1;
@@ -78,14 +83,14 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
         if (session === opening) session = undefined;
         if (isConnecting && !session) isConnecting = false;
         resolve();
-        reopen(opening);
+        reopen(opening, connectedAt);
       });
     });
     opening.on('error', () => undefined); // always followed by `close`
     // A node that says goodbye finishes what it has; new calls go to a new session at once.
     opening.on('goaway', () => {
       if (session === opening) session = undefined;
-      reopen(opening);
+      reopen(opening, connectedAt);
     });
     opening.unref();
     const ping = setInterval(() => pingOrDestroy(opening), pingEveryMs).unref();
@@ -93,9 +98,11 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   };
 
   const replaced = new WeakSet<ClientHttp2Session>();
-  const reopen = (ended: ClientHttp2Session) => {
+  const reopen = (ended: ClientHttp2Session, connectedAt: number) => {
     if (isClosed || replaced.has(ended)) return;
     replaced.add(ended);
+    // A node that accepts and hangs up again and again is not asked faster than one that is away.
+    if (Date.now() - connectedAt > steadyMs) backoffMs = firstBackoffMs;
     retry = setTimeout(open, backoffMs * (0.5 + Math.random() / 2));
     backoffMs = Math.min(maxBackoffMs, backoffMs * 2);
   };
@@ -129,6 +136,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       isClosed = true;
       clearTimeout(retry);
       session?.destroy();
+      newest?.destroy();
       session = undefined;
     },
   };

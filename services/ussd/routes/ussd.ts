@@ -28,14 +28,17 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       { parseAs: 'string' },
       (_request, body, done) => done(null, body),
     );
-    scope.addHook('onRequest', async (request) => checkCaller(request, parts.config));
+    const { USSD_SHARED_SECRET, USSD_ALLOWED_IPS } = parts.config;
+    if (USSD_SHARED_SECRET !== undefined || USSD_ALLOWED_IPS !== undefined) {
+      scope.addHook('onRequest', async (request) => checkCaller(request, parts.config));
+    }
     for (const dialect of dialects) {
       scope.post(dialect.path, async (request, reply) => {
         const contentType = request.headers['content-type'] ?? '';
         const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
         const text = await answer(parts, input, request.log as Logger);
         const written = dialect.write(input, text);
-        return reply.header('content-type', written.contentType).header('cache-control', 'no-store').send(written.body);
+        return reply.header('content-type', written.contentType).send(written.body);
       });
     }
   });

@@ -75,7 +75,7 @@ export function createHandleTurn(parts: TurnParts): HandleTurn {
 /** `undefined` when the session was changed by another instance between reading and writing. */
 async function runTurn(parts: TurnParts, turn: Turn, fresh: boolean): Promise<TurnResult | undefined> {
   const { sessionId, phoneNumber, text, now } = turn;
-  const cached = fresh ? undefined : parts.cache.get(sessionId);
+  const cached = fresh ? undefined : findCached(parts, turn);
   // A first dial is written as a new row without looking: should the row exist, the write is refused and read then.
   const known = cached ?? (text === '' && !fresh ? undefined : await parts.sessions.load(sessionId));
   if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
@@ -91,6 +91,12 @@ async function runTurn(parts: TurnParts, turn: Turn, fresh: boolean): Promise<Tu
   }
   // Nothing to go on from: the telecom gateway's text is the truth, and it is played from the start.
   return goOn(parts, turn, { known, inputs: toParts(text), opening, from: undefined });
+}
+
+/** What looks expired here may have gone on at another instance: only the row tells. */
+function findCached({ cache, timeoutMs }: TurnParts, { sessionId, now }: Turn): Session | undefined {
+  const session = cache.get(sessionId);
+  return session && !isExpired(session, now, timeoutMs) ? session : undefined;
 }
 
 async function openSession(parts: TurnParts, turn: Turn, known: Session | undefined): Promise<TurnResult | undefined> {

@@ -1,12 +1,12 @@
-// Section 1 of the contract, row by row, where no other test does it: sessions.test.ts, accounts.test.ts, screen.test.ts,
-// text-parts.test.ts and the recorded flows have the rest.
+// Section 1 of the contract, row by row, where no other test does it: operators.test.ts, sessions.test.ts, accounts.test.ts,
+// screen.test.ts, text-parts.test.ts and the recorded flows have the rest.
 import { statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUssd } from '../main.ts';
-import { phoneNumber, register, serviceCode, startService, type TestService, testKey } from './service-fixture.ts';
+import { phoneNumber, serviceCode, startService, type TestService, testKey } from './service-fixture.ts';
 
 const invalid = 'END Invalid input. Please try again.';
 const json = { 'content-type': 'application/json' };
@@ -188,112 +188,6 @@ describe('the rate limit', () => {
     expect((await from('10.0.0.1')).status).toBe(401);
     expect((await from('10.0.0.1')).status).toBe(429);
     expect((await from('10.0.0.2')).status).toBe(401);
-  });
-});
-
-describe('operators', () => {
-  const paths = ['/api/ussd/sessions', '/api/ussd/debug/s', '/api/ussd/reports', '/metrics'];
-
-  test('need the token where one is set', async () => {
-    await using service = await startService('sqlite', { OPERATOR_TOKEN: 'op-token' });
-    await service.say('s', '');
-    for (const path of paths) {
-      expect((await service.get(path)).status).toBe(401);
-      expect((await service.get(path, { authorization: 'Bearer wrong' })).status).toBe(401);
-      expect((await service.get(path, { authorization: 'Bearer op-token' })).status).toBe(200);
-    }
-  });
-
-  test('without a token only direct connections from this machine are let in', async () => {
-    await using service = await startService();
-    await service.say('s', '');
-    for (const path of paths) {
-      expect((await service.get(path)).status).toBe(200);
-      for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']) {
-        const refused = await service.get(path, { [header]: '127.0.0.1' });
-        expect([refused.status, await refused.json()]).toEqual([
-          401,
-          expect.objectContaining({ code: 'UNAUTHORIZED' }),
-        ]);
-      }
-    }
-  });
-
-  test('see the state of a session, and 404 for one that is not active', async () => {
-    await using service = await startService();
-    await service.say('s1', '');
-    const body = await (await service.get('/api/ussd/debug/s1')).json();
-    expect(body).toEqual({
-      sessionId: 's1',
-      debugInfo: {
-        state: 'preMenu',
-        status: 'active',
-        context: {
-          sessionId: 's1',
-          phoneNumber,
-          serviceCode,
-          message: expect.stringMatching(/^Welcome to Palaver\n1\. /),
-          isAuthenticated: false,
-          language: 'en',
-          startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
-          lastSeenAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
-        },
-      },
-      activeSessions: ['s1'],
-    });
-    await service.say('s1', '*');
-    for (const id of ['s1', 'never', '%00', 'a'.repeat(500)]) {
-      const missing = await service.get(`/api/ussd/debug/${id}`);
-      expect([missing.status, await missing.json()]).toEqual([
-        404,
-        expect.objectContaining({ statusCode: 404, code: 'SESSION_NOT_FOUND' }),
-      ]);
-    }
-  });
-
-  test('list and export reports; a spreadsheet runs nothing of them', async () => {
-    await using service = await startService();
-    await register(service, 'r');
-    for (const i of [1, 2, 3]) await service.say(`s${i}`, `3*${i}*${i}0,5*4071`);
-    const page = (await (await service.get('/api/ussd/reports?limit=2&offset=1')).json()) as {
-      reports: { type: string }[];
-    };
-    expect(page).toMatchObject({ total: 3, limit: 2, offset: 1 });
-    expect(page.reports.map(({ type }) => type)).toEqual(['cooking', 'trees']);
-    const csvRequests: [string, Record<string, string>][] = [
-      ['/api/ussd/reports?format=csv', {}],
-      ['/api/ussd/reports', { accept: 'text/csv' }],
-    ];
-    for (const [path, headers] of csvRequests) {
-      const csv = await service.get(path, headers);
-      expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
-      const lines = (await csv.text()).split('\r\n');
-      expect(lines[0]).toBe('reference,phoneNumber,type,amount,createdAt');
-      expect(lines[1]).toMatch(/^[2-9A-Z]{9},'\+254700000001,solar,30\.5,\d{4}-/);
-      expect(lines).toHaveLength(5);
-    }
-    expect((await service.get('/api/ussd/reports?limit=0')).status).toBe(400);
-  });
-
-  test('metrics count requests by outcome, active sessions, turns and failed effects', async () => {
-    await using service = await startService();
-    await service.say('a', '');
-    await service.say('a', '1');
-    await service.say('b', '*');
-    await service.post({});
-    const text = await (await service.get('/metrics')).text();
-    for (const line of [
-      'ussd_requests_total{outcome="opened",service="ussd"} 1',
-      'ussd_requests_total{outcome="continued",service="ussd"} 1',
-      'ussd_requests_total{outcome="ended",service="ussd"} 1',
-      'ussd_requests_total{outcome="invalid",service="ussd"} 1',
-      'ussd_active_sessions{service="ussd"} 1',
-      'ussd_turn_duration_seconds_count{service="ussd"} 3',
-      '# TYPE ussd_effect_failures_total counter',
-    ]) {
-      expect(text).toContain(line);
-    }
-    expect(text).not.toContain('254700000001');
   });
 });
 

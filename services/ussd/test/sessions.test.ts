@@ -1,5 +1,6 @@
 import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { UssdTables } from '../store/tables.ts';
 import { phoneNumber, register, registration, startService, type TestService } from './service-fixture.ts';
@@ -101,6 +102,17 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('s', '2*1*Ana*4071')).toContain('again');
     expect(await second.say('s', '2*1*Ana*4071*4071')).toContain('Welcome, Ana!');
     expect(await service.say('s', '2*1*Ana*4071*4071*2')).toContain('no reports yet');
+  });
+
+  test('a session kept alive by another instance has not expired here', async () => {
+    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '3' });
+    const second = await service.startAnother();
+    await service.say('s', '');
+    for (let i = 1; i <= 5; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      await second.say('s', Array(i).fill('9').join('*'));
+    }
+    expect(await service.say('s', '9*9*9*9*9*1')).toMatch(aboutMenu);
   });
 
   test('lost state is rebuilt from the text; an account is not created twice', async () => {
@@ -212,6 +224,28 @@ describe.each(engines)('sessions on %s', (engine) => {
   });
 });
 
+test('input by input, in one shortcut, or over two instances: the same text leads to the same screen', async () => {
+  await using service = await startService();
+  const second = await service.startAnother();
+  const input = fc.constantFrom('0', '1', '2', '3', '4', '98', '', 'Ana', '4071', '1234');
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(input, { minLength: 1, maxLength: 9 }), async (inputs) => {
+      const phone = { phoneNumber: `+25471${String(run).padStart(7, '0')}` };
+      const id = `p${run++}`;
+      // Two empty inputs in a row at the end read as exit; the contract says so.
+      fc.pre(!inputs.join('*').includes('**'));
+      let last = '';
+      for (let i = 0; i <= inputs.length; i++) {
+        last = await (i % 2 ? second : service).say(id, inputs.slice(0, i).join('*'), phone);
+      }
+      const other = { phoneNumber: `+25472${String(run).padStart(7, '0')}` };
+      expect(await service.say(`${id}-whole`, inputs.join('*'), other)).toBe(last);
+    }),
+    { numRuns: 40 },
+  );
+});
+
 test('what was kept for a day is removed, and only that', async () => {
   await using service = await startService();
   await register(service, 'old');
@@ -225,7 +259,7 @@ test('what was kept for a day is removed, and only that', async () => {
       .updateTable('ussd_effect')
       .set({ created_at: Date.now() - day - 1 })
       .execute();
-    await sweep({ store: { db }, cache: createSessionCache(10), timeoutMs: 1e9, resumeMs: 1e9 }, Date.now());
+    await sweep({ store: { db }, cache: createSessionCache(10), timeoutMs: 180_000, resumeMs: 1e9 }, Date.now());
     const sessions = await db.selectFrom('ussd_session').select('id').execute();
     expect(sessions).toEqual([{ id: 'new' }]);
     expect(await db.selectFrom('ussd_effect').selectAll().execute()).toEqual([]);

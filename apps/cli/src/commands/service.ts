@@ -1,6 +1,7 @@
 import { type Env, runMain, StartError, toConfigMessage, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import type { ServiceName } from '../services.ts';
+import { addGatewayCommands } from './gateway.ts';
 
 const titles: Record<ServiceName, string> = {
   ussd: 'USSD gateway',
@@ -23,6 +24,7 @@ export function addServiceCommands(program: Command): void {
     const command = program.command(name).description(`run the ${title} alone`);
     command.action(() => runMain((env) => startAlone(name, env), process.env));
     if (name === 'ussd') addRotateKeys(command);
+    if (name === 'gateway') addGatewayCommands(command);
   }
 }
 

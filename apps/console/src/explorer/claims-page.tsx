@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { navigate, useLocation } from '../location.ts';
 import { Link } from '../ui/link.tsx';
+import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
 import { type Claim, type Collection, shorten, toCount, toDay } from './protocol.ts';
@@ -57,7 +58,7 @@ function CollectionCard({ collection, isOpen }: { collection: Collection; isOpen
         <span className={state === 'OPEN' ? 'badge badge-ok' : 'badge'}>{state?.toLowerCase()}</span>
       </div>
       <p className="quiet small">
-        {toDay(start_date)} to {toDay(end_date)}
+        {end_date ? `${toDay(start_date)} to ${toDay(end_date)}` : `since ${toDay(start_date)}`}
         {entity && (
           <>
             {' '}
@@ -71,8 +72,8 @@ function CollectionCard({ collection, isOpen }: { collection: Collection; isOpen
         <rect className="share-rejected" x={share(approved)} width={share(rejected)} height="4" />
       </svg>
       <p className="small numbers">
-        {toCount(count)} of {toCount(quota)} claims · {toCount(approved)} approved · {toCount(rejected)} rejected ·{' '}
-        {toCount(disputed)} disputed
+        {toCount(count)} {quota && quota !== '0' ? `of ${toCount(quota)} claims` : 'claims, no quota'} ·{' '}
+        {toCount(approved)} approved · {toCount(rejected)} rejected · {toCount(disputed)} disputed
       </p>
     </li>
   );
@@ -83,7 +84,7 @@ function ClaimTable({ claims }: { claims: Claim[] }) {
   if (claims.length === 0) return <p className="empty">No claims.</p>;
   return (
     <>
-      <div className="table-wrap">
+      <ScrollRegion label="Claims">
         <table>
           <thead>
             <tr>
@@ -110,7 +111,7 @@ function ClaimTable({ claims }: { claims: Claim[] }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollRegion>
       {shown < claims.length && (
         <button type="button" className="button" onClick={() => setShown(shown + pageSize)}>
           Show {Math.min(pageSize, claims.length - shown)} more

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useLocation } from '../location.ts';
+import { navigate, useLocation } from '../location.ts';
 import { Link } from '../ui/link.tsx';
 import { useAnswer } from './ask-gateway.ts';
 import { EntityPage } from './entity-page.tsx';
@@ -54,8 +54,13 @@ export function EntitiesPage({ routes }: { routes: Route[] }) {
 
 function FindById() {
   return (
-    <form action="/explorer" method="get">
-      <input type="hidden" name="page" value="entities" />
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        const id = String(new FormData(event.currentTarget).get('id') ?? '').trim();
+        navigate(`/explorer?page=entities&id=${encodeURIComponent(id)}`);
+      }}
+    >
       <label className="field">
         <span>Open an entity by its DID</span>
         <input name="id" type="search" placeholder="did:ixo:entity:…" required spellCheck={false} />

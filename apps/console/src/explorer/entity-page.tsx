@@ -1,7 +1,7 @@
+import { JsonView } from '../ui/json-view.tsx';
 import { Link } from '../ui/link.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
-import { JsonView } from './json-view.tsx';
 import { type Entity, type IidDocument, shorten, toDay } from './protocol.ts';
 
 /** One entity as a page: what it is called, what it is, what it is linked to. */

@@ -1,13 +1,14 @@
 import { useMutation } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useId, useState } from 'react';
+import { JsonView } from '../ui/json-view.tsx';
 import { AnswerBar } from './answer-bar.tsx';
-import { askGateway } from './ask-gateway.ts';
-import { JsonView } from './json-view.tsx';
+import { type Answer, askGateway } from './ask-gateway.ts';
 import { fillRoute, type Route, type RouteParameter } from './routes.ts';
 
 export function RouteForm({ route }: { route: Route }) {
   const [values, setValues] = useState<Record<string, string>>({});
-  const ask = useMutation({ mutationFn: askGateway });
+  const [answer, setAnswer] = useState<Answer>();
+  const ask = useMutation({ mutationFn: askGateway, onSuccess: setAnswer });
   const keyOf = ({ place, name }: RouteParameter) => `${place}:${name}`;
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -40,10 +41,10 @@ export function RouteForm({ route }: { route: Route }) {
           {ask.error.message}
         </p>
       )}
-      {ask.data && (
+      {answer && (
         <>
-          <AnswerBar answer={ask.data} />
-          <JsonView value={ask.data.body} label="Answer" />
+          <AnswerBar answer={answer} />
+          <JsonView value={answer.body} label="Answer" />
         </>
       )}
     </section>
@@ -58,15 +59,16 @@ interface ParameterFieldProps {
 
 function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
   const { name, place, required, hint, choices } = parameter;
+  const id = useId();
   return (
-    <label className="field">
-      <span>
+    <div className="field">
+      <label htmlFor={id}>
         {name}
         {required ? ' (required)' : ''}
         {place === 'header' ? ' (header)' : ''}
-      </span>
+      </label>
       {choices.length > 0 ? (
-        <select value={value} onChange={(event) => onChange(event.target.value)}>
+        <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
           <option value="">not set</option>
           {choices.map((choice) => (
             <option key={choice}>{choice}</option>
@@ -74,6 +76,7 @@ function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
         </select>
       ) : (
         <input
+          id={id}
           value={value}
           required={required}
           placeholder={hint}
@@ -83,6 +86,6 @@ function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
           onChange={(event) => onChange(event.target.value)}
         />
       )}
-    </label>
+    </div>
   );
 }

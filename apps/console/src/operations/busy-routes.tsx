@@ -1,3 +1,4 @@
+import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { toQuantile } from './load.ts';
 import { toMs } from './load-charts.tsx';
 import type { Load } from './use-load.ts';
@@ -26,8 +27,7 @@ export function BusyRoutes({ loads }: { loads: (Load | undefined)[] }) {
       {rows.length === 0 ? (
         <p className="empty">Nothing has been asked yet.</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-        <div className="table-wrap" tabIndex={0} role="region" aria-label="Busiest routes">
+        <ScrollRegion label="Busiest routes">
           <table>
             <thead>
               <tr>
@@ -64,7 +64,7 @@ export function BusyRoutes({ loads }: { loads: (Load | undefined)[] }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </ScrollRegion>
       )}
     </section>
   );

@@ -6,7 +6,7 @@ test('the scale ends at a round number above the largest value', () => {
 });
 
 test('a line ends at the right edge and breaks where nothing was measured', () => {
-  expect(toPath([0, 5, undefined, 10], 4, 10)).toBe('M0.0 100.0L100.0 50.0M300.0 0.0');
-  expect(toPath([10], 31, 10)).toBe('M300.0 0.0');
+  expect(toPath([0, 5, undefined, 10], 4, 10)).toBe('M0.0 100.0h0L100.0 50.0M300.0 0.0h0');
+  expect(toPath([10], 31, 10)).toBe('M300.0 0.0h0');
   expect(toPath([], 31, 10)).toBe('');
 });

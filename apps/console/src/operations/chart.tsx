@@ -57,7 +57,7 @@ function toFigure(values: (number | undefined)[], format: (value: number) => str
   return latest === undefined ? '–' : format(latest);
 }
 
-/** A path that breaks where there is no value. */
+/** A path that breaks where there is no value; one that stands alone is a dot (`h0`). */
 export function toPath(values: (number | undefined)[], points: number, top: number): string {
   const step = width / Math.max(points - 1, 1);
   const start = width - (values.length - 1) * step;
@@ -68,10 +68,11 @@ export function toPath(values: (number | undefined)[], points: number, top: numb
         isDrawing = false;
         return [];
       }
-      const command = isDrawing ? 'L' : 'M';
+      const isFirst = !isDrawing;
       isDrawing = true;
       const y = top === 0 ? height : height - (value / top) * height;
-      return `${command}${(start + index * step).toFixed(1)} ${y.toFixed(1)}`;
+      const point = `${(start + index * step).toFixed(1)} ${y.toFixed(1)}`;
+      return isFirst ? `M${point}h0` : `L${point}`;
     })
     .join('');
 }

@@ -50,7 +50,11 @@ test('a quantile lies inside the bucket that holds it', () => {
       (counts, q) => {
         const bounds = [0.01, 0.1, 1, Number.POSITIVE_INFINITY];
         let sum = 0;
-        const buckets = new Map(bounds.map((bound, index) => [bound, (sum += counts[index] ?? 0)]));
+        const buckets = new Map<number, number>();
+        for (const [index, bound] of bounds.entries()) {
+          sum += counts[index] ?? 0;
+          buckets.set(bound, sum);
+        }
         const value = toQuantile(buckets, q);
         if (sum === 0) return expect(value).toBeUndefined();
         const holder = bounds.findIndex((bound) => (buckets.get(bound) ?? 0) >= q * sum);

@@ -1,6 +1,7 @@
 import { useQueries } from '@tanstack/react-query';
 import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { watched } from './watched.ts';
 
 interface RecentError {
@@ -42,8 +43,7 @@ export function RecentErrors() {
       {rows.length === 0 ? (
         <p className="empty">No request was refused or failed lately.</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-        <div className="table-wrap" tabIndex={0} role="region" aria-label="Recent errors">
+        <ScrollRegion label="Recent errors">
           <table>
             <thead>
               <tr>
@@ -75,7 +75,7 @@ export function RecentErrors() {
               ))}
             </tbody>
           </table>
-        </div>
+        </ScrollRegion>
       )}
     </section>
   );

@@ -4,6 +4,7 @@ import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
 import { download } from '../ui/download.ts';
 import { Icon } from '../ui/icon.tsx';
+import { ScrollRegion } from '../ui/scroll-region.tsx';
 
 const shown = 10;
 
@@ -35,8 +36,7 @@ export function Reports() {
       ) : reports.length === 0 ? (
         <p className="empty">No activity has been reported yet.</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-        <div className="table-wrap" tabIndex={0} role="region" aria-label="Reports">
+        <ScrollRegion label="Reports">
           <table>
             <thead>
               <tr>
@@ -63,7 +63,7 @@ export function Reports() {
               ))}
             </tbody>
           </table>
-        </div>
+        </ScrollRegion>
       )}
       {total > reports.length && (
         <p className="quiet small">

@@ -71,28 +71,23 @@ export function Handset({ name, phone }: { name: string; phone: PhoneLine }) {
         </button>
       </div>
       <div className="handset-soft">
+        <button type="submit" className="key-call" disabled={line.status === 'waiting'}>
+          {isOpen ? 'Send' : 'Call'}
+        </button>
         <button type="button" disabled={line.status !== 'open'} onClick={() => send('0')}>
           Back
         </button>
         <button type="button" disabled={line.status !== 'open'} onClick={() => send('*')}>
           Exit
         </button>
-      </div>
-      <div className="handset-call">
-        <button type="submit" className="key-call" disabled={line.status === 'waiting'}>
-          <Icon name={isOpen ? 'send' : 'call'} size={18} />
-          {isOpen ? 'Send' : 'Call'}
-        </button>
         <button type="button" className="key-end" onClick={hangUp} disabled={line.status === 'idle'}>
-          <Icon name="end" size={18} />
           End
         </button>
       </div>
       <div className="handset-keys">
         {keys.map(([key, letters]) => (
-          <button key={key} type="button" onClick={() => press(key)} aria-label={key}>
-            <span>{key}</span>
-            <small aria-hidden="true">{letters}</small>
+          <button key={key} type="button" onClick={() => press(key)} data-letters={letters} aria-label={key}>
+            {key}
           </button>
         ))}
       </div>

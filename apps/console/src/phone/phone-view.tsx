@@ -11,10 +11,7 @@ export function PhoneView() {
       <div className="view-head">
         <div>
           <h1>Phone</h1>
-          <p>
-            Dial a service code as a feature phone would. Every screen comes from the USSD gateway, 182 characters at a
-            time.
-          </p>
+          <p>Dial a service code as a feature phone would, 182 characters at a time.</p>
         </div>
         <button type="button" className="button" aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
           <Icon name={hasSecond ? 'close' : 'plus'} size={18} />

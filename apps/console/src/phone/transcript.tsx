@@ -19,7 +19,7 @@ export function Transcript({ name, phone, phoneNumber }: TranscriptProps) {
   }, [steps.length]);
 
   async function save(): Promise<void> {
-    const { formatFlow } = await import('@palaver/ussd/flow');
+    const { formatFlow } = await import('@palaver/ussd/tools/flow');
     const file = formatFlow({ name: `Recorded on ${name}`, phoneNumber, steps: steps.map(toFlowStep) });
     download('dialogue.yaml', file, 'application/yaml');
   }

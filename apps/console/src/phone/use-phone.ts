@@ -59,7 +59,7 @@ export function usePhone(options: BrowserPhoneOptions) {
     },
     replay: (source: string) =>
       run(async () => {
-        const { parseFlow, replayFlow } = await import('@palaver/ussd/flow');
+        const { parseFlow, replayFlow } = await import('@palaver/ussd/tools/flow');
         const flow = parseFlow(source);
         const result = await replayFlow(flow, player);
         setOutcome({ name: flow.name, ...result });

@@ -1,13 +1,16 @@
 import type { OraclePlugin } from '../plugin.ts';
 import { createAttachmentsPlugin } from './attachments/attachments.ts';
-import { createCreditsPlugin } from './credits.ts';
+import { createCallsPlugin } from './calls/calls.ts';
+import { createCreditsPlugin } from './credits/credits.ts';
 import { createDidDocumentPlugin } from './did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
-import { createMemoryPlugin } from './memory.ts';
+import { createMemoryPlugin } from './memory/memory.ts';
 import { createModelsPlugin } from './models.ts';
 import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools.ts';
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
+import { createTasksPlugin } from './tasks/tasks.ts';
 import { createUserPreferences } from './user-preferences.ts';
+import { createWebhooksPlugin } from './webhooks/webhooks.ts';
 
 /** The plugins every agent comes with; each can be switched by `features`. */
 export function createBundledPlugins(): OraclePlugin[] {
@@ -17,10 +20,13 @@ export function createBundledPlugins(): OraclePlugin[] {
     createUserPreferences(),
     createMemoryPlugin(),
     createCreditsPlugin(),
+    createTasksPlugin(),
     createBrowserToolsPlugin(),
     createAgUiPlugin(),
     createMcpPlugin(),
     createAttachmentsPlugin(),
     createProtocolQueryPlugin(),
+    createWebhooksPlugin(),
+    createCallsPlugin(),
   ];
 }

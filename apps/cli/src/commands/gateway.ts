@@ -1,0 +1,58 @@
+import { withEnvFile } from '@palaver/service-kit';
+import type { Command } from 'commander';
+import { toTable } from '../table.ts';
+
+interface CheckCommandOptions {
+  own: string;
+  value: string[];
+}
+
+/** `palaver gateway routes` and `palaver gateway check`. */
+export function addGatewayCommands(gateway: Command): void {
+  gateway
+    .command('routes')
+    .description('list the routes that the connected node offers now')
+    .action(async () => {
+      const { listRoutes } = await import('@palaver/gateway/list-routes');
+      const routes = await listRoutes(withEnvFile(process.env));
+      const rows = routes.map(({ template, grpcPath, legacy }) => [
+        template,
+        grpcPath.slice(1),
+        legacy ? 'legacy' : '',
+      ]);
+      process.stdout.write(`${toTable(['Path', 'Method', ''], rows)}\n`);
+    });
+  gateway
+    .command('check')
+    .description('compare this gateway with another REST endpoint, route by route; ends with 1 where they differ')
+    .argument('<url>', 'the other endpoint, such as https://node.example:1317')
+    .option('--own <url>', 'the gateway to check', 'http://127.0.0.1:1317')
+    .option('--value <name=value>', 'value of a path variable, repeatable', collect, [])
+    .action(async (url: string, { own, value }: CheckCommandOptions) => {
+      const { listRoutes } = await import('@palaver/gateway/list-routes');
+      const { checkGateway } = await import('@palaver/gateway/check-gateway');
+      const routes = (await listRoutes(withEnvFile(process.env))).filter(({ legacy }) => !legacy);
+      const rows = await checkGateway({
+        own: trimSlash(own),
+        other: trimSlash(url),
+        templates: routes.map(({ template }) => template),
+        values: Object.fromEntries(value.map(toPair)),
+      });
+      const table = rows.map((row) => [row.path, String(row.own), String(row.other), row.verdict]);
+      process.stdout.write(`${toTable(['Path', 'Here', 'There', 'Verdict'], table)}\n`);
+      if (rows.some(({ verdict }) => verdict !== 'same')) process.exitCode = 1;
+    });
+}
+
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, value];
+}
+
+function toPair(text: string): [string, string] {
+  const equals = text.indexOf('=');
+  return equals === -1 ? [text, ''] : [text.slice(0, equals), text.slice(equals + 1)];
+}
+
+function trimSlash(url: string): string {
+  return url.replace(/\/+$/, '');
+}

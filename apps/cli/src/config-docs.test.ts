@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { createBundledPlugins } from '@palaver/agent';
+import { listVariables, parseConfig } from '@palaver/service-kit';
+import { expect, test } from 'vitest';
+import { toConfigReference } from './config-reference.ts';
+import { toEnvExample } from './env-example.ts';
+import { services } from './services.ts';
+
+const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+const schemas = [
+  ...Object.values(services).map(({ schema }) => schema),
+  ...createBundledPlugins().flatMap(({ configSchema }) => configSchema ?? []),
+];
+
+test('.env.example and docs/configuration.md are what the schemas say', () => {
+  expect(read('.env.example'), 'run "npm run config-docs"').toBe(toEnvExample());
+  expect(read('docs/configuration.md'), 'run "npm run config-docs"').toBe(toConfigReference());
+});
+
+test('every variable of every schema stands in it, once', () => {
+  const names = toEnvExample().match(/^#[A-Z0-9_]+(?==)/gm) ?? [];
+  expect(new Set(names).size).toBe(names.length);
+  for (const { name } of schemas.flatMap((schema) => listVariables(schema)))
+    if (name !== 'PORT') expect(names).toContain(`#${name}`);
+});
+
+test('with every line taken into use it is a good configuration', () => {
+  const env = parseEnv(toEnvExample().replace(/^#(?=[A-Z])/gm, ''));
+  for (const { schema, portName } of Object.values(services)) {
+    expect(parseConfig(schema, env, { names: { PORT: portName } })).not.toHaveProperty('faults');
+  }
+});
+
+test('every example of a variable is a value it takes', () => {
+  for (const schema of schemas) {
+    const env = Object.fromEntries(listVariables(schema).map(({ name, example }) => [name, example]));
+    expect(parseConfig(schema, env)).not.toHaveProperty('faults');
+  }
+});

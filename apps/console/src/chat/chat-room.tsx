@@ -1,0 +1,130 @@
+import { useOracleSessions } from '@palaver/oracles-client-sdk';
+import { useEffect, useState } from 'react';
+import { navigate, useLocation } from '../location.ts';
+import { Icon } from '../ui/icon.tsx';
+import { AboutMe } from './about-me.tsx';
+import { Conversation } from './conversation.tsx';
+import type { Identity } from './identity.ts';
+import type { MatrixSession } from './matrix-session.ts';
+import { SessionList } from './session-list.tsx';
+
+interface ChatRoomProps {
+  identity: Identity;
+  oracleDid: string;
+  matrix: MatrixSession;
+  onMatrix(matrix: MatrixSession): void;
+  onSignOut(): void;
+}
+
+type Side = 'sessions' | 'about';
+
+const toAddress = (sessionId: string) => `/chat?session=${encodeURIComponent(sessionId)}`;
+
+/** The sessions, the open conversation, and what the agent keeps about its user. On a small screen the sides are drawers. */
+export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: ChatRoomProps) {
+  const [deleting, setDeleting] = useState<string>();
+  const all = useOracleSessions(oracleDid);
+  // One that is being deleted is closed at once: nothing of it must be asked for any more.
+  const list = { ...all, sessions: all.sessions.filter((session) => session.sessionId !== deleting) };
+  const { searchParams } = useLocation();
+  const wanted = searchParams.get('session');
+  const sessionId = wanted ?? list.sessions[0]?.sessionId;
+  const [drawer, setDrawer] = useState<Side>();
+  const [turns, setTurns] = useState(0);
+  const [fault, setFault] = useState<Error>();
+
+  // Another page may have deleted it; the address must not hold a session that is gone.
+  useEffect(() => {
+    if (wanted && !all.isLoading && !all.hasMore && !all.sessions.some(({ sessionId }) => sessionId === wanted)) {
+      navigate('/chat');
+    }
+  }, [wanted, all.isLoading, all.hasMore, all.sessions]);
+
+  async function open(): Promise<void> {
+    try {
+      setFault(undefined);
+      navigate(toAddress((await list.createSession()).sessionId));
+      setDrawer(undefined);
+    } catch (error) {
+      setFault(error as Error);
+    }
+  }
+  async function remove(id: string): Promise<void> {
+    setDeleting(id);
+    if (id === sessionId) navigate('/chat');
+    try {
+      await list.deleteSession(id);
+    } catch (error) {
+      setFault(error as Error);
+      setDeleting(undefined);
+    }
+  }
+  function afterTurn(): void {
+    setTurns((count) => count + 1);
+    void list.refetch();
+  }
+  const toggle = (side: Side) => setDrawer(drawer === side ? undefined : side);
+  const error = fault ?? list.error;
+
+  return (
+    <div className={`chat-room ${drawer ? `chat-room-${drawer}` : ''}`}>
+      <h1 className="visually-hidden">Chat</h1>
+      <div className="chat-drawers">
+        <button
+          type="button"
+          className="button button-small"
+          aria-pressed={drawer === 'sessions'}
+          onClick={() => toggle('sessions')}
+        >
+          <Icon name="menu" size={16} />
+          Sessions
+        </button>
+        <button
+          type="button"
+          className="button button-small"
+          aria-pressed={drawer === 'about'}
+          onClick={() => toggle('about')}
+        >
+          About you
+        </button>
+      </div>
+      <SessionList
+        list={list}
+        openId={sessionId}
+        onNew={() => void open()}
+        onOpen={(id) => {
+          navigate(toAddress(id));
+          setDrawer(undefined);
+        }}
+        onDelete={(id) => void remove(id)}
+      />
+      <section className="chat-main" aria-label="Conversation">
+        {error && (
+          <p className="notice notice-danger" role="alert">
+            {error.message}
+          </p>
+        )}
+        {sessionId ? (
+          <Conversation key={sessionId} oracleDid={oracleDid} sessionId={sessionId} onTurnEnd={afterTurn} />
+        ) : (
+          <div className="chat-empty">
+            <h2>{list.isLoading ? 'Loading your sessions…' : 'No conversation yet'}</h2>
+            {!list.isLoading && (
+              <button type="button" className="button button-main" onClick={() => void open()}>
+                Start a conversation
+              </button>
+            )}
+          </div>
+        )}
+      </section>
+      <AboutMe
+        identity={identity}
+        oracleDid={oracleDid}
+        turns={turns}
+        matrix={matrix}
+        onMatrix={onMatrix}
+        onSignOut={onSignOut}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs';
+import { createDelegation, createSigner } from '@palaver/ucan';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
+
+export async function startConversation(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Make a key and start' }).click();
+  await page.getByRole('button', { name: 'Start a conversation' }).click();
+  await page.getByLabel('Message', { exact: true }).waitFor();
+  await page.getByText('live', { exact: true }).waitFor();
+}
+
+export async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Message', { exact: true }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+const log = (page: Page) => page.getByRole('log', { name: 'Messages' });
+
+export function chatScenarios(palaver: () => TestConsole): void {
+  test('a person makes a key, talks, and sees preferences and memory follow; the key can be exported', async () => {
+    await using opened = await openPage(palaver(), '/chat');
+    const { page, complaints } = opened;
+    await startConversation(page);
+    await say(page, 'Call me Ana');
+    const about = page.getByRole('complementary', { name: 'About you' });
+    await about.getByText('userName').waitFor();
+    await about.getByText('Ana', { exact: true }).waitFor();
+    await log(page).getByText('set_user_preferences').first().waitFor();
+
+    await say(page, 'Remember that I grow tea near Kericho');
+    await about.getByText('I grow tea near Kericho').waitFor();
+    await about.getByLabel('Something to remember').fill('My farm has two hectares');
+    await about.getByRole('button', { name: 'Add' }).click();
+    await about.getByText('My farm has two hectares').waitFor();
+    await about.getByRole('button', { name: 'Forget: My farm has two hectares' }).click();
+    await about.getByText('My farm has two hectares').waitFor({ state: 'detached' });
+
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export key' }).click(),
+    ]);
+    expect(readFileSync(await saved.path(), 'utf8').trim()).toMatch(/^Mg[\w+/]+=*$/);
+
+    await page.reload();
+    await log(page).getByText('Call me Ana').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('the agent draws on the page, changes it, and its tool calls and reasoning can be unfolded', async () => {
+    await using opened = await openPage(palaver(), '/chat');
+    const { page, complaints } = opened;
+    await startConversation(page);
+    await page.getByRole('button', { name: 'Draw a chart' }).click();
+    await log(page).getByText('Trees planted', { exact: true }).waitFor();
+    await log(page).getByText('310', { exact: true }).waitFor();
+
+    await say(page, '/tool set_page_theme {"theme":"dark"}');
+    await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('dark');
+    const call = log(page).getByText('set_page_theme', { exact: true });
+    await call.waitFor();
+    await call.click();
+    await log(page).getByRole('region', { name: 'Result of set_page_theme' }).waitFor();
+    await log(page).getByText('Reasoning').first().click();
+    await log(page).getByText('The user asks for the tool show_bars.').waitFor();
+    await keepPicture(page, 'chat-dark');
+    expect(complaints).toEqual([]);
+  });
+
+  test('an answer streams, can be stopped, and what was said stays', async () => {
+    await using opened = await openPage(palaver(), '/chat');
+    const { page, complaints } = opened;
+    await startConversation(page);
+    await say(page, '/long 5000');
+    const answer = log(page).getByRole('listitem').nth(1);
+    await expect
+      .poll(async () => ((await answer.textContent()) ?? '').length, { timeout: 10_000 })
+      .toBeGreaterThan(100);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await log(page).getByText('stopped', { exact: true }).waitFor();
+    const kept = (await answer.textContent()) ?? '';
+    await page.reload();
+    await log(page).getByText('stopped', { exact: true }).waitFor();
+    expect(await log(page).getByRole('listitem').nth(1).textContent()).toBe(kept);
+    expect(complaints).toEqual([]);
+  });
+
+  test('sessions are listed, opened and deleted', async () => {
+    await using opened = await openPage(palaver(), '/chat');
+    const { page, complaints } = opened;
+    await startConversation(page);
+    await say(page, 'Good morning');
+    const sessions = page.getByRole('region', { name: 'Sessions' });
+    await sessions.getByRole('button', { name: /^Good morning/ }).waitFor();
+    await page.getByRole('button', { name: 'New session' }).click();
+    await page.getByText('Say something, or start with one of these').waitFor();
+    await sessions.getByRole('button', { name: /^Good morning/ }).click();
+    await log(page).getByText('Good morning').first().waitFor();
+    await sessions.getByRole('button', { name: 'Delete the session “Good morning”' }).click();
+    await expect.poll(() => sessions.getByText('Good morning').count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a delegation signed elsewhere signs in; rubbish is refused in words', async () => {
+    const { url } = palaver();
+    const { id: audience } = (await (await fetch(`${url}/api/agent/.well-known/did.json`)).json()) as { id: string };
+    const issuer = await createSigner();
+    const capabilities = [{ can: 'oracle/*', with: audience }];
+    const { serialized } = await createDelegation({ issuer, audience, capabilities });
+    await using opened = await openPage(palaver(), '/chat');
+    const { page, complaints } = opened;
+    const field = page.getByLabel('Secret key, or a delegation to this agent');
+    await field.fill('not a key');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('neither a secret key').waitFor();
+    await field.fill(serialized);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText(issuer.did()).waitFor();
+    await page.getByRole('button', { name: 'Start a conversation' }).click();
+    await say(page, 'Good evening');
+    await log(page).getByText('Good evening').first().waitFor();
+    await expect.poll(() => log(page).getByRole('listitem').count()).toBe(2);
+    expect(complaints).toEqual([]);
+  });
+
+  test('an attachment that cannot be fetched is refused before the model runs, and said so', async () => {
+    await using opened = await openPage(palaver(), '/chat');
+    const { page } = opened;
+    await startConversation(page);
+    await page.getByRole('button', { name: 'Attach' }).click();
+    await page.getByLabel('Matrix content address').fill('mxc://example.org/abc');
+    await page.getByLabel('File name').fill('notes.txt');
+    await page.getByRole('button', { name: 'Add' }).first().click();
+    await page.getByRole('list', { name: 'Attachments' }).getByText('notes.txt').waitFor();
+    await say(page, 'Summarise this');
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor();
+  });
+
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/chat', look);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Make a key and start' }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, `chat-sign-in-${look.theme}-${look.size}`);
+    await startConversation(page);
+    await page.getByRole('button', { name: 'Draw a chart' }).click();
+    await log(page).getByText('310', { exact: true }).waitFor();
+    await say(page, 'What can you do?');
+    await expect.poll(() => log(page).getByRole('listitem').count()).toBeGreaterThan(3);
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    await keepPicture(page, `chat-${look.theme}-${look.size}`);
+  });
+}

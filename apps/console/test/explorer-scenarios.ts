@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
+
+export function explorerScenarios(palaver: () => TestConsole): void {
+  test('an entity reads like a page, and its links lead on', async () => {
+    await using opened = await openPage(palaver(), '/explorer');
+    const { page, complaints } = opened;
+    const list = page.getByRole('region', { name: 'Entities' });
+    await list.getByRole('link').first().waitFor();
+    await page.getByLabel('Open an entity by its DID').fill('did:ixo:entity:48f0c7df9986c3e0b2bdc7c37dd40276');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Lakeshore Water Committee' }).waitFor();
+    await page.getByText('ixo1gwwczvdkj2d72zz5mp3spptsc0q8zfzaq0z35j', { exact: true }).waitFor();
+    await keepPicture(page, 'explorer-entity');
+    await page.getByRole('article').getByRole('link', { name: 'did:ixo:entity:5e73b4…64b8' }).click();
+    await page.getByRole('article').getByText('did:ixo:entity:5e73b420ff007ca7fdb00a98583564b8').first().waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Lakeshore Water Committee' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('claims are counted by collection and listed with their outcomes', async () => {
+    await using opened = await openPage(palaver(), '/explorer?page=claims');
+    const { page, complaints } = opened;
+    await page.getByText('18 of 1,000 claims').waitFor();
+    await page.getByRole('link', { name: 'Collection 1', exact: true }).click();
+    await page.getByRole('heading', { name: 'Claims of collection 1' }).waitFor();
+    expect(await page.getByText('approved', { exact: true }).count()).toBeGreaterThan(5);
+    await keepPicture(page, 'explorer-claims');
+    expect(complaints).toEqual([]);
+  });
+
+  test('tokens of a minter are told with their figures', async () => {
+    await using opened = await openPage(palaver(), '/explorer?page=tokens');
+    const { page, complaints } = opened;
+    await page.getByLabel('Minter’s address').fill('ixo14zz3zfksjhldlwd65k9d447fazwzg237x2lzca');
+    await page.getByRole('button', { name: 'Show its tokens' }).click();
+    await page.getByRole('heading', { name: 'UMOJA-COOK' }).waitFor();
+    await page.getByText('1,840').waitFor();
+    await page.getByText('120 retired: Flights of 2024').waitFor();
+    await keepPicture(page, 'explorer-tokens');
+    expect(complaints).toEqual([]);
+  });
+
+  test('every route has a form; the answer comes with timing, cache state and a curl line', async () => {
+    await using opened = await openPage(palaver(), '/explorer?page=routes');
+    const { page } = opened;
+    await page.getByText(/^2\d routes$/).waitFor();
+    await page.getByLabel(/routes$/).fill('collections');
+    await page.getByRole('link', { name: '/ixo/claims/collections' }).click();
+    await page.getByLabel('pagination.limit').fill('1');
+    await page.getByRole('button', { name: 'Ask the gateway' }).click();
+    await page.getByText('cache miss').waitFor();
+    await page.getByRole('button', { name: 'Ask the gateway' }).click();
+    await page.getByText(/cache (hit|miss)/).waitFor();
+    expect(await page.getByText(/^\d+(\.\d)? ms$/).count()).toBe(1);
+    const curl = await page.locator('code.curl').textContent();
+    expect(curl).toMatch(/^curl 'http:\/\/127\.0\.0\.1:\d+\/ixo\/claims\/collections\?pagination\.limit=1'$/);
+    const [, address = ''] = /'(.*)'/.exec(curl ?? '') ?? [];
+    const asked = (await (await fetch(address)).json()) as { collections: unknown[] };
+    expect(asked.collections).toHaveLength(1);
+    expect(await page.getByRole('region', { name: 'Answer' }).textContent()).toContain('"quota": "1000"');
+    await keepPicture(page, 'explorer-routes');
+
+    await page.getByLabel('pagination.limit').fill('many');
+    await page.getByRole('button', { name: 'Ask the gateway' }).click();
+    await page.getByText('400', { exact: true }).first().waitFor();
+  });
+
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/explorer?page=claims', look);
+    const { page } = opened;
+    await page.getByText('18 of 1,000 claims').waitFor();
+    await page.getByText('approved', { exact: true }).first().waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    for (const [tab, settled] of [
+      ['Entities', 'verified'],
+      ['Tokens', 'Contract'],
+      ['All routes', 'Ask the gateway'],
+    ] as const) {
+      await page.getByRole('link', { name: tab, exact: true }).click();
+      await page.getByText(settled, { exact: true }).first().waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      expect(await overflow(page)).toBe(0);
+      await keepPicture(page, `explorer-${tab.toLowerCase().replace(' ', '-')}-${look.theme}-${look.size}`);
+    }
+  });
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
+
+/** Files a report over USSD, as a telecom gateway would. */
+async function report({ url }: TestConsole, phoneNumber: string): Promise<void> {
+  const inputs = ['2', '1', 'Otieno', '4071', '4071', '0', '3', '1', '12.5', '4071', '1'];
+  let text = '';
+  for (const input of ['', ...inputs]) {
+    text = text === '' ? input : `${text}*${input}`;
+    const reply = await fetch(`${url}/api/ussd-gateway/api/ussd`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ sessionId: `report-${phoneNumber}`, serviceCode: '*1234#', phoneNumber, text }),
+    });
+    const screen = await reply.text();
+    if (/reference/i.test(screen)) return;
+  }
+  throw new Error('no reference number was shown');
+}
+
+/** Half a minute of changing load, so that a picture has lines to show. */
+async function makeTraffic({ url }: TestConsole): Promise<void> {
+  for (let second = 0; second < 40; second += 1) {
+    const count = Math.round(6 + 5 * Math.sin(second / 5));
+    await Promise.all([
+      ...Array.from({ length: count }, () => fetch(`${url}/api/gateway/ixo/entity`)),
+      ...Array.from({ length: Math.ceil(count / 3) }, (_, index) =>
+        fetch(`${url}/api/ussd-gateway/api/ussd`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({
+            sessionId: `load-${second}-${index}`,
+            serviceCode: '*1234#',
+            phoneNumber: '+254700000090',
+            text: '*',
+          }),
+        }),
+      ),
+      ...(second % 3 === 0 ? [fetch(`${url}/api/agent/models`)] : []),
+    ]);
+    await new Promise((resolve) => setTimeout(resolve, 900));
+  }
+}
+
+export function operationsScenarios(palaver: () => TestConsole): void {
+  test('health, load, sessions, reports and errors are shown as the services tell them', async () => {
+    await report(palaver(), '+254700000077');
+    await fetch(`${palaver().url}/api/gateway/ixo/nothing/here`, { headers: { 'x-request-id': 'looked-for-1' } });
+    await using opened = await openPage(palaver(), '/operations');
+    const { page, complaints } = opened;
+    const health = page.getByRole('list', { name: 'Health' });
+    await expect.poll(() => health.getByText('ok', { exact: true }).count(), { timeout: 10_000 }).toBe(5);
+    await health.getByText('database connected').waitFor();
+    await health.getByText(/28 routes/).waitFor();
+
+    const sessions = page.getByRole('region', { name: 'Active USSD sessions' });
+    await sessions.getByText('report-+254700000077').waitFor();
+    const errors = page.getByRole('region', { name: 'Recent errors' }).first();
+    await errors.getByText('looked-for-1').waitFor();
+    await errors.getByText('GET /ixo/nothing/here').waitFor();
+    await page.getByRole('region', { name: 'Busiest routes' }).first().getByText('POST /api/ussd').waitFor();
+
+    const reports = page.getByRole('region', { name: 'Reported activities' });
+    await reports.getByText('12.5').waitFor();
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    const csv = readFileSync(await saved.path(), 'utf8');
+    expect(csv.split('\n')[0]?.trim()).toBe('reference,phoneNumber,type,amount,createdAt');
+    expect(csv).toContain('12.5');
+
+    for (let index = 0; index < 40; index += 1) await fetch(`${palaver().url}/api/gateway/ixo/token/params`);
+    const rates = page.getByRole('figure', { name: 'Requests a second' });
+    await expect
+      .poll(async () => /Query gateway (\d+(\.\d)?)/.exec((await rates.textContent()) ?? '')?.[1] ?? '0.0', {
+        timeout: 15_000,
+      })
+      .not.toBe('0.0');
+    if (process.env.PICTURES) await makeTraffic(palaver());
+    await keepPicture(page, 'operations');
+    expect(complaints).toEqual([]);
+  });
+
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/operations', look);
+    const { page } = opened;
+    await page.getByRole('region', { name: 'Busiest routes' }).first().getByText('POST /api/ussd').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    await keepPicture(page, `operations-${look.theme}-${look.size}`);
+  });
+}

@@ -1,0 +1,133 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createTempDir, freePort, launchBrowser, startProcess, waitFor } from '@palaver/test-kit';
+import type { Browser, Page } from 'playwright-core';
+
+const root = join(import.meta.dirname, '../../..');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export interface TestConsole {
+  url: string;
+  browser: Browser;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Everything as `npm start` runs it, on free ports with an empty data folder, and a real browser. */
+export async function startTestConsole(env: Record<string, string> = {}): Promise<TestConsole> {
+  const dir = await createTempDir();
+  const child = startProcess(process.execPath, [join(root, 'apps/cli/bin/palaver.js'), 'up'], {
+    cwd: dir.path,
+    env: {
+      LOG_LEVEL: 'warn',
+      RATE_LIMIT_PER_MINUTE: '1000',
+      USSD_PORT: '0',
+      AGENT_PORT: '0',
+      DEVNODE_PORT: '0',
+      CONSOLE_PORT: '0',
+      GATEWAY_PORT: String(await freePort()), // the agent is told of it before it listens
+      ...env,
+    },
+  });
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await child.exited;
+    await dir[Symbol.asyncDispose]();
+  };
+  try {
+    await child.printed('Ctrl-C stops everything.', 60_000);
+    const url = /console page +(http:\S+)/.exec(child.output())?.[1] ?? '';
+    await waitFor('the page to be built', async () => (await fetch(url)).ok, 60_000);
+    const browser = await launchBrowser();
+    return {
+      url,
+      browser,
+      async [Symbol.asyncDispose]() {
+        await browser.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+export interface OpenOptions {
+  theme?: 'light' | 'dark';
+  size?: 'desktop' | 'phone';
+}
+
+export interface OpenPage {
+  page: Page;
+  /** What the page complained about in the browser's console, faults of scripts included. */
+  complaints: string[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Both themes and both widths; all four pairs where pictures are taken. */
+export const looks: Required<OpenOptions>[] = process.env.PICTURES
+  ? (['light', 'dark'] as const).flatMap((theme) => (['desktop', 'phone'] as const).map((size) => ({ theme, size })))
+  : [
+      { theme: 'light', size: 'desktop' },
+      { theme: 'dark', size: 'phone' },
+    ];
+
+const sizes = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
+
+export async function openPage(
+  { browser, url }: TestConsole,
+  path: string,
+  { theme = 'light', size = 'desktop' }: OpenOptions = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({
+    viewport: sizes[size],
+    colorScheme: theme,
+    acceptDownloads: true,
+    locale: 'en-GB',
+    reducedMotion: 'reduce',
+  });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  await page.goto(url + path);
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+}
+
+interface Finding {
+  id: string;
+  impact: string | null;
+  nodes: { html: string; failureSummary?: string }[];
+}
+
+/** Serious and critical findings of axe on the page as it stands. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  // Injected by the debugger: the page's own policy lets in no script from elsewhere.
+  await page.evaluate(axe);
+  const findings = await page.evaluate(async () => {
+    const { axe: checker } = globalThis as unknown as { axe: { run(): Promise<{ violations: Finding[] }> } };
+    return (await checker.run()).violations;
+  });
+  return findings
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+    );
+}
+
+/** How many pixels the page is wider than its window. */
+export async function overflow(page: Page): Promise<number> {
+  return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+}
+
+/** Keeps a picture where the variable asks for them: PICTURES=folder. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PICTURES;
+  if (!folder) return;
+  mkdirSync(join(root, folder), { recursive: true });
+  await page.screenshot({ path: join(root, folder, `${name}.png`), animations: 'disabled' });
+}

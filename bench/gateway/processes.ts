@@ -1,0 +1,36 @@
+// Starts the programs of the benchmarks and asks them what they use.
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { targets } from './answers.ts';
+
+const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** Starts a program and resolves with the first message it sends. */
+export function start<T>(name: string, env: Record<string, string> = {}): Promise<{ child: ChildProcess; first: T }> {
+  const execArgv = ['--import', script('cpu-probe.ts')];
+  const child = fork(script(name), { env: { PATH: process.env.PATH ?? '', ...env }, execArgv });
+  // Whatever ends this run ends what it started.
+  process.once('exit', () => child.kill());
+  return new Promise((resolve, reject) => {
+    child.once('message', (first: T) => resolve({ child, first }));
+    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
+  });
+}
+
+/** CPU time used since the start, and memory held now. */
+export function readUsage(child: ChildProcess): Promise<{ cpuMicros: number; rss: number }> {
+  return new Promise((resolve) => {
+    child.once('message', ({ cpu, rss }: { cpu: NodeJS.CpuUsage; rss: number }) =>
+      resolve({ cpuMicros: cpu.user + cpu.system, rss }),
+    );
+    child.send('cpu');
+  });
+}
+
+export async function waitForRoutes(url: string): Promise<void> {
+  for (let turn = 0; turn < 100; turn += 1) {
+    if ((await fetch(url + targets.params)).status === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`${url} does not answer`);
+}

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { AppError, errorBodySchema } from '@palaver/contract';
+import { envUrl, type Server } from '@palaver/service-kit';
+import type { Migration, Store } from '@palaver/store';
+import { v7 as uuidv7 } from 'uuid';
+import { z } from 'zod';
+import { identityOf } from '../../../auth/auth-hook.ts';
+import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
+import { createLiveKitToken } from './livekit-token.ts';
+
+const configSchema = z.object({
+  LIVEKIT_URL: envUrl('ws:', 'wss:', 'http:', 'https:').meta({
+    description: 'The LiveKit server of voice calls; with its key and secret it opens POST /calls.',
+    example: 'wss://calls.example',
+  }),
+  LIVEKIT_API_KEY: z.string().min(1).meta({ description: 'Key of the LiveKit server.', example: 'APIabc123' }),
+  LIVEKIT_API_SECRET: z.string().min(1).meta({
+    description: 'Secret of the LiveKit key.',
+    example: 'a-long-random-text',
+    secret: true,
+  }),
+});
+
+type CallsConfig = z.infer<typeof configSchema>;
+
+interface CallDatabase {
+  agent_call: { id: string; user_did: string; session_id: string; room_name: string; created_at: number };
+}
+
+const migrations: Migration[] = [
+  {
+    name: '001-calls',
+    async up(db) {
+      await db.schema
+        .createTable('agent_call')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('session_id', 'text', (column) =>
+          column.notNull().references('agent_session.id').onDelete('cascade'),
+        )
+        .addColumn('room_name', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .execute();
+    },
+  },
+];
+
+const callSchema = z
+  .object({
+    callId: z.string(),
+    url: z.string().meta({ description: 'Where to connect.' }),
+    token: z.string().meta({ description: 'LiveKit access token for this room alone, good for an hour.' }),
+    encryptionKey: z.string().meta({ description: 'Base64 of 32 random bytes, the key of this call’s media.' }),
+    roomName: z.string(),
+  })
+  .meta({ id: 'Call' });
+
+const joinSeconds = 3_600;
+const adminSeconds = 60;
+const timeoutMs = 5_000;
+
+/** Voice calls about a session: a LiveKit room of its own, a token for it, and a key for its media. */
+export function createCallsPlugin(): OraclePlugin {
+  return defineOraclePlugin({
+    name: 'calls',
+    version: '1.0.0',
+    manifest: {
+      title: 'Calls',
+      summary: 'Opens encrypted voice calls.',
+      whenToUse: [],
+      category: 'integration',
+      visibility: 'silent',
+      stability: 'beta',
+    },
+    configSchema,
+    autoDetect: (env) => Boolean(env.LIVEKIT_URL && env.LIVEKIT_API_KEY && env.LIVEKIT_API_SECRET),
+    autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
+    setup: ({ store }) => store.migrate('agent-calls', migrations),
+    getRoutes: (ctx) => (server) => addCallRoutes(server, ctx),
+  });
+}
+
+function addCallRoutes(server: Server, { config, store, sessions, logger }: PluginContext): void {
+  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config as CallsConfig;
+  const { db }: Store<CallDatabase> = store;
+  const tags = ['Calls'];
+
+  server.post(
+    '/calls',
+    {
+      schema: {
+        tags,
+        summary: 'Start a call about a session',
+        body: z.object({ sessionId: z.string().min(1) }),
+        response: { 201: callSchema, 404: errorBodySchema },
+      },
+    },
+    async (request, reply) => {
+      const { did } = identityOf(request);
+      const { sessionId } = request.body;
+      if (!(await sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+      const callId = uuidv7();
+      const roomName = `call-${callId}`;
+      await db
+        .insertInto('agent_call')
+        .values({ id: callId, user_did: did, session_id: sessionId, room_name: roomName, created_at: Date.now() })
+        .execute();
+      const claims = {
+        identity: did,
+        metadata: JSON.stringify({ sessionId, callId }),
+        video: { room: roomName, roomJoin: true },
+      };
+      const token = createLiveKitToken({ apiKey, apiSecret }, claims, joinSeconds);
+      // The key is never stored: who is in the call has it, and nobody else.
+      const encryptionKey = randomBytes(32).toString('base64');
+      return reply.status(201).send({ callId, url, token, encryptionKey, roomName });
+    },
+  );
+
+  server.delete(
+    '/calls/:callId',
+    {
+      schema: {
+        tags,
+        summary: 'End a call',
+        params: z.object({ callId: z.string() }),
+        response: { 200: z.object({ ok: z.literal(true) }), 404: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const call = await db
+        .deleteFrom('agent_call')
+        .where('id', '=', request.params.callId)
+        .where('user_did', '=', identityOf(request).did)
+        .returning('room_name')
+        .executeTakeFirst();
+      if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
+      await closeRoom({ url, apiKey, apiSecret }, call.room_name).catch((error) =>
+        // An empty room is closed by LiveKit itself; the caller has hung up either way.
+        logger.warn({ err: error }, 'a room could not be closed'),
+      );
+      return { ok: true as const };
+    },
+  );
+}
+
+/** Sends everybody out. A room nobody has entered does not exist, which is as good. */
+async function closeRoom(
+  { url, apiKey, apiSecret }: { url: string; apiKey: string; apiSecret: string },
+  room: string,
+): Promise<void> {
+  const token = createLiveKitToken({ apiKey, apiSecret }, { video: { roomCreate: true } }, adminSeconds);
+  const response = await fetch(`${url.replace(/^ws/, 'http')}/twirp/livekit.RoomService/DeleteRoom`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ room }),
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  await response.body?.cancel();
+  if (!response.ok && response.status !== 404) throw new Error(`LiveKit answered ${response.status}`);
+}

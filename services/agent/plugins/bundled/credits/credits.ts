@@ -1,0 +1,131 @@
+import {
+  AppError,
+  creditAccountParamsSchema,
+  creditAccountSchema,
+  creditClaimParamsSchema,
+  creditTopUpSchema,
+  errorBodySchema,
+  toPaymentDetails,
+} from '@palaver/contract';
+import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
+import { z } from 'zod';
+import { identityOf } from '../../../auth/auth-hook.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
+import { createLedger, type Ledger } from './credits-ledger.ts';
+import { envPrices, toCost } from './credits-prices.ts';
+import { creditsMigrations } from './credits-schema.ts';
+
+const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
+
+const configSchema = z.object({
+  CREDITS_ENABLED: envBoolean().prefault('false').meta({
+    description: 'Whether answers cost credit.',
+    example: 'true',
+  }),
+  CREDITS_FREE: credits('1000').meta({ description: 'Credits a new user starts with.', example: '1000' }),
+  CREDITS_RESERVATION: envInteger({ min: 1, max: 1_000_000_000 }).prefault('50').meta({
+    description: 'Credits set aside for a message until it is answered.',
+    example: '50',
+  }),
+  CREDITS_CLAIM: envInteger({ min: 1, max: 1_000_000_000 }).prefault('1000').meta({
+    description: 'Credits a claim asks the user to buy once theirs are used up.',
+    example: '1000',
+  }),
+  CREDITS_PRICES: envPrices().prefault('{"*":{"input":1,"output":4}}').meta({
+    description: 'Credits per 1,000 tokens by model; * stands for every other model.',
+    example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',
+  }),
+});
+
+/** Answers cost credit: set aside before a turn, booked after it, and asked for by claims once it is used up. */
+export function createCreditsPlugin(): OraclePlugin {
+  let ledger: Ledger;
+
+  return defineOraclePlugin({
+    name: 'credits',
+    version: '1.0.0',
+    manifest: {
+      title: 'Credits',
+      summary: 'Answers cost credit.',
+      whenToUse: [],
+      category: 'billing',
+      visibility: 'silent',
+      stability: 'stable',
+    },
+    configSchema,
+    autoDetect: (env) => envBoolean().safeParse(env.CREDITS_ENABLED).data === true,
+    autoDetectHint: 'set CREDITS_ENABLED=true',
+    async setup({ store, config }) {
+      const { CREDITS_FREE: free, CREDITS_RESERVATION: reservation, CREDITS_CLAIM: claim } = config as Config;
+      await store.migrate('agent-credits', creditsMigrations);
+      ledger = createLedger(store, { free, reservation, claim });
+    },
+    getMiddlewares: ({ config }) => [
+      {
+        async beforeSend({ userDid, sendId }) {
+          const refused = await ledger.reserve(userDid, sendId);
+          if (refused) throw paymentRequired(refused.claimIds);
+        },
+        onTurnEnd: ({ userDid, sendId, model, usage }) =>
+          ledger.charge(userDid, sendId, toCost((config as Config).CREDITS_PRICES, model, usage)),
+      },
+    ],
+    getRoutes: () => (server) => addCreditRoutes(server, ledger),
+    // They ask for the operator's token instead.
+    getAuthExcludedRoutes: () => [
+      { path: '/credits/top-up', method: 'POST' },
+      { path: '/credits/claims/:claimId/settle', method: 'POST' },
+      { path: '/credits/accounts/:did', method: 'GET' },
+    ],
+  });
+}
+
+type Config = z.infer<typeof configSchema>;
+
+function paymentRequired(claimIds: string[]): AppError {
+  const message = 'Your credit is used up. Settle the claims, then send the message again.';
+  return new AppError('PAYMENT_REQUIRED', message, { details: toPaymentDetails(claimIds) });
+}
+
+function addCreditRoutes(server: Server, ledger: Ledger): void {
+  const tags = ['Credits'];
+  const response = { 200: creditAccountSchema, 401: errorBodySchema };
+
+  const own = { tags, summary: 'Your credit', response };
+  server.get('/credits', { schema: own }, async (request) => ledger.account(identityOf(request).did));
+
+  // Of operators, so without the security of the other routes.
+  const operator = { onRequest: server.operatorGuard };
+  const account = {
+    tags,
+    summary: "A user's credit (operators)",
+    params: creditAccountParamsSchema,
+    security: [],
+    response,
+  };
+  server.get('/credits/accounts/:did', { ...operator, schema: account }, async ({ params }) =>
+    ledger.account(params.did),
+  );
+
+  const topUp = {
+    tags,
+    summary: 'Book a payment (operators)',
+    body: creditTopUpSchema,
+    security: [],
+    response: { ...response, 400: errorBodySchema, 409: errorBodySchema },
+  };
+  server.post('/credits/top-up', { ...operator, schema: topUp }, async ({ body }) => ledger.topUp(body));
+
+  const settle = {
+    tags,
+    summary: 'Book the payment of a claim (operators)',
+    params: creditClaimParamsSchema,
+    security: [],
+    response: { ...response, 404: errorBodySchema },
+  };
+  server.post('/credits/claims/:claimId/settle', { ...operator, schema: settle }, async ({ params }) => {
+    const account = await ledger.settleClaim(params.claimId);
+    if (!account) throw new AppError('NOT_FOUND', 'There is no such claim.');
+    return account;
+  });
+}

@@ -1,0 +1,108 @@
+import { AppError, scheduledMessagePrefix } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import type { PluginContext } from '../../plugin.ts';
+import { findNextRun } from './tasks-schedule.ts';
+import type { ClaimedTask, TaskStore } from './tasks-store.ts';
+
+export interface TaskRunnerParts {
+  tasks: TaskStore;
+  send: PluginContext['send'];
+  /** Of this process; whose tasks it has taken. */
+  instance: string;
+  pollMs: number;
+  logger: Logger;
+}
+
+const leaseMs = 60_000;
+const atOnce = 5;
+const retryMs = 60_000;
+const maxAttempts = 3;
+const maxFailures = 10;
+const lateMs = 5 * 60_000;
+
+export type TaskRunner = ReturnType<typeof createTaskRunner>;
+
+/**
+ * Runs what is due. A task is taken by a lease that is renewed while it runs: of many instances one runs it, and when that
+ * one dies another does. Runs missed while nothing was up are made up for by one run, which says that it is late.
+ */
+export function createTaskRunner({ tasks, send, instance, pollMs, logger }: TaskRunnerParts) {
+  const running = new Set<Promise<void>>();
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  async function run(task: ClaimedTask): Promise<void> {
+    const renewing = setInterval(() => {
+      tasks
+        .renew(task.id, instance, Date.now() + leaseMs)
+        .catch((error) => logger.warn({ err: error, taskId: task.id }, 'the lease of a task was not renewed'));
+    }, leaseMs / 3);
+    try {
+      const { userDid, sessionId, timezone } = task;
+      const message = await send({ userDid, sessionId, timezone, text: toText(task), requestId: `task-${task.id}` });
+      await finish(task, message.status === 'failed');
+    } catch (error) {
+      await giveBack(task, error);
+    } finally {
+      clearInterval(renewing);
+    }
+  }
+
+  async function finish(task: ClaimedTask, failed: boolean): Promise<void> {
+    const ranAt = Date.now();
+    const failures = failed ? task.failures + 1 : 0;
+    const isOver = task.schedule.kind === 'once' || failures >= maxFailures;
+    const nextRunAt = isOver ? undefined : findNextRun(task, ranAt, task.dueAt);
+    const status = nextRunAt !== undefined ? 'active' : failed ? 'failed' : 'done';
+    await tasks.finish(task.id, instance, { status, nextRunAt, ranAt, failures });
+  }
+
+  /** The message was not taken in (the session is busy, the credit used up), or its answer was cut off by our own end. */
+  async function giveBack(task: ClaimedTask, error: unknown): Promise<void> {
+    const code = error instanceof AppError ? error.code : undefined;
+    logger.warn({ err: error, taskId: task.id }, 'a task could not be run');
+    if (code === 'SESSION_NOT_FOUND') await tasks.cancel(task.userDid, task.id);
+    else if (code === 'UNAVAILABLE') await tasks.postpone(task.id, instance, { retryAt: 0, attempts: task.attempts });
+    else if (task.attempts + 1 >= maxAttempts) await finish(task, true);
+    else await tasks.postpone(task.id, instance, { retryAt: Date.now() + retryMs, attempts: task.attempts + 1 });
+  }
+
+  /** Takes what is due and begins to run it. */
+  async function tick(): Promise<void> {
+    const limit = atOnce - running.size;
+    if (limit <= 0 || stopped) return;
+    for (const task of await tasks.claim({ instance, now: Date.now(), leaseMs, limit })) {
+      const work = run(task)
+        .catch((error) =>
+          logger.error({ err: error, taskId: task.id }, 'a task was not booked; its lease will run out'),
+        )
+        .finally(() => running.delete(work));
+      running.add(work);
+    }
+  }
+
+  function schedule(): void {
+    timer = setTimeout(async () => {
+      await tick().catch((error) => logger.warn({ err: error }, 'tasks could not be looked up'));
+      if (!stopped) schedule();
+    }, pollMs);
+    timer.unref();
+  }
+
+  return {
+    start: schedule,
+    tick,
+    /** Resolves once nothing runs any more. */
+    async stop(): Promise<void> {
+      stopped = true;
+      clearTimeout(timer);
+      await Promise.allSettled(running);
+    },
+  };
+}
+
+function toText({ prompt, dueAt }: ClaimedTask): string {
+  const isLate = Date.now() - dueAt > lateMs;
+  const note = isLate ? `\n(It was due at ${new Date(dueAt).toISOString()}; the service was not running then.)` : '';
+  return `${scheduledMessagePrefix} ${prompt}${note}`;
+}

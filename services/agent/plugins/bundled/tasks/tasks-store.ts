@@ -1,0 +1,217 @@
+import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract';
+import type { Migration, Store } from '@palaver/store';
+import { v7 as uuidv7 } from 'uuid';
+import { describeSchedule, type Planned, type Schedule } from './tasks-schedule.ts';
+
+interface TaskTable {
+  id: string;
+  user_did: string;
+  session_id: string;
+  prompt: string;
+  /** JSON of a `Schedule`. */
+  schedule: string;
+  timezone: string;
+  status: Task['status'];
+  next_run_at: number | null;
+  last_run_at: number | null;
+  /** Tries of the present run that could not even begin. */
+  attempts: number;
+  /** Runs in a row that failed. */
+  failures: number;
+  claimed_by: string | null;
+  /** Until then nobody else takes it. */
+  lease_until: number;
+  created_at: number;
+}
+
+interface TaskDatabase {
+  agent_task: TaskTable;
+}
+
+export const taskMigrations: Migration[] = [
+  {
+    name: '001-tasks',
+    async up(db) {
+      await db.schema
+        .createTable('agent_task')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('session_id', 'text', (column) =>
+          column.notNull().references('agent_session.id').onDelete('cascade'),
+        )
+        .addColumn('prompt', 'text', (column) => column.notNull())
+        .addColumn('schedule', 'text', (column) => column.notNull())
+        .addColumn('timezone', 'text', (column) => column.notNull())
+        .addColumn('status', 'text', (column) => column.notNull())
+        .addColumn('next_run_at', 'bigint')
+        .addColumn('last_run_at', 'bigint')
+        .addColumn('attempts', 'integer', (column) => column.notNull())
+        .addColumn('failures', 'integer', (column) => column.notNull())
+        .addColumn('claimed_by', 'text')
+        .addColumn('lease_until', 'bigint', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema.createIndex('agent_task_due').on('agent_task').columns(['status', 'next_run_at']).execute();
+      await db.schema.createIndex('agent_task_by_user').on('agent_task').columns(['user_did', 'status']).execute();
+      await db.schema.createIndex('agent_task_by_session').on('agent_task').column('session_id').execute();
+    },
+  },
+];
+
+/** A task this process has taken to run. */
+export interface ClaimedTask {
+  id: string;
+  userDid: string;
+  sessionId: string;
+  prompt: string;
+  schedule: Schedule;
+  timezone: string;
+  dueAt: number;
+  attempts: number;
+  failures: number;
+}
+
+export type TaskStore = ReturnType<typeof createTaskStore>;
+
+export const maxActiveTasks = 50;
+
+export function createTaskStore(store: Store<TaskDatabase>) {
+  const { db } = store;
+  const activeOf = (userDid: string) =>
+    db.selectFrom('agent_task').where('user_did', '=', userDid).where('status', '=', 'active');
+  const update = (id: string, instance: string) =>
+    db.updateTable('agent_task').where('id', '=', id).where('claimed_by', '=', instance);
+
+  return {
+    /** Undefined where the user has as many as they may. */
+    add: (owner: { userDid: string; sessionId: string }, prompt: string, planned: Planned): Promise<Task | undefined> =>
+      store.transaction(async (trx) => {
+        const { total } = await trx
+          .selectFrom('agent_task')
+          .where('user_did', '=', owner.userDid)
+          .where('status', '=', 'active')
+          .select((eb) => eb.fn.countAll<number>().as('total'))
+          .executeTakeFirstOrThrow();
+        if (total >= maxActiveTasks) return undefined;
+        const row: TaskTable = {
+          id: uuidv7(),
+          user_did: owner.userDid,
+          session_id: owner.sessionId,
+          prompt,
+          schedule: JSON.stringify(planned.schedule),
+          timezone: planned.timezone,
+          status: 'active',
+          next_run_at: planned.nextRunAt,
+          last_run_at: null,
+          attempts: 0,
+          failures: 0,
+          claimed_by: null,
+          lease_until: 0,
+          created_at: Date.now(),
+        };
+        await trx.insertInto('agent_task').values(row).execute();
+        return toTask(row);
+      }),
+
+    async list(userDid: string, { limit, offset }: OffsetPageQuery): Promise<TaskList> {
+      const { total } = await activeOf(userDid)
+        .select((eb) => eb.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const page = activeOf(userDid).selectAll().orderBy('next_run_at').orderBy('id').limit(limit).offset(offset);
+      return { tasks: (await page.execute()).map(toTask), total, limit, offset };
+    },
+
+    /** False where the user has no such task. A run on its way goes on to its end. */
+    async cancel(userDid: string, id: string): Promise<boolean> {
+      const result = await db
+        .updateTable('agent_task')
+        .set({ status: 'cancelled', next_run_at: null })
+        .where('id', '=', id)
+        .where('user_did', '=', userDid)
+        .where('status', '=', 'active')
+        .executeTakeFirst();
+      return result.numUpdatedRows > 0n;
+    },
+
+    /** Takes tasks that are due, each for one process alone: whoever's update changes the row has it. */
+    async claim({ instance, now, leaseMs, limit }: { instance: string; now: number; leaseMs: number; limit: number }) {
+      const due = await db
+        .selectFrom('agent_task')
+        .selectAll()
+        .where('status', '=', 'active')
+        .where('next_run_at', '<=', now)
+        .where('lease_until', '<=', now)
+        .orderBy('next_run_at')
+        .limit(limit)
+        .execute();
+      const claimed: ClaimedTask[] = [];
+      for (const row of due) {
+        const { numUpdatedRows } = await db
+          .updateTable('agent_task')
+          .set({ claimed_by: instance, lease_until: now + leaseMs })
+          .where('id', '=', row.id)
+          .where('status', '=', 'active')
+          .where('next_run_at', '=', row.next_run_at)
+          .where('lease_until', '=', row.lease_until)
+          .executeTakeFirst();
+        if (numUpdatedRows > 0n) claimed.push(toClaimed(row));
+      }
+      return claimed;
+    },
+
+    renew: (id: string, instance: string, leaseUntil: number) =>
+      update(id, instance).set({ lease_until: leaseUntil }).execute(),
+
+    /** Gives a task back that did not run; it is tried again at `retryAt`. */
+    postpone: (id: string, instance: string, { retryAt, attempts }: { retryAt: number; attempts: number }) =>
+      update(id, instance).set({ claimed_by: null, lease_until: retryAt, attempts }).execute(),
+
+    /** Ends a run: the next one is set, or the task is over. */
+    finish: (
+      id: string,
+      instance: string,
+      end: { status: Task['status']; nextRunAt: number | undefined; ranAt: number; failures: number },
+    ) =>
+      update(id, instance)
+        .where('status', '=', 'active')
+        .set({
+          status: end.status,
+          next_run_at: end.nextRunAt ?? null,
+          last_run_at: end.ranAt,
+          attempts: 0,
+          failures: end.failures,
+          claimed_by: null,
+          lease_until: 0,
+        })
+        .execute(),
+  };
+}
+
+function toClaimed(row: TaskTable): ClaimedTask {
+  return {
+    id: row.id,
+    userDid: row.user_did,
+    sessionId: row.session_id,
+    prompt: row.prompt,
+    schedule: JSON.parse(row.schedule) as Schedule,
+    timezone: row.timezone,
+    dueAt: row.next_run_at ?? 0,
+    attempts: row.attempts,
+    failures: row.failures,
+  };
+}
+
+function toTask(row: TaskTable): Task {
+  const toTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+  return {
+    id: row.id,
+    sessionId: row.session_id,
+    prompt: row.prompt,
+    schedule: describeSchedule(JSON.parse(row.schedule) as Schedule),
+    timezone: row.timezone,
+    status: row.status,
+    nextRunAt: toTime(row.next_run_at),
+    lastRunAt: toTime(row.last_run_at),
+    createdAt: new Date(row.created_at).toISOString(),
+  };
+}

@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { escapeText } from './slack-event.ts';
+
+export interface SlackPost {
+  channel: string;
+  thread: string | undefined;
+  text: string;
+}
+
+const timeoutMs = 10_000;
+const attempts = 4;
+/** Slack advises 4,000 characters a message; escapes may make a text longer. */
+const maxCharacters = 3_500;
+const longestWaitMs = 30_000;
+
+/** The one call of Slack's web API that is needed. */
+export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: string }) {
+  async function post(body: object): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const response = await fetch(`${apiUrl}/chat.postMessage`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json; charset=utf-8' },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      const isBusy = response.status === 429 || response.status >= 500;
+      if (!isBusy || attempt === attempts) {
+        const { ok, error } = (await response.json().catch(() => ({}))) as { ok?: boolean; error?: string };
+        if (ok) return;
+        throw new Error(`Slack did not take the answer: ${error ?? `status ${response.status}`}`);
+      }
+      await response.body?.cancel();
+      const asked = Number(response.headers.get('retry-after') ?? 0) * 1000;
+      await sleep(Math.min(Math.max(asked, 250 * 2 ** attempt), longestWaitMs));
+    }
+  }
+
+  return {
+    /** Posts a text, in several messages where it is long. */
+    async post({ channel, thread, text }: SlackPost): Promise<void> {
+      for (const part of splitText(text)) {
+        await post({ channel, text: escapeText(part), ...(thread && { thread_ts: thread }) });
+      }
+    },
+  };
+}
+
+/** At the end of a line or a word where there is one in the second half of a part. */
+export function splitText(text: string, max = maxCharacters): string[] {
+  const parts: string[] = [];
+  let rest = text;
+  while (rest.length > max) {
+    const [line, word] = [rest.lastIndexOf('\n', max), rest.lastIndexOf(' ', max)];
+    const at = [line, word].find((index) => index > max / 2) ?? withoutHalfCharacter(rest, max);
+    parts.push(rest.slice(0, at));
+    rest = rest.slice(at).trimStart();
+  }
+  return [...parts, rest].filter((part) => part !== '');
+}
+
+function withoutHalfCharacter(text: string, at: number): number {
+  const code = text.charCodeAt(at - 1);
+  return code >= 0xd800 && code <= 0xdbff ? at - 1 : at;
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+
+const id = z.string().min(1).max(100);
+
+export const slackRequestSchema = z.union([
+  z.object({ type: z.literal('url_verification'), challenge: z.string().max(1_000) }),
+  z.object({
+    type: z.literal('event_callback'),
+    team_id: id,
+    event_id: id,
+    event: z.looseObject({ type: z.string() }),
+  }),
+]);
+
+const messageSchema = z.object({
+  type: z.enum(['app_mention', 'message']),
+  channel: id,
+  channel_type: z.string().optional(),
+  user: id,
+  text: z.string(),
+  ts: id,
+  thread_ts: id.optional(),
+  // Messages of bots (our own answers among them) and edits carry these; people's messages do not.
+  bot_id: z.undefined().optional(),
+  subtype: z.undefined().optional(),
+});
+
+/** Something a person said to the agent. */
+export interface SlackMessage {
+  channel: string;
+  user: string;
+  text: string;
+  /** What tells conversations of a channel apart. */
+  thread: string;
+  /** Where the answer goes; a direct message is answered beside it, not under it. */
+  replyTo: string | undefined;
+}
+
+/** The message an event brings; undefined where it is none of ours. */
+export function readMessage(event: unknown): SlackMessage | undefined {
+  const parsed = messageSchema.safeParse(event);
+  if (!parsed.success) return undefined;
+  const { type, channel, channel_type, user, ts, thread_ts } = parsed.data;
+  const isDirect = channel_type === 'im';
+  // In a channel only what mentions the agent is meant for it; in a direct message everything is.
+  if (type === 'message' && !isDirect) return undefined;
+  const text = toPlainText(parsed.data.text);
+  if (text === '') return undefined;
+  const root = thread_ts ?? (isDirect ? undefined : ts);
+  return { channel, user, text, thread: root ?? 'direct', replyTo: root };
+}
+
+const entities: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>' };
+
+/** Without the mention that calls the agent, links as people read them, and Slack's three escapes undone. */
+function toPlainText(text: string): string {
+  return text
+    .replace(/^\s*<@[A-Z0-9]+(\|[^>]*)?>/, '')
+    .replaceAll(/<([^@#!|>][^|>]*)(?:\|([^>]*))?>/g, (_whole, link: string, label?: string) => label ?? link)
+    .replaceAll(/&(?:amp|lt|gt);/g, (entity) => entities[entity] ?? entity)
+    .trim();
+}
+
+/** Slack reads these three as markup. */
+export function escapeText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,139 @@
+import { AppError, agentLimits } from '@palaver/contract';
+import { envUrl, type Server } from '@palaver/service-kit';
+import { z } from 'zod';
+import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
+import { createSlackClient } from './slack-client.ts';
+import { readMessage, type SlackMessage, slackRequestSchema } from './slack-event.ts';
+import { isFromSlack } from './slack-signature.ts';
+import { createSlackStore, slackMigrations } from './slack-store.ts';
+
+const configSchema = z.object({
+  SLACK_SIGNING_SECRET: z.string().min(8).meta({
+    description: 'Signing secret of the Slack app; with SLACK_BOT_TOKEN it opens POST /webhooks/slack.',
+    example: '8f742231b10e8888abcd99yyyzzz85a5',
+    secret: true,
+  }),
+  SLACK_BOT_TOKEN: z.string().min(1).meta({
+    description: 'Token of the Slack app’s bot user, with the scope chat:write.',
+    example: 'xoxb-…',
+    secret: true,
+  }),
+  SLACK_API_URL: envUrl('http:', 'https:').prefault('https://slack.com/api').meta({
+    description: 'Address of Slack’s web API.',
+    example: 'https://slack.com/api',
+  }),
+});
+
+const path = '/webhooks/slack';
+const apology = 'Sorry, that did not work. Please try again in a moment.';
+
+/** People talk to the agent in Slack: by a mention in a channel, or in a direct message. */
+export function createWebhooksPlugin(): OraclePlugin {
+  const active = new Set<Promise<void>>();
+  return defineOraclePlugin({
+    name: 'webhooks',
+    version: '1.0.0',
+    manifest: {
+      title: 'Chat platforms',
+      summary: 'Answers people on Slack.',
+      whenToUse: [],
+      category: 'integration',
+      visibility: 'silent',
+      stability: 'stable',
+    },
+    configSchema,
+    autoDetect: (env) => Boolean(env.SLACK_SIGNING_SECRET && env.SLACK_BOT_TOKEN),
+    autoDetectHint: 'set SLACK_SIGNING_SECRET and SLACK_BOT_TOKEN',
+    setup: ({ store }) => store.migrate('agent-webhooks', slackMigrations),
+    getRoutes(ctx) {
+      const { SLACK_SIGNING_SECRET } = ctx.config as z.infer<typeof configSchema>;
+      const events = createSlackStore(ctx.store);
+      const answer = createAnswerer(ctx);
+      return (server) =>
+        addSlackRoute(server, SLACK_SIGNING_SECRET, async ({ team_id: team, event_id: eventId, event }) => {
+          const message = readMessage(event);
+          if (!message || !(await events.takeEvent(eventId))) return;
+          // Slack waits three seconds for the reply to its request; the agent may take longer.
+          const work = answer(team, eventId, message).finally(() => active.delete(work));
+          active.add(work);
+        });
+    },
+    getAuthExcludedRoutes: () => [{ path, method: 'POST' }],
+    async teardown() {
+      await Promise.all(active);
+    },
+  });
+}
+
+type EventCallback = Extract<z.infer<typeof slackRequestSchema>, { type: 'event_callback' }>;
+
+function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: EventCallback) => Promise<void>): void {
+  // The signature is over the bytes as they came; in this scope alone the body stays a text.
+  server.removeContentTypeParser('application/json');
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  const schema = {
+    tags: ['Webhooks'],
+    summary: 'Events of Slack',
+    description: 'Signed by Slack (`X-Slack-Signature`); no other credentials.',
+    security: [],
+  };
+  server.post(path, { schema }, async (request) => {
+    const { headers } = request;
+    const body = typeof request.body === 'string' ? request.body : '';
+    const timestamp = headers['x-slack-request-timestamp']?.toString();
+    const signature = headers['x-slack-signature']?.toString();
+    if (!isFromSlack({ signingSecret, timestamp, signature, body }))
+      throw new AppError('UNAUTHORIZED', 'The request is not signed by Slack, or it is too old.');
+    const event = slackRequestSchema.safeParse(parseJson(body));
+    // What we do not know is none of our business, and Slack repeats what it is not thanked for.
+    if (!event.success) return { ok: true };
+    if (event.data.type === 'url_verification') return { challenge: event.data.challenge };
+    await onEvent(event.data);
+    return { ok: true };
+  });
+}
+
+/** Takes a message to its session and the answer back to its thread. Never throws: there is nobody left to tell. */
+function createAnswerer({ config, store, sessions, deriveDid, send, logger }: PluginContext) {
+  const { SLACK_API_URL, SLACK_BOT_TOKEN } = config as z.infer<typeof configSchema>;
+  const client = createSlackClient({ apiUrl: SLACK_API_URL, token: SLACK_BOT_TOKEN });
+  const threads = createSlackStore(store);
+
+  async function findSession(team: string, { channel, thread }: SlackMessage, userDid: string): Promise<string> {
+    const conversation = `${team}/${channel}/${thread}`;
+    const known = await threads.findSession(conversation, userDid);
+    if (known !== undefined && (await sessions.find(userDid, known))) return known;
+    const { sessionId } = await sessions.create(userDid, { metadata: { slack: { team, channel, thread } } });
+    await threads.keepSession(conversation, userDid, sessionId);
+    return sessionId;
+  }
+
+  async function ask(team: string, requestId: string, message: SlackMessage): Promise<string> {
+    if ([...message.text].length > agentLimits.messageCharacters) return 'That message is too long for me.';
+    const userDid = await deriveDid(`slack ${team} ${message.user}`);
+    const sessionId = await findSession(team, message, userDid);
+    const { content } = await send({ userDid, sessionId, text: message.text, requestId });
+    return content === '' ? apology : content;
+  }
+
+  return async (team: string, requestId: string, message: SlackMessage): Promise<void> => {
+    try {
+      const text = await ask(team, requestId, message).catch((error) => {
+        if (error instanceof AppError) return error.message;
+        logger.error({ err: error, requestId }, 'a message from Slack could not be answered');
+        return apology;
+      });
+      await client.post({ channel: message.channel, thread: message.replyTo, text });
+    } catch (error) {
+      logger.error({ err: error, requestId }, 'an answer did not reach Slack');
+    }
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,76 @@
+// Compares this gateway with another REST endpoint of the same protocol, route by route.
+
+export interface CheckOptions {
+  /** The gateway to check, `http://127.0.0.1:1317`. */
+  own: string;
+  /** The endpoint to compare with. */
+  other: string;
+  /** Path templates; variables are filled in from `values`. */
+  templates: string[];
+  /** Values for variables by name; a variable without one gets a text that nothing is called by. */
+  values?: Record<string, string>;
+}
+
+export interface CheckRow {
+  path: string;
+  own: number | 'unreachable';
+  other: number | 'unreachable';
+  verdict: 'same' | 'status differs' | 'bytes differ' | 'unreachable';
+}
+
+const unlikely = 'palaver-check';
+const timeoutMs = 15_000;
+const heightHeader = 'x-cosmos-block-height';
+
+/** One row per template. Answers are compared byte by byte, errors by their status: their bodies differ by design. */
+export async function checkGateway({ own, other, templates, values = {} }: CheckOptions): Promise<CheckRow[]> {
+  const rows: CheckRow[] = [];
+  for (const template of templates) {
+    const path = fillTemplate(template, values);
+    const first = await ask(own + path);
+    // The same height for both, so that a new block in between is no difference.
+    const theirs = await ask(other + path, first?.height);
+    const ours = first?.height === undefined ? first : await ask(own + path, first.height);
+    rows.push({
+      path,
+      own: ours?.status ?? 'unreachable',
+      other: theirs?.status ?? 'unreachable',
+      verdict: judge(ours, theirs),
+    });
+  }
+  return rows;
+}
+
+function judge(ours: Reply | undefined, theirs: Reply | undefined): CheckRow['verdict'] {
+  if (!ours || !theirs) return 'unreachable';
+  if (ours.status !== theirs.status) return 'status differs';
+  return ours.status === 200 && ours.body !== theirs.body ? 'bytes differ' : 'same';
+}
+
+interface Reply {
+  status: number;
+  body: string;
+  height: string | undefined;
+}
+
+async function ask(url: string, height?: string): Promise<Reply | undefined> {
+  try {
+    const headers = height === undefined ? {} : { [heightHeader]: height };
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(timeoutMs) });
+    return {
+      status: response.status,
+      body: await response.text(),
+      height: response.headers.get(`grpc-metadata-${heightHeader}`) ?? undefined,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function fillTemplate(template: string, values: Record<string, string>): string {
+  return template.replace(/\{([^=}]+)(?:=([^}]*))?\}/g, (_match, name: string, pattern = '*') =>
+    values[name] === undefined
+      ? pattern.replace(/\*+/g, unlikely)
+      : values[name].split('/').map(encodeURIComponent).join('/'),
+  );
+}

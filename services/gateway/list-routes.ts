@@ -1,0 +1,31 @@
+import { createLogger, type Env, loadConfig, StartError } from '@palaver/service-kit';
+import { gatewayConfigSchema } from './config.ts';
+import { createLiveTable } from './live-table.ts';
+import type { Route } from './route-table.ts';
+import { createUpstream } from './upstream.ts';
+
+/** The routes that a gateway with this environment would serve now, in the order in which they win. */
+export async function listRoutes(env: Env): Promise<Route[]> {
+  const config = loadConfig(gatewayConfigSchema, env);
+  const upstream = createUpstream({ addresses: config.GATEWAY_UPSTREAMS });
+  const live = createLiveTable({
+    descriptors: config.GATEWAY_DESCRIPTORS,
+    upstream,
+    prefixes: {
+      source: config.GATEWAY_SOURCE_PREFIX,
+      served: config.GATEWAY_PREFIX ?? config.GATEWAY_SOURCE_PREFIX,
+      legacy: config.GATEWAY_LEGACY_PREFIXES,
+    },
+    logger: createLogger({ name: 'gateway', level: 'silent' }),
+    onChange: () => undefined,
+  });
+  try {
+    await live.reload();
+    return live.current()?.table.routes ?? [];
+  } catch (error) {
+    const source = config.GATEWAY_DESCRIPTORS ?? config.GATEWAY_UPSTREAMS.join(', ');
+    throw new StartError(`The routes cannot be read from ${source}: ${(error as Error).message}`, { cause: error });
+  } finally {
+    upstream.close();
+  }
+}

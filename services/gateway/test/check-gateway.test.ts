@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { checkGateway } from '../check-gateway.ts';
+import { listRoutes } from '../list-routes.ts';
+import { startFixtureNode } from './fixture-node.ts';
+import { startTestGateway } from './start-test-gateway.ts';
+
+test('the routes of the node are listed in the order in which they win', async () => {
+  await using node = await startFixtureNode();
+  const routes = await listRoutes({ GATEWAY_UPSTREAMS: node.address, GATEWAY_LEGACY_PREFIXES: '/old' });
+  expect(routes.slice(0, 2).map(({ template, grpcPath }) => [template, grpcPath])).toEqual([
+    ['/fixture/item/params', '/fixture.v1.Query/Params'],
+    ['/fixture/item/{id}', '/fixture.v1.Query/Item'],
+  ]);
+  await expect(listRoutes({ GATEWAY_UPSTREAMS: '127.0.0.1:1' })).rejects.toThrow('cannot be read from 127.0.0.1:1');
+});
+
+test('a check compares bytes and status at one height', async () => {
+  await using node = await startFixtureNode();
+  await using odd = await startFixtureNode({
+    reply: (call) => {
+      if (call.method === 'Params') return { code: 12, message: 'not here' };
+      return { message: call.method === 'Box' ? Buffer.from([10, 1, 120]) : call.request };
+    },
+  });
+  await using ours = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  await using theirs = await startTestGateway({ GATEWAY_UPSTREAMS: odd.address });
+  const templates = [
+    '/fixture/item/params',
+    '/fixture/item/{id}',
+    '/fixture/box/{id}',
+    '/fixture/{id=shelves/*/books/*}/pages',
+  ];
+  const rows = await checkGateway({ own: ours.url, other: theirs.url, templates, values: { id: 'a b' } });
+  expect(rows).toEqual([
+    { path: '/fixture/item/params', own: 200, other: 501, verdict: 'status differs' },
+    { path: '/fixture/item/a%20b', own: 200, other: 200, verdict: 'same' },
+    { path: '/fixture/box/a%20b', own: 200, other: 200, verdict: 'bytes differ' },
+    { path: '/fixture/a%20b/pages', own: 404, other: 404, verdict: 'same' },
+  ]);
+  expect(odd.calls.at(-1)?.metadata.get('x-cosmos-block-height')).toEqual(['100']);
+  const [down] = await checkGateway({
+    own: ours.url,
+    other: 'http://127.0.0.1:1',
+    templates: ['/fixture/rest/{id=**}'],
+  });
+  expect(down).toEqual({ path: '/fixture/rest/palaver-check', own: 200, other: 'unreachable', verdict: 'unreachable' });
+});

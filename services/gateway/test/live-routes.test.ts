@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as grpc from '@grpc/grpc-js';
+import { createTempDir, waitFor } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
+import { startFixtureNode } from './fixture-node.ts';
+import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
+
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+async function listPaths(gateway: TestGateway): Promise<string[]> {
+  const { paths } = (await (await gateway.get('/openapi.json')).json()) as { paths: Record<string, object> };
+  return Object.keys(paths);
+}
+
+test.each(['v1', 'v1alpha'] as const)('routes come from reflection %s', async (reflection) => {
+  await using node = await startFixtureNode({ reflection });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  expect(await listPaths(gateway)).toHaveLength(12);
+  expect((await gateway.get('/fixture/rest/a/b')).status).toBe(200);
+});
+
+test.each([
+  ['a FileDescriptorSet', path('fixture.binpb')],
+  ['a folder of .proto files', path('protos')],
+])('routes come from %s', async (_name, descriptors) => {
+  await using node = await startFixtureNode({ reflection: 'none' });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_DESCRIPTORS: descriptors });
+  expect(await listPaths(gateway)).toHaveLength(12);
+  expect(await (await gateway.get('/fixture/thing/x/of/y')).json()).toMatchObject({ id: 'x', owner: { name: 'y' } });
+});
+
+test('without any node there are no routes, and health says so', async () => {
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: '127.0.0.1:1' }, { ready: false });
+  const response = await gateway.get('/fixture/item/1');
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await response.json()).toMatchObject({ code: 14, reason: 'UNAVAILABLE' });
+  const health = await gateway.get('/health');
+  expect(health.status).toBe(503);
+  expect(await health.json()).toMatchObject({ status: 'down', height: null, routes: 0 });
+});
+
+test('a node that comes back as another version changes the routes without a restart', async () => {
+  const text = (name: string) => `syntax = "proto3"; package up.v1; message R { string id = 1; }
+    service Query { rpc ${name}(R) returns (R) { option (google.api.http).get = "/up/${name.toLowerCase()}/{id}"; } }`;
+  const files = (name: string) => () => parseProtoFiles([{ name: 'up.proto', text: text(name) }]);
+  const old = await startFixtureNode({ files: files('Old') });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: old.address });
+  expect((await gateway.get('/up/old/1')).status).toBe(200);
+  expect((await gateway.get('/up/new/1')).status).toBe(404);
+  old.close();
+  await waitFor('the loss', async () => (await gateway.get('/health')).status === 503);
+  expect(await listPaths(gateway)).toEqual(['/up/old/{id}']);
+  await using _new = await startFixtureNode({ port: old.port, files: files('New') });
+  await waitFor('the new routes', async () => (await gateway.get('/up/new/1')).status === 200);
+  expect((await gateway.get('/up/old/1')).status).toBe(404);
+  expect(await listPaths(gateway)).toEqual(['/up/new/{id}']);
+});
+
+test('a node behind TLS is reached with its authority, and only so', async () => {
+  await using folder = await createTempDir();
+  const [key, cert] = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')];
+  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      ...subject,
+    ],
+    { stdio: 'ignore' },
+  );
+  const pair = { private_key: readFileSync(key), cert_chain: readFileSync(cert) };
+  await using node = await startFixtureNode({ credentials: grpc.ServerCredentials.createSsl(null, [pair]) });
+  const env = { GATEWAY_UPSTREAMS: `tls://${node.address}` };
+  await using gateway = await startTestGateway(env, { ca: readFileSync(cert, 'utf8') });
+  expect((await gateway.get('/fixture/item/1')).status).toBe(200);
+  await using stranger = await startTestGateway(env, { ready: false });
+  expect((await stranger.get('/fixture/item/1')).status).toBe(503);
+});
