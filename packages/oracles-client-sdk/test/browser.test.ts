@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { createTempDir, freePort, launchBrowser, startProcess, waitFor } from '@palaver/test-kit';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildPage } from './build-page.ts';
 import {
   createKey,
@@ -17,12 +17,15 @@ import { serveFiles } from './serve-files.ts';
 import { payFirst, settleClaim, startAgent, type TestAgent } from './start-agent.ts';
 import { startHomeserver, startProtocol } from './start-protocol.ts';
 
+// A real browser and real processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
 let browser: Awaited<ReturnType<typeof launchBrowser>>;
 let agent: TestAgent;
 const sites = new Map<number, Awaited<ReturnType<typeof serveFiles>>>();
 
 beforeAll(async () => {
-  agent = await startAgent();
+  agent = await startAgent({ OFFLINE_WORDS_PER_SECOND: '60' });
   for (const version of [18, 19] as const) sites.set(version, await serveFiles(await buildPage(version)));
   browser = await launchBrowser();
 });
@@ -54,10 +57,10 @@ describe.each([18, 19])('React %i in strict mode', (version) => {
     const page = await open({ mode }, version);
     expect(await page.locator('h1').textContent()).toMatch(new RegExp(`^React ${version}`));
     await newSession(page);
-    await send(page, '/long 100');
-    await waitFor('the answer', async () => (await lastMessage(page)) === words(100));
+    await send(page, '/long 60');
+    await waitFor('the answer', async () => (await lastMessage(page)) === words(60), 30_000);
     await waitForStatus(page, 'ready');
-    expect(await messages(page)).toEqual(['/long 100', words(100)]);
+    expect(await messages(page)).toEqual(['/long 60', words(60)]);
     const { lengths, signed } = await logOf(page);
     expect(new Set(lengths).size).toBeGreaterThan(5);
     // Strict mode mounts everything twice; one signing serves all of it.
@@ -161,7 +164,7 @@ it('survives a killed service: nothing is lost or doubled, and the message can b
       service.kill();
       await service.exited;
     });
-    await service.printed('listening');
+    await service.printed('listening', 60_000);
     return service;
   };
   const service = await start();
@@ -169,20 +172,20 @@ it('survives a killed service: nothing is lost or doubled, and the message can b
   const { id: did } = (await (await fetch(`${url}/.well-known/did.json`)).json()) as { id: string };
   const page = await open({ url, did });
   await newSession(page);
-  await send(page, '/long 180');
+  await send(page, '/long 120');
   await waitFor('some words', async () => (await lastMessage(page)).length > 60);
   service.kill('SIGKILL');
   await service.exited;
   const seen = await lastMessage(page);
   await start();
   await waitForStatus(page, 'error');
-  expect(words(180).startsWith(await lastMessage(page))).toBe(true);
+  expect(words(120).startsWith(await lastMessage(page))).toBe(true);
   expect((await lastMessage(page)).startsWith(seen)).toBe(true);
   expect(await page.locator('#error').textContent()).toContain('interrupted');
   await page.locator('#chat[data-connected="true"]').waitFor();
   await show(page, `killed`);
   await page.getByRole('button', { name: 'Retry' }).click();
-  await waitFor('the whole answer', async () => (await lastMessage(page)) === words(180), 20_000);
+  await waitFor('the whole answer', async () => (await lastMessage(page)) === words(120), 20_000);
   expect(await messages(page)).toHaveLength(4);
 });
 
