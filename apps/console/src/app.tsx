@@ -1,6 +1,6 @@
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { useLocation } from './location.ts';
-import { keepTheme, nextTheme, readTheme } from './theme.ts';
+import { keepTheme, nextTheme, useTheme } from './theme.ts';
 import { ErrorBoundary } from './ui/error-boundary.tsx';
 import { Icon, type IconName } from './ui/icon.tsx';
 import { Link } from './ui/link.tsx';
@@ -61,17 +61,12 @@ export function App() {
 }
 
 function ThemeButton() {
-  const [theme, setTheme] = useState(readTheme);
-  const change = () => {
-    const next = nextTheme(theme);
-    keepTheme(next);
-    setTheme(next);
-  };
+  const theme = useTheme();
   return (
     <button
       type="button"
       className="icon-button"
-      onClick={change}
+      onClick={() => keepTheme(nextTheme(theme))}
       aria-label={`Theme: ${theme}. Change`}
       title={`Theme: ${theme}`}
     >

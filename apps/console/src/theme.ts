@@ -1,6 +1,9 @@
+import { useSyncExternalStore } from 'react';
+
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'palaver.theme';
+const changed = 'palaver:theme';
 const order: Theme[] = ['system', 'light', 'dark'];
 
 export function readTheme(): Theme {
@@ -17,8 +20,17 @@ export function applyTheme(theme: Theme): void {
 export function keepTheme(theme: Theme): void {
   localStorage.setItem(key, theme);
   applyTheme(theme);
+  window.dispatchEvent(new Event(changed));
 }
 
 export function nextTheme(theme: Theme): Theme {
   return order[(order.indexOf(theme) + 1) % order.length] ?? 'system';
+}
+
+/** The theme as it is now; the agent may change it too. */
+export function useTheme(): Theme {
+  return useSyncExternalStore((notify) => {
+    window.addEventListener(changed, notify);
+    return () => window.removeEventListener(changed, notify);
+  }, readTheme);
 }

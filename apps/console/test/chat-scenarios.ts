@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createDelegation, createSigner } from '@palaver/ucan';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { findBarriers, keepPicture, openPage, overflow, type TestConsole } from './start-console.ts';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
 
 export async function startConversation(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Make a key and start' }).click();
@@ -137,22 +137,20 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor();
   });
 
-  test.each(['light', 'dark'] as const)('no barrier in the %s theme, at either width', async (theme) => {
-    for (const size of ['desktop', 'phone'] as const) {
-      await using opened = await openPage(palaver(), '/chat', { theme, size });
-      const { page } = opened;
-      await page.getByRole('button', { name: 'Make a key and start' }).waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      await keepPicture(page, `chat-sign-in-${theme}-${size}`);
-      await startConversation(page);
-      await page.getByRole('button', { name: 'Draw a chart' }).click();
-      await log(page).getByText('310', { exact: true }).waitFor();
-      await say(page, 'What can you do?');
-      await expect.poll(() => log(page).getByRole('listitem').count()).toBeGreaterThan(3);
-      await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
-      expect(await findBarriers(page)).toEqual([]);
-      expect(await overflow(page)).toBe(0);
-      await keepPicture(page, `chat-${theme}-${size}`);
-    }
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/chat', look);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Make a key and start' }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, `chat-sign-in-${look.theme}-${look.size}`);
+    await startConversation(page);
+    await page.getByRole('button', { name: 'Draw a chart' }).click();
+    await log(page).getByText('310', { exact: true }).waitFor();
+    await say(page, 'What can you do?');
+    await expect.poll(() => log(page).getByRole('listitem').count()).toBeGreaterThan(3);
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    await keepPicture(page, `chat-${look.theme}-${look.size}`);
   });
 }

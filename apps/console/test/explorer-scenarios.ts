@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findBarriers, keepPicture, openPage, overflow, type TestConsole } from './start-console.ts';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
 
 export function explorerScenarios(palaver: () => TestConsole): void {
   test('an entity reads like a page, and its links lead on', async () => {
@@ -67,25 +67,23 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.getByText('400', { exact: true }).first().waitFor();
   });
 
-  test.each(['light', 'dark'] as const)('no barrier in the %s theme, at either width', async (theme) => {
-    for (const size of ['desktop', 'phone'] as const) {
-      await using opened = await openPage(palaver(), '/explorer?page=claims', { theme, size });
-      const { page } = opened;
-      await page.getByText('18 of 1,000 claims').waitFor();
-      await page.getByText('approved', { exact: true }).first().waitFor();
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/explorer?page=claims', look);
+    const { page } = opened;
+    await page.getByText('18 of 1,000 claims').waitFor();
+    await page.getByText('approved', { exact: true }).first().waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    for (const [tab, settled] of [
+      ['Entities', 'verified'],
+      ['Tokens', 'Contract'],
+      ['All routes', 'Ask the gateway'],
+    ] as const) {
+      await page.getByRole('link', { name: tab, exact: true }).click();
+      await page.getByText(settled, { exact: true }).first().waitFor();
       expect(await findBarriers(page)).toEqual([]);
       expect(await overflow(page)).toBe(0);
-      for (const [tab, settled] of [
-        ['Entities', 'verified'],
-        ['Tokens', 'Contract'],
-        ['All routes', 'Ask the gateway'],
-      ] as const) {
-        await page.getByRole('link', { name: tab, exact: true }).click();
-        await page.getByText(settled, { exact: true }).first().waitFor();
-        expect(await findBarriers(page)).toEqual([]);
-        expect(await overflow(page)).toBe(0);
-        await keepPicture(page, `explorer-${tab.toLowerCase().replace(' ', '-')}-${theme}-${size}`);
-      }
+      await keepPicture(page, `explorer-${tab.toLowerCase().replace(' ', '-')}-${look.theme}-${look.size}`);
     }
   });
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { findBarriers, keepPicture, openPage, overflow, type TestConsole } from './start-console.ts';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
 
 /** Files a report over USSD, as a telecom gateway would. */
 async function report({ url }: TestConsole, phoneNumber: string): Promise<void> {
@@ -17,6 +17,30 @@ async function report({ url }: TestConsole, phoneNumber: string): Promise<void> 
     if (/reference/i.test(screen)) return;
   }
   throw new Error('no reference number was shown');
+}
+
+/** Half a minute of changing load, so that a picture has lines to show. */
+async function makeTraffic({ url }: TestConsole): Promise<void> {
+  for (let second = 0; second < 40; second += 1) {
+    const count = Math.round(6 + 5 * Math.sin(second / 5));
+    await Promise.all([
+      ...Array.from({ length: count }, () => fetch(`${url}/api/gateway/ixo/entity`)),
+      ...Array.from({ length: Math.ceil(count / 3) }, (_, index) =>
+        fetch(`${url}/api/ussd-gateway/api/ussd`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({
+            sessionId: `load-${second}-${index}`,
+            serviceCode: '*1234#',
+            phoneNumber: '+254700000090',
+            text: '*',
+          }),
+        }),
+      ),
+      ...(second % 3 === 0 ? [fetch(`${url}/api/agent/models`)] : []),
+    ]);
+    await new Promise((resolve) => setTimeout(resolve, 900));
+  }
 }
 
 export function operationsScenarios(palaver: () => TestConsole): void {
@@ -54,18 +78,17 @@ export function operationsScenarios(palaver: () => TestConsole): void {
         timeout: 15_000,
       })
       .not.toBe('0.0');
+    if (process.env.PICTURES) await makeTraffic(palaver());
     await keepPicture(page, 'operations');
     expect(complaints).toEqual([]);
   });
 
-  test.each(['light', 'dark'] as const)('no barrier in the %s theme, at either width', async (theme) => {
-    for (const size of ['desktop', 'phone'] as const) {
-      await using opened = await openPage(palaver(), '/operations', { theme, size });
-      const { page } = opened;
-      await page.getByRole('region', { name: 'Busiest routes' }).first().getByText('POST /api/ussd').waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      expect(await overflow(page)).toBe(0);
-      await keepPicture(page, `operations-${theme}-${size}`);
-    }
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/operations', look);
+    const { page } = opened;
+    await page.getByRole('region', { name: 'Busiest routes' }).first().getByText('POST /api/ussd').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    await keepPicture(page, `operations-${look.theme}-${look.size}`);
   });
 }

@@ -5,7 +5,7 @@ import { createTempDir } from '@palaver/test-kit';
 import { parseFlow } from '@palaver/ussd/tools/flow';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { findBarriers, keepPicture, openPage, overflow, type TestConsole } from './start-console.ts';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
 
 async function answer(phone: Locator, text: string, screen: string): Promise<void> {
   await phone.getByLabel('Answer').fill(text);
@@ -101,17 +101,15 @@ export function phoneScenarios(palaver: () => TestConsole): void {
     await phone.getByText('Type a service code').waitFor();
   });
 
-  test.each(['light', 'dark'] as const)('no barrier in the %s theme, at either width', async (theme) => {
-    for (const size of ['desktop', 'phone'] as const) {
-      await using opened = await openPage(palaver(), '/phone', { theme, size });
-      const { page } = opened;
-      const phone = handset(page, 'Phone A');
-      expect(await findBarriers(page)).toEqual([]);
-      await phone.getByRole('button', { name: 'Call' }).click();
-      await page.getByText('preMenu').waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      await keepPicture(page, `phone-${theme}-${size}`);
-      expect(await overflow(page)).toBe(0);
-    }
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/phone', look);
+    const { page } = opened;
+    const phone = handset(page, 'Phone A');
+    expect(await findBarriers(page)).toEqual([]);
+    await phone.getByRole('button', { name: 'Call' }).click();
+    await page.getByText('preMenu').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, `phone-${look.theme}-${look.size}`);
+    expect(await overflow(page)).toBe(0);
   });
 }

@@ -65,6 +65,14 @@ export interface OpenPage {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Both themes and both widths; all four pairs where pictures are taken. */
+export const looks: Required<OpenOptions>[] = process.env.PICTURES
+  ? (['light', 'dark'] as const).flatMap((theme) => (['desktop', 'phone'] as const).map((size) => ({ theme, size })))
+  : [
+      { theme: 'light', size: 'desktop' },
+      { theme: 'dark', size: 'phone' },
+    ];
+
 const sizes = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
 
 export async function openPage(

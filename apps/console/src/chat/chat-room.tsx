@@ -22,7 +22,10 @@ const toAddress = (sessionId: string) => `/chat?session=${encodeURIComponent(ses
 
 /** The sessions, the open conversation, and what the agent keeps about its user. On a small screen the sides are drawers. */
 export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: ChatRoomProps) {
-  const list = useOracleSessions(oracleDid);
+  const [deleting, setDeleting] = useState<string>();
+  const all = useOracleSessions(oracleDid);
+  // One that is being deleted is closed at once: nothing of it must be asked for any more.
+  const list = { ...all, sessions: all.sessions.filter((session) => session.sessionId !== deleting) };
   const { searchParams } = useLocation();
   const wanted = searchParams.get('session');
   const sessionId = wanted ?? list.sessions[0]?.sessionId;
@@ -32,10 +35,10 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
 
   // Another page may have deleted it; the address must not hold a session that is gone.
   useEffect(() => {
-    if (wanted && !list.isLoading && !list.hasMore && !list.sessions.some((session) => session.sessionId === wanted)) {
+    if (wanted && !all.isLoading && !all.hasMore && !all.sessions.some(({ sessionId }) => sessionId === wanted)) {
       navigate('/chat');
     }
-  }, [wanted, list.isLoading, list.hasMore, list.sessions]);
+  }, [wanted, all.isLoading, all.hasMore, all.sessions]);
 
   async function open(): Promise<void> {
     try {
@@ -47,8 +50,14 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
     }
   }
   async function remove(id: string): Promise<void> {
-    await list.deleteSession(id);
+    setDeleting(id);
     if (id === sessionId) navigate('/chat');
+    try {
+      await list.deleteSession(id);
+    } catch (error) {
+      setFault(error as Error);
+      setDeleting(undefined);
+    }
   }
   function afterTurn(): void {
     setTurns((count) => count + 1);

@@ -52,8 +52,14 @@ function Call({ call }: { call: ToolCall }) {
       <summary>
         Tool <code>{name}</code> <span className={statusTones[status]}>{statusWords[status]}</span>
       </summary>
+      <h3>Arguments</h3>
       <JsonView value={args} label={`Arguments of ${name}`} />
-      {output !== undefined && <JsonView value={output} label={`Result of ${name}`} />}
+      {output !== undefined && (
+        <>
+          <h3>Result</h3>
+          <JsonView value={output} label={`Result of ${name}`} />
+        </>
+      )}
       {error && <p className="notice notice-danger">{error}</p>}
     </details>
   );

@@ -58,7 +58,7 @@ function CollectionCard({ collection, isOpen }: { collection: Collection; isOpen
         <span className={state === 'OPEN' ? 'badge badge-ok' : 'badge'}>{state?.toLowerCase()}</span>
       </div>
       <p className="quiet small">
-        {toDay(start_date)} to {toDay(end_date)}
+        {end_date ? `${toDay(start_date)} to ${toDay(end_date)}` : `since ${toDay(start_date)}`}
         {entity && (
           <>
             {' '}
@@ -72,8 +72,8 @@ function CollectionCard({ collection, isOpen }: { collection: Collection; isOpen
         <rect className="share-rejected" x={share(approved)} width={share(rejected)} height="4" />
       </svg>
       <p className="small numbers">
-        {toCount(count)} of {toCount(quota)} claims · {toCount(approved)} approved · {toCount(rejected)} rejected ·{' '}
-        {toCount(disputed)} disputed
+        {toCount(count)} {quota && quota !== '0' ? `of ${toCount(quota)} claims` : 'claims, no quota'} ·{' '}
+        {toCount(approved)} approved · {toCount(rejected)} rejected · {toCount(disputed)} disputed
       </p>
     </li>
   );

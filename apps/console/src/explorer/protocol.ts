@@ -22,7 +22,7 @@ export interface Collection {
   entity?: string;
   protocol?: string;
   start_date?: string;
-  end_date?: string;
+  end_date?: string | null;
   quota?: string;
   count?: string;
   evaluated?: string;

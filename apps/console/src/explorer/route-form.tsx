@@ -2,12 +2,13 @@ import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useId, useState } from 'react';
 import { JsonView } from '../ui/json-view.tsx';
 import { AnswerBar } from './answer-bar.tsx';
-import { askGateway } from './ask-gateway.ts';
+import { type Answer, askGateway } from './ask-gateway.ts';
 import { fillRoute, type Route, type RouteParameter } from './routes.ts';
 
 export function RouteForm({ route }: { route: Route }) {
   const [values, setValues] = useState<Record<string, string>>({});
-  const ask = useMutation({ mutationFn: askGateway });
+  const [answer, setAnswer] = useState<Answer>();
+  const ask = useMutation({ mutationFn: askGateway, onSuccess: setAnswer });
   const keyOf = ({ place, name }: RouteParameter) => `${place}:${name}`;
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -40,10 +41,10 @@ export function RouteForm({ route }: { route: Route }) {
           {ask.error.message}
         </p>
       )}
-      {ask.data && (
+      {answer && (
         <>
-          <AnswerBar answer={ask.data} />
-          <JsonView value={ask.data.body} label="Answer" />
+          <AnswerBar answer={answer} />
+          <JsonView value={answer.body} label="Answer" />
         </>
       )}
     </section>

@@ -1,0 +1,52 @@
+import { afterEach, expect, test } from 'vitest';
+import { createServer, type Server } from './create-server.ts';
+import { createLogger } from './logger.ts';
+import type { RecentError } from './recent-errors.ts';
+
+let server: Server;
+afterEach(() => server.close());
+
+async function start(): Promise<void> {
+  server = await createServer({
+    name: 'test',
+    logger: createLogger({ name: 'test', level: 'silent' }),
+    trustProxy: false,
+    operatorToken: 'secret',
+    bodyLimit: 1024,
+    health: async () => ({ healthy: true, body: { status: 'ok' } }),
+  });
+  server.get('/broken', async () => {
+    throw new Error('a secret detail');
+  });
+}
+
+async function list(): Promise<RecentError[]> {
+  const reply = await server.inject({ url: '/metrics/errors', headers: { authorization: 'Bearer secret' } });
+  return (reply.json() as { errors: RecentError[] }).errors;
+}
+
+test('refusals and faults are kept by request id, newest first, without queries and details', async () => {
+  await start();
+  await server.inject({ url: '/nowhere?token=abc', headers: { 'x-request-id': 'first' } });
+  await server.inject({ url: '/broken', headers: { 'x-request-id': 'second' } });
+  await server.inject({ url: '/health' });
+  const errors = await list();
+  expect(errors.map(({ requestId }) => requestId).sort()).toEqual(['first', 'second']);
+  expect(errors.find(({ requestId }) => requestId === 'first')).toMatchObject({
+    method: 'GET',
+    path: '/nowhere',
+    status: 404,
+  });
+  expect(errors.find(({ requestId }) => requestId === 'second')).toMatchObject({ status: 500, code: 'INTERNAL_ERROR' });
+  expect(JSON.stringify(errors)).not.toMatch(/abc|secret/);
+});
+
+test('only operators see them, and a flood of refusals leaves the faults in the list', async () => {
+  await start();
+  expect((await server.inject({ url: '/metrics/errors' })).statusCode).toBe(401);
+  await server.inject({ url: '/broken', headers: { 'x-request-id': 'the-fault' } });
+  for (let index = 0; index < 80; index += 1) await server.inject({ url: '/nowhere' });
+  const errors = await list();
+  expect(errors).toHaveLength(51);
+  expect(errors.some(({ requestId }) => requestId === 'the-fault')).toBe(true);
+});
