@@ -1,0 +1,181 @@
+import { AppError, type Message } from '@palaver/contract';
+import { createLogger } from '@palaver/service-kit';
+import { openStore, type Store } from '@palaver/store';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { agentMigrations } from '../../../store/migrations.ts';
+import { createTaskRunner, type TaskRunnerParts } from './tasks-runner.ts';
+import { planSchedule, type Wanted } from './tasks-schedule.ts';
+import { createTaskStore, taskMigrations } from './tasks-store.ts';
+
+const logger = createLogger({ name: 'test', level: 'silent' });
+const userDid = 'did:key:z6MkTask';
+type Send = TaskRunnerParts['send'];
+const answered = { status: 'complete' } as Message;
+
+describe.each(engines)('the runner on %s', (engine) => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  // biome-ignore lint/suspicious/noExplicitAny: of sessions and of tasks.
+  let store: Store<any>;
+  let tasks: ReturnType<typeof createTaskStore>;
+  const sessionId = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+  beforeAll(async () => {
+    database = await createTestDatabase(engine);
+    store = await openStore(database.url);
+    await store.migrate('agent', agentMigrations);
+    await store.migrate('agent-tasks', taskMigrations);
+    tasks = createTaskStore(store);
+    const session = {
+      id: sessionId,
+      user_did: userDid,
+      title: 't',
+      named: 1,
+      room_id: 'r',
+      created_at: 0,
+      updated_at: 0,
+    };
+    await store.db.insertInto('agent_session').values(session).execute();
+  });
+  afterAll(async () => {
+    await store.close();
+    await database[Symbol.asyncDispose]();
+  });
+
+  async function addDue(wanted: Wanted, dueAt = Date.now() - 1_000, prompt = 'feed the goats') {
+    const planned = planSchedule(wanted, Date.now());
+    if ('error' in planned) throw new Error(planned.error);
+    const task = await tasks.add({ userDid, sessionId }, prompt, { ...planned, nextRunAt: dueAt });
+    if (!task) throw new Error('no room');
+    return task.id;
+  }
+
+  const rowOf = (id: string) =>
+    store.db.selectFrom('agent_task').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+
+  /** One look for what is due, and the end of it. */
+  async function runOnce(send: Send, instance = 'one') {
+    const runner = createTaskRunner({ tasks, send, instance, pollMs: 1_000, logger });
+    await runner.tick();
+    await runner.stop();
+  }
+
+  test('a task that is due runs once and is done; one that is not is left alone', async () => {
+    const sent: unknown[] = [];
+    const due = await addDue({ in: '1 minute' });
+    const later = await addDue({ in: '1 minute' }, Date.now() + 60_000);
+    const send: Send = async (message) => {
+      sent.push(message);
+      return answered;
+    };
+    await runOnce(send);
+    await runOnce(send);
+    expect(sent).toEqual([
+      { userDid, sessionId, timezone: 'UTC', text: '[Scheduled task] feed the goats', requestId: `task-${due}` },
+    ]);
+    expect(await rowOf(due)).toMatchObject({ status: 'done', next_run_at: null, last_run_at: expect.any(Number) });
+    expect(await rowOf(later)).toMatchObject({ status: 'active' });
+    await tasks.cancel(userDid, later);
+  });
+
+  test('of several instances one runs each task', async () => {
+    const ids = await Promise.all(Array.from({ length: 15 }, () => addDue({ in: '1 minute' })));
+    const ran: string[] = [];
+    const send: Send = async ({ requestId }) => {
+      ran.push(requestId);
+      return answered;
+    };
+    for (let round = 0; round < 4; round += 1)
+      await Promise.all(['a', 'b', 'c'].map((instance) => runOnce(send, instance)));
+    expect(ran.toSorted()).toEqual(ids.map((id) => `task-${id}`).toSorted());
+  });
+
+  test('what an instance had taken when it died is run by another once the lease is over', async () => {
+    const id = await addDue({ in: '1 minute' });
+    const claim = { now: Date.now(), leaseMs: 60_000, limit: 5 };
+    expect(await tasks.claim({ ...claim, instance: 'dead' })).toHaveLength(1);
+    let runs = 0;
+    const send: Send = async () => {
+      runs += 1;
+      return answered;
+    };
+    await runOnce(send, 'other');
+    expect(runs).toBe(0);
+    await store.db.updateTable('agent_task').set({ lease_until: 1 }).where('id', '=', id).execute();
+    await runOnce(send, 'other');
+    expect(runs).toBe(1);
+    // The dead one comes back and cannot change what another has done.
+    await tasks.finish(id, 'dead', { status: 'active', nextRunAt: 1, ranAt: 1, failures: 0 });
+    expect(await rowOf(id)).toMatchObject({ status: 'done', next_run_at: null });
+  });
+
+  test('runs that were missed are made up for by one, which says so; the next is in the future', async () => {
+    const texts: string[] = [];
+    const send: Send = async ({ text }) => {
+      texts.push(text);
+      return answered;
+    };
+    const dueAt = Date.now() - 3 * 86_400_000;
+    const id = await addDue({ cron: '0 9 * * *', timezone: 'Africa/Nairobi' }, dueAt, 'report');
+    await runOnce(send);
+    await runOnce(send);
+    expect(texts).toEqual([
+      `[Scheduled task] report\n(It was due at ${new Date(dueAt).toISOString()}; the service was not running then.)`,
+    ]);
+    const { next_run_at, status } = await rowOf(id);
+    expect(status).toBe('active');
+    expect(next_run_at).toBeGreaterThan(Date.now());
+    await tasks.cancel(userDid, id);
+  });
+
+  test('a message that is not taken in is tried again later, three times at most', async () => {
+    const id = await addDue({ in: '1 minute' });
+    const busy: Send = () => Promise.reject(new AppError('SESSION_BUSY', 'busy'));
+    for (const attempts of [1, 2]) {
+      await runOnce(busy);
+      const row = await rowOf(id);
+      expect(row).toMatchObject({ status: 'active', attempts });
+      expect(row.lease_until).toBeGreaterThan(Date.now());
+      await store.db.updateTable('agent_task').set({ lease_until: 0 }).where('id', '=', id).execute();
+    }
+    await runOnce(busy);
+    expect(await rowOf(id)).toMatchObject({ status: 'failed', next_run_at: null });
+  });
+
+  test('a regular task goes on after a failure, and ends after ten in a row', async () => {
+    const id = await addDue({ every: '1 hour' });
+    const failing: Send = async () => ({ ...answered, status: 'failed' });
+    for (let failures = 1; failures <= 10; failures += 1) {
+      await runOnce(failing);
+      expect(await rowOf(id)).toMatchObject({ failures, status: failures < 10 ? 'active' : 'failed' });
+      await store.db
+        .updateTable('agent_task')
+        .set({ next_run_at: 1 })
+        .where('id', '=', id)
+        .where('status', '=', 'active')
+        .execute();
+    }
+  });
+
+  test('a task of a session that is gone is cancelled', async () => {
+    const id = await addDue({ in: '1 minute' });
+    await runOnce(() => Promise.reject(new AppError('SESSION_NOT_FOUND', 'gone')));
+    expect(await rowOf(id)).toMatchObject({ status: 'cancelled' });
+  });
+
+  test('one that is cancelled while it runs does not come back', async () => {
+    const id = await addDue({ every: '1 hour' });
+    await runOnce(async () => {
+      await tasks.cancel(userDid, id);
+      return answered;
+    });
+    expect(await rowOf(id)).toMatchObject({ status: 'cancelled', next_run_at: null });
+  });
+
+  test('one that our own shutdown cut off is left for the next process, as due as it was', async () => {
+    const id = await addDue({ in: '1 minute' });
+    await runOnce(() => Promise.reject(new AppError('UNAVAILABLE', 'stopping')));
+    expect(await rowOf(id)).toMatchObject({ status: 'active', lease_until: 0, claimed_by: null, attempts: 0 });
+    await tasks.cancel(userDid, id);
+  });
+});
