@@ -275,3 +275,21 @@ it('finds the agent by its DID, contracts and pays it, remembers, and lists sess
     (await page.locator('#call').textContent())?.includes('does not take calls'),
   );
 });
+
+it('says so when a call cannot be connected, and hangs up', async () => {
+  const liveKit = {
+    LIVEKIT_URL: 'ws://127.0.0.1:1',
+    LIVEKIT_API_KEY: 'key',
+    LIVEKIT_API_SECRET: 'a-long-random-secret',
+  };
+  await using calls = await startAgent(liveKit);
+  const page = await open({ url: calls.url, did: calls.did });
+  const ended = page.waitForRequest((request) => request.method() === 'DELETE' && request.url().includes('/calls/'));
+  await newSession(page);
+  await page.getByRole('button', { name: 'Call' }).click();
+  await ended;
+  await page.locator('#call[data-status="idle"]').waitFor();
+  await waitFor('the reason', async () =>
+    (await page.locator('#call').textContent())?.includes('could not be connected'),
+  );
+});

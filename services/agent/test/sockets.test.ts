@@ -144,9 +144,15 @@ describe('a turn', () => {
     await two.event('connected');
     const { message } = (await ana.say(sessionId, 'call me Ana')).body;
     for (const socket of [one, two]) {
-      const invalidation = await socket.event('message_cache_invalidation');
-      expectEnveloped('message_cache_invalidation', invalidation);
-      expect(invalidation).toMatchObject({ sessionId, messageId: message.id });
+      // The question is stored, then the answer is.
+      const invalidations = () => socket.events.filter(({ name }) => name === 'message_cache_invalidation');
+      await waitFor('both announcements', () => invalidations().length === 2);
+      for (const { payload } of invalidations()) expectEnveloped('message_cache_invalidation', payload);
+      expect(invalidations().map(({ payload }) => payload)).toMatchObject([
+        { sessionId },
+        { sessionId, messageId: message.id },
+      ]);
+      expect(socket.events.at(-1)?.payload).toMatchObject({ messageId: message.id });
       const calls = socket.events.filter(({ name }) => name === 'tool_call').map(({ payload }) => payload);
       expect(calls).toMatchObject([
         { toolName: 'set_user_preferences', status: 'isRunning' },

@@ -1,9 +1,8 @@
-import { createServer, type Server } from 'node:http';
-import { connect } from 'node:net';
 import { waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { createUser, payFirst, settleClaim, startAgent, type TestAgent } from '../../test/start-agent.ts';
+import { startFaultyProxy } from '../../test/start-faulty-proxy.ts';
 import { createAgentApi } from './agent-api.ts';
 import { type Chat, type ChatOptions, createChat } from './chat.ts';
 import { toChatStatus } from './chat-state.ts';
@@ -153,16 +152,50 @@ describe('resume', () => {
     expect(second.get().messages.map(({ content }) => content)).toEqual(['/long 150', words(150)]);
   });
 
-  it('loses and doubles nothing when connections break again and again', async () => {
-    const proxy = await startCuttingProxy(new URL(agent.url));
+  /** A chat whose connections are broken at will. */
+  async function openThrough(isCut: Parameters<typeof startFaultyProxy>[1]) {
+    const proxy = await startFaultyProxy(new URL(agent.url), isCut);
+    onTestFinished(proxy.close);
     const user = await createUser(agent);
     const { sessionId } = await createAgentApi(user.transport).createSession();
     const transport = createTransport({ baseUrl: proxy.url, oracleDid: agent.did, credentials: user.credentials });
-    const chat = open({ transport, sessionId });
+    return { proxy, chat: open({ transport, sessionId }) };
+  }
+  const isSend = (request: string) => /^POST \/messages\/[0-9a-f-]+ /m.test(request);
+
+  it('loses and doubles nothing when connections break again and again', async () => {
+    const { proxy, chat } = await openThrough(
+      ({ isStream, responseBytes }, direction) => direction === 'response' && isStream && responseBytes > 6_000,
+    );
     await chat.send('/long 300');
     expect(proxy.cuts()).toBeGreaterThan(2);
     expect(chat.get().messages).toMatchObject([{ content: '/long 300' }, { content: words(300), status: 'complete' }]);
     expect(toChatStatus(chat.get())).toBe('ready');
+  });
+
+  it('does not send a message twice when the reply to it is lost', async () => {
+    const { proxy, chat } = await openThrough(
+      ({ request }, direction) => direction === 'response' && isSend(request) && proxy.cuts() === 0,
+    );
+    await waitFor('the history', () => isReady(chat));
+    await chat.send('/long 100');
+    expect(proxy.cuts()).toBe(1);
+    await waitFor('the answer', () => isReady(chat) && chat.get().messages.length === 2);
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 100', words(100)]);
+  });
+
+  it('tells of a message that never arrived, and sends it again when asked', async () => {
+    let isBroken = true;
+    const { chat } = await openThrough(
+      ({ request }, direction) => direction === 'request' && isSend(request) && isBroken,
+    );
+    await waitFor('the history', () => isReady(chat));
+    await chat.send('/long 3');
+    expect(chat.get().sendError).toMatchObject({ code: 'NETWORK_ERROR' });
+    expect(chat.get().messages).toMatchObject([{ content: '/long 3', status: 'failed' }]);
+    isBroken = false;
+    await chat.retry();
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 3', words(3)]);
   });
 
   it('starts, stops and starts again as strict mode does', async () => {
@@ -268,33 +301,3 @@ describe('tools of the page', () => {
     expect(calls).toHaveLength(8);
   });
 });
-
-/** A proxy that cuts every event stream after some bytes, at any place in a frame. */
-async function startCuttingProxy(target: URL): Promise<{ url: string; cuts(): number }> {
-  let cuts = 0;
-  const server: Server = createServer().listen(0, '127.0.0.1');
-  server.removeAllListeners('request');
-  server.on('connection', (client) => {
-    const upstream = connect(Number(target.port), target.hostname);
-    let received = 0;
-    let isStream = false;
-    client.on('data', (bytes) => upstream.write(bytes));
-    upstream.on('data', (bytes) => {
-      isStream ||= bytes.includes('text/event-stream');
-      received += bytes.length;
-      if (isStream && received > 6_000 + Math.random() * 500) {
-        cuts += 1;
-        client.write(bytes.subarray(0, bytes.length >> 1), () => client.destroy());
-        upstream.destroy();
-      } else client.write(bytes);
-    });
-    client.on('error', () => upstream.destroy());
-    upstream.on('error', () => client.destroy());
-    client.on('close', () => upstream.destroy());
-    upstream.on('close', () => client.end());
-  });
-  await new Promise((resolve) => server.once('listening', resolve));
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  return { url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`, cuts: () => cuts };
-}

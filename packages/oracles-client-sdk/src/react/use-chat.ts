@@ -65,7 +65,7 @@ export function useChat(options: IChatOptions): UseChatResult {
       streamingMode,
       matrix: wallet.matrix,
       pageTools: () => ({ browserTools: latest.current.browserTools, actions: actions.toPageActions() }),
-      onPaymentRequired: (claimIds) => latest.current.onPaymentRequiredError(claimIds),
+      onPaymentRequired: (claimIds) => latest.current.onPaymentRequiredError?.(claimIds),
       onPageCall(toolCallId, isRunning) {
         const calls = new Set(executing.get());
         if (isRunning) calls.add(toolCallId);
@@ -93,7 +93,7 @@ export function useChat(options: IChatOptions): UseChatResult {
     messages: state.messages,
     status,
     isSending,
-    isLoading: state.isLoading && !configError,
+    isLoading: state.isLoading && sessionId !== '' && !configError,
     error: configError ?? state.loadError,
     sendMessageError: state.sendError ?? (chat ? undefined : earlyError),
     isRealTimeConnected: state.isRealTimeConnected,
