@@ -144,7 +144,10 @@ describe('a turn', () => {
     await two.event('connected');
     const { message } = (await ana.say(sessionId, 'call me Ana')).body;
     for (const socket of [one, two]) {
-      const invalidation = await socket.event('message_cache_invalidation');
+      const invalidation = await waitFor('the answer to be told', () => {
+        const told = socket.events.filter(({ name }) => name === 'message_cache_invalidation');
+        return told.find(({ payload }) => payload.messageId !== undefined)?.payload;
+      });
       expectEnveloped('message_cache_invalidation', invalidation);
       expect(invalidation).toMatchObject({ sessionId, messageId: message.id });
       const calls = socket.events.filter(({ name }) => name === 'tool_call').map(({ payload }) => payload);
