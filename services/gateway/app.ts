@@ -92,7 +92,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   addStatusRoute(server);
   addDocumentRoutes(server, live);
 
-  const ask = createAskNode({ upstream, live, tally, onHeight: (seen) => (height = seen) });
+  const ask = createAskNode({ upstream, live, tally, logger, onHeight: (seen) => (height = seen) });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'X-Cosmos-Block-Height',

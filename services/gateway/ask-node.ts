@@ -1,6 +1,7 @@
 // One query, from the request's bytes to the finished answer: upstream.ts, then encode-response.ts.
 import { type DescMessage, fromBinary, toJson } from '@bufbuild/protobuf';
 import { toGrpcCode } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
 import { type Answer, toFailureAnswer, toJsonAnswer } from './answer.ts';
 import type { Encoded } from './encode-response.ts';
 import { readDetails } from './gateway-error.ts';
@@ -24,13 +25,14 @@ export interface AskParts {
   upstream: Upstream;
   live: LiveTable;
   tally: Tally;
+  logger: Logger;
   onHeight(height: number): void;
 }
 
 /** Types of one answer that may have to be asked for, one after the other. */
 const maxLearned = 8;
 
-export function createAskNode({ upstream, live, tally, onHeight }: AskParts) {
+export function createAskNode({ upstream, live, tally, logger, onHeight }: AskParts) {
   return async ({ route, bytes, metadata, proto3, snapshot }: Query, signal: AbortSignal): Promise<Answer> => {
     const started = performance.now();
     const answer = await upstream.call({
@@ -42,6 +44,8 @@ export function createAskNode({ upstream, live, tally, onHeight }: AskParts) {
     });
     tally.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
     const { encoder, schema } = snapshot;
+    if (!answer.ok && (answer.fault === 'malformed' || answer.fault === 'too large'))
+      logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
     if (!answer.ok) return toFailureAnswer(answer, readDetails(answer.details, { encoder, registry: schema.registry }));
     if (metadata.height === '') noteHeight(answer.metadata, onHeight);
 
@@ -51,10 +55,12 @@ export function createAskNode({ upstream, live, tally, onHeight }: AskParts) {
         ? encodeProto3(current, route, answer.message)
         : current.encoder.encode(outputOf(current, route), answer.message, route.responseBody);
       if (encoded.ok) return toJsonAnswer(encoded.json, answer.metadata);
-      const next = live.current();
-      if (learned === maxLearned || !encoded.missingType || !(await live.learn(encoded.missingType)) || !next)
+      const { missingType } = encoded;
+      if (learned === maxLearned || !missingType || !(await live.learn(missingType))) {
+        logger.warn({ method: route.grpcPath, fault: encoded.message }, 'an answer of the node could not be read');
         return toFailureAnswer(unreadable(encoded), []);
-      current = live.current() ?? next;
+      }
+      current = live.current() ?? current;
     }
   };
 }

@@ -85,6 +85,12 @@ describe('paging', () => {
     );
   });
 
+  test('a very long text is laid out page by page, not again and again', () => {
+    const words = Array.from({ length: 20_000 }, (_, i) => `w${i}`);
+    const pages = layOut({ body: words.join(' '), lines: [] }, navigation);
+    expect(pages.flatMap((page) => contentOf(page).split(/\s+/))).toEqual(words);
+  });
+
   test('a single word longer than a page is broken, not lost', () => {
     const pages = layOut({ body: 'x'.repeat(500), lines: [] }, navigation);
     expect(pages.map(contentOf).join('')).toBe('x'.repeat(500));

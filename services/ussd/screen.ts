@@ -46,9 +46,9 @@ export function layOut(content: Content, navigation: Navigation): string[] {
   let rest = toAtoms(body, lines);
   while (rest.length > 0) {
     const page = pages.length;
-    const lastRoom = limit - cost(`\n${footer(page, true)}`);
-    const all = rest.map((atom, i) => (i === 0 ? '' : atom.glue) + atom.text).join('');
-    if (cost(all) <= lastRoom) {
+    // The last page has no More and so a little more room; whether this is the last one is seen by trying.
+    const [all, none] = takeAtoms(rest, limit - cost(`\n${footer(page, true)}`), cost);
+    if (none.length === 0) {
       pages.push(join([all, footer(page, true)]));
       break;
     }

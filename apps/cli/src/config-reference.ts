@@ -18,11 +18,11 @@ export function toConfigReference(): string {
 }
 
 function toRow({ name, defaultText, description, example, secret }: Variable): string {
-  const standard = defaultText === undefined || defaultText === '' ? '' : `\`${escape(defaultText)}\``;
-  const shown = secret ? ' (secret)' : ` For example \`${escape(example)}\`.`;
-  return `| \`${name}\` | ${standard} | ${escape(description)}${shown} |`;
+  const standard = defaultText === undefined || defaultText === '' ? '' : `\`${escapePipes(defaultText)}\``;
+  const shown = secret ? ' (secret)' : ` For example \`${escapePipes(example)}\`.`;
+  return `| \`${name}\` | ${standard} | ${escapePipes(description)}${shown} |`;
 }
 
-function escape(text: string): string {
+function escapePipes(text: string): string {
   return text.replaceAll('|', '\\|');
 }

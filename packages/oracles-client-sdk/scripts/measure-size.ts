@@ -17,11 +17,11 @@ const uses = [
   {
     name: 'chat, Markdown, sessions, actions',
     code: `export { OraclesProvider, useChat, useOracleSessions, useAgAction, renderMessageContent } from './src/index.ts';`,
-    budget: 32_000,
+    budget: 30_000,
   },
-  { name: 'every export', code: `export * from './src/index.ts';`, budget: 34_000 },
-  { name: 'core', code: `export * from './src/core/index.ts';`, budget: 28_000 },
-  { name: 'live-agent (without livekit-client)', code: `export * from './src/live-agent/index.ts';`, budget: 12_000 },
+  { name: 'every export', code: `export * from './src/index.ts';`, budget: 30_000 },
+  { name: 'core', code: `export * from './src/core/index.ts';`, budget: 25_000 },
+  { name: 'live-agent (without livekit-client)', code: `export * from './src/live-agent/index.ts';`, budget: 5_000 },
 ];
 
 export async function measureSizes(): Promise<SizeRow[]> {
@@ -40,6 +40,9 @@ async function bundle(code: string): Promise<string> {
     root,
     configFile: false,
     logLevel: 'error',
+    // Whatever NODE_ENV says here: what is measured is what users load.
+    define: { 'process.env.NODE_ENV': '"production"' },
+    resolve: { conditions: ['module', 'browser', 'production'] },
     oxc: { jsx: { runtime: 'automatic' } },
     plugins: [
       {

@@ -1,11 +1,13 @@
 import type { launchBrowser } from '@palaver/test-kit';
-import { createSigner, parseSigner } from '@palaver/ucan';
+import { createSigner } from '@palaver/ucan';
 import { onTestFinished } from 'vitest';
 
 type Browser = Awaited<ReturnType<typeof launchBrowser>>;
 export type Page = Awaited<ReturnType<Browser['newPage']>>;
 
 export interface PageLog {
+  /** How long the last message was, each time it was drawn. */
+  lengths: number[];
   signed: number;
   payments: string[][];
   transactions: unknown[];
@@ -15,15 +17,10 @@ export interface PageLog {
 /** A new user's secret key. */
 export const createKey = async () => (await createSigner()).toSecret();
 
-export async function didOf(key: string): Promise<string> {
-  const { ok } = await parseSigner(key);
-  return ok?.did() ?? '';
-}
-
 /** Opens the test page; its address says which agent, user and session. Faults of the page fail the test. */
 export async function openPage(browser: Browser, siteUrl: string, params: Record<string, string>): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 900, height: 900 } });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(error.message));
   onTestFinished(async () => {
@@ -43,8 +40,6 @@ export async function send(page: Page, text: string): Promise<void> {
   await page.getByLabel('Message').fill(text);
   await page.getByRole('button', { name: 'Send' }).click();
 }
-
-export const status = (page: Page) => page.locator('#chat').getAttribute('data-status');
 
 export async function waitForStatus(page: Page, wanted: string): Promise<void> {
   await page.locator(`#chat[data-status="${wanted}"]`).waitFor();

@@ -1,5 +1,4 @@
-import { createOracleApp, defineOraclePlugin, type OraclePlugin } from '@palaver/agent';
-import { AppError, toPaymentDetails } from '@palaver/contract';
+import { createOracleApp, type OraclePlugin } from '@palaver/agent';
 import { createTempDir } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
 import { createCredentialCache, createTransport } from '../src/core/index.ts';
@@ -24,20 +23,14 @@ export async function startAgent(env: Record<string, string> = {}, plugins: Orac
 
 export type TestAgent = Awaited<ReturnType<typeof startAgent>>;
 
-/** Refuses messages that begin with `pay`, as the credits of a deployment would. */
-export const paymentWall = defineOraclePlugin({
-  name: 'payment-wall',
-  version: '1.0.0',
-  manifest: { title: 'Wall', summary: 'Asks for payment.', whenToUse: [], visibility: 'silent', stability: 'stable' },
-  getMiddlewares: () => [
-    {
-      beforeSend({ message }) {
-        if (!message.message.startsWith('pay')) return;
-        throw new AppError('PAYMENT_REQUIRED', 'Pay first.', { details: toPaymentDetails(['claim-1', 'claim-2']) });
-      },
-    },
-  ],
-});
+/** Answers cost credit, and new users have none. */
+export const payFirst = { CREDITS_ENABLED: 'true', CREDITS_FREE: '0' };
+
+/** Pays a claim, as the operator does who has seen the payment. */
+export async function settleClaim(agent: { url: string }, claimId: string): Promise<void> {
+  const response = await fetch(`${agent.url}/credits/claims/${claimId}/settle`, { method: 'POST' });
+  if (!response.ok) throw new Error(await response.text());
+}
 
 /** The functions an application's wallet brings, for a user with a key of their own. */
 export function createWallet(user: Signer) {

@@ -18,7 +18,7 @@ export function findLoadedCapabilities(history: Message[]): Set<string> {
 }
 
 /** The two tools by which the agent finds and loads what is not in its prompt; none where every plugin is. */
-export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: LoadedPlugin) => void): Tools {
+export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: LoadedPlugin) => Promise<void>): Tools {
   const onDemand = plugins.filter(({ manifest }) => manifest.visibility === 'on-demand');
   if (onDemand.length === 0) return {};
   return {
@@ -43,14 +43,14 @@ export function createCapabilityTools(plugins: LoadedPlugin[], onLoad: (plugin: 
     [loadCapabilityTool]: {
       description: 'Loads a capability by its name; its tools can be used from then on in this session.',
       input: z.object({ name: z.string().max(100) }),
-      execute: ({ name }: { name: string }) => {
+      async execute({ name }: { name: string }) {
         const plugin = onDemand.find((candidate) => candidate.name === name);
         if (!plugin)
           throw new ToolError(
             'TOOL_UNAVAILABLE',
             `there is no capability ${name}; list_capabilities names those there are`,
           );
-        onLoad(plugin);
+        await onLoad(plugin);
         return { loaded: name, tools: [...Object.keys(plugin.tools), ...plugin.subAgents.map((agent) => agent.name)] };
       },
     },

@@ -2,6 +2,7 @@ import { StartError } from '@palaver/service-kit';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { createScriptedModel } from '../models/scripted-model.ts';
 import { createTestRuntime } from './create-test-runtime.ts';
 import { createTestPlugin } from './test-plugin.ts';
 
@@ -56,5 +57,32 @@ test.each(engines)('runs on %s', async (engine) => {
   });
   expect(runtime.store.engine).toBe(engine);
   expect((await runtime.send('hello')).message.content).toBe('fine');
+  await runtime.close();
+});
+
+test('an on-demand plugin says and brings nothing until it is loaded, then all of it in the same turn', async () => {
+  const look = { description: 'Looks.', input: z.object({}), execute: () => null };
+  const stars = createTestPlugin({
+    name: 'stars',
+    manifest: { visibility: 'on-demand', summary: 'Tells the stars.' },
+    getPromptSection: () => 'Sirius is up.',
+    getRequestTools: () => ({ look_now: look }),
+    getSubAgents: () => [{ name: 'astronomer', description: 'Knows.', instructions: 'i' }],
+  });
+  const model = createScriptedModel([
+    { toolCalls: [{ name: 'load_capability', args: { name: 'stars' } }] },
+    { text: 'ok' },
+    { text: 'ok' },
+  ]);
+  const runtime = await createTestRuntime(stars, { model });
+  await runtime.send('hello');
+  await runtime.send('again');
+  const tools = model.calls.map((call) => call.tools?.map(({ name }) => name));
+  expect(tools[0]).toEqual(['list_capabilities', 'load_capability']);
+  expect(tools[1]).toEqual(['list_capabilities', 'load_capability', 'astronomer', 'look_now']);
+  expect(new Set(tools[2])).toEqual(new Set(tools[1]));
+  const [before, after, later] = model.systemPrompts();
+  expect(before).not.toMatch(/stars|Sirius/);
+  for (const prompt of [after, later]) expect(prompt).toMatch(/stars: Tells the stars[\s\S]*Sirius is up\./);
   await runtime.close();
 });

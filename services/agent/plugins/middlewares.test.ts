@@ -189,9 +189,13 @@ test('what was heard of an answer that broke off is counted as used', async () =
 const atRequest: [string, Partial<OraclePlugin>][] = [
   ['getRequestTools', { getRequestTools: boom }],
   ['getPromptSection', { getPromptSection: boom }],
+  [
+    'getRequestTools gives what no provider takes',
+    { getRequestTools: () => ({ odd: { description: 'd', input: z.object({ at: z.date() }), execute: boom } }) },
+  ],
 ];
 
-test.each(atRequest)('a plugin whose %s throws is left out of the request and logged', async (_member, members) => {
+test.each(atRequest)('a plugin whose %s fails is left out of the request and logged', async (_member, members) => {
   const lines: string[] = [];
   const logger = createLogger({ name: 'test', level: 'info', destination: { write: (line) => void lines.push(line) } });
   const plugins = [

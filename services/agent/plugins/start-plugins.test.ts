@@ -55,6 +55,16 @@ const clashes: [string, OraclePlugin[], string][] = [
     ],
     'plugin a: an example names the tool "loook", which it does not have; name a real one',
   ],
+  [
+    'a tool name that providers do not take',
+    [plugin({ name: 'a', getTools: () => ({ 'look up': tool }) })],
+    'plugin a: the tool name "look up" must be 1 to 64 letters, digits, _ or -',
+  ],
+  [
+    'arguments that JSON cannot hold',
+    [plugin({ name: 'a', getTools: () => ({ look: { ...tool, input: z.object({ when: z.date() }) } }) })],
+    'plugin a: the input of the tool "look" is no JSON Schema (Date cannot be represented in JSON Schema); use plain types',
+  ],
 ];
 
 test.each(clashes)('%s stops the start', async (_what, plugins, fault) => {

@@ -1,6 +1,6 @@
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
-import { capabilityToolNames } from './capabilities.ts';
+import { checkPlugins } from './check-plugins.ts';
 import type {
   Middleware,
   OraclePlugin,
@@ -60,7 +60,7 @@ export async function startPlugins(
 
   try {
     for (const entry of selected) loaded.push(await load(entry, options.createContext(entry.plugin, entry.config)));
-    const clashes = [...checkTools(loaded), ...checkShared(loaded), ...checkExamples(loaded)];
+    const clashes = checkPlugins(loaded);
     if (clashes.length > 0) throw new StartError(toMessage(clashes));
   } catch (error) {
     await close();
@@ -129,43 +129,4 @@ function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd 
 
 function toMessage(faults: string[]): string {
   return `The plugins are not right:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
-}
-
-function checkTools(loaded: LoadedPlugin[]): string[] {
-  const owners = loaded.map(({ name, tools, subAgents }) => ({
-    name,
-    keys: [...Object.keys(tools), ...subAgents.map((agent) => agent.name)],
-  }));
-  const ownTools = { name: undefined, keys: [...capabilityToolNames] };
-  return findClashes([ownTools, ...owners], 'tool');
-}
-
-function checkShared(loaded: LoadedPlugin[]): string[] {
-  return findClashes(
-    loaded.map(({ name, plugin }) => ({ name, keys: Object.keys(plugin.getSharedState?.() ?? {}) })),
-    'shared key',
-  );
-}
-
-function findClashes(owners: { name: string | undefined; keys: string[] }[], what: string): string[] {
-  const taken = new Map<string, string>();
-  const faults: string[] = [];
-  for (const { name, keys } of owners) {
-    for (const key of keys) {
-      const other = taken.get(key);
-      if (other) faults.push(`plugin ${name}: the ${what} "${key}" is taken by ${other}; rename one`);
-      else taken.set(key, name === undefined ? 'the runtime itself' : `plugin ${name}`);
-    }
-  }
-  return faults;
-}
-
-function checkExamples(loaded: LoadedPlugin[]): string[] {
-  return loaded.flatMap(({ name, manifest, tools, subAgents }) =>
-    (manifest.examples ?? [])
-      .filter(({ tool }) => !(tool in tools) && !subAgents.some((agent) => agent.name === tool))
-      .map(
-        ({ tool }) => `plugin ${name}: an example names the tool "${tool}", which it does not have; name a real one`,
-      ),
-  );
 }

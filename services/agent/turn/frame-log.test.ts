@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { createFrameLog } from './frame-log.ts';
 
 const timestamp = '2026-01-01T00:00:00.000Z';
-const forever = new AbortController().signal;
 
 test('frames are numbered from 1, or after those that are known, and hold one line of data', () => {
   for (const skipped of [0, 7]) {
@@ -44,21 +43,33 @@ test('however it is read, nothing is lost, doubled or cut', () => {
   );
 });
 
-test('a reader waits for more, for the end, or until it leaves', async () => {
+test('who watches hears of every frame and of the end, until it stops', () => {
   const log = createFrameLog();
-  const more = log.more(0, forever);
+  const heard: number[] = [];
+  const unwatch = log.watch(() => heard.push(log.length));
+  const once = log.watch(() => once());
   log.append('message', { content: 'a', timestamp });
-  await more;
-  await log.more(0, forever);
-  const leave = new AbortController();
-  const left = log.more(1, leave.signal);
-  leave.abort();
-  await left;
-  await log.more(1, AbortSignal.abort());
-  const end = log.more(1, forever);
+  log.append('message', { content: 'b', timestamp });
   log.end();
-  await end;
-  await log.more(99, forever);
+  expect(heard).toEqual([1, 2, 2]);
+  unwatch();
+  log.end();
+  expect(heard).toHaveLength(3);
+});
+
+test('packed and unpacked, it reads the same', () => {
+  const log = createFrameLog(3);
+  for (let count = 0; count < 500; count += 1) log.append('message', { content: `w${count} ü\n\n`, timestamp });
+  const before = log.read(3, Number.POSITIVE_INFINITY);
+  log.pack(); // not while it goes on
+  log.append('message', { content: 'last', timestamp });
+  log.end();
+  const whole = log.read(3, Number.POSITIVE_INFINITY);
+  expect(whole.text.startsWith(before.text)).toBe(true);
+  log.pack();
+  expect(log.length).toBe(504);
+  expect(log.read(3, Number.POSITIVE_INFINITY)).toEqual(whole);
+  expect(log.read(503, 10).text).toContain('"last"');
 });
 
 test('nothing comes after the end', () => {

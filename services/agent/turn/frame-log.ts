@@ -1,3 +1,4 @@
+import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { SseEventData, SseEventName } from '@palaver/contract';
 
 /** The frames of one run as they go over the wire, numbered from 1 without gaps. Readers come and go; the log stays. */
@@ -12,8 +13,10 @@ export interface FrameLog {
   end(): void;
   /** The text of the frames after number `after`, at most about `maxCharacters` of it, and the number of the last. */
   read(after: number, maxCharacters: number): { text: string; last: number };
-  /** Resolves when there is more than `after`, when the log ends, or when the signal fires. */
-  more(after: number, signal: AbortSignal): Promise<void>;
+  /** Calls back when there is more to read and when the log ends, until the function it gives is called. */
+  watch(onChange: () => void): () => void;
+  /** Makes a log that has ended small; who reads it again unpacks it. */
+  pack(): void;
 }
 
 /** JSON never holds a raw line break, so one `data:` line is always enough. */
@@ -23,58 +26,65 @@ export function toFrame(number: number, name: string, data: unknown): string {
 
 /** `skipped` frames are known to the reader from elsewhere; numbering goes on after them. */
 export function createFrameLog(skipped = 0): FrameLog {
-  const frames: string[] = [];
-  const waiting = new Set<() => void>();
+  let frames: string[] = [];
+  let packed: Buffer | undefined;
+  let count = 0;
   let ended = false;
+  const watching = new Set<() => void>();
 
-  function wake(): void {
-    if (waiting.size === 0) return;
-    const woken = [...waiting];
-    waiting.clear();
-    for (const resume of woken) resume();
+  function tell(): void {
+    for (const onChange of [...watching]) onChange();
+  }
+
+  function unpack(): void {
+    if (!packed) return;
+    frames =
+      inflateRawSync(packed)
+        .toString('utf8')
+        .match(/.+?\n\n/gs) ?? [];
+    packed = undefined;
   }
 
   return {
     get length() {
-      return skipped + frames.length;
+      return skipped + count;
     },
     get ended() {
       return ended;
     },
     append(name, data) {
-      const frame = toFrame(skipped + frames.length + 1, name, data);
+      const frame = toFrame(skipped + count + 1, name, data);
       this.appendText(frame);
       return frame;
     },
     appendText(frame) {
       if (ended) return;
       frames.push(frame);
-      wake();
+      count += 1;
+      tell();
     },
     end() {
       ended = true;
-      wake();
+      tell();
     },
     read(after, maxCharacters) {
-      let index = Math.min(Math.max(after - skipped, 0), frames.length);
+      unpack();
+      let index = Math.min(Math.max(after - skipped, 0), count);
       let text = '';
-      while (index < frames.length && text.length < maxCharacters) {
+      while (index < count && text.length < maxCharacters) {
         text += frames[index];
         index += 1;
       }
       return { text, last: skipped + index };
     },
-    more(after, signal) {
-      if (ended || skipped + frames.length > after || signal.aborted) return Promise.resolve();
-      return new Promise((resolve) => {
-        const resume = () => {
-          signal.removeEventListener('abort', resume);
-          waiting.delete(resume);
-          resolve();
-        };
-        signal.addEventListener('abort', resume);
-        waiting.add(resume);
-      });
+    watch(onChange) {
+      watching.add(onChange);
+      return () => watching.delete(onChange);
+    },
+    pack() {
+      if (!ended || packed || watching.size > 0) return;
+      packed = deflateRawSync(frames.join(''), { level: constants.Z_BEST_SPEED });
+      frames = [];
     },
   };
 }

@@ -30,13 +30,7 @@ describe.each(engines)('a long conversation on %s', (engine) => {
       name: 'listener',
       getMiddlewares: () => [{ onTurnEnd: (end) => void ends.push(end) }],
     });
-    const stars = createTestPlugin({
-      name: 'stars',
-      manifest: { visibility: 'on-demand' },
-      getTools: () => ({ stars_say: { description: 'Stars.', input: { type: 'object' }, execute: () => 'Sirius' } }),
-    });
     runtime = await createTestRuntime(listener, {
-      plugins: [stars],
       model: { main, utility: chores },
       contextTokens,
       databaseUrl: database.url,
@@ -103,7 +97,6 @@ describe.each(engines)('a long conversation on %s', (engine) => {
   test('a capability loaded in the summarised part stays loaded', async () => {
     const load: ScriptedStep = { toolCalls: [{ name: 'load_capability', args: { name: 'stars' } }] };
     const main = createScriptedModel([load, ...Array.from({ length: 12 }, () => answer)]);
-    await start([]).then(() => runtime.close());
     const stars = createTestPlugin({
       name: 'stars',
       manifest: { visibility: 'on-demand' },

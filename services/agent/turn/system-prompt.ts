@@ -19,18 +19,20 @@ export async function buildSystemPrompt({
   plugins: LoadedPlugin[];
   rt: RuntimeContext;
 }): Promise<string> {
+  // What is loaded on demand says nothing before it is.
+  const active = plugins.filter((plugin) => rt.loadedPlugins.includes(plugin.name));
   const sections = [
     `You are ${name}, a helpful assistant.`,
     `How you work:\n${toList(principles)}`,
-    describeCapabilities(plugins),
-    ...(await collectSections(plugins, rt)),
+    describeCapabilities(active),
+    ...(await collectSections(active, rt)),
     describeTime(rt),
   ];
   return sections.filter((section) => section !== '').join('\n\n');
 }
 
 function describeCapabilities(plugins: LoadedPlugin[]): string {
-  const told = plugins.filter(({ manifest }) => manifest.visibility === 'always');
+  const told = plugins.filter(({ manifest }) => manifest.visibility !== 'silent');
   if (told.length === 0) return '';
   const entries = told.map(({ manifest: { title, summary, whenToUse, whenNotToUse = [] } }) => {
     const not = whenNotToUse.length > 0 ? ` Not for: ${whenNotToUse.join('; ')}.` : '';

@@ -63,6 +63,8 @@ export interface TurnHubParts {
 export type TurnHub = ReturnType<typeof createTurnHub>;
 
 const checkpointMs = 2_000;
+/** Most readers have read to the end by then. */
+const packAfterMs = 3_000;
 
 /** The one place turns go through: one at a time per session, numbered events, abort, and runs that outlive connections. */
 export function createTurnHub(parts: TurnHubParts) {
@@ -131,6 +133,7 @@ export function createTurnHub(parts: TurnHubParts) {
     removeLive(run);
     await settle(turn, run, usage);
     await place.leave();
+    setTimeout(() => run.frames.pack(), packAfterMs).unref();
     setTimeout(() => known.delete(run.runId), agentLimits.endedRunRetentionMs).unref();
   }
 

@@ -1,9 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as grpc from '@grpc/grpc-js';
-import { createTempDir, waitFor } from '@palaver/test-kit';
+import { createSelfSignedCertificate, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
 import { startFixtureNode } from './fixture-node.ts';
@@ -61,31 +58,11 @@ test('a node that comes back as another version changes the routes without a res
 });
 
 test('a node behind TLS is reached with its authority, and only so', async () => {
-  await using folder = await createTempDir();
-  const [key, cert] = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')];
-  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-keyout',
-      key,
-      '-out',
-      cert,
-      ...subject,
-    ],
-    { stdio: 'ignore' },
-  );
-  const pair = { private_key: readFileSync(key), cert_chain: readFileSync(cert) };
+  const { key, cert } = createSelfSignedCertificate();
+  const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
   await using node = await startFixtureNode({ credentials: grpc.ServerCredentials.createSsl(null, [pair]) });
   const env = { GATEWAY_UPSTREAMS: `tls://${node.address}` };
-  await using gateway = await startTestGateway(env, { ca: readFileSync(cert, 'utf8') });
+  await using gateway = await startTestGateway(env, { ca: cert });
   expect((await gateway.get('/fixture/item/1')).status).toBe(200);
   await using stranger = await startTestGateway(env, { ready: false });
   expect((await stranger.get('/fixture/item/1')).status).toBe(503);

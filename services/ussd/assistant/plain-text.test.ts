@@ -12,3 +12,10 @@ test.each([
 ])('%j reads %j', (markdown, plain) => {
   expect(toPlainText(markdown)).toBe(plain);
 });
+
+test('what nobody could page to is left out, at a word', () => {
+  const plain = toPlainText('word '.repeat(5_000));
+  expect(plain.length).toBeLessThanOrEqual(8_003);
+  expect(plain).toMatch(/ word\.\.\.$/);
+  expect(toPlainText('x'.repeat(9_000))).toHaveLength(8_003);
+});

@@ -29,7 +29,11 @@ export async function sweep({ store, cache, timeoutMs, resumeMs }: SweepParts, n
     .execute();
   const old = now - retentionMs;
   for (const statement of [
-    sql`delete from ussd_session where id in (select id from ussd_session where opened_at <= ${old} and seen_at <= ${old} limit ${maxRows})`,
+    // An active session is never old: the statement above has marked it as expired.
+    ...[sessionStatus.ended, sessionStatus.expired].map(
+      (status) =>
+        sql`delete from ussd_session where id in (select id from ussd_session where status = ${status} and opened_at <= ${old} and seen_at <= ${old} limit ${maxRows})`,
+    ),
     sql`delete from ussd_effect where key in (select key from ussd_effect where created_at <= ${old} limit ${maxRows})`,
     sql`delete from ussd_question where id in (select id from ussd_question where asked_at <= ${old} limit ${maxRows})`,
     sql`delete from ussd_input where session_id in (select session_id from ussd_input where seen_at <= ${now - timeoutMs} limit ${maxRows})`,

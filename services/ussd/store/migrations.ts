@@ -10,9 +10,8 @@ export const migrations: readonly Migration[] = [
           id text primary key, phone text not null, service_code text not null, version integer not null,
           status integer not null, text_hash text not null, text_length integer not null, opening text not null,
           dialogue text not null, reply text not null, opened_at bigint not null, seen_at bigint not null)`,
-        // Over opened_at, which a turn never changes: PostgreSQL then updates a row in place.
-        sql`create index ussd_session_active on ussd_session (opened_at) where status = 1`,
-        sql`create index ussd_session_opened on ussd_session (opened_at)`,
+        // Of columns that a turn does not change: PostgreSQL then updates a row in place, without touching the index.
+        sql`create index ussd_session_status on ussd_session (status, opened_at)`,
         sql`create table ussd_effect (key text primary key, result text not null, created_at bigint not null)`,
         sql`create index ussd_effect_created on ussd_effect (created_at)`,
         sql`create table ussd_profile (

@@ -259,7 +259,7 @@ test('what was kept for a day is removed, and only that', async () => {
       .updateTable('ussd_effect')
       .set({ created_at: Date.now() - day - 1 })
       .execute();
-    await sweep({ store: { db }, cache: createSessionCache(10), timeoutMs: 1e9, resumeMs: 1e9 }, Date.now());
+    await sweep({ store: { db }, cache: createSessionCache(10), timeoutMs: 180_000, resumeMs: 1e9 }, Date.now());
     const sessions = await db.selectFrom('ussd_session').select('id').execute();
     expect(sessions).toEqual([{ id: 'new' }]);
     expect(await db.selectFrom('ussd_effect').selectAll().execute()).toEqual([]);

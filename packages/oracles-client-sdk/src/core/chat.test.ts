@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { createUser, paymentWall, startAgent, type TestAgent } from '../../test/start-agent.ts';
+import { createUser, payFirst, settleClaim, startAgent, type TestAgent } from '../../test/start-agent.ts';
 import { createAgentApi } from './agent-api.ts';
 import { type Chat, type ChatOptions, createChat } from './chat.ts';
 import { toChatStatus } from './chat-state.ts';
@@ -13,7 +13,7 @@ import { createTransport } from './transport.ts';
 let agent: TestAgent;
 
 beforeAll(async () => {
-  agent = await startAgent({}, [paymentWall]);
+  agent = await startAgent();
 });
 afterAll(() => agent?.[Symbol.asyncDispose]());
 
@@ -84,21 +84,26 @@ describe('sending', () => {
     expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 5', words(5), '/long 3', words(3)]);
   });
 
-  it('tells of a payment wall, keeps the message and sends it again', async () => {
+  it('tells of a payment wall, keeps the message and sends it again once it is paid', async () => {
+    await using wall = await startAgent(payFirst);
+    const { transport } = await createUser(wall);
+    const { sessionId } = await createAgentApi(transport).createSession();
     const asked: string[][] = [];
-    const { chat } = await openNew({ onPaymentRequired: (claimIds) => asked.push(claimIds) });
+    const chat = open({ transport, sessionId, onPaymentRequired: (claimIds) => asked.push(claimIds) });
     await waitFor('the history', () => isReady(chat));
-    await chat.send('pay me');
-    expect(asked).toEqual([['claim-1', 'claim-2']]);
+    await chat.send('/long 3');
+    expect(asked).toEqual([[expect.any(String)]]);
     expect(toChatStatus(chat.get())).toBe('error');
     expect(chat.get().sendError).toMatchObject({ status: 402, code: 'PAYMENT_REQUIRED' });
-    expect(chat.get().messages).toMatchObject([{ content: 'pay me', status: 'failed', isStored: false }]);
+    expect(chat.get().messages).toMatchObject([{ content: '/long 3', status: 'failed', isStored: false }]);
     await chat.refetch();
     await chat.retry();
     expect(asked).toHaveLength(2);
-    expect(chat.get().messages).toMatchObject([{ content: 'pay me', status: 'failed' }]);
-    await chat.send('hello');
+    expect(chat.get().messages).toMatchObject([{ content: '/long 3', status: 'failed' }]);
+    await settleClaim(wall, asked[0]?.[0] ?? '');
+    await chat.retry();
     expect(toChatStatus(chat.get())).toBe('ready');
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 3', words(3)]);
   });
 
   it('tells of a session that does not exist', async () => {

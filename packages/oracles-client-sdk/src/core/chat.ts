@@ -15,6 +15,9 @@ import type { AnyEvent, Attachment, SocketEvent, SocketEventPayload, StreamEvent
 /** The component by which an agent asks for a new delegation. */
 const reauthorizeComponentName = 'ReauthorizePrompt';
 
+/** How long the history is asked whether a message has arrived. */
+const lookUpMs = 10_000;
+
 export interface ChatOptions {
   transport: Transport;
   sessionId: string;
@@ -79,7 +82,7 @@ export function createChat(options: ChatOptions): Chat {
     const { signal } = life;
     const requestId = createRandomId();
     dispatch({ type: 'sent', requestId, text, createdAt: new Date().toISOString() });
-    const accepted = submit(requestId, { ...extra, ...declare(), message: text, stream: true }, signal);
+    const accepted = submit(requestId, { ...extra, message: text, stream: true }, signal);
     accepting.add(accepted);
     await report(requestId, signal, async () => {
       const response = await accepted.finally(() => accepting.delete(accepted));
@@ -87,13 +90,10 @@ export function createChat(options: ChatOptions): Chat {
     });
   }
 
-  function declare() {
-    const { homeServer } = options.matrix ?? {};
-    return { ...declarePageTools(options.pageTools?.() ?? {}), ...(homeServer && { homeServer }) };
-  }
-
-  async function submit(requestId: string, body: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
+  async function submit(requestId: string, message: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
     const { matrix } = options;
+    const declared = declarePageTools(options.pageTools?.() ?? {});
+    const body = { ...message, ...declared, ...(matrix && { homeServer: matrix.homeServer }) };
     const headers = {
       'x-request-id': requestId,
       ...(matrix && { 'x-matrix-access-token': matrix.accessToken, 'x-matrix-homeserver': matrix.homeServer }),
@@ -103,7 +103,7 @@ export function createChat(options: ChatOptions): Chat {
 
   /** The connection broke before the reply. Whether the message arrived is told by the history: it is never sent twice. */
   async function hasArrived(requestId: string, signal: AbortSignal): Promise<boolean> {
-    const { messages } = await persist(() => api.listMessages(sessionId, {}, signal), signal);
+    const { messages } = await persist(() => api.listMessages(sessionId, {}, signal), signal, lookUpMs);
     return messages.some((message) => message.requestId === requestId);
   }
 

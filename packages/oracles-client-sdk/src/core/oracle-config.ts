@@ -1,4 +1,5 @@
 import { asRecord, OracleError, toOracleError } from './oracle-error.ts';
+import { persist } from './patience.ts';
 
 export interface Price {
   denom: string;
@@ -26,9 +27,12 @@ export interface ResolveOptions {
   gatewayUrl: string | undefined;
   overrides?: ConfigOverrides | undefined;
   fetch?: typeof globalThis.fetch | undefined;
+  /** How long a gateway that is away or starting is asked again. */
+  patienceMs?: number | undefined;
 }
 
 const timeoutMs = 15_000;
+const defaultPatienceMs = 10_000;
 
 /** An agent's addresses and terms, from its entity on the protocol. An overridden API address skips the look-up. */
 export async function resolveOracleConfig(options: ResolveOptions): Promise<OracleConfig> {
@@ -38,11 +42,13 @@ export async function resolveOracleConfig(options: ResolveOptions): Promise<Orac
     const message = 'Give OraclesProvider a gatewayUrl, or overrides.baseUrl, so that the agent can be found.';
     throw new OracleError(message, { code: 'GATEWAY_MISSING' });
   }
-  const read = async (url: string) => {
+  const ask = async (url: string) => {
     const response = await (options.fetch ?? globalThis.fetch)(url, { signal: AbortSignal.timeout(timeoutMs) });
     if (!response.ok) throw await toOracleError(response);
     return response.json();
   };
+  const { patienceMs = defaultPatienceMs } = options;
+  const read = (url: string) => persist(() => ask(url), new AbortController().signal, patienceMs);
   const found = await read(`${gatewayUrl.replace(/\/+$/, '')}/ixo/entity/${encodeURIComponent(oracleDid)}`);
   const config = parseEntity(found);
   if (!config.apiUrl) throw new OracleError(`${oracleDid} names no oracleService.`, { code: 'ORACLE_UNREACHABLE' });

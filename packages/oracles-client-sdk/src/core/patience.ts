@@ -1,7 +1,7 @@
 import { OracleError } from './oracle-error.ts';
 
-/** Longest time without any progress before trying again is given up. */
-const patienceMs = 2 * 60_000;
+/** Longest time without any progress before trying again is given up, where nothing else is asked for. */
+const defaultPatienceMs = 2 * 60_000;
 const firstPauseMs = 200;
 const longestPauseMs = 5_000;
 
@@ -13,7 +13,7 @@ export interface Patience {
   renew(): void;
 }
 
-export function createPatience(signal: AbortSignal): Patience {
+export function createPatience(signal: AbortSignal, patienceMs = defaultPatienceMs): Patience {
   let attempts = 0;
   let progressAt = Date.now();
   return {
@@ -31,8 +31,8 @@ export function createPatience(signal: AbortSignal): Patience {
 }
 
 /** Repeats `work` until it succeeds or the fault is one that stays. */
-export async function persist<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const patience = createPatience(signal);
+export async function persist<T>(work: () => Promise<T>, signal: AbortSignal, patienceMs?: number): Promise<T> {
+  const patience = createPatience(signal, patienceMs);
   for (;;) {
     try {
       return await work();

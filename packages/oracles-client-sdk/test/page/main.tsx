@@ -1,7 +1,7 @@
 import * as sdk from '@palaver/oracles-client-sdk';
 import { useLiveAgent } from '@palaver/oracles-client-sdk/live-agent';
 import { createDelegation, createInvocation, parseSigner } from '@palaver/ucan';
-import { Component, type ReactNode, StrictMode, useState, version } from 'react';
+import { Component, type ReactNode, StrictMode, useEffect, useState, version } from 'react';
 import { createRoot } from 'react-dom/client';
 import { z } from 'zod';
 import { z as z3 } from 'zod3';
@@ -23,7 +23,13 @@ const wallet = {
 };
 
 /** What the tests look at beside the page itself. */
-const log = { signed: 0, payments: [] as string[][], transactions: [] as unknown[], calls: [] as unknown[] };
+const log = {
+  signed: 0,
+  lengths: [] as number[],
+  payments: [] as string[][],
+  transactions: [] as unknown[],
+  calls: [] as unknown[],
+};
 Object.assign(globalThis, { log, sdkNames: Object.keys(sdk) });
 
 function App() {
@@ -109,6 +115,8 @@ function Chat({ sessionId }: { sessionId: string }) {
       },
     },
   });
+  const length = chat.messages.at(-1)?.content.length ?? 0;
+  useEffect(() => void log.lengths.push(length), [length]);
   sdk.useAgAction({
     name: 'paint',
     description: 'Paints a box.',

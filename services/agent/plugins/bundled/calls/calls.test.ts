@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createTestDatabase } from '@palaver/test-kit';
 import { TokenVerifier } from 'livekit-server-sdk';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startTestAgent, type TestAgent } from '../../../test/test-agent.ts';
@@ -86,6 +87,19 @@ it('belongs to its user and to a session of theirs', async () => {
   expect((await user.send('POST', '/calls', {})).status).toBe(400);
   expect((await fetch(`${agent.url}/calls`, { method: 'POST' })).status).toBe(401);
   await user.send('DELETE', `/sessions/${sessionId}`);
+  expect((await user.send('DELETE', `/calls/${body.callId}`)).status).toBe(404);
+});
+
+it('is kept on PostgreSQL alike', async () => {
+  await using database = await createTestDatabase('postgres');
+  const { port } = livekit.address() as AddressInfo;
+  await using other = await startTestAgent({
+    databaseUrl: database.url,
+    env: { ...key, LIVEKIT_URL: `ws://127.0.0.1:${port}` },
+  });
+  const user = await other.createUser();
+  const { body } = await user.send('POST', '/calls', { sessionId: await user.createSession() });
+  expect((await user.send('DELETE', `/calls/${body.callId}`)).body).toEqual({ ok: true });
   expect((await user.send('DELETE', `/calls/${body.callId}`)).status).toBe(404);
 });
 

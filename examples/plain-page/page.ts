@@ -1,0 +1,74 @@
+// A chat with the agent on a page without a framework: credentials, a transport, a session, a chat, and one function
+// that draws its state.
+import {
+  type ChatSnapshot,
+  createAgentApi,
+  createChat,
+  createCredentialCache,
+  createTransport,
+  toChatStatus,
+} from '@palaver/oracles-client-sdk/core';
+import { createDelegation, createInvocation, createSigner } from '@palaver/ucan';
+import { z } from 'zod';
+
+const agentUrl = new URLSearchParams(location.search).get('agent') ?? 'http://127.0.0.1:4000';
+
+// A real page has its user's wallet sign; here the user is a key that lives as long as the page.
+const user = await createSigner();
+const capability = { can: 'oracle/*', with: 'ixo:oracle' } as const;
+const { id: oracleDid } = (await (await fetch(`${agentUrl}/.well-known/did.json`)).json()) as { id: string };
+
+const credentials = createCredentialCache({
+  userDid: user.did(),
+  createDelegation: (audience) => createDelegation({ issuer: user, audience, capabilities: [capability] }),
+  createInvocation: (audience) => createInvocation({ issuer: user, audience, capability }),
+});
+const transport = createTransport({ baseUrl: agentUrl, oracleDid, credentials });
+const { sessionId } = await createAgentApi(transport).createSession();
+
+const chat = createChat({
+  transport,
+  sessionId,
+  socketUrl: agentUrl,
+  pageTools: () => ({
+    browserTools: {
+      title: {
+        toolName: 'set_title',
+        description: 'Changes the title of the page.',
+        schema: z.object({ title: z.string().min(1).max(80) }),
+        fn: ({ title }: { title: string }) => {
+          document.title = title;
+          return { title };
+        },
+      },
+    },
+  }),
+});
+
+const find = <E extends Element>(id: string) => document.querySelector<E>(`#${id}`) as E;
+const list = find<HTMLOListElement>('messages');
+const text = find<HTMLInputElement>('text');
+
+function draw(state: ChatSnapshot): void {
+  const items = state.messages.map(({ type, content, status }) => {
+    const item = document.createElement('li');
+    item.className = type;
+    item.dataset.status = status;
+    // As text, never as HTML: the words are a stranger's.
+    item.textContent = content;
+    return item;
+  });
+  list.replaceChildren(...items);
+  const error = state.loadError ?? state.sendError;
+  find('status').textContent = `${toChatStatus(state)}${error ? `: ${error.message}` : ''}`;
+  document.body.dataset.connected = String(state.isRealTimeConnected);
+}
+
+chat.subscribe(() => draw(chat.get()));
+chat.start();
+find<HTMLFormElement>('form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void chat.send(text.value);
+  text.value = '';
+});
+find('stop').addEventListener('click', () => void chat.abort());

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { startHomeserver } from '../../test/start-protocol.ts';
+import { getOpenIdToken } from './open-id-token.ts';
+
+it('mints a token at the homeserver, once for all who ask until it is about to expire', async () => {
+  await using homeserver = await startHomeserver();
+  const matrix = { homeServer: `${homeserver.url}/`, accessToken: 'matrix-token' };
+  const [first, second] = await Promise.all([getOpenIdToken(matrix), getOpenIdToken(matrix)]);
+  expect(first).toEqual({
+    access_token: 'open-id-2',
+    token_type: 'Bearer',
+    matrix_server_name: 'hs',
+    expires_in: 3600,
+  });
+  expect(second).toBe(first);
+  expect(await getOpenIdToken(matrix)).toBe(first);
+  expect(homeserver.asked).toEqual([
+    'GET /_matrix/client/v3/account/whoami',
+    'POST /_matrix/client/v3/user/%40ana%3Ahs/openid/request_token',
+  ]);
+});
+
+it('says why it was refused, and asks again next time', async () => {
+  await using homeserver = await startHomeserver();
+  const matrix = { homeServer: homeserver.url, accessToken: 'wrong' };
+  await expect(getOpenIdToken(matrix)).rejects.toMatchObject({ status: 401 });
+  await expect(getOpenIdToken(matrix)).rejects.toMatchObject({ status: 401 });
+  expect(homeserver.asked).toHaveLength(2);
+});

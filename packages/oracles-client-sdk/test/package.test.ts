@@ -1,0 +1,110 @@
+import { spawnSync } from 'node:child_process';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { createTempDir } from '@palaver/test-kit';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { buildPackage } from '../scripts/build-package.ts';
+import { measureSizes, toTable } from '../scripts/measure-size.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+beforeAll(buildPackage);
+
+describe('the package', () => {
+  it('is clean by publint', async () => {
+    const { messages, pkg } = await publint({ pkgDir: root, strict: true, pack: 'npm' });
+    expect(messages.map((message) => formatMessage(message, pkg ?? {}))).toEqual([]);
+  });
+
+  it('has types that are right for every ESM consumer', async () => {
+    await using dir = await createTempDir();
+    const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', dir.path], {
+      cwd: root,
+    });
+    const [{ filename, files }] = JSON.parse(packed.stdout.toString());
+    expect(files.filter(({ path }: { path: string }) => /(^|\/)test\/|\.test|\.env|node_modules/.test(path))).toEqual(
+      [],
+    );
+    const tarball = await readFile(join(dir.path, filename));
+    const result = await checkPackage(createPackageFromTarballData(tarball));
+    if (!result.types) throw new Error('no types');
+    // ESM alone is the decision; the ways of CommonJS and of resolution without `exports` are not promised.
+    const promised = result.problems.filter(
+      (problem) =>
+        problem.kind !== 'CJSResolvesToESM' &&
+        !('resolutionKind' in problem && ['node10', 'node16-cjs'].includes(problem.resolutionKind)),
+    );
+    expect(promised).toEqual([]);
+  });
+
+  it('imports without a browser, and brings no zod, React or LiveKit of its own', async () => {
+    const script = `
+      const names = [];
+      for (const entry of ['index', 'core/index']) names.push(Object.keys(await import('${root}dist/' + entry + '.js')).length);
+      console.log(names.every((count) => count > 8));`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script]);
+    expect(stderr.toString()).toBe('');
+    expect(stdout.toString().trim()).toBe('true');
+    const main = await readFile(`${root}dist/core/index.js`, 'utf8');
+    expect(main).not.toMatch(/react|livekit|zod/);
+  });
+
+  it('stays within its size', async () => {
+    const rows = await measureSizes();
+    // biome-ignore lint/suspicious/noConsole: the table is what people look for.
+    console.log(`\n${toTable(rows)}\n`);
+    for (const { name, gzipped, budget } of rows) expect(gzipped, name).toBeLessThanOrEqual(budget);
+  });
+});
+
+describe.each([
+  ['zod 3', 'zod3', 'nodenext'],
+  ['zod 4 and a bundler', 'zod', 'bundler'],
+])('an application with %s', (_name, zod, resolution) => {
+  it('compiles against the published declarations, and its mistakes do not', async () => {
+    await using dir = await createTempDir();
+    await installInto(dir.path, zod);
+    const module = resolution === 'bundler' ? 'esnext' : 'nodenext';
+    const args = [
+      '--noEmit',
+      '--skipLibCheck',
+      '--strict',
+      '--exactOptionalPropertyTypes',
+      '--jsx',
+      'react-jsx',
+      '--lib',
+      'es2022,dom',
+      '--types',
+      'react',
+    ];
+    const { status, stdout } = spawnSync(
+      'tsc',
+      [...args, '--module', module, '--moduleResolution', resolution, 'app.tsx'],
+      {
+        cwd: dir.path,
+      },
+    );
+    expect(stdout.toString()).toBe('');
+    expect(status).toBe(0);
+  });
+});
+
+/** A project with the built package and its peers, as npm would lay it out. */
+async function installInto(folder: string, zod: string): Promise<void> {
+  const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
+  const target = join(folder, 'node_modules/@palaver/oracles-client-sdk');
+  await mkdir(target, { recursive: true });
+  await cp(`${root}dist`, join(target, 'dist'), { recursive: true });
+  await cp(`${root}package.json`, join(target, 'package.json'));
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  await mkdir(join(folder, 'node_modules/@types'));
+  for (const name of ['react', '@types/react', 'csstype', 'livekit-client', 'socket.io-client']) {
+    await symlink(join(modules, name), join(folder, 'node_modules', name));
+  }
+  await symlink(join(modules, zod), join(folder, 'node_modules/zod'));
+  await cp(fileURLToPath(new URL('consumer/app.tsx', import.meta.url)), join(folder, 'app.tsx'));
+}
