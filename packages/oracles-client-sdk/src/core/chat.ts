@@ -91,12 +91,13 @@ export function createChat(options: ChatOptions): Chat {
   }
 
   async function submit(requestId: string, message: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
-    const { matrix } = options;
+    const { accessToken, homeServer } = options.matrix ?? {};
     const declared = declarePageTools(options.pageTools?.() ?? {});
-    const body = { ...message, ...declared, ...(matrix && { homeServer: matrix.homeServer }) };
+    const body = { ...message, ...declared, ...(homeServer && { homeServer }) };
     const headers = {
       'x-request-id': requestId,
-      ...(matrix && { 'x-matrix-access-token': matrix.accessToken, 'x-matrix-homeserver': matrix.homeServer }),
+      ...(accessToken && { 'x-matrix-access-token': accessToken }),
+      ...(homeServer && { 'x-matrix-homeserver': homeServer }),
     };
     return transport.request(`/messages/${encodeURIComponent(sessionId)}`, { method: 'POST', body, headers, signal });
   }

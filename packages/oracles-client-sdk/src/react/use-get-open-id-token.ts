@@ -14,7 +14,8 @@ export interface OpenIdTokenResult {
 /** A Matrix OpenID token of the connected user. */
 export function useGetOpenIdToken(): OpenIdTokenResult {
   const { matrix } = useOraclesContext().wallet;
-  const key = `${matrix.homeServer} ${matrix.accessToken}`;
+  // Users without a Matrix session have empty ones.
+  const key = matrix.homeServer && matrix.accessToken ? `${matrix.homeServer} ${matrix.accessToken}` : undefined;
   const { data, isLoading, error } = useLoad(key, () => getOpenIdToken(matrix));
   return { openIdToken: data, isLoading, error, getToken: useCallback(() => getOpenIdToken(matrix), [matrix]) };
 }
