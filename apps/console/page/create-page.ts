@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '@palaver/service-kit';
 import { fingerprint } from './fingerprint.ts';
@@ -12,7 +13,7 @@ export type { PageFile };
 export type PageState =
   | { status: 'building' }
   | { status: 'ready'; files: Map<string, PageFile> }
-  | { status: 'failed'; message: string };
+  | { status: 'failed' };
 
 export interface Page {
   current(): PageState;
@@ -40,61 +41,59 @@ const sources = [
  */
 export function createPage(logger: Logger): Page {
   const name = fingerprint(root, sources);
-  const folder = join(dist, name);
-  if (existsSync(folder)) {
-    const files = loadFiles(folder);
+  if (existsSync(join(dist, name))) {
+    const files = loadFiles(join(dist, name));
     return { current: () => ({ status: 'ready', files }), close: async () => {} };
   }
-
   let state: PageState = { status: 'building' };
   const started = performance.now();
+  const stopping = new AbortController();
   logger.info('building the console page (once; a few seconds)');
-  const unfinished = join(dist, `.${name}-${process.pid}`);
-  mkdirSync(dist, { recursive: true });
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'build-page.ts'), unfinished], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  if (child.pid !== undefined) setPriority(child.pid, 10);
-  let complaint = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    complaint = (complaint + chunk.toString()).slice(-4_000);
-  });
-  const ended = once(child, 'close').then(
-    ([code, signal]) => {
-      if (signal !== null) return;
-      if (code !== 0) return fail(complaint || `the build ended with ${code}`);
-      try {
-        publish(unfinished, name);
-        state = { status: 'ready', files: loadFiles(folder) };
-        logger.info(`the console page is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
-      } catch (error) {
-        fail(String(error));
-      }
+  const built = buildInto(name, stopping.signal).then(
+    (files) => {
+      state = { status: 'ready', files };
+      logger.info(`the console page is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
     },
-    (error: unknown) => fail(String(error)),
+    (error: unknown) => {
+      state = { status: 'failed' };
+      if (!stopping.signal.aborted) logger.error({ err: error }, 'the console page could not be built');
+    },
   );
-  function fail(message: string): void {
-    state = { status: 'failed', message };
-    logger.error({ reason: message }, 'the console page could not be built');
-  }
   return {
     current: () => state,
     async close() {
-      child.kill();
-      await ended;
-      rmSync(unfinished, { recursive: true, force: true });
+      stopping.abort();
+      await built;
     },
   };
 }
 
-/** Moves the finished build into its place in one step, and clears away those of other sources. */
-function publish(unfinished: string, name: string): void {
+async function buildInto(name: string, signal: AbortSignal): Promise<Map<string, PageFile>> {
+  const unfinished = join(dist, `.${name}-${process.pid}`);
   try {
-    renameSync(unfinished, join(dist, name));
-  } catch (error) {
-    if (!existsSync(join(dist, name))) throw error; // otherwise another process has finished the same build first
+    await mkdir(dist, { recursive: true });
+    const script = join(import.meta.dirname, 'build-page.ts');
+    const child = spawn(process.execPath, [script, unfinished], { stdio: ['ignore', 'ignore', 'pipe'], signal });
+    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    let complaint = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk.toString()).slice(-4_000);
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    if (code !== 0) throw new Error(complaint || `the build ended with ${code}`);
+    await publish(unfinished, name);
+    return loadFiles(join(dist, name));
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
   }
-  for (const entry of readdirSync(dist)) {
-    if (entry !== name && !entry.startsWith('.')) rmSync(join(dist, entry), { recursive: true, force: true });
+}
+
+/** Moves the finished build into its place in one step, and clears away those of other sources. */
+async function publish(unfinished: string, name: string): Promise<void> {
+  await rename(unfinished, join(dist, name)).catch((error: unknown) => {
+    if (!existsSync(join(dist, name))) throw error; // otherwise another process has finished the same build first
+  });
+  for (const entry of await readdir(dist)) {
+    if (entry !== name && !entry.startsWith('.')) await rm(join(dist, entry), { recursive: true, force: true });
   }
 }

@@ -23,6 +23,8 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/chat');
     const { page, complaints } = opened;
     await startConversation(page);
+    await page.getByRole('button', { name: 'Draw a chart' }).click();
+    await log(page).getByText('310', { exact: true }).waitFor();
     await say(page, 'Call me Ana');
     const about = page.getByRole('complementary', { name: 'About you' });
     await about.getByText('userName').waitFor();
@@ -31,6 +33,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
 
     await say(page, 'Remember that I grow tea near Kericho');
     await about.getByText('I grow tea near Kericho').waitFor();
+    await keepPicture(page, 'chat');
     await about.getByLabel('Something to remember').fill('My farm has two hectares');
     await about.getByRole('button', { name: 'Add' }).click();
     await about.getByText('My farm has two hectares').waitFor();
@@ -84,6 +87,21 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await log(page).getByText('stopped', { exact: true }).waitFor();
     expect(await log(page).getByRole('listitem').nth(1).textContent()).toBe(kept);
     expect(complaints).toEqual([]);
+  });
+
+  test('a lost connection shows, and comes back by itself with what was missed', async () => {
+    await using opened = await openPage(palaver(), '/chat');
+    const { page } = opened;
+    await startConversation(page);
+    await say(page, '/long 400');
+    const answer = log(page).getByRole('listitem').nth(1);
+    await expect.poll(async () => ((await answer.textContent()) ?? '').length).toBeGreaterThan(50);
+    await page.context().setOffline(true);
+    await page.getByText('connecting…').waitFor();
+    await page.context().setOffline(false);
+    await page.getByText('live', { exact: true }).waitFor({ timeout: 20_000 });
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached', timeout: 20_000 });
+    expect(((await answer.textContent()) ?? '').trim().split(/\s+/).length).toBeGreaterThanOrEqual(400);
   });
 
   test('sessions are listed, opened and deleted', async () => {

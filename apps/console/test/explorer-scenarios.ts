@@ -11,7 +11,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Lakeshore Water Committee' }).waitFor();
     await page.getByText('ixo1gwwczvdkj2d72zz5mp3spptsc0q8zfzaq0z35j', { exact: true }).waitFor();
-    await keepPicture(page, 'explorer-entity');
+    await keepPicture(page, 'explorer');
     await page.getByRole('article').getByRole('link', { name: 'did:ixo:entity:5e73b4…64b8' }).click();
     await page.getByRole('article').getByText('did:ixo:entity:5e73b420ff007ca7fdb00a98583564b8').first().waitFor();
     await page.goBack();

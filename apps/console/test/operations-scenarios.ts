@@ -81,7 +81,7 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     if (process.env.PICTURES) await makeTraffic(palaver());
     await keepPicture(page, 'operations');
     expect(complaints).toEqual([]);
-  });
+  }, 120_000);
 
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
     await using opened = await openPage(palaver(), '/operations', look);

@@ -66,12 +66,13 @@ export interface OpenPage {
 }
 
 /** Both themes and both widths; all four pairs where pictures are taken. */
-export const looks: Required<OpenOptions>[] = process.env.PICTURES
-  ? (['light', 'dark'] as const).flatMap((theme) => (['desktop', 'phone'] as const).map((size) => ({ theme, size })))
-  : [
-      { theme: 'light', size: 'desktop' },
-      { theme: 'dark', size: 'phone' },
-    ];
+export const looks: Required<OpenOptions>[] =
+  process.env.PICTURES === 'all'
+    ? (['light', 'dark'] as const).flatMap((theme) => (['desktop', 'phone'] as const).map((size) => ({ theme, size })))
+    : [
+        { theme: 'light', size: 'desktop' },
+        { theme: 'dark', size: 'phone' },
+      ];
 
 const sizes = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
 
@@ -124,10 +125,13 @@ export async function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }
 
-/** Keeps a picture where the variable asks for them: PICTURES=folder. */
+const pictures = process.env.PICTURES;
+const readmePictures = ['phone', 'chat', 'explorer', 'operations'];
+
+/** `PICTURES=all` keeps every picture in dist/pictures, to look at; `PICTURES=readme` renews those of the README. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
-  const folder = process.env.PICTURES;
-  if (!folder) return;
+  if (!pictures || (pictures === 'readme' && !readmePictures.includes(name))) return;
+  const folder = pictures === 'readme' ? 'docs/images' : 'apps/console/dist/.pictures';
   mkdirSync(join(root, folder), { recursive: true });
-  await page.screenshot({ path: join(root, folder, `${name}.png`), animations: 'disabled' });
+  await page.screenshot({ path: join(root, folder, `console-${name}.png`), animations: 'disabled' });
 }

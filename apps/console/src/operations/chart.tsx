@@ -23,6 +23,7 @@ export function Chart({ title, series, points, format }: ChartProps) {
   const heading = useId();
   const largest = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const top = toRound(largest);
+  const isEmpty = series.every(({ values }) => values.every((value) => value === undefined));
   return (
     <figure className="panel chart" aria-labelledby={heading}>
       <figcaption className="panel-head">
@@ -30,7 +31,7 @@ export function Chart({ title, series, points, format }: ChartProps) {
         <span className="quiet small">last 3 minutes</span>
       </figcaption>
       <div className="plot">
-        <span className="plot-top numbers">{format(top)}</span>
+        <span className="plot-top numbers">{isEmpty ? 'The first figures come in a few seconds.' : format(top)}</span>
         <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
           {[0, 0.5, 1].map((share) => (
             <line key={share} className="grid-line" x1="0" x2={width} y1={height * share} y2={height * share} />
