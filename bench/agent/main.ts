@@ -91,6 +91,7 @@ async function measureStreams(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 14_000));
   const live = await server.stats('held');
   const { turns, failed } = await running;
+  load.stop(); // its kept-alive connections would be counted
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   const ended = await server.stats('held');
   await server.stop();
@@ -151,10 +152,11 @@ async function startServer(kind: 'agent' | 'bare', wordsPerSecond: number) {
 function startLoad() {
   const child = fork(fileURLToPath(new URL('load-process.ts', import.meta.url)));
   children.push(child);
-  return async (load: Load): Promise<LoadResult> => {
+  const run = async (load: Load): Promise<LoadResult> => {
     child.send(load);
     return (await once(child, 'message'))[0] as LoadResult;
   };
+  return Object.assign(run, { stop: () => child.kill('SIGKILL') });
 }
 
 /** One session each, of a hundred people. */

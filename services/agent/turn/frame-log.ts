@@ -27,7 +27,7 @@ export function toFrame(number: number, name: string, data: unknown): string {
 /** `skipped` frames are known to the reader from elsewhere; numbering goes on after them. */
 export function createFrameLog(skipped = 0): FrameLog {
   let frames: string[] = [];
-  let packed: Buffer | undefined;
+  let packed: Uint8Array | undefined;
   let count = 0;
   let ended = false;
   const watching = new Set<() => void>();
@@ -83,7 +83,8 @@ export function createFrameLog(skipped = 0): FrameLog {
     },
     pack() {
       if (!ended || packed || watching.size > 0) return;
-      packed = deflateRawSync(frames.join(''), { level: constants.Z_BEST_SPEED });
+      // A copy: what zlib gives is a view of a much larger buffer.
+      packed = new Uint8Array(deflateRawSync(frames.join(''), { level: constants.Z_BEST_SPEED }));
       frames = [];
     },
   };
