@@ -1,13 +1,25 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { say, startConversation } from './chat-scenarios.ts';
 import { findBarriers, keepPicture, openPage, startTestConsole, type TestConsole } from './start-console.ts';
 
 let palaver: TestConsole;
+let homeserver: Server;
+const fetched: string[] = [];
 
 beforeAll(async () => {
+  // As much of a Matrix homeserver as fetching one file needs.
+  homeserver = createServer(({ url = '', headers }, reply) => {
+    fetched.push(`${headers.authorization} ${url}`);
+    reply.writeHead(200, { 'content-type': 'text/plain' }).end('The harvest was good.');
+  }).listen(0, '127.0.0.1');
+  await once(homeserver, 'listening');
   palaver = await startTestConsole({
     OPERATOR_TOKEN: 'the-operators-token',
     USSD_SHARED_SECRET: 'the-gateway-secret',
+    MATRIX_ALLOWED_HOSTS: `127.0.0.1:${(homeserver.address() as AddressInfo).port}`,
     CREDITS_ENABLED: 'true',
     CREDITS_FREE: '1',
     CREDITS_RESERVATION: '1',
@@ -15,7 +27,10 @@ beforeAll(async () => {
   });
 }, 120_000);
 
-afterAll(() => palaver[Symbol.asyncDispose]());
+afterAll(async () => {
+  await palaver[Symbol.asyncDispose]();
+  homeserver.close();
+});
 
 test('where an operator token is set, operations ask for it, refuse a wrong one and open to the right one', async () => {
   await using opened = await openPage(palaver, '/operations');
@@ -69,4 +84,25 @@ test('used-up credit is a wall with the claims on it; settled, the message goes 
   await wall.waitFor({ state: 'detached' });
   await expect.poll(() => log.getByText('And again').count(), { timeout: 10_000 }).toBe(1);
   await expect.poll(() => log.getByRole('listitem').count(), { timeout: 10_000 }).toBe(4);
+});
+
+test('an attachment is fetched from the user’s homeserver with the session entered on the page', async () => {
+  await using opened = await openPage(palaver, '/chat');
+  const { page, complaints } = opened;
+  await startConversation(page);
+  await page.getByText('Matrix session, for attachments').click();
+  await page.getByLabel('Homeserver').fill(`http://127.0.0.1:${(homeserver.address() as AddressInfo).port}`);
+  await page.getByLabel('Access token').fill('matrix-token');
+  await page.getByRole('button', { name: 'Attach' }).click();
+  await page.getByLabel('Matrix content address').fill('mxc://example.org/abc');
+  await page.getByLabel('File name').fill('notes.txt');
+  await page.getByRole('form', { name: 'Attachment' }).getByRole('button', { name: 'Add' }).click();
+  await say(page, 'Please read this');
+  const log = page.getByRole('log', { name: 'Messages' });
+  await log.getByText('No language model is configured').waitFor();
+  expect(fetched).toHaveLength(1);
+  expect(fetched[0]).toMatch(/^Bearer matrix-token .*example\.org\/abc/);
+  await page.reload();
+  await log.getByText('notes.txt').waitFor();
+  expect(complaints).toEqual([]);
 });

@@ -18,7 +18,7 @@ export function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void 
         <span>Matrix content address</span>
         <input
           required
-          pattern="mxc://[^/\s]+/[^/\s]+"
+          pattern="mxc:\/\/[^\/\s]+\/[^\/\s]+"
           placeholder="mxc://server/id"
           value={mxcUri}
           onChange={(event) => setMxcUri(event.target.value)}
