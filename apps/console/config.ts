@@ -1,8 +1,9 @@
+import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 
 export const consoleConfigSchema = z.object({
-  ...baseVariables({ port: 8080 }),
+  ...baseVariables({ port: defaultPorts.console }),
   USSD_URL: envUrl('http:', 'https:').prefault('http://127.0.0.1:3000').meta({
     description: 'The USSD gateway the console page dials. Set by itself under `npm start`.',
     example: 'http://127.0.0.1:3000',

@@ -1,4 +1,4 @@
-import { agentLimits, didPattern, ucanLimits } from '@palaver/contract';
+import { agentLimits, defaultPorts, didPattern, ucanLimits } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envList, envOrigins, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 
@@ -7,7 +7,7 @@ const modelId = z.string().max(200);
 
 export const agentConfigSchema = z
   .object({
-    ...baseVariables({ port: 4000 }),
+    ...baseVariables({ port: defaultPorts.agent }),
     CORS_ORIGIN: envOrigins().prefault('*').meta({
       description: 'Origins whose pages may call the service: * (without credentials) or a list (with them).',
       example: 'https://app.example,https://admin.example',

@@ -1,7 +1,8 @@
+import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envInteger, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 
-const { HOST, PORT, LOG_LEVEL } = baseVariables({ port: 9090 });
+const { HOST, PORT, LOG_LEVEL } = baseVariables({ port: defaultPorts.devnode });
 
 export const devnodeConfigSchema = z.object({
   HOST,

@@ -1,3 +1,4 @@
+import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envList, envOrigins } from '@palaver/service-kit';
 import { z } from 'zod';
 
@@ -7,7 +8,7 @@ const maxMs = 86_400_000;
 
 export const gatewayConfigSchema = z
   .object({
-    ...baseVariables({ port: 1317 }),
+    ...baseVariables({ port: defaultPorts.gateway }),
     GATEWAY_UPSTREAMS: envList()
       .refine(
         (list) => list.length > 0 && list.every((item) => address.test(item)),

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { serviceCodePattern, ussdLimits } from '@palaver/contract';
+import { defaultPorts, serviceCodePattern, ussdLimits } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 import { parseKey } from './accounts/key-ring.ts';
@@ -9,7 +9,7 @@ const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d
 const minute = 60;
 
 export const ussdConfigSchema = z.object({
-  ...baseVariables({ port: 3000 }),
+  ...baseVariables({ port: defaultPorts.ussd }),
   PIN_ENCRYPTION_KEY: z
     .string()
     .transform((text, context) => parseKey(text) ?? refuse(context, keyExpected))

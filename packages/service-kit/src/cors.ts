@@ -1,18 +1,7 @@
 import cors from '@fastify/cors';
+import { corsMethods, corsRequestHeaders } from '@palaver/contract';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-
-const allowedHeaders = [
-  'Content-Type',
-  'Authorization',
-  'x-ucan-delegation',
-  'x-matrix-access-token',
-  'x-matrix-homeserver',
-  'x-did',
-  'x-request-id',
-  'x-auth-type',
-  'x-timezone',
-];
 
 /** `CORS_ORIGIN`: `*`, or a list of origins. */
 export function envOrigins() {
@@ -41,8 +30,8 @@ export async function addCors(
   await server.register(cors, {
     origin: any ? '*' : origins,
     credentials: !any,
-    methods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'],
-    allowedHeaders: [...allowedHeaders, ...extraHeaders],
+    methods: [...corsMethods],
+    allowedHeaders: [...corsRequestHeaders, ...extraHeaders],
     exposedHeaders: ['X-Request-Id', ...exposedHeaders],
     maxAge: 600,
     strictPreflight: false, // an OPTIONS that is no preflight is answered too, not refused

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { isRequestId } from '@palaver/contract';
 
-const acceptable = /^[\x20-\x7e]{1,128}$/;
-
-/** The client's `x-request-id` where it is at most 128 printable ASCII characters, otherwise a new one. */
+/** The client's `x-request-id` where the contract takes it, otherwise a new one. */
 export function toRequestId(request: Pick<IncomingMessage, 'headers'>): string {
   const given = request.headers['x-request-id'];
-  return typeof given === 'string' && acceptable.test(given) ? given : randomUUID();
+  return isRequestId(given) ? given : randomUUID();
 }

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { shutdownTimeoutMs } from '@palaver/contract';
 import type { Env } from './config.ts';
 import type { Server } from './create-server.ts';
 import { withEnvFile } from './env-file.ts';
@@ -65,13 +66,11 @@ export function exitOnStartFault(error: unknown): never {
   process.exit(1);
 }
 
-const graceMs = 10_000;
-
 /** Ends a server: no new connections, 10 s for what is in flight, then the rest is cut. */
 export async function closeServer(server: Server): Promise<void> {
   // A kept-alive connection is idle again once its reply is out, and would hold the close up until its own time limit.
   const sweep = setInterval(() => server.server.closeIdleConnections(), 50);
-  const cut = setTimeout(() => server.server.closeAllConnections(), graceMs - 500);
+  const cut = setTimeout(() => server.server.closeAllConnections(), shutdownTimeoutMs - 500);
   await server.close().finally(() => {
     clearInterval(sweep);
     clearTimeout(cut);
@@ -92,7 +91,7 @@ export function stopOnSignals(services: RunningService[]): void {
     const late = setTimeout(() => {
       process.stderr.write('Not everything ended in time.\n');
       process.exit(0);
-    }, graceMs);
+    }, shutdownTimeoutMs);
     const closed = await Promise.allSettled(services.map((service) => service.close()));
     for (const [index, result] of closed.entries()) {
       if (result.status === 'rejected')

@@ -1,4 +1,4 @@
-import { agentLimits } from '@palaver/contract';
+import { agentLimits, eventStreamHeaders } from '@palaver/contract';
 import type { FastifyReply } from 'fastify';
 import type { FrameLog } from '../turn/frame-log.ts';
 
@@ -27,10 +27,8 @@ export function sendFrames(
   const response = reply.raw;
   response.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
-    'content-type': 'text/event-stream',
-    'cache-control': 'no-cache, no-transform',
-    'x-accel-buffering': 'no',
-    'x-run-id': runId,
+    ...eventStreamHeaders,
+    'X-Run-Id': runId,
   });
   return new Promise((resolve) => {
     let sent = after;

@@ -1,3 +1,4 @@
+import { defaultPorts } from '@palaver/contract';
 import {
   type Env,
   parseConfig,
@@ -50,7 +51,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   const { agent, console, devnode, gateway, ussd } = services;
   const portOf = ({ portName }: ServiceEntry) => ({ names: { PORT: portName } });
   const gatewayUrl =
-    env.GATEWAY_URL || `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env.GATEWAY_PORT || 1317}`;
+    env.GATEWAY_URL || `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env.GATEWAY_PORT || defaultPorts.gateway}`;
 
   const oracle = await start(
     agent,

@@ -1,3 +1,4 @@
+import { defaultPorts } from '@palaver/contract';
 import { type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import type { Finding } from './finding.ts';
@@ -148,7 +149,8 @@ function checkOptions(env: Env): Finding[] {
 }
 
 async function checkRunning(env: Env): Promise<Finding[]> {
-  const ports = { agent: 4000, gateway: 1317, ussd: 3000 };
+  const { agent, gateway, ussd } = defaultPorts;
+  const ports = { agent, gateway, ussd };
   return Promise.all(
     Object.entries(ports).map(async ([name, port]): Promise<Finding> => {
       const { title, portName } = services[name as keyof typeof ports];
