@@ -5,6 +5,7 @@ import { toTable } from '../table.ts';
 interface CheckCommandOptions {
   own: string;
   value: string[];
+  json?: boolean;
 }
 
 /** `palaver gateway routes` and `palaver gateway check`. */
@@ -12,7 +13,8 @@ export function addGatewayCommands(gateway: Command): void {
   gateway
     .command('routes')
     .description('list the routes that the connected node offers now')
-    .action(async () => {
+    .option('--json', 'print them as JSON')
+    .action(async ({ json }: { json?: boolean }) => {
       const { listRoutes } = await import('@palaver/gateway/list-routes');
       const routes = await listRoutes(withEnvFile(process.env));
       const rows = routes.map(({ template, grpcPath, legacy }) => [
@@ -20,7 +22,8 @@ export function addGatewayCommands(gateway: Command): void {
         grpcPath.slice(1),
         legacy ? 'legacy' : '',
       ]);
-      process.stdout.write(`${toTable(['Path', 'Method', ''], rows)}\n`);
+      if (json) printJson(rows.map(([path, method, kind]) => ({ path, method, isLegacy: kind === 'legacy' })));
+      else process.stdout.write(`${toTable(['Path', 'Method', ''], rows)}\n`);
     });
   gateway
     .command('check')
@@ -28,10 +31,12 @@ export function addGatewayCommands(gateway: Command): void {
     .argument('<url>', 'the other endpoint, such as https://node.example:1317')
     .option('--own <url>', 'the gateway to check', 'http://127.0.0.1:1317')
     .option('--value <name=value>', 'value of a path variable, repeatable', collect, [])
-    .action(async (url: string, { own, value }: CheckCommandOptions) => {
+    .option('--json', 'print the results as JSON')
+    .action(async (url: string, { own, value, json }: CheckCommandOptions) => {
       const { listRoutes } = await import('@palaver/gateway/list-routes');
       const { checkGateway } = await import('@palaver/gateway/check-gateway');
       const routes = (await listRoutes(withEnvFile(process.env))).filter(({ legacy }) => !legacy);
+      process.stderr.write(`Comparing ${routes.length} routes …\n`);
       const rows = await checkGateway({
         own: trimSlash(own),
         other: trimSlash(url),
@@ -39,9 +44,14 @@ export function addGatewayCommands(gateway: Command): void {
         values: Object.fromEntries(value.map(toPair)),
       });
       const table = rows.map((row) => [row.path, String(row.own), String(row.other), row.verdict]);
-      process.stdout.write(`${toTable(['Path', 'Here', 'There', 'Verdict'], table)}\n`);
+      if (json) printJson(rows);
+      else process.stdout.write(`${toTable(['Path', 'Here', 'There', 'Verdict'], table)}\n`);
       if (rows.some(({ verdict }) => verdict !== 'same')) process.exitCode = 1;
     });
+}
+
+function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
 function collect(value: string, previous: string[]): string[] {
