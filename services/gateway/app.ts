@@ -1,5 +1,7 @@
+import { METHODS } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayHealth } from '@palaver/contract';
-import { addRateLimit, createServer, type Logger, type openRedis, type Server } from '@palaver/service-kit';
+import { addRateLimit, createServer, type Logger, type openRedis, type Server, StartError } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import type { Authorize } from './auth/authorize.ts';
@@ -14,6 +16,8 @@ import { createTally } from './tally.ts';
 import { createUpstream } from './upstream.ts';
 
 const bodyLimit = 1024; // the gateway is query-only
+/** How long the start waits for the routes: who is told the address should not meet an empty table. */
+const firstLoadMs = 1_000;
 
 export interface GatewayParts {
   config: GatewayConfig;
@@ -41,6 +45,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     weigh: weighAnswer,
     staleMs: config.GATEWAY_STALE_IF_ERROR_MS,
   });
+  const firstLoad = Promise.withResolvers<void>();
   const live = createLiveTable({
     descriptors: config.GATEWAY_DESCRIPTORS,
     upstream,
@@ -50,7 +55,10 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       served: config.GATEWAY_PREFIX ?? config.GATEWAY_SOURCE_PREFIX,
       legacy: config.GATEWAY_LEGACY_PREFIXES,
     },
-    onChange: () => cache.clear(),
+    onChange() {
+      cache.clear();
+      firstLoad.resolve();
+    },
   });
   let height: number | null = null;
   let retry: NodeJS.Timeout | undefined;
@@ -77,10 +85,12 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     async health() {
       const upstreams = upstream.status();
       const up = upstreams.filter(({ healthy }) => healthy).length;
-      const routes = live.current()?.table.routes.length ?? 0;
-      const status = up === 0 ? 'down' : up < upstreams.length || routes === 0 ? 'degraded' : 'ok';
+      const table = live.current()?.table;
+      const routes = table?.routes.length ?? 0;
+      // Without a table no query is answered, whoever is reached.
+      const status = up === 0 || !table ? 'down' : up < upstreams.length || routes === 0 ? 'degraded' : 'ok';
       const body: GatewayHealth = { status, height, routes, upstreams, timestamp: new Date().toISOString() };
-      return { healthy: up > 0, body };
+      return { healthy: status !== 'down', body };
     },
   });
   const tally = createTally({
@@ -117,11 +127,22 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   await server.register(async (scope) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
     if (perMinute > 0) await addRateLimit(scope, { name: 'gateway', perMinute, redis });
+    // Whatever comes with another method is refused for the method: its body is not looked at.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
     // With CORS on, its plugin has the OPTIONS of every path.
     const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
     scope.route({ method, url: '/*', handler: handleQuery });
   });
-  if (config.GATEWAY_DESCRIPTORS) loadRoutes(); // otherwise the first node that is reached is asked
+  // Without a file or folder the first node that is reached is asked.
+  if (config.GATEWAY_DESCRIPTORS) {
+    await live.reload().catch((error: Error) => {
+      upstream.close();
+      throw new StartError(`GATEWAY_DESCRIPTORS: ${config.GATEWAY_DESCRIPTORS}: ${error.message}`, { cause: error });
+    });
+  }
+  server.addHook('onReady', () => Promise.race([firstLoad.promise, sleep(firstLoadMs)]));
   server.addHook('onClose', async () => {
     clearTimeout(retry);
     upstream.close();

@@ -54,8 +54,11 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, options
       return reply.code(status).headers(headers).send(body);
     }
     const match = snapshot.table.match(path);
-    if (!match) throw unknownPath(path, snapshot.table.prefixes);
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    // The gateway's own pages come here only with a method that they do not have.
+    if (!match && (isRead || !request.server.hasRoute({ method: 'GET', url: path })))
+      throw unknownPath(path, snapshot.table.prefixes);
+    if (!match || !isRead) {
       reply.header('allow', allowed);
       throw new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries: ${allowed}.`);
     }

@@ -176,11 +176,21 @@ describe('errors', () => {
     });
   });
 
-  test.each(['POST', 'PUT', 'DELETE', 'PATCH'])('%s is 405 with Allow', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'LOCK'])('%s is 405 with Allow', async (method) => {
     const response = await gateway.get('/things/item/1', {}, method);
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
     expect(await response.json()).toMatchObject({ statusCode: 405, code: 12, reason: 'METHOD_NOT_ALLOWED' });
+  });
+
+  test('another method is refused whatever its body, and on the pages of the gateway too', async () => {
+    for (const path of ['/things/item/1', '/health', '/docs', '/openapi.json']) {
+      for (const type of ['application/json', 'text/strange']) {
+        const init = { method: 'POST', headers: { 'content-type': type }, body: `{"${'x'.repeat(5_000)}` };
+        const response = await fetch(gateway.url + path, init);
+        expect([path, response.status, response.headers.get('allow')]).toEqual([path, 405, 'GET, HEAD, OPTIONS']);
+      }
+    }
   });
 
   test('HEAD has the headers of GET and no body, OPTIONS says what is allowed', async () => {

@@ -20,6 +20,12 @@ test.each(['v1', 'v1alpha'] as const)('routes come from reflection %s', async (r
   expect((await gateway.get('/fixture/rest/a/b')).status).toBe(200);
 });
 
+test('a service that is listed without its files costs no other service its routes', async () => {
+  await using node = await startFixtureNode({ ghosts: ['ghost.v1.Query'] });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  expect(await listPaths(gateway)).toHaveLength(12);
+});
+
 test.each([
   ['a FileDescriptorSet', path('fixture.binpb')],
   ['a folder of .proto files', path('protos')],
@@ -28,6 +34,25 @@ test.each([
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_DESCRIPTORS: descriptors });
   expect(await listPaths(gateway)).toHaveLength(12);
   expect(await (await gateway.get('/fixture/thing/x/of/y')).json()).toMatchObject({ id: 'x', owner: { name: 'y' } });
+});
+
+test('descriptors that cannot be read stop the start, and are named', async () => {
+  const start = startTestGateway({ GATEWAY_DESCRIPTORS: path('no-such-folder') });
+  await expect(start).rejects.toThrow(/^GATEWAY_DESCRIPTORS: .*no-such-folder/);
+});
+
+test('a node whose routes could not be read yet is no healthy gateway', async () => {
+  await using node = await startFixtureNode({ reflection: 'none' });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address }, { ready: false });
+  const health = await gateway.get('/health');
+  expect(health.status).toBe(503);
+  expect(await health.json()).toMatchObject({ status: 'down', routes: 0, upstreams: [{ healthy: true }] });
+});
+
+test('whoever meets the gateway once it listens meets its routes', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address }, { ready: false });
+  expect((await gateway.get('/fixture/item/1')).status).toBe(200);
 });
 
 test('without any node there are no routes, and health says so', async () => {
