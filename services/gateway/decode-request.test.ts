@@ -78,8 +78,9 @@ test('a list in the path has its items separated by commas', () => {
   const files = parseProtoFiles([{ name: 'l.proto', text }]);
   const lists = createSchema({ files, services: ['l.Q'] });
   const match = createRouteTable(lists, { source: '/ixo', served: '/ixo', legacy: [] }).match('/l/1,2,3/a,,b');
-  const decoded = match && decodeRequest(match, 's=ignored');
-  if (!decoded?.ok) throw new Error(decoded?.message);
+  if (!match) throw new Error('no route');
+  const decoded = decodeRequest(match, 's=ignored');
+  if (!decoded.ok) throw new Error(decoded.message);
   const encoded = createEncoder(lists.registry).encode(match.route.method.input, decoded.bytes);
   expect(encoded).toEqual({ ok: true, json: '{"n":[1,2,3],"s":["a","","b"]}' });
 });

@@ -52,8 +52,8 @@ export function compileMessage(type: DescMessage, find: FindPrinter): MessagePri
     let json = head;
     for (let at = 0; at < names.length; at += 1) {
       const finishSlot = finish[at];
-      const text = finishSlot ? finishSlot(slots[at] as never) : (slots[at] as string | undefined);
-      if (text === undefined) initial[at]?.(); // tells why there is nothing to print
+      // The initial slot is asked again where there was none: it throws, and tells why.
+      const text = finishSlot ? finishSlot(slots[at] as never) : ((slots[at] ?? initial[at]?.()) as string);
       // Only an unset oneof is empty text.
       if (text !== '') json += (json.length === 1 ? names[at] : later[at]) + text;
     }
