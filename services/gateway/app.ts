@@ -8,6 +8,7 @@ import type { Authorize } from './auth/authorize.ts';
 import { createCache } from './cache.ts';
 import type { GatewayConfig } from './config.ts';
 import { toRefusalBody } from './gateway-error.ts';
+import { createLatestHeight } from './latest-height.ts';
 import { createLiveTable } from './live-table.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
 import { createQueryHandler } from './routes/query.ts';
@@ -60,7 +61,10 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       firstLoad.resolve();
     },
   });
-  let height: number | null = null;
+  const latestHeight = createLatestHeight({
+    upstream,
+    hasMethod: (path) => live.current()?.table.routes.some(({ grpcPath }) => grpcPath === path) ?? false,
+  });
   let retry: NodeJS.Timeout | undefined;
   const loadRoutes = () => {
     clearTimeout(retry);
@@ -89,6 +93,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       const routes = table?.routes.length ?? 0;
       // Without a table no query is answered, whoever is reached.
       const status = up === 0 || !table ? 'down' : up < upstreams.length || routes === 0 ? 'degraded' : 'ok';
+      const height = await latestHeight.read();
       const body: GatewayHealth = { status, height, routes, upstreams, timestamp: new Date().toISOString() };
       return { healthy: status !== 'down', body };
     },
@@ -102,7 +107,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   addStatusRoute(server);
   addDocumentRoutes(server, live);
 
-  const ask = createAskNode({ upstream, live, tally, logger, onHeight: (seen) => (height = seen) });
+  const ask = createAskNode({ upstream, live, tally, logger, latestHeight });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'X-Cosmos-Block-Height',
