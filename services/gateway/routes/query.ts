@@ -14,6 +14,7 @@ import { decodeEscapes, parseQuery } from '../request/parse-query.ts';
 import type { Match } from '../route-table.ts';
 import type { CacheState, Tally } from '../tally.ts';
 import { failure } from '../upstream/call.ts';
+import { isUnchanged } from './is-unchanged.ts';
 
 export interface QueryParts {
   live: LiveTable;
@@ -141,9 +142,4 @@ function toCacheControl(answer: Answer, keptMs: number, isPublic: boolean): stri
   const seconds = Math.floor(keptMs / 1000);
   if (!answer.keeps) return 'no-store';
   return seconds > 0 ? `${isPublic ? 'public' : 'private'}, max-age=${seconds}` : 'no-cache';
-}
-
-function isUnchanged(given: string | undefined, etag: string): boolean {
-  if (given === undefined) return false;
-  return given.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);
 }
