@@ -1,15 +1,15 @@
 import { METHODS } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayHealth } from '@palaver/contract';
 import { addRateLimit, createServer, type Logger, type openRedis, type Server, StartError } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import type { Authorize } from './auth/authorize.ts';
 import { createCache } from './cache.ts';
-import type { GatewayConfig } from './config.ts';
+import { type GatewayConfig, toPrefixes } from './config.ts';
 import { toRefusalBody } from './gateway-error.ts';
 import { createLatestHeight } from './latest-height.ts';
 import { createLiveTable } from './live-table.ts';
+import { readHealth } from './read-health.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
 import { createQueryHandler } from './routes/query.ts';
 import { addStatusRoute } from './routes/status.ts';
@@ -51,11 +51,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     descriptors: config.GATEWAY_DESCRIPTORS,
     upstream,
     logger,
-    prefixes: {
-      source: config.GATEWAY_SOURCE_PREFIX,
-      served: config.GATEWAY_PREFIX ?? config.GATEWAY_SOURCE_PREFIX,
-      legacy: config.GATEWAY_LEGACY_PREFIXES,
-    },
+    prefixes: toPrefixes(config),
     onChange() {
       cache.clear();
       firstLoad.resolve();
@@ -63,7 +59,9 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   });
   const latestHeight = createLatestHeight({
     upstream,
-    hasMethod: (path) => live.current()?.table.routes.some(({ grpcPath }) => grpcPath === path) ?? false,
+    canAsk: (path) =>
+      upstream.status().some(({ healthy }) => healthy) &&
+      live.current()?.table.routes.some(({ grpcPath }) => grpcPath === path) === true,
   });
   let retry: NodeJS.Timeout | undefined;
   const loadRoutes = () => {
@@ -86,17 +84,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       exposedHeaders: ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Cache', 'ETag', 'Warning'],
     },
     toErrorBody: toRefusalBody,
-    async health() {
-      const upstreams = upstream.status();
-      const up = upstreams.filter(({ healthy }) => healthy).length;
-      const table = live.current()?.table;
-      const routes = table?.routes.length ?? 0;
-      // Without a table no query is answered, whoever is reached.
-      const status = up === 0 || !table ? 'down' : up < upstreams.length || routes === 0 ? 'degraded' : 'ok';
-      const height = await latestHeight.read();
-      const body: GatewayHealth = { status, height, routes, upstreams, timestamp: new Date().toISOString() };
-      return { healthy: status !== 'down', body };
-    },
+    health: () => readHealth({ upstream, live, latestHeight }),
   });
   const tally = createTally({
     registry: server.metrics,

@@ -27,7 +27,7 @@ test('a node is asked for the height when no answer has told it lately', async (
   const { node, upstream } = await startChain();
   await using _chain = node;
   let time = 0;
-  const latest = createLatestHeight({ upstream, hasMethod: (path) => path === syncing, now: () => time });
+  const latest = createLatestHeight({ upstream, canAsk: (path) => path === syncing, now: () => time });
   expect([await latest.read(), await latest.read()]).toEqual([101, 101]);
   time = 900;
   latest.note({ 'x-cosmos-block-height': '150' });
@@ -41,7 +41,7 @@ test('a node is asked for the height when no answer has told it lately', async (
 test('a node without the question is not asked, and what is no height is none', async () => {
   const { node, upstream } = await startChain();
   await using _chain = node;
-  const latest = createLatestHeight({ upstream, hasMethod: () => false });
+  const latest = createLatestHeight({ upstream, canAsk: () => false });
   for (const told of ['x', '0', '-1', '1.5', '99999999999999999999']) latest.note({ 'x-cosmos-block-height': told });
   expect(await latest.read()).toBeNull();
   expect(node.calls).toEqual([]);

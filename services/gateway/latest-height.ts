@@ -13,8 +13,8 @@ export interface LatestHeight {
 
 export interface LatestHeightOptions {
   upstream: Upstream;
-  /** Whether the nodes have a method of this gRPC path. */
-  hasMethod(path: string): boolean;
+  /** Whether a node is there that has a method of this gRPC path. */
+  canAsk(path: string): boolean;
   now?: () => number;
 }
 
@@ -22,7 +22,7 @@ const question = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
 const maxAgeMs = 1_000;
 const timeoutMs = 500;
 
-export function createLatestHeight({ upstream, hasMethod, now = Date.now }: LatestHeightOptions): LatestHeight {
+export function createLatestHeight({ upstream, canAsk, now = Date.now }: LatestHeightOptions): LatestHeight {
   let height: number | null = null;
   let askedAt = Number.NEGATIVE_INFINITY;
   const note = (metadata: Metadata) => {
@@ -34,7 +34,7 @@ export function createLatestHeight({ upstream, hasMethod, now = Date.now }: Late
   return {
     note,
     async read() {
-      if (now() - askedAt >= maxAgeMs && hasMethod(question)) {
+      if (now() - askedAt >= maxAgeMs && canAsk(question)) {
         askedAt = now();
         note((await upstream.call({ path: question, body: new Uint8Array(), metadata: {}, timeoutMs })).metadata);
       }

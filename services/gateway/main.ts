@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { ApiKey } from '@palaver/contract';
 import {
   type ConfigOptions,
@@ -10,7 +9,6 @@ import {
   openRedis,
   type RunningService,
   runMain,
-  StartError,
 } from '@palaver/service-kit';
 import { createGatewayApp } from './app.ts';
 import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
@@ -18,6 +16,7 @@ import { type Authorize, authorizeAnyone } from './auth/authorize.ts';
 import { type CountInMinute, countInRedis } from './auth/count-in-minute.ts';
 import { authorizeUcan } from './auth/ucan.ts';
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
+import { loadCertificates } from './load-certificates.ts';
 
 /** Starts the query gateway from its environment. */
 export async function startGateway(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
@@ -46,13 +45,6 @@ function createAuthorize(config: GatewayConfig, keys: ApiKey[], count: CountInMi
   if (config.GATEWAY_AUTH === 'api-key') return authorizeApiKey(keys, count);
   if (config.GATEWAY_AUTH === 'ucan') return authorizeUcan(config.GATEWAY_DIDS);
   return authorizeAnyone;
-}
-
-async function loadCertificates(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  return readFile(path, 'utf8').catch((error: unknown) => {
-    throw new StartError(`GATEWAY_TLS_CA_FILE: ${path} cannot be read`, { cause: error });
-  });
 }
 
 if (import.meta.main) await runMain(startGateway, process.env);
