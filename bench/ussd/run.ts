@@ -1,5 +1,6 @@
 // Side by side in one run, on one machine, with one client: a bare Fastify handler, this service on SQLite and on
-// PostgreSQL, every session durably saved before its reply. `npm run bench:ussd`, about three minutes.
+// PostgreSQL, every session durably saved before its reply; once with a log line for each request, as services run, and
+// once without any log. `npm run bench:ussd`, about four minutes.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';
@@ -35,8 +36,8 @@ interface Target {
 const scenarios: Record<string, string[]> = { dial: [''], 'session of 4': ['', '1', '1*1', '1*1**'] };
 const connections = 256;
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
-const level = process.env.LOG_LEVEL ?? 'info';
+const rounds = Number(process.env.BENCH_ROUNDS ?? 4);
+const levels = ['info', 'silent'];
 const openSessions = 100_000;
 const aims: Record<string, number> = { SQLite: 0.6, PostgreSQL: 0.3 };
 
@@ -48,24 +49,29 @@ let prefix = 0;
 const dir = mkdtempSync(join(tmpdir(), 'palaver-bench-'));
 const postgres = await startPostgres({ durable: true });
 try {
-  const env = { DATA_DIR: join(dir, 'first'), RATE_LIMIT_PER_MINUTE: '1000000000', LOG_LEVEL: level };
-  const sqlite = await start('SQLite', 'service.ts', env);
-  const scaled = await start('PostgreSQL', 'service.ts', { ...env, DATABASE_URL: postgres.url });
-  const bare = await start('bare Fastify', 'bare-handler.ts', {
-    REPLIES: JSON.stringify(await readReplies(sqlite)),
-    LOG_LEVEL: level,
-  });
-  const targets = [bare, sqlite, scaled];
-
-  for (const name of Object.keys(scenarios)) {
-    for (const target of targets) await runLoad(target, name, { seconds: 2 });
-    // In turns, the best of each: a neighbour that takes the machine for a moment then hits nobody alone.
-    for (let round = 0; round < rounds; round++) {
-      for (const target of targets) keepBest(target, name, await runLoad(target, name, { seconds }));
+  for (const level of levels) {
+    const env = {
+      DATA_DIR: join(dir, level),
+      RATE_LIMIT_PER_MINUTE: '1000000000',
+      PIN_ENCRYPTION_KEY: 'a'.repeat(64),
+    };
+    const sqlite = await start('SQLite', level, 'service.ts', env);
+    const scaled = await start('PostgreSQL', level, 'service.ts', { ...env, DATABASE_URL: postgres.url });
+    const replies = JSON.stringify(await readReplies(sqlite));
+    const bare = await start('bare Fastify', level, 'bare-handler.ts', { REPLIES: replies });
+    const targets = [bare, sqlite, scaled];
+    for (const name of Object.keys(scenarios)) {
+      for (const target of targets) await runLoad(target, name, { seconds: 2 });
+      // In turns, the best of each: a neighbour that takes the machine for a moment then hits nobody alone.
+      for (let round = 0; round < rounds; round++) {
+        for (const target of targets) keepBest(target, name, await runLoad(target, name, { seconds }));
+      }
     }
+    for (const { child } of targets) child.kill();
+    const lines = level === 'info' ? 'one log line for each request, in all of them' : 'no log, in any of them';
+    console.log(`\n${lines}; ${connections} connections, ${seconds} s each, best of ${rounds}\n`);
+    print(targets, bare);
   }
-  console.log(`\nlog level ${level}, ${connections} connections, ${seconds} s each, best of ${rounds}\n`);
-  print(targets, bare);
   await measureOpenSessions();
 } finally {
   for (const child of children) child.kill();
@@ -73,9 +79,9 @@ try {
   rmSync(dir, { recursive: true, force: true });
 }
 
-async function start(name: string, file: string, env: Record<string, string>): Promise<Target> {
+async function start(name: string, level: string, file: string, env: Record<string, string>): Promise<Target> {
   const child = fork(here(file), [], {
-    env: { PATH: process.env.PATH, ...env, PORT: '0' },
+    env: { PATH: process.env.PATH, ...env, PORT: '0', LOG_LEVEL: level },
     stdio: ['ignore', devNull, 'inherit', 'ipc'],
   });
   children.push(child);
@@ -160,10 +166,9 @@ async function bestLoad(target: Target): Promise<Load> {
 
 /** A fresh service: how much an open session holds, and whether a hundred thousand of them slow a turn. */
 async function measureOpenSessions(): Promise<void> {
-  const target = await start('SQLite', 'service.ts', {
+  const target = await start('SQLite', 'info', 'service.ts', {
     DATA_DIR: join(dir, 'open'),
     RATE_LIMIT_PER_MINUTE: '1000000000',
-    LOG_LEVEL: level,
     SESSION_TIMEOUT_SECONDS: '3600',
   });
   await runLoad(target, 'session of 4', { seconds: 2 });
