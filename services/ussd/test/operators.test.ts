@@ -52,7 +52,7 @@ describe('operators', () => {
       activeSessions: ['s1'],
     });
     await service.say('s1', '*');
-    for (const id of ['s1', 'never', '%00', 'a'.repeat(500)]) {
+    for (const id of ['s1', 'never', '', '%00', 'a'.repeat(500)]) {
       const missing = await service.get(`/api/ussd/debug/${id}`);
       expect([missing.status, await missing.json()]).toEqual([
         404,
