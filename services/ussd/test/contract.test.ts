@@ -37,7 +37,9 @@ describe('the session endpoint', () => {
       /^CON Welcome/,
     );
     const body = new URLSearchParams({ ...fields, text: '1' }).toString();
-    expect(await (await send(form, body)).text()).toMatch(/^CON About/);
+    for (const type of [form['content-type'], 'Application/X-WWW-Form-URLencoded; charset=UTF-8']) {
+      expect(await (await send({ 'content-type': type }, body)).text()).toMatch(/^CON About/);
+    }
     expect(
       await (await send({ 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(valid))).text(),
     ).toMatch(/^CON /);
