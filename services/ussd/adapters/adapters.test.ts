@@ -65,6 +65,9 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     };
     await say({ newSession: true, userData: '*928#' });
     expect((await say({ msisdn: '233544919954' })).message).toBe('Invalid input. Please try again.');
+    // Nor does a first request from there take the session over.
+    const taken = await say({ newSession: true, userData: '*928#', msisdn: '233544919954' });
+    expect(taken.message).toBe('Invalid input. Please try again.');
     expect((await say({})).message).toContain('About Palaver');
     expect((await say({ sessionID: 'unknown' })).message).toBe('Invalid input. Please try again.');
     expect((await say({ userData: 7 })).message).toBe('Invalid input. Please try again.');

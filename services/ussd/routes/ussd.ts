@@ -114,8 +114,8 @@ async function toTurnRequest(
   }
   if (!newest) return request;
   if (newest.isFirst) {
-    await inputLog.open(request.sessionId, { ...request });
-    return request;
+    const isOpen = await inputLog.open(request.sessionId, { ...request });
+    return isOpen ? request : { invalid: 'the session belongs to another phone number' };
   }
   const kept = await inputLog.append(request.sessionId, request.phoneNumber, request.text);
   return kept ? { ...request, ...kept } : { invalid: 'the session is not known' };
