@@ -193,6 +193,6 @@ function toResume(menu: Menu, { step, before, known, kind }: Outcome, now: numbe
 function refuseExpired(parts: TurnParts, session: Session): TurnResult {
   parts.cache.delete(session.id);
   const { locales } = parts.menu();
-  const { language } = unpackOpening(session.opening);
+  const { language } = unpackDialogue(session.dialogue);
   return { reply: `END ${toShowable(translate(locales, language, 'main.expired'))}`, kind: 'expired' };
 }

@@ -137,6 +137,13 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('s', '1')).toMatch(aboutMenu);
   });
 
+  test('an expired session says so in the language it spoke last', async () => {
+    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '1' });
+    expect(await service.say('s', '2*3*2')).toContain('Mon compte');
+    await waitFor('the session to expire', async () => (await service.get('/api/ussd/debug/s')).status === 404);
+    expect(await service.say('s', '2*3*2*1')).toMatch(/^END Votre session a expiré/);
+  });
+
   test('a session belongs to the phone number that opened it: open, ended, expired and after a restart', async () => {
     await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '1' });
     const invalid = 'END Invalid input. Please try again.';
