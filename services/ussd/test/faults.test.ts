@@ -1,5 +1,6 @@
 import { rename } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
 import { openStore } from '@palaver/store';
 import { createTempDir, createTestDatabase, engines, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
 import fc from 'fast-check';
@@ -196,15 +197,29 @@ describe('the database going away', () => {
     expect((await service.get('/health')).status).toBe(200);
   });
 
-  test('SQLite: a file that vanished is degraded, and back when it is back', async () => {
+  test('SQLite: a file that vanished gets the same, and is in use again when it is back', async () => {
     await using service = await startService();
     await service.say('a', '');
     const path = service.databaseUrl.slice('file:'.length);
     await rename(path, `${path}.away`);
+    // What is written now would be gone with the next start: neither an open session nor a new one is confirmed.
+    expect(await service.say('a', '1')).toBe(unavailable);
+    expect(await service.say('b', registration)).toBe(unavailable);
     const health = await service.get('/health');
     expect([health.status, await health.json()]).toEqual([503, expect.objectContaining({ database: 'disconnected' })]);
     await rename(`${path}.away`, path);
     expect((await service.get('/health')).status).toBe(200);
+    expect(await service.say('a', '1')).toMatch(/^CON About/);
+    expect(await service.say('b', registration)).toContain('Your account is ready.');
+  });
+
+  test('SQLite: a database that another process keeps locked gets the same, until it lets go', async () => {
+    await using service = await startService();
+    await service.say('a', '');
+    const other = new DatabaseSync(service.databaseUrl.slice('file:'.length));
+    other.exec('begin immediate');
+    expect(await service.say('a', '1')).toBe(unavailable);
+    other.close();
     expect(await service.say('a', '1')).toMatch(/^CON About/);
   });
 });
