@@ -52,7 +52,7 @@ interface Turn extends TurnRequest {
 }
 
 /** A turn that waits longer than this many others of its session is refused: no phone sends that fast. */
-const maxWaitingTurns = 20;
+const maxWaitingTurns = 100;
 const maxActionsPerInput = 10;
 const maxAttempts = 4;
 

@@ -57,6 +57,13 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('s', '1')).toMatch(aboutMenu);
   });
 
+  test('a hundred requests of one session at once, all a telecom gateway may send in a minute, are all answered', async () => {
+    await using service = await startService(engine);
+    const replies = await Promise.all(Array.from({ length: 100 }, () => service.say('s', '1')));
+    expect(new Set(replies).size).toBe(1);
+    expect(replies[0]).toMatch(aboutMenu);
+  });
+
   test('the same text again gets the same reply and repeats no effect', async () => {
     await using service = await startService(engine);
     await register(service, 'r');
