@@ -8,31 +8,34 @@ import { describe, expect, test } from 'vitest';
 import type { UssdTables } from '../store/tables.ts';
 import { registration, serviceCode, startService, testKey } from './service-fixture.ts';
 
-test('any body gives 200, 400, 413, 415 or 429, never a 5xx, and the service lives on', async () => {
-  await using service = await startService('sqlite', { RATE_LIMIT_PER_MINUTE: '450' });
-  let turns = 0;
-  const seen = new Set<number>();
-  await fc.assert(
-    fc.asyncProperty(anyRequest(), async ({ path, type, body }) => {
-      const headers = type === '' ? {} : { 'content-type': type };
-      const response = await fetch(`${service.url}${path}`, { method: 'POST', headers, body });
-      const reply = await response.text();
-      seen.add(response.status);
-      expect([200, 400, 413, 415, 429]).toContain(response.status);
-      expect(reply).not.toContain('Service temporarily unavailable');
-      if (response.status !== 200) return;
-      const text = path === '/api/ussd' ? reply : toPlainReply(JSON.parse(reply) as ArkeselReply);
-      expect(text).toMatch(/^(CON|END) ./);
-      expect(Array.from(text.slice(4)).length).toBeLessThanOrEqual(182);
-      if (text !== 'END Invalid input. Please try again.') turns++;
-    }),
-    { numRuns: 500 },
-  );
-  expect(seen).toEqual(new Set([200, 413, 415, 429]));
-  // Bodies that only ever fail validation would prove little.
-  expect(turns).toBeGreaterThan(100);
-  expect((await service.get('/health')).status).toBe(200);
-});
+test.each(engines)(
+  'any body gives 200, 400, 413, 415 or 429, never a 5xx, and the service lives on: %s',
+  async (engine) => {
+    await using service = await startService(engine, { RATE_LIMIT_PER_MINUTE: '450' });
+    let turns = 0;
+    const seen = new Set<number>();
+    await fc.assert(
+      fc.asyncProperty(anyRequest(), async ({ path, type, body }) => {
+        const headers = type === '' ? {} : { 'content-type': type };
+        const response = await fetch(`${service.url}${path}`, { method: 'POST', headers, body });
+        const reply = await response.text();
+        seen.add(response.status);
+        expect([200, 400, 413, 415, 429]).toContain(response.status);
+        expect(reply).not.toContain('Service temporarily unavailable');
+        if (response.status !== 200) return;
+        const text = path === '/api/ussd' ? reply : toPlainReply(JSON.parse(reply) as ArkeselReply);
+        expect(text).toMatch(/^(CON|END) ./);
+        expect(Array.from(text.slice(4)).length).toBeLessThanOrEqual(182);
+        if (text !== 'END Invalid input. Please try again.') turns++;
+      }),
+      { numRuns: 500 },
+    );
+    expect(seen).toEqual(new Set([200, 413, 415, 429]));
+    // Bodies that only ever fail validation would prove little.
+    expect(turns).toBeGreaterThan(100);
+    expect((await service.get('/health')).status).toBe(200);
+  },
+);
 
 interface ArkeselReply {
   message: string;
