@@ -54,7 +54,6 @@ export function layOut(content: Content, navigation: Navigation): Page[] {
   if (cost(whole) <= limit) return [{ text: whole, lines: lines.length }];
 
   const pages: Page[] = [];
-  const linesBefore = (left: Atom[]) => Math.max(0, lines.length - left.length);
   let rest = toAtoms(body, lines);
   while (rest.length > 0) {
     const page = pages.length;
@@ -66,7 +65,7 @@ export function layOut(content: Content, navigation: Navigation): Page[] {
       break;
     }
     const [taken, left] = takeAtoms(rest, limit - cost(`\n${footer(page, false)}`), cost);
-    pages.push({ text: join([taken, footer(page, false)]), lines: linesBefore(left) });
+    pages.push({ text: join([taken, footer(page, false)]), lines: Math.max(0, lines.length - left.length) });
     rest = left;
   }
   return pages;
