@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { StartError } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { UssdTables } from '../store/tables.ts';
 import { type KeyRing, keyIdOf } from './key-ring.ts';
@@ -18,7 +19,12 @@ export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, ke
     .onConflict((conflict) => conflict.column('name').doNothing())
     .execute();
   const row = await db.selectFrom('ussd_secret').selectAll().where('name', '=', name).executeTakeFirstOrThrow();
-  return keys.open(row.sealed, name);
+  try {
+    return keys.open(row.sealed, name);
+  } catch (error) {
+    const advice = 'Start with the key this database was used with, in PIN_ENCRYPTION_KEY or PIN_ENCRYPTION_KEYS_OLD.';
+    throw new StartError(`PIN_ENCRYPTION_KEY does not fit this database. ${advice}`, { cause: error });
+  }
 }
 
 /** Seals the secret with the current key. */

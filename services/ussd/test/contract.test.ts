@@ -228,6 +228,8 @@ describe('the key of PINs', () => {
     const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, NODE_ENV: 'production' };
     await expect(startUssd(env)).rejects.toThrow('PIN_ENCRYPTION_KEY is not set');
     await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: testKey })).close();
+    const another = startUssd({ ...env, PIN_ENCRYPTION_KEY: testKey.replace('00', 'ff') });
+    await expect(another).rejects.toThrow('PIN_ENCRYPTION_KEY does not fit this database.');
     const faulty = startUssd({
       ...env,
       PIN_ENCRYPTION_KEY: 'short',
