@@ -69,6 +69,11 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     const taken = await say({ newSession: true, userData: '*928#', msisdn: '233544919954' });
     expect(taken.message).toBe('Invalid input. Please try again.');
     expect((await say({})).message).toContain('About Palaver');
+    // Not even once it has ended: then too it is open to its own number only.
+    expect((await say({ userData: '*' })).message).toContain('Goodbye');
+    expect((await say({ newSession: true, userData: '*928#', msisdn: '233544919954' })).message).toMatch(/^Invalid/);
+    expect((await say({ newSession: true, userData: '*928#' })).message).toContain('Welcome');
+    expect((await say({})).message).toContain('About Palaver');
     expect((await say({ sessionID: 'unknown' })).message).toBe('Invalid input. Please try again.');
     expect((await say({ userData: 7 })).message).toBe('Invalid input. Please try again.');
   });

@@ -6,7 +6,6 @@ import { isForm, readBody } from './read-body.ts';
  * text reply. Extra fields (`networkCode`) are ignored.
  */
 export const africasTalking: Dialect = {
-  name: 'africas-talking',
   path: '/api/ussd',
   read(contentType, body) {
     const fields = readBody(contentType, body);

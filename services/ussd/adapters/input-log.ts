@@ -10,8 +10,7 @@ interface Kept {
 
 /** Accumulates the inputs of gateways that send only the newest one. */
 export interface InputLog {
-  /** Starts anew; `false` when the session was opened by another number and is still kept. */
-  open(sessionId: string, kept: Kept): Promise<boolean>;
+  open(sessionId: string, kept: Kept): Promise<void>;
   /** The text so far with the new input; `undefined` when the session was never opened, or by another number. */
   append(sessionId: string, phoneNumber: string, input: string): Promise<Kept | undefined>;
   remove(sessionId: string): Promise<void>;
@@ -23,38 +22,33 @@ const maxCharacters = 4_000;
 export function createInputLog({ db }: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): InputLog {
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));
-  const load = async (sessionId: string) => {
-    const row = await db.selectFrom('ussd_input').selectAll().where('session_id', '=', sessionId).executeTakeFirst();
-    return (
-      row && { version: row.version, kept: JSON.parse(keys.open(row.sealed, about(sessionId)).toString()) as Kept }
-    );
-  };
   return {
     async open(sessionId, kept) {
-      const known = await load(sessionId);
-      if (known && known.kept.phoneNumber !== kept.phoneNumber) return false;
       const row = { session_id: sessionId, version: 1, sealed: seal(sessionId, kept), seen_at: Date.now() };
       await db
         .insertInto('ussd_input')
         .values(row)
         .onConflict((conflict) => conflict.column('session_id').doUpdateSet(row))
         .execute();
-      return true;
     },
     async append(sessionId, phoneNumber, input) {
       // Two requests of one session at once are two inputs, one after the other; the loser of the race tries again.
       for (let attempt = 0; attempt < 10; attempt++) {
-        const known = await load(sessionId);
-        if (!known) return undefined;
-        const { kept, version } = known;
+        const row = await db
+          .selectFrom('ussd_input')
+          .selectAll()
+          .where('session_id', '=', sessionId)
+          .executeTakeFirst();
+        if (!row) return undefined;
+        const kept = JSON.parse(keys.open(row.sealed, about(sessionId)).toString()) as Kept;
         const text = kept.text === '' ? input : `${kept.text}*${input}`;
         if (kept.phoneNumber !== phoneNumber || text.length > maxCharacters) return undefined;
         const next = { ...kept, text };
         const { numUpdatedRows } = await db
           .updateTable('ussd_input')
-          .set({ version: version + 1, sealed: seal(sessionId, next), seen_at: Date.now() })
+          .set({ version: row.version + 1, sealed: seal(sessionId, next), seen_at: Date.now() })
           .where('session_id', '=', sessionId)
-          .where('version', '=', version)
+          .where('version', '=', row.version)
           .executeTakeFirst();
         if (numUpdatedRows === 1n) return next;
       }
