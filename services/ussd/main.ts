@@ -23,13 +23,16 @@ import { type UssdConfig, ussdConfigSchema } from './config.ts';
 import { migrations } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
+/** Telecom gateways wait for a reply for about ten seconds: a database that does not answer must be told before that. */
+const databaseWaits = { waitMs: 2_500, statementTimeoutMs: 5_000 };
+
 /** Starts the USSD gateway from its environment. */
 export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(ussdConfigSchema, env, options);
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
-  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'));
+  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'), databaseWaits);
   const closeStores = async () => {
     await store.close();
     redis?.disconnect();

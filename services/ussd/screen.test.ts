@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { countSeptets, isGsm, toShowable } from './gsm.ts';
-import { fitsOneScreen, layOut, screenLimit, wideScreenLimit } from './screen.ts';
+import { type Content, fitsOneScreen, layOut, type Navigation, screenLimit, wideScreenLimit } from './screen.ts';
 
 const navigation = { more: '98. More', back: '0. Back', exit: '*. Exit', hasBack: true };
+const textsOf = (content: Content, nav: Navigation) => layOut(content, nav).map(({ text }) => text);
 const withoutSpace = (text: string) => text.replace(/\s/g, '');
 const navigationLines = new Set(['98. More', '0. Back', '*. Exit']);
 const contentOf = (page: string) =>
@@ -37,23 +38,23 @@ describe('what phones can show', () => {
 
 describe('paging', () => {
   test('what fits is one page', () => {
-    expect(layOut({ body: 'Choose', lines: ['1. One', '2. Two'] }, navigation)).toEqual([
+    expect(textsOf({ body: 'Choose', lines: ['1. One', '2. Two'] }, navigation)).toEqual([
       'Choose\n1. One\n2. Two\n0. Back\n*. Exit',
     ]);
-    expect(layOut({ body: 'Choose', lines: [] }, { ...navigation, hasBack: false })).toEqual(['Choose\n*. Exit']);
+    expect(textsOf({ body: 'Choose', lines: [] }, { ...navigation, hasBack: false })).toEqual(['Choose\n*. Exit']);
   });
 
   test('a text of exactly the limit is not paged, one character more is', () => {
     const room = screenLimit - '\n*. Exit'.length;
     const pages = (length: number) =>
-      layOut({ body: 'x'.repeat(length), lines: [] }, { ...navigation, hasBack: false });
+      textsOf({ body: 'x'.repeat(length), lines: [] }, { ...navigation, hasBack: false });
     expect(pages(room)).toHaveLength(1);
     expect(pages(room + 1)).toHaveLength(2);
   });
 
   test('choices stay whole, More is on all pages but the last, Back on all but a first one without it', () => {
     const lines = Array.from({ length: 20 }, (_, i) => `${i + 1}. Choice number ${i + 1}`);
-    const pages = layOut({ body: 'Choose', lines }, { ...navigation, hasBack: false });
+    const pages = textsOf({ body: 'Choose', lines }, { ...navigation, hasBack: false });
     expect(pages.length).toBeGreaterThan(1);
     for (const [i, page] of pages.entries()) {
       const shown = page.split('\n');
@@ -70,7 +71,7 @@ describe('paging', () => {
     const texts = fc.array(fc.oneof({ weight: 9, arbitrary: word }, wide), { maxLength: 120 });
     fc.assert(
       fc.property(texts, fc.array(word, { maxLength: 9 }), fc.boolean(), (words, lines, hasBack) => {
-        const pages = layOut({ body: words.join(' '), lines }, { ...navigation, hasBack });
+        const pages = textsOf({ body: words.join(' '), lines }, { ...navigation, hasBack });
         expect(withoutSpace(pages.map(contentOf).join(''))).toBe(withoutSpace(words.join('') + lines.join('')));
         const gsm = [...words, ...lines].every(isGsm);
         for (const page of pages) {
@@ -87,12 +88,40 @@ describe('paging', () => {
 
   test('a very long text is laid out page by page, not again and again', () => {
     const words = Array.from({ length: 20_000 }, (_, i) => `w${i}`);
-    const pages = layOut({ body: words.join(' '), lines: [] }, navigation);
+    const pages = textsOf({ body: words.join(' '), lines: [] }, navigation);
     expect(pages.flatMap((page) => contentOf(page).split(/\s+/))).toEqual(words);
   });
 
+  test('a hint stands on its page: those before are as without it, nothing after is lost', () => {
+    const words = Array.from({ length: 90 }, (_, i) => `w${i}`);
+    const lines = ['1. One', '2. Two'];
+    const content = { body: words.join(' '), lines };
+    const plain = textsOf(content, navigation);
+    for (const hintPage of plain.keys()) {
+      const pages = textsOf({ ...content, hint: 'No such choice.', hintPage }, navigation);
+      expect(pages.slice(0, hintPage)).toEqual(plain.slice(0, hintPage));
+      expect(pages[hintPage]).toMatch(/^No such choice\.\n/);
+      const start = contentOf(plain[hintPage] ?? '').slice(0, 20);
+      expect(pages[hintPage]?.split('\n').slice(1).join('\n').startsWith(start)).toBe(true);
+      const seen = pages.map(contentOf).join('\n').replace('No such choice.\n', '');
+      expect(withoutSpace(seen)).toBe(withoutSpace(words.join('') + lines.join('')));
+      for (const page of pages) expect(countSeptets(page)).toBeLessThanOrEqual(screenLimit);
+    }
+  });
+
+  test('each page tells how many of the lines have been shown', () => {
+    const lines = Array.from({ length: 12 }, (_, i) => `${i + 1}. Choice number ${i + 1}`);
+    const pages = layOut({ body: 'word '.repeat(40).trim(), lines }, navigation);
+    let shown = 0;
+    for (const page of pages) {
+      shown += page.text.split('\n').filter((line) => lines.includes(line)).length;
+      expect(page.lines).toBe(shown);
+    }
+    expect([pages[0]?.lines, pages.at(-1)?.lines]).toEqual([0, 12]);
+  });
+
   test('a single word longer than a page is broken, not lost', () => {
-    const pages = layOut({ body: 'x'.repeat(500), lines: [] }, navigation);
+    const pages = textsOf({ body: 'x'.repeat(500), lines: [] }, navigation);
     expect(pages.map(contentOf).join('')).toBe('x'.repeat(500));
   });
 });

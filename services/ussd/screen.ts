@@ -8,6 +8,9 @@ export const screenLimit = ussdLimits.screenCharacters;
 export const wideScreenLimit = 80;
 
 export interface Content {
+  /** Stands before everything else on the page `hintPage`. */
+  hint?: string;
+  hintPage?: number;
   body: string;
   /** Lines that stay whole where a page has room for them: the choices of a menu. */
   lines: string[];
@@ -21,6 +24,12 @@ export interface Navigation {
   hasBack: boolean;
 }
 
+export interface Page {
+  text: string;
+  /** How many of the lines stand on this page and those before it. */
+  lines: number;
+}
+
 interface Atom {
   text: string;
   /** What joins it to the atom before, when both are on one page. */
@@ -28,32 +37,35 @@ interface Atom {
 }
 
 /** Lays content out on as many screens as it takes; nothing but white space at the joints is left out. */
-export function layOut(content: Content, navigation: Navigation): string[] {
+export function layOut(content: Content, navigation: Navigation): Page[] {
+  const { hintPage = 0 } = content;
+  const hint = toShowable(content.hint ?? '');
   const body = toShowable(content.body);
   const lines = content.lines.map(toShowable);
   const nav = { ...navigation, more: toShowable(navigation.more), back: toShowable(navigation.back) };
   nav.exit = toShowable(navigation.exit);
-  const wide = ![body, ...lines, nav.more, nav.back, nav.exit].every(isGsm);
+  const wide = ![hint, body, ...lines, nav.more, nav.back, nav.exit].every(isGsm);
   const limit = wide ? wideScreenLimit : screenLimit;
   const cost = (text: string) => (wide ? text.length : (countSeptets(text) ?? text.length));
   const footer = (page: number, last: boolean) =>
     [...(last ? [] : [nav.more]), ...(page > 0 || nav.hasBack ? [nav.back] : []), nav.exit].join('\n');
 
-  const whole = join([body, ...lines, footer(0, true)]);
-  if (cost(whole) <= limit) return [whole];
+  const whole = join([hint, body, ...lines, footer(0, true)]);
+  if (cost(whole) <= limit) return [{ text: whole, lines: lines.length }];
 
-  const pages: string[] = [];
+  const pages: Page[] = [];
   let rest = toAtoms(body, lines);
   while (rest.length > 0) {
     const page = pages.length;
+    if (page === hintPage && hint !== '') rest = [...toAtoms(hint, []), ...onNewLine(rest)];
     // The last page has no More and so a little more room; whether this is the last one is seen by trying.
     const [all, none] = takeAtoms(rest, limit - cost(`\n${footer(page, true)}`), cost);
     if (none.length === 0) {
-      pages.push(join([all, footer(page, true)]));
+      pages.push({ text: join([all, footer(page, true)]), lines: lines.length });
       break;
     }
     const [taken, left] = takeAtoms(rest, limit - cost(`\n${footer(page, false)}`), cost);
-    pages.push(join([taken, footer(page, false)]));
+    pages.push({ text: join([taken, footer(page, false)]), lines: Math.max(0, lines.length - left.length) });
     rest = left;
   }
   return pages;
@@ -75,6 +87,10 @@ function toAtoms(body: string, lines: string[]): Atom[] {
     glue: space.includes('\n') ? space.replace(/[^\n]/g, '') : ' ',
   }));
   return [...words, ...lines.map((text) => ({ text, glue: '\n' }))];
+}
+
+function onNewLine([first, ...others]: Atom[]): Atom[] {
+  return first ? [{ ...first, glue: '\n' }, ...others] : [];
 }
 
 /** Fills one page. A word is broken only when it alone is longer than the page. */

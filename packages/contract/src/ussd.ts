@@ -41,7 +41,7 @@ export const ussdReplySchema = z
   .meta({ id: 'UssdReply', description: '`CON <text>` keeps the session open, `END <text>` closes it.' });
 
 export const ussdSessionParamsSchema = z
-  .object({ sessionId: z.string().min(1) })
+  .object({ sessionId: z.string() })
   .meta({ description: 'The session of a debug lookup.' });
 
 export const ussdDebugRecordSchema = z

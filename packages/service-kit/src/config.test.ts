@@ -56,7 +56,7 @@ test('every fault is named in one message, with what was expected and an example
   expect(message).toContain('PORT="99999": expected a whole number from 0 to 65535 (for example PORT=3000)');
   expect(message).toContain('LOG_LEVEL="loud": expected trace, debug');
   expect(message).toContain('SECRET: expected four characters (for example SECRET=abcd)');
-  expect(message).toContain('DATABASE_URL: expected a URL starting with file:// or postgres://');
+  expect(message).toContain('DATABASE_URL: expected a URL starting with file: or postgres://');
   expect(message).not.toMatch(/hunter2|mysql/);
 });
 

@@ -28,7 +28,9 @@ export function envList() {
 
 /** An absolute URL with one of the given schemes (`http:`); a trailing slash is dropped. */
 export function envUrl(...protocols: string[]) {
-  const expected = `expected a URL starting with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+  // A file is named by a path, `file:./data/x.sqlite`; everything else has a host.
+  const starts = protocols.map((protocol) => (protocol === 'file:' ? protocol : `${protocol}//`));
+  const expected = `expected a URL starting with ${starts.join(' or ')}`;
   return z
     .string()
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), expected)

@@ -47,6 +47,11 @@ test('phone numbers, bearer tokens and passwords in URLs are masked wherever the
   expect(text).toContain('postgres://user:[hidden]@db/palaver');
 });
 
+test('a phone number in a path is masked, its plus escaped or not', () => {
+  expect(maskText('/accounts/%2B254712345678/address')).toBe('/accounts/%2B25471234****/address');
+  expect(maskText('/accounts/+254712345678/address')).toBe('/accounts/+25471234****/address');
+});
+
 test('what only resembles a phone number stays', () => {
   const stays = '2026-11-16T03:34:00.000+03:00 1+254712345678 +12345';
   expect(maskText(stays)).toBe(stays);

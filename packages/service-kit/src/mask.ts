@@ -2,7 +2,8 @@
 const secretNames =
   /^(.*(pin|secret|password|passphrase|token|api-?_?key|private-?_?key|encryption-?_?key|invocation|delegation|raw)|authorization|cookie|set-cookie|x-gateway-secret)$/i;
 
-const phone = /(?<![\w.])\+[1-9]\d{2,10}(\d{4})(?!\d)/g;
+// In a path the plus may stand escaped.
+const phone = /(?<![\w.])(?:\+|%2B)[1-9]\d{2,10}(\d{4})(?!\d)/gi;
 const bearer = /\b(Bearer\s+)[\w.+/=~-]+/gi;
 const urlPassword = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]+@/gi;
 

@@ -19,12 +19,12 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
     await retryWhileLocked(() => opened.exec('pragma journal_mode = wal'), waitMs);
     database.exec('pragma synchronous = full');
     await retryWhileLocked(() => opened.exec('begin immediate; rollback'), waitMs);
-    const file = () => (path === ':memory:' ? 0 : statSync(path).ino);
-    const inode = file();
+    const inodeNow = () => (path === ':memory:' ? 0 : statSync(path, { throwIfNoEntry: false })?.ino);
+    const inode = inodeNow();
+    const isInPlace = () => inodeNow() === inode;
     return {
-      dialect: createSqliteDialect(database, waitMs),
-      // A file that was removed or replaced under the open connection takes writes that nobody will find again.
-      ping: async () => opened.prepare('select count(*) from sqlite_schema').all().length === 1 && file() === inode,
+      dialect: createSqliteDialect(database, { waitMs, isInPlace }),
+      ping: async () => opened.prepare('select count(*) from sqlite_schema').all().length === 1 && isInPlace(),
       isRetryable: () => false,
     };
   } catch (error) {

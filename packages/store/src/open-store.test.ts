@@ -92,6 +92,20 @@ describe('SQLite faults', () => {
     await store.close();
   });
 
+  test('a file that was taken away takes no transaction, and does again when it is back', async () => {
+    await using database = await createTestDatabase('sqlite');
+    const store = await openStore(database.url);
+    const path = database.url.slice('file:'.length);
+    const write = () => store.transaction(async (trx) => sql`create table if not exists note (id text)`.execute(trx));
+    await rename(path, `${path}.away`);
+    await expect(write()).rejects.toMatchObject({ name: 'StoreError', kind: 'unwritable' });
+    await writeFile(path, '');
+    await expect(write()).rejects.toMatchObject({ kind: 'unwritable' });
+    await rename(`${path}.away`, path);
+    await write();
+    await store.close();
+  });
+
   test('ping notices a file that was taken away, and its return', async () => {
     await using database = await createTestDatabase('sqlite');
     const store = await openStore(database.url);

@@ -15,10 +15,17 @@ import { faultKind, StoreError } from './store-error.ts';
 
 const statementCacheSize = 500;
 
-/** Kysely on one `node:sqlite` connection; a query waits at most `waitMs` for its turn and as long for other processes. */
-export function createSqliteDialect(database: DatabaseSync, waitMs: number): Dialect {
+export interface SqliteOptions {
+  /** How long a query waits for its turn, and as long for other processes. */
+  waitMs: number;
+  /** Whether the file that was opened is still the one its path names. */
+  isInPlace(): boolean;
+}
+
+/** Kysely on one `node:sqlite` connection. */
+export function createSqliteDialect(database: DatabaseSync, options: SqliteOptions): Dialect {
   return {
-    createDriver: () => new SqliteDriver(database, waitMs),
+    createDriver: () => new SqliteDriver(database, options),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createAdapter: () => new QueueingAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
@@ -36,12 +43,14 @@ class SqliteDriver implements Driver {
   readonly #connection: SqliteConnection;
   readonly #database: DatabaseSync;
   readonly #waitMs: number;
+  readonly #isInPlace: () => boolean;
   readonly #waiting: (() => void)[] = [];
   #taken = false;
 
-  constructor(database: DatabaseSync, waitMs: number) {
+  constructor(database: DatabaseSync, { waitMs, isInPlace }: SqliteOptions) {
     this.#database = database;
     this.#waitMs = waitMs;
+    this.#isInPlace = isInPlace;
     this.#connection = new SqliteConnection(database, waitMs);
   }
 
@@ -75,8 +84,10 @@ class SqliteDriver implements Driver {
   }
 
   // Taking the write lock first means that a transaction can no longer fail half-way because another process writes.
-  beginTransaction(): Promise<void> {
-    return this.#run('begin immediate');
+  async beginTransaction(): Promise<void> {
+    // A file that was removed or replaced under the open connection takes writes that nobody will find again.
+    if (!this.#isInPlace()) throw new StoreError('unwritable', 'the SQLite database was removed or replaced');
+    await this.#run('begin immediate');
   }
 
   commitTransaction(): Promise<void> {

@@ -22,9 +22,8 @@ export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, ke
   try {
     return keys.open(row.sealed, name);
   } catch (error) {
-    const hint =
-      'set PIN_ENCRYPTION_KEY to the key this database was made with, or name that in PIN_ENCRYPTION_KEYS_OLD';
-    throw new StartError(`This database was sealed with another key; ${hint}.`, { cause: error });
+    const advice = 'Start with the key this database was used with, in PIN_ENCRYPTION_KEY or PIN_ENCRYPTION_KEYS_OLD.';
+    throw new StartError(`PIN_ENCRYPTION_KEY does not fit this database. ${advice}`, { cause: error });
   }
 }
 

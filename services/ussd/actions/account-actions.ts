@@ -129,12 +129,16 @@ async function describeHoldings(
   address: string | null,
 ): Promise<string> {
   if (!protocol) return say('status.notConfigured');
-  if (address === null) return say('status.notLinked');
-  const result = await protocol.loadHoldings(address);
-  if (!result.ok) {
-    log.warn({ reason: result.reason }, 'the query gateway cannot be read');
+  const sayUnreachable = (reason: string) => {
+    log.warn({ reason }, 'the query gateway cannot be read');
     return say('status.unreachable');
+  };
+  if (address === null) {
+    const fault = await protocol.findFault();
+    return fault === undefined ? say('status.notLinked') : sayUnreachable(fault);
   }
+  const result = await protocol.loadHoldings(address);
+  if (!result.ok) return sayUnreachable(result.reason);
   const { coins, tokens, claims } = result.holdings;
   return [
     coins.length > 0 ? say('status.balance', { amounts: coins.join(', ') }) : say('status.noBalance'),

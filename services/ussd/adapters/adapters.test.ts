@@ -65,6 +65,14 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     };
     await say({ newSession: true, userData: '*928#' });
     expect((await say({ msisdn: '233544919954' })).message).toBe('Invalid input. Please try again.');
+    // Nor does a first request from there take the session over.
+    const taken = await say({ newSession: true, userData: '*928#', msisdn: '233544919954' });
+    expect(taken.message).toBe('Invalid input. Please try again.');
+    expect((await say({})).message).toContain('About Palaver');
+    // Not even once it has ended: then too it is open to its own number only.
+    expect((await say({ userData: '*' })).message).toContain('Goodbye');
+    expect((await say({ newSession: true, userData: '*928#', msisdn: '233544919954' })).message).toMatch(/^Invalid/);
+    expect((await say({ newSession: true, userData: '*928#' })).message).toContain('Welcome');
     expect((await say({})).message).toContain('About Palaver');
     expect((await say({ sessionID: 'unknown' })).message).toBe('Invalid input. Please try again.');
     expect((await say({ userData: 7 })).message).toBe('Invalid input. Please try again.');

@@ -1,12 +1,11 @@
 import type { Dialect } from './dialect.ts';
-import { readBody } from './read-body.ts';
+import { isForm, readBody } from './read-body.ts';
 
 /**
  * The dialect of the specification, which is also Africa's Talking's: a form or JSON with the accumulated text, a plain
  * text reply. Extra fields (`networkCode`) are ignored.
  */
 export const africasTalking: Dialect = {
-  name: 'africas-talking',
   path: '/api/ussd',
   read(contentType, body) {
     const fields = readBody(contentType, body);
@@ -14,9 +13,7 @@ export const africasTalking: Dialect = {
     const { sessionId, serviceCode, text } = fields;
     // In a form a plus that was not escaped reads as a blank, and no phone number begins with one.
     const phoneNumber =
-      typeof fields.phoneNumber === 'string' &&
-      /^ \d/.test(fields.phoneNumber) &&
-      !contentType.startsWith('application/json')
+      isForm(contentType) && typeof fields.phoneNumber === 'string' && /^ \d/.test(fields.phoneNumber)
         ? `+${fields.phoneNumber.slice(1)}`
         : fields.phoneNumber;
     return { sessionId, serviceCode, phoneNumber, text };

@@ -6,7 +6,6 @@ import { readBody } from './read-body.ts';
  * repeats the ids and says with `continueSession` whether the dialogue goes on.
  */
 export const arkesel: Dialect = {
-  name: 'arkesel',
   path: '/api/ussd/arkesel',
   read(contentType, body) {
     const fields = readBody(contentType, body);

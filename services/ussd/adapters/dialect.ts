@@ -12,7 +12,6 @@ export interface DialectRequest {
 
 /** How one kind of telecom gateway speaks. See docs/ussd-adapters.md for adding one. */
 export interface Dialect {
-  name: string;
   path: string;
   /** `undefined` when the body cannot be read at all. */
   read(contentType: string, body: string): DialectRequest | undefined;

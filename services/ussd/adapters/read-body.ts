@@ -1,6 +1,11 @@
 /** The fields of a JSON object or of a form; `undefined` for anything else. */
 export function readBody(contentType: string, body: string): Record<string, unknown> | undefined {
-  return contentType.startsWith('application/x-www-form-urlencoded') ? readForm(body) : readJson(body);
+  return isForm(contentType) ? readForm(body) : readJson(body);
+}
+
+/** Media types are written in any case. */
+export function isForm(contentType: string): boolean {
+  return /^application\/x-www-form-urlencoded\b/i.test(contentType);
 }
 
 function readJson(body: string): Record<string, unknown> | undefined {

@@ -7,10 +7,13 @@ import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { checkMenu } from './check-menu.ts';
 import { drawMenu } from './draw-menu.ts';
+import { openDialogue, takeInput, takeResult } from './engine.ts';
 import { formatFault } from './fault.ts';
 import { loadMenu } from './load-menu.ts';
+import type { Menu } from './menu.ts';
 import { parseLocale } from './parse-locale.ts';
 import { parseMenu } from './parse-menu.ts';
+import { renderScreen } from './render.ts';
 
 const registry = {
   actions: { save: { outcomes: ['saved', 'failed'], finishes: true } },
@@ -54,6 +57,20 @@ function faultsOf(menuText: string, localeTexts: Record<string, string> = { en: 
   const locales = Object.entries(localeTexts).map(([name, text]) => parseLocale(`${name}.yaml`, name, text));
   const check = checkMenu([parseMenu('menu.yaml', menuText)], locales, registry);
   return check.ok ? [] : check.faults.map(formatFault);
+}
+
+/** A menu that was let in must carry a dialogue, whatever is typed and whatever its actions report. */
+function playThrough(loaded: Menu): void {
+  const inputs = ['1', '', '98', 'word', '0', '1', 'word', '*'];
+  for (const outcome of registry.actions.save.outcomes) {
+    let step = openDialogue(loaded, { language: 'en' });
+    for (const [part, value] of inputs.entries()) {
+      expect(renderScreen(loaded, step.dialogue).text).not.toBe('');
+      step = takeInput(loaded, step.dialogue, { value, part, parts: inputs, phoneNumber: '+254700000001' });
+      if (step.effect) step = takeResult(loaded, step.dialogue, { outcome });
+    }
+    expect(step.ended).toBe(true);
+  }
 }
 
 describe('checking menus', () => {
@@ -190,17 +207,31 @@ describe('checking menus', () => {
     const cut = fc
       .tuple(fc.nat(menu.length), fc.nat(menu.length))
       .map(([from, to]) => menu.slice(0, from) + menu.slice(to));
+    const words = menu.match(/\w+/g) ?? [];
+    const exchanged = fc.tuple(fc.nat(words.length), fc.constantFrom(...words)).map(([at, word]) => {
+      let index = 0;
+      return menu.replace(/\w+/g, (found) => (index++ === at ? word : found));
+    });
+    let loaded = 0;
     fc.assert(
       fc.property(
-        fc.oneof(fc.string({ unit: 'binary' }), shuffled, cut),
-        fc.oneof(fc.constant(locale), fc.string()),
-        (text, words) => {
-          for (const fault of faultsOf(text, { en: words }))
-            expect(fault).toMatch(/^(menu|en)\.yaml:\d+: .|^locales:1: ./s);
+        fc.oneof(fc.string({ unit: 'binary' }), shuffled, cut, exchanged),
+        fc.oneof({ weight: 3, arbitrary: fc.constant(locale) }, fc.string()),
+        (text, texts) => {
+          const check = checkMenu([parseMenu('menu.yaml', text)], [parseLocale('en.yaml', 'en', texts)], registry);
+          if (check.ok) {
+            loaded++;
+            return playThrough(check.menu);
+          }
+          expect(check.faults).not.toEqual([]);
+          for (const fault of check.faults) {
+            expect(formatFault(fault)).toMatch(/^(menu|en)\.yaml:\d+: .|^locales:1: ./s);
+          }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 400 },
     );
+    expect(loaded).toBeGreaterThan(0);
   });
 });
 

@@ -7,6 +7,8 @@ export interface Dialogue {
   stack: readonly string[];
   page: number;
   hint?: string;
+  /** The page the hint stands on, when it is not the first. */
+  hintPage?: number;
   /** Answers and what actions reported, by name. Never a secret. */
   values: Readonly<Record<string, string>>;
   /** Secret answers, as the index of their part in the accumulated text. */

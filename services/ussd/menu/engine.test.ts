@@ -25,6 +25,8 @@ const registry: Registry = {
   texts: [],
 };
 
+const dull = 'All work and no play makes Jack a dull boy. '.repeat(12).trim();
+
 const source = `
 start: top
 exit: bye
@@ -72,7 +74,7 @@ repeat: Again?
 again: Not good.
 done: '{color.label} {word} saved as {id}'
 seen: Seen {what}
-long: "${'All work and no play makes Jack a dull boy. '.repeat(12).trim()}"
+long: "${dull}"
 bye: Bye
 `;
 
@@ -167,6 +169,28 @@ describe('the menu engine', () => {
     expect(play(['3', '98', '0']).dialogue).toEqual(first.dialogue);
     expect(play(['3', '98', '0', '0']).dialogue.state).toBe('top');
     expect(shown(play(['98']))).toContain('No such choice.');
+  });
+
+  test('a wrong input on a later page shows that page again with the hint, and loses nothing behind it', () => {
+    const words = (inputs: string[]) => shown(play(inputs)).replace(/\n(98\. More\n)?0\. Back\n\*\. Exit$/, '');
+    const wrong = play(['3', '98', '9']);
+    expect(shown(wrong)).toMatch(/^No such choice\.\n/);
+    const kept = words(['3', '98', '9']).replace('No such choice.\n', '');
+    expect(words(['3', '98']).startsWith(kept)).toBe(true);
+    expect([words(['3']), kept, words(['3', '98', '9', '98']), words(['3', '98', '9', '98', '98'])].join(' ')).toBe(
+      dull,
+    );
+    expect(play(['3', '98', '9', '0']).dialogue.page).toBe(0);
+    expect(play(['3', '98', '9', '0', '0']).dialogue).toEqual(openDialogue(menu, { language: 'en' }).dialogue);
+  });
+
+  test('the choices of a page can be taken once they are shown', () => {
+    const look = { look: { outcome: 'seen', values: { what: dull.slice(0, 200) } } };
+    expect(shown(play(['2'], look))).not.toContain('1. Form');
+    expect(shown(play(['2', '1'], look))).toMatch(/^No such choice\.\nSeen All work/);
+    expect(shown(play(['2', '98'], look))).toContain('1. Form');
+    expect(play(['2', '98', '1'], look).dialogue.state).toBe('color');
+    expect(play(['2', '98', '9', '1'], look).dialogue.state).toBe('color');
   });
 
   test('exit works from every screen', () => {

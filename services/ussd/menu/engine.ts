@@ -1,6 +1,6 @@
 import type { Dialogue, FormSnapshot } from './dialogue.ts';
 import { isQuestion, type Menu, type Option, reservedKeys, resumeTarget, type State } from './menu.ts';
-import { canGoBack, countPages, visibleOptions } from './render.ts';
+import { canGoBack, choosableOptions, countPages } from './render.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
 export interface Effect {
@@ -59,7 +59,7 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
     return { dialogue: { ...dialogue, page: dialogue.page + 1 }, ended: false };
   }
   if (state.kind === 'prompt') return answer(menu, dialogue, state, input);
-  const option = visibleOptions(state, dialogue).find(({ key }) => key === value);
+  const option = choosableOptions(menu, dialogue).find(({ key }) => key === value);
   return option ? choose(menu, dialogue, option) : stay(dialogue, 'hint.choice');
 }
 
@@ -125,7 +125,7 @@ function goBack(menu: Menu, dialogue: Dialogue): Step {
 function arrive(menu: Menu, dialogue: Dialogue, to: string): Step {
   const state = menu.states.get(to);
   if (!state) throw new Error(`no state named ${to}`);
-  const { hint: _, ...rest } = dialogue;
+  const { hint: _, hintPage: __, ...rest } = dialogue;
   const seen = rest.stack.indexOf(to);
   const next: Dialogue = { ...rest, state: to, page: 0, stack: seen < 0 ? rest.stack : rest.stack.slice(0, seen) };
   if (state.kind === 'action') return { dialogue: next, effect: { state: to, action: state.action }, ended: false };
@@ -141,7 +141,9 @@ function inForm(menu: Menu, dialogue: Dialogue): boolean {
 }
 
 function stay(dialogue: Dialogue, hint: string): Step {
-  return { dialogue: { ...dialogue, hint, page: 0 }, ended: false };
+  const { hintPage: _, ...rest } = dialogue;
+  const { page } = dialogue;
+  return { dialogue: { ...rest, hint, ...(page > 0 && { hintPage: page }) }, ended: false };
 }
 
 function cutToMenu(menu: Menu, stack: readonly string[]): readonly string[] {

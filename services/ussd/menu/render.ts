@@ -1,5 +1,5 @@
 import { toShowable } from '../gsm.ts';
-import { layOut } from '../screen.ts';
+import { layOut, type Page } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
 import { translate } from './locales.ts';
 import { type Menu, type Option, reservedKeys, type State } from './menu.ts';
@@ -13,7 +13,7 @@ export interface Screen {
 export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
   const state = menu.states.get(dialogue.state);
   const pages = toPages(menu, dialogue);
-  return { text: pages[Math.min(dialogue.page, pages.length - 1)] ?? '', ended: state?.kind === 'end' };
+  return { text: pages[Math.min(dialogue.page, pages.length - 1)]?.text ?? '', ended: state?.kind === 'end' };
 }
 
 export function countPages(menu: Menu, dialogue: Dialogue): number {
@@ -24,7 +24,7 @@ export function canGoBack(menu: Menu, dialogue: Dialogue): boolean {
   return dialogue.page > 0 || hasWayBack(menu.states.get(dialogue.state), dialogue);
 }
 
-export function visibleOptions(state: State | undefined, dialogue: Dialogue): Option[] {
+function visibleOptions(state: State | undefined, dialogue: Dialogue): Option[] {
   if (state?.kind !== 'menu' && state?.kind !== 'page') return [];
   return state.options.filter((option) => {
     if (option.when === undefined) return true;
@@ -33,22 +33,32 @@ export function visibleOptions(state: State | undefined, dialogue: Dialogue): Op
   });
 }
 
+/** The options a choice is looked up in. Those of a page stand after its text: before they are shown, `1` is a slip. */
+export function choosableOptions(menu: Menu, dialogue: Dialogue): Option[] {
+  const state = menu.states.get(dialogue.state);
+  const options = visibleOptions(state, dialogue);
+  if (state?.kind !== 'page') return options;
+  // A hint may push a choice off the page it was seen on; it can still be taken.
+  const { hint: _, ...unhinted } = dialogue;
+  return options.slice(0, toPages(menu, unhinted)[dialogue.page]?.lines);
+}
+
 function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
   return state !== undefined && 'back' in state && state.back && dialogue.stack.length > 0;
 }
 
 /** Screens without values are the same for everyone: laid out once for each menu, language and set of options. */
-const staticPages = new WeakMap<Menu, Map<string, string[]>>();
+const staticPages = new WeakMap<Menu, Map<string, Page[]>>();
 
-function toPages(menu: Menu, dialogue: Dialogue): string[] {
+function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const state = menu.states.get(dialogue.state);
   if (!state || state.kind === 'action') return [];
   const options = visibleOptions(state, dialogue);
   const hasBack = hasWayBack(state, dialogue);
   // Everything the screen depends on but the values: the place, the language, the hint, and what conditions ask for.
-  const { language, hint, account, resume } = dialogue;
-  const key = `${dialogue.state} ${language} ${hint} ${hasBack} ${account !== undefined} ${resume !== undefined}`;
-  const known = staticPages.get(menu) ?? new Map<string, string[]>();
+  const { language, hint, hintPage, account, resume } = dialogue;
+  const key = `${dialogue.state} ${language} ${hint} ${hintPage} ${hasBack} ${account !== undefined} ${resume !== undefined}`;
+  const known = staticPages.get(menu) ?? new Map<string, Page[]>();
   staticPages.set(menu, known);
   const pages = known.get(key);
   if (pages) return pages;
@@ -66,13 +76,14 @@ interface Shown {
   hasBack: boolean;
 }
 
-function createPages(menu: Menu, dialogue: Dialogue, { state, options, hasBack }: Shown): string[] {
+function createPages(menu: Menu, dialogue: Dialogue, { state, options, hasBack }: Shown): Page[] {
   const say = (key: string) => translate(menu.locales, dialogue.language, key, dialogue.values);
   const body = say(state.text);
-  if (state.kind === 'end') return [toShowable(body)];
+  if (state.kind === 'end') return [{ text: toShowable(body), lines: 0 }];
   return layOut(
     {
-      body: dialogue.hint === undefined ? body : `${say(dialogue.hint)}\n${body}`,
+      ...(dialogue.hint !== undefined && { hint: say(dialogue.hint), hintPage: dialogue.hintPage ?? 0 }),
+      body,
       lines: options.map((option) => `${option.key}. ${say(option.text)}`),
     },
     {

@@ -12,6 +12,8 @@ export interface Holdings {
 export type HoldingsResult = { ok: true; holdings: Holdings } | { ok: false; reason: string };
 
 export interface QueryClient {
+  /** The reason why the gateway does not answer, or `undefined` when it does. */
+  findFault(): Promise<string | undefined>;
   loadHoldings(address: string): Promise<HoldingsResult>;
 }
 
@@ -32,6 +34,10 @@ export function createQueryClient(gatewayUrl: string): QueryClient {
     return schema.parse(result.value);
   };
   return {
+    async findFault() {
+      const result = await fetchJson(`${gatewayUrl}/health`, { timeoutMs });
+      return result.ok ? undefined : result.reason;
+    },
     async loadHoldings(address) {
       const at = encodeURIComponent(address);
       try {

@@ -17,7 +17,11 @@ export interface Reports {
   listOf(phone: string, limit: number): Promise<ReportTable[]>;
   countOf(phone: string): Promise<number>;
   list(page: { limit: number; offset: number }): Promise<{ reports: UssdReport[]; total: number }>;
+  /** All of them, newest first, in pieces; each once, whatever is filed meanwhile. */
+  listAll(): AsyncGenerator<UssdReport[]>;
 }
+
+const pieceSize = 1_000;
 
 // Without letters and digits that are mistaken for each other when read out over the phone.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
@@ -60,6 +64,23 @@ export function createReports({ db }: Pick<Store<UssdTables>, 'db'>): Reports {
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow();
       return { reports: rows.map(toReport), total: Number(count) };
+    },
+    async *listAll() {
+      const query = db.selectFrom('ussd_report').selectAll().orderBy('created_at', 'desc').orderBy('reference');
+      let rows = await query.limit(pieceSize).execute();
+      for (let last = rows.at(-1); last; last = rows.at(-1)) {
+        yield rows.map(toReport);
+        const { created_at, reference } = last;
+        rows = await query
+          .where(({ eb, or, and }) =>
+            or([
+              eb('created_at', '<', created_at),
+              and([eb('created_at', '=', created_at), eb('reference', '>', reference)]),
+            ]),
+          )
+          .limit(pieceSize)
+          .execute();
+      }
     },
   };
 }

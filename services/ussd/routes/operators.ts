@@ -74,7 +74,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
 }
 
 const reportQuerySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv']).optional() });
-const exportPage = 1_000;
+const csvColumns = ['reference', 'phoneNumber', 'type', 'amount', 'createdAt'] as const;
 
 /** `?format=csv`, or `Accept: text/csv`, gives all reports as one file; JSON comes in pages. */
 function addReportRoute(server: Server, reports: Reports): void {
@@ -90,13 +90,9 @@ function addReportRoute(server: Server, reports: Reports): void {
 }
 
 async function* exportReports(reports: Reports): AsyncGenerator<string> {
-  yield toCsvLines([['reference', 'phoneNumber', 'type', 'amount', 'createdAt']]);
-  for (let offset = 0; ; offset += exportPage) {
-    const { reports: page } = await reports.list({ limit: exportPage, offset });
-    if (page.length === 0) return;
-    yield toCsvLines(
-      page.map((report) => [report.reference, report.phoneNumber, report.type, report.amount, report.createdAt]),
-    );
+  yield toCsvLines([[...csvColumns]]);
+  for await (const piece of reports.listAll()) {
+    yield toCsvLines(piece.map((report) => csvColumns.map((column) => report[column])));
   }
 }
 

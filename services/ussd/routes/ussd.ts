@@ -76,8 +76,10 @@ async function answer(parts: UssdRouteParts, input: DialectRequest | undefined, 
     }
     metrics.countRequest(result.kind);
     metrics.observeTurn((performance.now() - started) / 1000);
-    if (input?.input && result.reply.startsWith('END ') && 'sessionId' in request) {
-      await parts.inputLog.remove(request.sessionId);
+    if (input?.input && 'sessionId' in request) {
+      if (result.reply.startsWith('END ')) await parts.inputLog.remove(request.sessionId);
+      // Only now is it known that the session is this number's.
+      else if (input.input.isFirst) await parts.inputLog.open(request.sessionId, request);
     }
     return result.reply;
   } catch (error) {
@@ -112,11 +114,7 @@ async function toTurnRequest(
   if (!isLater && config.SERVICE_CODES.length > 0 && !config.SERVICE_CODES.includes(request.serviceCode)) {
     return { invalid: 'serviceCode: is not one of SERVICE_CODES' };
   }
-  if (!newest) return request;
-  if (newest.isFirst) {
-    await inputLog.open(request.sessionId, { ...request });
-    return request;
-  }
+  if (!isLater) return request;
   const kept = await inputLog.append(request.sessionId, request.phoneNumber, request.text);
   return kept ? { ...request, ...kept } : { invalid: 'the session is not known' };
 }

@@ -52,7 +52,7 @@ interface Turn extends TurnRequest {
 }
 
 /** A turn that waits longer than this many others of its session is refused: no phone sends that fast. */
-const maxWaitingTurns = 20;
+const maxWaitingTurns = 100;
 const maxActionsPerInput = 10;
 const maxAttempts = 4;
 
@@ -193,6 +193,6 @@ function toResume(menu: Menu, { step, before, known, kind }: Outcome, now: numbe
 function refuseExpired(parts: TurnParts, session: Session): TurnResult {
   parts.cache.delete(session.id);
   const { locales } = parts.menu();
-  const { language } = unpackOpening(session.opening);
+  const { language } = unpackDialogue(session.dialogue);
   return { reply: `END ${toShowable(translate(locales, language, 'main.expired'))}`, kind: 'expired' };
 }

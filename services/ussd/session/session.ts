@@ -36,6 +36,7 @@ interface PackedDialogue {
   b?: readonly string[];
   p?: number;
   h?: string;
+  g?: number;
   v?: Readonly<Record<string, string>>;
   x?: Readonly<Record<string, number>>;
   a?: string;
@@ -47,6 +48,7 @@ export function packDialogue(dialogue: Dialogue): string {
   if (dialogue.stack.length > 0) packed.b = dialogue.stack;
   if (dialogue.page > 0) packed.p = dialogue.page;
   if (dialogue.hint !== undefined) packed.h = dialogue.hint;
+  if (dialogue.hintPage !== undefined) packed.g = dialogue.hintPage;
   if (!isEmpty(dialogue.values)) packed.v = dialogue.values;
   if (!isEmpty(dialogue.secrets)) packed.x = dialogue.secrets;
   if (dialogue.account !== undefined) packed.a = dialogue.account;
@@ -55,9 +57,10 @@ export function packDialogue(dialogue: Dialogue): string {
 }
 
 export function unpackDialogue(text: string): Dialogue {
-  const { s, l, b = [], p = 0, h, v = {}, x = {}, a, r } = JSON.parse(text) as PackedDialogue;
+  const { s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r } = JSON.parse(text) as PackedDialogue;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
+  if (g !== undefined) dialogue.hintPage = g;
   if (a !== undefined) dialogue.account = a;
   if (r !== undefined) dialogue.resume = r;
   return dialogue;

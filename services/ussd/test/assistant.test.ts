@@ -126,7 +126,13 @@ describe('asking the assistant', () => {
     expect(await service.say('a', '4*Slow?*1')).toContain('Not ready yet.');
     expect(await service.say('b', '4')).toContain('1. Show answer');
     gate.resolve('Forty-two');
-    await waitFor('the answer', async () => (await service.say(`w${Math.random()}`, '4*1')).includes('Forty-two'));
+    let text = '4';
+    await waitFor('the answer', async () => {
+      text += '*1';
+      return (await service.say('b', text)).includes('Forty-two');
+    });
+    // Back leads to the menu above, not to a screen that still speaks of preparing the answer.
+    expect(await service.say('b', `${text}*0`)).toMatch(/^CON Welcome/);
     // Shown once, it no longer stands in the way of a new question.
     expect(await service.say('d', '4')).toContain('What would you like to ask?');
     // And a replay of the dialogue that was told to wait still says so.
@@ -138,6 +144,7 @@ describe('asking the assistant', () => {
     await using service = await startService('sqlite', { AGENT_URL: agent.url });
     const words = Array.from({ length: 300 }, (_, i) => `word${i}`);
     agent.answer = async () => words.join(' ');
+    expect(await service.say('b', '4*Long?*1')).toMatch(/^CON Not a choice\..*\nword0 /);
     let text = '4*Long?';
     const seen: string[] = [];
     while (true) {

@@ -37,7 +37,9 @@ describe('the session endpoint', () => {
       /^CON Welcome/,
     );
     const body = new URLSearchParams({ ...fields, text: '1' }).toString();
-    expect(await (await send(form, body)).text()).toMatch(/^CON About/);
+    for (const type of [form['content-type'], 'Application/X-WWW-Form-URLencoded; charset=UTF-8']) {
+      expect(await (await send({ 'content-type': type }, body)).text()).toMatch(/^CON About/);
+    }
     expect(
       await (await send({ 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(valid))).text(),
     ).toMatch(/^CON /);
@@ -226,6 +228,8 @@ describe('the key of PINs', () => {
     const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, NODE_ENV: 'production' };
     await expect(startUssd(env)).rejects.toThrow('PIN_ENCRYPTION_KEY is not set');
     await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: testKey })).close();
+    const another = startUssd({ ...env, PIN_ENCRYPTION_KEY: testKey.replace('00', 'ff') });
+    await expect(another).rejects.toThrow('PIN_ENCRYPTION_KEY does not fit this database.');
     const faulty = startUssd({
       ...env,
       PIN_ENCRYPTION_KEY: 'short',

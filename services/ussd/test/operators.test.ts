@@ -52,7 +52,7 @@ describe('operators', () => {
       activeSessions: ['s1'],
     });
     await service.say('s1', '*');
-    for (const id of ['s1', 'never', '%00', 'a'.repeat(500)]) {
+    for (const id of ['s1', 'never', '', '%00', 'a'.repeat(500)]) {
       const missing = await service.get(`/api/ussd/debug/${id}`);
       expect([missing.status, await missing.json()]).toEqual([
         404,
@@ -61,7 +61,7 @@ describe('operators', () => {
     }
   });
 
-  test('list and export reports; a spreadsheet runs nothing of them', async () => {
+  test('list and export reports', async () => {
     await using service = await startService();
     await register(service, 'r');
     for (const i of [1, 2, 3]) await service.say(`s${i}`, `3*${i}*${i}0,5*4071`);
@@ -79,7 +79,7 @@ describe('operators', () => {
       expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
       const lines = (await csv.text()).split('\r\n');
       expect(lines[0]).toBe('reference,phoneNumber,type,amount,createdAt');
-      expect(lines[1]).toMatch(/^[2-9A-Z]{9},'\+254700000001,solar,30\.5,\d{4}-/);
+      expect(lines[1]).toMatch(/^[2-9A-Z]{9},\+254700000001,solar,30\.5,\d{4}-/);
       expect(lines).toHaveLength(5);
     }
     expect((await service.get('/api/ussd/reports?limit=0')).status).toBe(400);

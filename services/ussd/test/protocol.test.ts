@@ -35,6 +35,7 @@ async function link(url: string, body: unknown, phone = phoneNumber): Promise<Re
 describe('balance and status', () => {
   test('shows coins, claims and tokens of the address an operator linked', async () => {
     await using gateway = await startGateway({
+      '/health': { status: 'ok' },
       [`/cosmos/bank/v1beta1/balances/${address}`]: {
         balances: [{ denom: 'uixo', amount: '38500000' }],
         pagination: null,
@@ -63,12 +64,14 @@ describe('balance and status', () => {
     const gateway = await startGateway({});
     await using service = await startService('sqlite', { GATEWAY_URL: gateway.url });
     await register(service, 'r');
+    // Also to those without an address: nobody should think the balance is theirs to arrange when it is not.
+    expect(await service.say('u', '2*2*4071*1')).toContain('Balances cannot be reached right now.');
     await link(service.url, { address });
     expect(await service.say('a', '2*2*4071*1')).toContain(
-      'Name: Ana\nStatus: active\nReports sent: 0\nBalances cannot be read right now.',
+      'Name: Ana\nStatus: active\nReports sent: 0\nBalances cannot be reached right now.',
     );
     await gateway[Symbol.asyncDispose]();
-    expect(await service.say('b', '2*2*4071*1')).toContain('Balances cannot be read right now.');
+    expect(await service.say('b', '2*2*4071*1')).toContain('Balances cannot be reached right now.');
     expect(await service.say('b', '2*2*4071*1*0*2')).toContain('no reports yet');
   });
 

@@ -57,6 +57,13 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('s', '1')).toMatch(aboutMenu);
   });
 
+  test('a hundred requests of one session at once, all a telecom gateway may send in a minute, are all answered', async () => {
+    await using service = await startService(engine);
+    const replies = await Promise.all(Array.from({ length: 100 }, () => service.say('s', '1')));
+    expect(new Set(replies).size).toBe(1);
+    expect(replies[0]).toMatch(aboutMenu);
+  });
+
   test('the same text again gets the same reply and repeats no effect', async () => {
     await using service = await startService(engine);
     await register(service, 'r');
@@ -135,6 +142,13 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await second.say('s', '1*1')).toBe('END Your session has expired. Please dial again.');
     expect(await service.say('s', '')).toMatch(mainMenu);
     expect(await service.say('s', '1')).toMatch(aboutMenu);
+  });
+
+  test('an expired session says so in the language it spoke last', async () => {
+    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '1' });
+    expect(await service.say('s', '2*3*2')).toContain('Mon compte');
+    await waitFor('the session to expire', async () => (await service.get('/api/ussd/debug/s')).status === 404);
+    expect(await service.say('s', '2*3*2*1')).toMatch(/^END Votre session a expiré/);
   });
 
   test('a session belongs to the phone number that opened it: open, ended, expired and after a restart', async () => {

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { toCsvLines } from './to-csv.ts';
+
+test.each([
+  ['plain', 'plain'],
+  ['a,b', '"a,b"'],
+  ['say "x"', '"say ""x"""'],
+  ['two\nlines', '"two\nlines"'],
+  ['=1+1', "'=1+1"],
+  ['+1+cmd()', "'+1+cmd()"],
+  ['-2', "'-2"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['+254700000001', '+254700000001'],
+])('the cell %j is written as %j', (value, cell) => {
+  expect(toCsvLines([[value, 'z']])).toBe(`${cell},z\r\n`);
+});
