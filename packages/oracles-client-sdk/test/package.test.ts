@@ -11,6 +11,8 @@ import { buildPackage } from '../scripts/build-package.ts';
 import { measureSizes, toTable } from '../scripts/measure-size.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
+const react18Modules = fileURLToPath(new URL('../../react-18/node_modules', import.meta.url));
 
 beforeAll(buildPackage);
 
@@ -62,12 +64,12 @@ describe('the package', () => {
 });
 
 describe.each([
-  ['zod 3', 'zod3', 'nodenext'],
-  ['zod 4 and a bundler', 'zod', 'bundler'],
-])('an application with %s', (_name, zod, resolution) => {
+  ['React 18, zod 3', react18Modules, 'zod3', 'nodenext'],
+  ['React 19, zod 4 and a bundler', modules, 'zod', 'bundler'],
+])('an application with %s', (_name, react, zod, resolution) => {
   it('compiles against the published declarations, and its mistakes do not', async () => {
     await using dir = await createTempDir();
-    await installInto(dir.path, zod);
+    await installInto(dir.path, react, zod);
     const module = resolution === 'bundler' ? 'esnext' : 'nodenext';
     const args = [
       '--noEmit',
@@ -94,15 +96,15 @@ describe.each([
 });
 
 /** A project with the built package and its peers, as npm would lay it out. */
-async function installInto(folder: string, zod: string): Promise<void> {
-  const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
+async function installInto(folder: string, react: string, zod: string): Promise<void> {
   const target = join(folder, 'node_modules/@palaver/oracles-client-sdk');
   await mkdir(target, { recursive: true });
   await cp(`${root}dist`, join(target, 'dist'), { recursive: true });
   await cp(`${root}package.json`, join(target, 'package.json'));
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await mkdir(join(folder, 'node_modules/@types'));
-  for (const name of ['react', '@types/react', 'csstype', 'livekit-client', 'socket.io-client']) {
+  for (const name of ['react', '@types/react']) await symlink(join(react, name), join(folder, 'node_modules', name));
+  for (const name of ['csstype', 'livekit-client', 'socket.io-client']) {
     await symlink(join(modules, name), join(folder, 'node_modules', name));
   }
   await symlink(join(modules, zod), join(folder, 'node_modules/zod'));
