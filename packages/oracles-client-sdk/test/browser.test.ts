@@ -203,6 +203,7 @@ it('shows a payment wall to the application', async () => {
   await page.getByRole('button', { name: 'Retry' }).click();
   await waitForStatus(page, 'ready');
   expect(await messages(page)).toEqual(['/long 3', words(3)]);
+  await show(page, 'paid');
 });
 
 it('keeps two tabs of one session together', async () => {
