@@ -124,6 +124,20 @@ it('exports what the specification names, and nothing it rules out', async () =>
   ]);
 });
 
+it('lists a session that was created while the list was on its way', async () => {
+  const page = await open();
+  const held = Promise.withResolvers<void>();
+  await page.route('**/sessions?*', async (route) => {
+    const response = await route.fetch();
+    await held.promise;
+    await route.fulfill({ response });
+  });
+  await page.reload();
+  await newSession(page);
+  held.resolve();
+  await page.locator('#sessions li').waitFor();
+});
+
 it('stops an answer and keeps what was said', async () => {
   const page = await open();
   await newSession(page);
