@@ -22,6 +22,7 @@ export interface Habits {
 export async function startOtherAgent(habits: Habits) {
   const results: Record<string, unknown>[] = [];
   const delegations: unknown[] = [];
+  const sent: Record<string, unknown>[] = [];
   const sockets: Socket[] = [];
   const handshakes: unknown[] = [];
 
@@ -37,6 +38,7 @@ export async function startOtherAgent(habits: Habits) {
     }
     if (route === 'POST /messages/s') {
       const { refusal } = habits;
+      sent.push(JSON.parse(text));
       return refusal ? reply(refusal.status, refusal.body) : stream(request, response);
     }
     if (route === 'GET /messages/s') return reply(200, habits.history ?? { messages: [] });
@@ -70,6 +72,7 @@ export async function startOtherAgent(habits: Habits) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     results,
     delegations,
+    sent,
     handshakes,
     emit: (event: string, body: unknown) => sockets.at(-1)?.emit(event, body),
     async [Symbol.asyncDispose]() {

@@ -2,7 +2,7 @@ import { applyEvent } from './apply-event.ts';
 import { type ChatMessage, indexAfterQuestion } from './chat-message.ts';
 import { type History, mergeHistory } from './merge-history.ts';
 import { OracleError, toStreamError } from './oracle-error.ts';
-import type { MessagePage, StreamEvent } from './wire.ts';
+import type { Attachment, MessagePage, StreamEvent } from './wire.ts';
 
 export type ChatStatus = 'submitted' | 'streaming' | 'ready' | 'error';
 
@@ -21,7 +21,7 @@ export interface ChatState extends History {
 }
 
 export type ChatAction =
-  | { type: 'sent'; requestId: string; text: string; createdAt: string }
+  | { type: 'sent'; requestId: string; text: string; createdAt: string; attachments?: Attachment[] | undefined }
   | { type: 'resumed'; runId: string }
   | { type: 'streamed'; localId: string; events: readonly StreamEvent[] }
   | { type: 'failed'; localId: string; error: Error }
@@ -60,10 +60,18 @@ const answerKey = (localId: string) => `${localId} ai`;
 export function reduceChat(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {
     case 'sent': {
-      const { requestId, text: content, createdAt } = action;
+      const { requestId, text: content, createdAt, attachments } = action;
       const key = humanKey(requestId);
       const local = { key, id: key, isStored: false } as const;
-      const question: ChatMessage = { ...local, type: 'human', content, createdAt, status: 'sending', requestId };
+      const question: ChatMessage = {
+        ...local,
+        type: 'human',
+        content,
+        createdAt,
+        status: 'sending',
+        requestId,
+        attachments,
+      };
       const run: ChatRun = { localId: requestId, phase: 'submitted' };
       return { ...state, sendError: undefined, messages: [...state.messages, question], runs: [...state.runs, run] };
     }

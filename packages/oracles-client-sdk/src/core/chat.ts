@@ -71,6 +71,7 @@ export function createChat(options: ChatOptions): Chat {
   let channel: SocketChannel | undefined;
   let syncing: Promise<void> | undefined;
   let isStale = false;
+  let lastSent: { text: string; extra: SendOptions } | undefined;
 
   const dispatch = (action: ChatAction) => {
     const { isRealTimeConnected, ...state } = store.get();
@@ -80,7 +81,9 @@ export function createChat(options: ChatOptions): Chat {
   async function send(text: string, extra: SendOptions = {}): Promise<void> {
     const { signal } = life;
     const requestId = createRandomId();
-    dispatch({ type: 'sent', requestId, text, createdAt: new Date().toISOString() });
+    lastSent = { text, extra };
+    const createdAt = new Date().toISOString();
+    dispatch({ type: 'sent', requestId, text, createdAt, attachments: extra.attachments });
     const accepted = submit(requestId, { ...extra, message: text, stream: true }, signal);
     accepting.add(accepted);
     await report(requestId, signal, async () => {
@@ -270,7 +273,8 @@ export function createChat(options: ChatOptions): Chat {
       const failed = store.get().messages.findLast(({ type }) => type === 'human');
       if (!failed || !store.get().sendError) return;
       if (!failed.isStored && failed.status === 'failed') dispatch({ type: 'dropped', key: failed.key });
-      await send(failed.content);
+      // With what went along with it.
+      await send(failed.content, failed.content === lastSent?.text ? lastSent.extra : {});
     },
     async abort() {
       // The service can only stop what has reached it.

@@ -153,3 +153,14 @@ it('asks the wallet once for what an agent refuses by ending the connection', as
   ]);
   expect(signed).toEqual({ invocations: 2, delegations: 1 });
 });
+
+it('sends a message again with what went along with it', async () => {
+  const habits: Habits = { refusal: { status: 503, body: { statusCode: 503, code: 'UNAVAILABLE' } } };
+  const { chat, other } = await open(habits);
+  const attachments = [{ mxcUri: 'mxc://hs/a', filename: 'a.txt', mimetype: 'text/plain' }];
+  await chat.send('read this', { attachments, model: 'large' });
+  expect(chat.get().messages).toMatchObject([{ content: 'read this', status: 'failed', attachments }]);
+  await chat.retry();
+  const message = { message: 'read this', attachments, model: 'large' };
+  expect(other.sent).toMatchObject([message, message]);
+});
