@@ -6,6 +6,7 @@ import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@p
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.ts';
+import { deriveKey } from './auth/derive-key.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
@@ -135,6 +136,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       llm: { get: models.get },
       sessions,
       deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
+      deriveKey: (label) => deriveKey(signer.toSecret(), `plugin ${plugin.name} ${label}`),
       async send({ userDid, sessionId, text, requestId, timezone }) {
         // A plugin may have something to send before everything has started.
         await ready.promise;

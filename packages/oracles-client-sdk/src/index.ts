@@ -1,5 +1,6 @@
 export type { SendOptions } from './core/chat.ts';
 export type { ChatStatus } from './core/chat-state.ts';
+export type { ChainMessage } from './core/contract-messages.ts';
 export type { SignedArtifact } from './core/credentials.ts';
 export type { StreamingMode } from './core/event-buffer.ts';
 export { getOpenIdToken, type OpenIdToken } from './core/open-id-token.ts';

@@ -124,6 +124,20 @@ it('exports what the specification names, and nothing it rules out', async () =>
   ]);
 });
 
+it('lists a session that was created while the list was on its way', async () => {
+  const page = await open();
+  const held = Promise.withResolvers<void>();
+  await page.route('**/sessions?*', async (route) => {
+    const response = await route.fetch();
+    await held.promise;
+    await route.fulfill({ response });
+  });
+  await page.reload();
+  await newSession(page);
+  held.resolve();
+  await page.locator('#sessions li').waitFor();
+});
+
 it('stops an answer and keeps what was said', async () => {
   const page = await open();
   await newSession(page);
@@ -203,6 +217,7 @@ it('shows a payment wall to the application', async () => {
   await page.getByRole('button', { name: 'Retry' }).click();
   await waitForStatus(page, 'ready');
   expect(await messages(page)).toEqual(['/long 3', words(3)]);
+  await show(page, 'paid');
 });
 
 it('keeps two tabs of one session together', async () => {

@@ -25,7 +25,13 @@ export async function buildPage(version: ReactVersion): Promise<Map<string, stri
       ],
     },
     oxc: { jsx: { runtime: 'automatic' } },
-    build: { write: false, minify: false, target: 'es2022', modulePreload: false },
+    build: {
+      write: false,
+      minify: false,
+      target: 'es2022',
+      modulePreload: false,
+      rolldownOptions: { input: [`${root}/index.html`, `${root}/guest.html`] },
+    },
   })) as Rolldown.RolldownOutput;
   return new Map(output.map((file) => [`/${file.fileName}`, file.type === 'chunk' ? file.code : file.source]));
 }

@@ -1,6 +1,7 @@
+import { DisconnectReason } from 'livekit-client';
 import { describe, expect, it } from 'vitest';
 import { OracleError } from '../src/core/oracle-error.ts';
-import { toDeviceError, toJoinError } from '../src/live-agent/live-error.ts';
+import { toDeviceError, toEndError, toJoinError } from '../src/live-agent/live-error.ts';
 import { addSegments } from '../src/live-agent/live-state.ts';
 
 describe('errors of calls', () => {
@@ -22,6 +23,17 @@ describe('errors of calls', () => {
     [0, 'NETWORK_ERROR', 'CONNECTION_FAILED'],
   ])('a reply of %i %s is %s', (status, code, expected) => {
     expect(toJoinError(new OracleError('x', { status, code }))).toMatchObject({ code: expected });
+  });
+});
+
+describe('the end of a call', () => {
+  it.each([
+    [DisconnectReason.ROOM_DELETED, undefined],
+    [DisconnectReason.CLIENT_INITIATED, undefined],
+    [DisconnectReason.SIGNAL_CLOSE, 'The connection was lost.'],
+    [undefined, 'The connection was lost.'],
+  ])('of reason %s is told as %s', (reason, message) => {
+    expect(toEndError(reason)?.message).toBe(message);
   });
 });
 

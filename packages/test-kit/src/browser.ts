@@ -22,12 +22,16 @@ const unwanted = new Set([
   '--disable-site-isolation-trials',
 ]);
 
-/** A real Chromium: `CHROMIUM_PATH`, else the one from npm (Linux x64), else an installed Chrome or Chromium. */
-export async function launchBrowser(): Promise<Browser> {
+/**
+ * A real Chromium: `CHROMIUM_PATH`, else the one from npm (Linux x64), else an installed Chrome or Chromium. `extra` are
+ * switches for it.
+ */
+export async function launchBrowser(extra: readonly string[] = []): Promise<Browser> {
   const faults: string[] = [];
   for await (const { path, args } of candidates()) {
     try {
-      return await chromium.launch({ executablePath: path, args: [...args, ...quiet, '--no-sandbox'], headless: true });
+      const all = [...args, ...quiet, '--no-sandbox', ...extra];
+      return await chromium.launch({ executablePath: path, args: all, headless: true });
     } catch (error) {
       faults.push(`${path}: ${error instanceof Error ? error.message.split('\n')[0] : error}`);
     }

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { deriveKey } from './derive-key.ts';
 
 /** Encrypts small texts at rest by AES-256-GCM, bound to what they belong to. */
 export interface Seal {
@@ -13,7 +14,7 @@ const tagBytes = 16;
 
 /** The key is derived from the agent's own secret, so that there is one secret to keep. */
 export function createSeal(secret: string): Seal {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'palaver agent delegations at rest', 32));
+  const key = deriveKey(secret, 'delegations at rest');
   return {
     seal(text, belongsTo) {
       const nonce = randomBytes(nonceBytes);

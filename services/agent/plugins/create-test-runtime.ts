@@ -4,6 +4,7 @@ import { AppError, type Message, type SendMessageInput, type SseEvent } from '@p
 import { createLogger, type Env, type Logger } from '@palaver/service-kit';
 import { openStore, type Store } from '@palaver/store';
 import { createSigner, deriveSigner } from '@palaver/ucan';
+import { deriveKey } from '../auth/derive-key.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 import { createMessageStore } from '../store/messages.ts';
@@ -115,6 +116,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     llm: { get: models.get },
     sessions,
     deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(signer.toSecret()), label })).did(),
+    deriveKey: (label) => deriveKey(signer.toSecret(), `plugin ${plugin.name} ${label}`),
     send: async ({ text, userDid, sessionId }) => (await send(text, { userDid, sessionId })).message,
   });
   const all = [...(options.plugins ?? []), plugin];

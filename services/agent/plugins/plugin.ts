@@ -138,6 +138,8 @@ export interface PluginContext<Config = Record<string, unknown>> {
   sessions: Pick<SessionStore, 'create' | 'find'>;
   /** The DID of somebody who has no key here, such as a user of a chat platform: always the same for the same label. */
   deriveDid(label: string): Promise<string>;
+  /** 32 secret bytes of this agent and plugin alone: always the same for the same label, so that they need not be kept. */
+  deriveKey(label: string): Buffer;
   /**
    * Sends a message into a session as if its user had, and resolves with the answer; rejects with an `AppError` where it is
    * not taken in, and with `UNAVAILABLE` where this process stopped in the middle.

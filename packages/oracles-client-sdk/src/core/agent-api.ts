@@ -1,3 +1,4 @@
+import { OracleError } from './oracle-error.ts';
 import type { Transport } from './transport.ts';
 import type { Memory, MemoryList, MessagePage, Session, SessionList } from './wire.ts';
 
@@ -26,10 +27,22 @@ export function createAgentApi({ json }: Transport) {
     deleteSession: (sessionId: string) =>
       json<{ ok: true; sessionId: string }>(`/sessions/${encodeURIComponent(sessionId)}`, { method: 'DELETE' }),
 
-    listMessages: (sessionId: string, page: { limit?: number; before?: string } = {}, signal?: AbortSignal) =>
-      json<MessagePage>(`/sessions/${encodeURIComponent(sessionId)}/messages${toQuery(page)}`, { signal }),
-    findLiveRun: async (sessionId: string, signal?: AbortSignal) =>
-      (await json<{ run: LiveRun | null }>(`/sessions/${encodeURIComponent(sessionId)}/run`, { signal })).run,
+    async listMessages(
+      sessionId: string,
+      page: { limit?: number; before?: string } = {},
+      signal?: AbortSignal,
+    ): Promise<MessagePage> {
+      const id = encodeURIComponent(sessionId);
+      const paged = await orMissing(json<MessagePage>(`/sessions/${id}/messages${toQuery(page)}`, { signal }));
+      if (paged) return paged;
+      const { messages } = await json<Pick<MessagePage, 'messages'>>(`/messages/${id}`, { signal });
+      return { messages, prevCursor: null, nextCursor: null, hasOlder: false, hasNewer: false };
+    },
+    async findLiveRun(sessionId: string, signal?: AbortSignal): Promise<LiveRun | null> {
+      const id = encodeURIComponent(sessionId);
+      const found = await orMissing(json<{ run: LiveRun | null }>(`/sessions/${id}/run`, { signal }));
+      return found?.run ?? null;
+    },
     abort: (sessionId: string) =>
       json<{ ok: true; aborted: boolean }>('/messages/abort', { method: 'POST', body: { sessionId } }),
 
@@ -45,6 +58,17 @@ export function createAgentApi({ json }: Transport) {
     startCall: (sessionId: string) => json<CallTicket>('/calls', { method: 'POST', body: { sessionId } }),
     endCall: (callId: string) => json<{ ok: true }>(`/calls/${encodeURIComponent(callId)}`, { method: 'DELETE' }),
   };
+}
+
+/** Pages of the history and live runs are extensions: agents of the same interface may have no such route. */
+async function orMissing<T>(reply: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reply;
+  } catch (error) {
+    const isMissing = error instanceof OracleError && error.status === 404 && error.code !== 'SESSION_NOT_FOUND';
+    if (isMissing) return undefined;
+    throw error;
+  }
 }
 
 function toQuery(values: Record<string, string | number | undefined>): string {

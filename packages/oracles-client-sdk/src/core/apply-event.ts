@@ -23,18 +23,21 @@ export function applyEvent(message: ChatMessage, event: StreamEvent): ChatMessag
       const others = (message.components ?? []).filter((other) => other.eventId !== eventId);
       return { ...message, components: [...others, component] };
     }
-    case 'done':
-      return { ...message, id: event.payload.messageId, status: event.payload.status, isStored: true };
+    case 'done': {
+      const { messageId = message.id, status = 'complete' } = event.payload;
+      return { ...message, id: messageId, status, isStored: messageId !== message.id };
+    }
     default:
       return message;
   }
 }
 
-/** A call keeps its place when it ends. */
+/** A call keeps its place when it ends; by stream and by socket it is heard of twice, and an end is not undone. */
 function withToolCall(message: ChatMessage, { output, error, ...base }: ToolCall): ChatMessage {
   const call: ToolCall = { ...base, ...(output !== undefined && { output }), ...(error !== undefined && { error }) };
   const calls = message.toolCalls ?? [];
-  const isKnown = calls.some(({ id }) => id === call.id);
-  const toolCalls = isKnown ? calls.map((known) => (known.id === call.id ? call : known)) : [...calls, call];
+  const known = calls.find(({ id }) => id === call.id);
+  if (known && known.status !== 'isRunning' && call.status === 'isRunning') return message;
+  const toolCalls = known ? calls.map((other) => (other === known ? call : other)) : [...calls, call];
   return { ...message, toolCalls };
 }

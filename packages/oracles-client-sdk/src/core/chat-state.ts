@@ -1,8 +1,8 @@
 import { applyEvent } from './apply-event.ts';
 import { type ChatMessage, indexAfterQuestion } from './chat-message.ts';
 import { type History, mergeHistory } from './merge-history.ts';
-import { OracleError } from './oracle-error.ts';
-import type { MessagePage, StreamEvent } from './wire.ts';
+import { OracleError, toStreamError } from './oracle-error.ts';
+import type { Attachment, MessagePage, StreamEvent } from './wire.ts';
 
 export type ChatStatus = 'submitted' | 'streaming' | 'ready' | 'error';
 
@@ -21,11 +21,14 @@ export interface ChatState extends History {
 }
 
 export type ChatAction =
-  | { type: 'sent'; requestId: string; text: string; createdAt: string }
+  | { type: 'sent'; requestId: string; text: string; createdAt: string; attachments?: Attachment[] | undefined }
   | { type: 'resumed'; runId: string }
   | { type: 'streamed'; localId: string; events: readonly StreamEvent[] }
   | { type: 'failed'; localId: string; error: Error }
-  | { type: 'detached'; localId?: string }
+  | { type: 'heard'; event: StreamEvent }
+  | { type: 'broken'; localId: string }
+  | { type: 'settled'; localId: string }
+  | { type: 'detached' }
   | { type: 'loading' }
   | { type: 'loaded'; page: MessagePage; older: boolean }
   | { type: 'loadFailed'; error: Error }
@@ -57,10 +60,18 @@ const answerKey = (localId: string) => `${localId} ai`;
 export function reduceChat(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {
     case 'sent': {
-      const { requestId, text: content, createdAt } = action;
+      const { requestId, text: content, createdAt, attachments } = action;
       const key = humanKey(requestId);
       const local = { key, id: key, isStored: false } as const;
-      const question: ChatMessage = { ...local, type: 'human', content, createdAt, status: 'sending', requestId };
+      const question: ChatMessage = {
+        ...local,
+        type: 'human',
+        content,
+        createdAt,
+        status: 'sending',
+        requestId,
+        attachments,
+      };
       const run: ChatRun = { localId: requestId, phase: 'submitted' };
       return { ...state, sendError: undefined, messages: [...state.messages, question], runs: [...state.runs, run] };
     }
@@ -70,12 +81,22 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
       return action.events.reduce((next, event) => stream(next, action.localId, event), state);
     case 'failed':
       return fail(state, action.localId, action.error);
+    case 'heard':
+      return hear(state, action.event);
+    case 'broken': {
+      // The history will tell; until then, what was read stays.
+      const key = answerKey(action.localId);
+      const messages = state.messages.map((message) =>
+        message.key === key ? { ...message, status: 'failed' as const } : message,
+      );
+      return { ...state, messages };
+    }
+    case 'settled':
+      return { ...state, runs: state.runs.filter(({ localId }) => localId !== action.localId) };
     case 'detached': {
       // What goes on at the service is taken up again from its first frame, or found in the history.
-      const gone = state.runs.filter(({ localId }) => localId === (action.localId ?? localId));
-      const keys = new Set(gone.flatMap(({ localId }) => [humanKey(localId), answerKey(localId)]));
-      const messages = state.messages.filter(({ key }) => !keys.has(key));
-      return { ...state, messages, runs: state.runs.filter((run) => !gone.includes(run)) };
+      const keys = new Set(state.runs.flatMap(({ localId }) => [humanKey(localId), answerKey(localId)]));
+      return { ...state, messages: state.messages.filter(({ key }) => !keys.has(key)), runs: [] };
     }
     case 'loading':
       return { ...state, isLoading: true };
@@ -93,14 +114,31 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
 function stream(state: ChatState, localId: string, event: StreamEvent): ChatState {
   if (!state.runs.some((run) => run.localId === localId)) return state;
   const key = answerKey(localId);
-  if (event.eventName === 'run') return begin(state, localId, event.payload.requestId);
+  if (event.eventName === 'run') return begin(state, localId, event.payload.requestId ?? localId);
+  const begun = state.messages.some((message) => message.key === key) ? state : begin(state, localId, localId);
+  return proceed(begun, localId, event);
+}
+
+function proceed(state: ChatState, localId: string, event: StreamEvent): ChatState {
+  const key = answerKey(localId);
   const messages = state.messages.map((message) => (message.key === key ? applyEvent(message, event) : message));
   if (event.eventName === 'error') {
-    const { error, code, ...details } = event.payload;
-    return { ...state, messages, sendError: new OracleError(error, { code, details }) };
+    return { ...state, messages, sendError: toStreamError(event.payload) };
   }
   if (event.eventName !== 'done') return { ...state, messages };
-  return { ...state, messages, runs: state.runs.filter((run) => run.localId !== localId) };
+  const failure = new OracleError('The answer could not be completed.', { code: 'TURN_FAILED' });
+  const sendError = state.sendError ?? (event.payload.status === 'failed' ? failure : undefined);
+  return { ...state, messages, sendError, runs: state.runs.filter((run) => run.localId !== localId) };
+}
+
+/** An event by socket, for the answer it belongs to; answers not begun here get theirs by stream. */
+function hear(state: ChatState, event: StreamEvent): ChatState {
+  const { requestId } = event.payload as { requestId?: string };
+  const answer = state.messages.findLast(
+    (message) => message.type === 'ai' && message.requestId === (requestId ?? message.requestId),
+  );
+  const messages = state.messages.map((message) => (message === answer ? applyEvent(message, event) : message));
+  return { ...state, messages };
 }
 
 /** The first frame: the question has arrived, and the answer begins right behind it. */
@@ -108,7 +146,7 @@ function begin(state: ChatState, localId: string, requestId: string): ChatState 
   const key = answerKey(localId);
   const runs = state.runs.map((run) => (run.localId === localId ? { ...run, phase: 'streaming' as const } : run));
   const messages = state.messages.map((message) =>
-    message.key === humanKey(localId) ? { ...message, status: 'complete' as const } : message,
+    message.key === humanKey(localId) ? { ...message, status: 'complete' as const, requestId } : message,
   );
   const createdAt = new Date().toISOString();
   const local = { key, id: key, isStored: false } as const;

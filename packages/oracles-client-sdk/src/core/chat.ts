@@ -3,17 +3,15 @@ import type { ChatMessage } from './chat-message.ts';
 import { type ChatAction, type ChatState, initialChatState, reduceChat } from './chat-state.ts';
 import { createEventBuffer, type StreamingMode } from './event-buffer.ts';
 import { followRun } from './follow-run.ts';
-import { OracleError, toClaimIds, toError } from './oracle-error.ts';
+import { OracleError, toClaimIds, toError, toStreamError } from './oracle-error.ts';
 import { declarePageTools, type PageTools, runBrowserTool, runPageAction } from './page-tools.ts';
 import { persist } from './patience.ts';
 import { createRandomId } from './random-id.ts';
+import { createReauthorizer } from './reauthorize.ts';
 import { openSocketChannel, type SocketChannel } from './socket-channel.ts';
 import { createStore } from './store.ts';
 import type { MatrixSession, Transport } from './transport.ts';
-import type { AnyEvent, Attachment, SocketEvent, SocketEventPayload, StreamEvent } from './wire.ts';
-
-/** The component by which an agent asks for a new delegation. */
-const reauthorizeComponentName = 'ReauthorizePrompt';
+import type { AnyEvent, Attachment, CallOutcome, PageCallEvent, SocketEvent, StreamEvent } from './wire.ts';
 
 /** How long the history is asked whether a message has arrived. */
 const lookUpMs = 10_000;
@@ -51,7 +49,7 @@ export interface Chat {
   subscribe(listener: () => void): () => void;
   /** Loads the history, takes up a turn that is under way and opens the event channel; returns the way to stop. */
   start(): () => void;
-  /** Resolves when the answer is complete; a failure is in the state. */
+  /** Resolves when the answer is complete. A failure, or an answer that has to be taken up anew, is in the state. */
   send(text: string, options?: SendOptions): Promise<void>;
   /** Sends the last message that failed once more. */
   retry(): Promise<void>;
@@ -65,6 +63,7 @@ export function createChat(options: ChatOptions): Chat {
   const { transport, sessionId } = options;
   const api: AgentApi = createAgentApi(transport);
   const store = createStore<ChatSnapshot>({ ...initialChatState, isRealTimeConnected: false });
+  const reauthorize = createReauthorizer(transport, api);
   const followed = new Set<string>();
   /** Sends the service has not answered yet. */
   const accepting = new Set<Promise<unknown>>();
@@ -72,6 +71,7 @@ export function createChat(options: ChatOptions): Chat {
   let channel: SocketChannel | undefined;
   let syncing: Promise<void> | undefined;
   let isStale = false;
+  let lastSent: { text: string; extra: SendOptions } | undefined;
 
   const dispatch = (action: ChatAction) => {
     const { isRealTimeConnected, ...state } = store.get();
@@ -81,7 +81,9 @@ export function createChat(options: ChatOptions): Chat {
   async function send(text: string, extra: SendOptions = {}): Promise<void> {
     const { signal } = life;
     const requestId = createRandomId();
-    dispatch({ type: 'sent', requestId, text, createdAt: new Date().toISOString() });
+    lastSent = { text, extra };
+    const createdAt = new Date().toISOString();
+    dispatch({ type: 'sent', requestId, text, createdAt, attachments: extra.attachments });
     const accepted = submit(requestId, { ...extra, message: text, stream: true }, signal);
     accepting.add(accepted);
     await report(requestId, signal, async () => {
@@ -119,8 +121,9 @@ export function createChat(options: ChatOptions): Chat {
     });
     const onEvent = (event: StreamEvent) => {
       if (event.eventName === 'run') followed.add(event.payload.runId);
-      if (event.eventName === 'render_component') reauthorize(event.payload.componentName);
       buffer.add(event);
+      reauthorize(event);
+      if (event.eventName === 'error') askForPayment(toStreamError(event.payload));
       options.onEvent?.(event);
     };
     try {
@@ -136,14 +139,23 @@ export function createChat(options: ChatOptions): Chat {
       await work();
     } catch (error) {
       if (signal.aborted) return;
-      if (await isStoredAnyway(error, localId, signal)) {
-        dispatch({ type: 'detached', localId });
-        return syncQuietly();
-      }
+      if (await isStoredAnyway(error, localId, signal)) return takeFromHistory(localId);
+      if (signal.aborted) return;
       dispatch({ type: 'failed', localId, error: toError(error) });
-      const claimIds = toClaimIds(error);
-      if (claimIds) options.onPaymentRequired?.(claimIds);
+      askForPayment(error);
     }
+  }
+
+  /** Nothing leaves the page, and the turn is not over, until the history has told how it went or goes on. */
+  async function takeFromHistory(localId: string): Promise<void> {
+    dispatch({ type: 'broken', localId });
+    await sync().catch(() => {});
+    dispatch({ type: 'settled', localId });
+  }
+
+  function askForPayment(error: unknown): void {
+    const claimIds = toClaimIds(error);
+    if (claimIds) options.onPaymentRequired?.(claimIds);
   }
 
   /** Whether the history, and not this failure, tells how the turn went. */
@@ -151,16 +163,6 @@ export function createChat(options: ChatOptions): Chat {
     if (!(error instanceof OracleError)) return false;
     if (error.code === 'RUN_NOT_FOUND') return true;
     return error.status === 0 && (await hasArrived(localId, signal).catch(() => false));
-  }
-
-  function reauthorize(componentName: string): void {
-    if (componentName !== reauthorizeComponentName) return;
-    const { credentials, oracleDid } = transport;
-    // Refused by the user or the service: the prompt stays on the page, and the next one tries again.
-    credentials
-      .renewDelegation(oracleDid)
-      .then(({ serialized }) => api.storeDelegation(serialized))
-      .catch(() => {});
   }
 
   async function load(signal: AbortSignal): Promise<void> {
@@ -210,21 +212,27 @@ export function createChat(options: ChatOptions): Chat {
 
   function onSocketEvent(event: SocketEvent): void {
     options.onEvent?.(event);
-    if (event.eventName === 'message_cache_invalidation') syncQuietly();
-    if (event.eventName === 'browser_tool_call') void answer(event.payload, 'tool_result');
-    if (event.eventName === 'action_call') void answer(event.payload, 'action_call_result');
+    reauthorize(event);
+    const { eventName } = event;
+    if (eventName === 'message_cache_invalidation') syncQuietly();
+    if (eventName === 'tool_call' || eventName === 'render_component') dispatch({ type: 'heard', event });
+    if (eventName === 'browser_tool_call' || eventName === 'action_call') void answer(event);
   }
 
-  async function answer(
-    call: SocketEventPayload['browser_tool_call'],
-    reply: 'tool_result' | 'action_call_result',
-  ): Promise<void> {
+  /** Runs a call on this page. How it goes is shown at once; the service says the same in its stream. */
+  async function answer({ eventName, payload: call }: PageCallEvent): Promise<void> {
     const { toolCallId } = call;
+    const isTool = eventName === 'browser_tool_call';
     const tools = options.pageTools?.() ?? {};
+    const show = (outcome: CallOutcome) =>
+      dispatch({ type: 'heard', event: { eventName, payload: { ...call, ...outcome } } });
+    show({ status: 'isRunning' });
     options.onPageCall?.(toolCallId, true);
-    const outcome = await (reply === 'tool_result' ? runBrowserTool(tools, call) : runPageAction(tools, call));
+    const outcome = await (isTool ? runBrowserTool(tools, call) : runPageAction(tools, call));
+    const { result, error } = outcome;
+    show(error === undefined ? { status: 'done', output: result } : { status: 'error', error });
     options.onPageCall?.(toolCallId, false);
-    channel?.emit(reply, { sessionId, toolCallId, ...outcome });
+    channel?.emit(isTool ? 'tool_result' : 'action_call_result', { sessionId, toolCallId, ...outcome });
   }
 
   function connect(url: string): void {
@@ -265,7 +273,8 @@ export function createChat(options: ChatOptions): Chat {
       const failed = store.get().messages.findLast(({ type }) => type === 'human');
       if (!failed || !store.get().sendError) return;
       if (!failed.isStored && failed.status === 'failed') dispatch({ type: 'dropped', key: failed.key });
-      await send(failed.content);
+      // With what went along with it.
+      await send(failed.content, failed.content === lastSent?.text ? lastSent.extra : {});
     },
     async abort() {
       // The service can only stop what has reached it.

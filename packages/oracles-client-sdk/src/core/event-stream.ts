@@ -1,6 +1,6 @@
 export interface ServerSentEvent {
   event: string;
-  /** The last id seen in the stream; empty before the first. */
+  /** The event's own id; empty where it has none. */
   id: string;
   data: string;
 }
@@ -17,6 +17,7 @@ export function createEventStreamParser(): (text: string) => ServerSentEvent[] {
     if (line === '') {
       const complete = data.length > 0 ? { event: event || 'message', id, data: data.join('\n') } : undefined;
       event = '';
+      id = '';
       data = [];
       return complete;
     }

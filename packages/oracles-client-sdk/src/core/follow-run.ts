@@ -1,5 +1,5 @@
 import { readEventStream, type ServerSentEvent } from './event-stream.ts';
-import { OracleError } from './oracle-error.ts';
+import { asRecord, OracleError } from './oracle-error.ts';
 import { createPatience } from './patience.ts';
 import type { Transport } from './transport.ts';
 import type { StreamEvent } from './wire.ts';
@@ -27,13 +27,16 @@ export async function followRun({ transport, signal, onEvent, ...start }: Follow
     try {
       response ??= await transport.request(`/runs/${encodeURIComponent(runId ?? '')}?after=${last}`, { signal });
       for await (const frame of readEventStream(response, signal)) {
-        const number = Number(frame.id);
-        if (number <= last) continue;
-        // A frame was lost on the way: what follows is asked for again, from where we are.
-        if (number !== last + 1) break;
+        const number = toNumber(frame.id);
+        if (number !== undefined) {
+          if (number <= last) continue;
+          // A frame was lost on the way: what follows is asked for again, from where we are.
+          if (number > last + 1) break;
+          last = number;
+          patience.renew();
+        }
         const event = toStreamEvent(frame);
-        last = number;
-        patience.renew();
+        if (!event) continue;
         if (event.eventName === 'run') runId = event.payload.runId;
         onEvent(event);
         if (event.eventName === 'done') return;
@@ -47,6 +50,17 @@ export async function followRun({ transport, signal, onEvent, ...start }: Follow
   }
 }
 
-function toStreamEvent({ event, data }: ServerSentEvent): StreamEvent {
-  return { eventName: event, payload: JSON.parse(data) } as StreamEvent;
+/** A frame without a number is taken as it comes. */
+function toNumber(id: string): number | undefined {
+  return /^\d+$/.test(id) ? Number(id) : undefined;
+}
+
+/** A frame that cannot be read would be no better the next time: it is passed over. */
+function toStreamEvent({ event, data }: ServerSentEvent): StreamEvent | undefined {
+  try {
+    const payload = asRecord(JSON.parse(data));
+    return payload && ({ eventName: event, payload } as unknown as StreamEvent);
+  } catch {
+    return undefined;
+  }
 }

@@ -9,7 +9,7 @@ const build = (zod: typeof z) =>
   zod.object({
     name: zod.string().min(1).max(80).describe('Who'),
     age: zod.number().int().min(0).max(150).optional(),
-    size: zod.number(),
+    size: zod.number().min(0.5),
     kind: zod.enum(['a', 'b']),
     fixed: zod.literal('x'),
     tags: zod.array(zod.string()).min(1).max(3),
@@ -28,9 +28,9 @@ const expected = {
   properties: {
     name: { type: 'string', minLength: 1, maxLength: 80, description: 'Who' },
     age: { type: 'integer', minimum: 0, maximum: 150 },
-    size: { type: 'number' },
-    kind: { enum: ['a', 'b'] },
-    fixed: {},
+    size: { type: 'number', minimum: 0.5 },
+    kind: { type: 'string', enum: ['a', 'b'] },
+    fixed: { type: 'string' },
     tags: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3 },
     level: { type: 'number', default: 3 },
     nested: { type: 'object', properties: { deep: { type: 'boolean' } }, required: ['deep'] },

@@ -42,9 +42,9 @@ const converters: Record<string, (def: Def, schema: Def) => JsonSchema> = {
   number: (def, schema) => ({ type: isInteger(def, schema) ? 'integer' : 'number', ...numberLimits(schema) }),
   boolean: () => ({ type: 'boolean' }),
   null: () => ({ type: 'null' }),
-  literal: (def) => (def.values ? { enum: [...def.values] } : { const: def.value }),
-  enum: (def) => ({ enum: def.entries ? Object.values(def.entries) : [...def.values] }),
-  nativeenum: (def) => ({ enum: enumValues(def.values) }),
+  literal: (def) => (def.values ? toEnum([...def.values]) : { ...toType([def.value]), const: def.value }),
+  enum: (def) => toEnum(def.entries ? Object.values(def.entries) : [...def.values]),
+  nativeenum: (def) => toEnum(enumValues(def.values)),
   array: (def) => ({ type: 'array', items: convert(def.element ?? def.type), ...arrayLimits(def) }),
   set: (def) => ({ type: 'array', items: convert(def.valueType), uniqueItems: true }),
   tuple: (def) => ({ type: 'array', prefixItems: def.items.map(convert), items: def.rest ? convert(def.rest) : false }),
@@ -105,10 +105,13 @@ const isInteger = (def: Def, schema: Def) => schema.isInt === true || checksOf(d
 function numberLimits(schema: Def): JsonSchema {
   const { minValue, maxValue } = schema;
   return {
-    ...(Number.isSafeInteger(minValue) && { minimum: minValue }),
-    ...(Number.isSafeInteger(maxValue) && { maximum: maxValue }),
+    ...(isLimit(minValue) && { minimum: minValue }),
+    ...(isLimit(maxValue) && { maximum: maxValue }),
   };
 }
+
+/** Integers of version 4 are limited to what a number can hold, which says nothing. */
+const isLimit = (value: unknown) => typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 
 function arrayLimits({ minLength, maxLength, exactLength, checks }: Def): JsonSchema {
   // Version 4 keeps checks as objects of their own.
@@ -116,6 +119,15 @@ function arrayLimits({ minLength, maxLength, exactLength, checks }: Def): JsonSc
   const min = (minLength ?? exactLength)?.value ?? found.minimum ?? found.length;
   const max = (maxLength ?? exactLength)?.value ?? found.maximum ?? found.length;
   return { ...(min !== undefined && { minItems: min }), ...(max !== undefined && { maxItems: max }) };
+}
+
+const toEnum = (values: unknown[]): JsonSchema => ({ ...toType(values), enum: values });
+
+/** The type of values that have one in common: some models ask for it beside the values. */
+function toType(values: unknown[]): JsonSchema {
+  const [type, ...others] = new Set(values.map((value) => typeof value));
+  const isNamed = type === 'string' || type === 'number' || type === 'boolean';
+  return isNamed && others.length === 0 ? { type } : {};
 }
 
 /** A TypeScript enum of numbers also maps its values back to their names. */

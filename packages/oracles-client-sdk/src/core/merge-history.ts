@@ -13,7 +13,7 @@ export function mergeHistory(state: History, { page, older }: { page: MessagePag
   if (older) {
     const known = new Set(current.map(({ id }) => id));
     const added = page.messages.filter(({ id }) => !known.has(id)).map(fromStored);
-    return { messages: [...added, ...current], olderCursor: page.prevCursor };
+    return { messages: [...added, ...current], olderCursor: toOlderCursor(page) };
   }
   const matched = new Set<ChatMessage>();
   const messages: ChatMessage[] = page.messages.map((stored) => {
@@ -33,7 +33,11 @@ export function mergeHistory(state: History, { page, older }: { page: MessagePag
     const at = message.type === 'ai' ? indexAfterQuestion(messages, message.requestId) : messages.length;
     messages.splice(at, 0, message);
   }
-  return { messages: [...before, ...messages], olderCursor: before.length > 0 ? olderCursor : page.prevCursor };
+  return { messages: [...before, ...messages], olderCursor: before.length > 0 ? olderCursor : toOlderCursor(page) };
+}
+
+function toOlderCursor({ hasOlder, prevCursor }: MessagePage): string | null {
+  return hasOlder ? prevCursor : null;
 }
 
 function fromStored(stored: WireMessage): ChatMessage {
@@ -42,7 +46,9 @@ function fromStored(stored: WireMessage): ChatMessage {
 
 function isSame(mine: ChatMessage, stored: WireMessage): boolean {
   if (mine.id === stored.id) return true;
-  return !mine.isStored && mine.type === stored.type && mine.requestId === stored.requestId;
+  if (mine.isStored || mine.type !== stored.type) return false;
+  // Services that do not keep the request id are known by what was said.
+  return stored.requestId ? mine.requestId === stored.requestId : mine.content === stored.content;
 }
 
 function join(mine: ChatMessage, stored: WireMessage): ChatMessage {

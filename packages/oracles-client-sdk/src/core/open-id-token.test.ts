@@ -13,7 +13,7 @@ it('mints a token at the homeserver, once for all who ask until it is about to e
     expires_in: 3600,
   });
   expect(second).toBe(first);
-  expect(await getOpenIdToken(matrix)).toBe(first);
+  expect(await getOpenIdToken({ ...matrix })).toBe(first);
   expect(homeserver.asked).toEqual([
     'GET /_matrix/client/v3/account/whoami',
     'POST /_matrix/client/v3/user/%40ana%3Ahs/openid/request_token',

@@ -19,21 +19,24 @@ interface Minted {
 const renewMs = 30_000;
 const timeoutMs = 15_000;
 
-// By session object: what nobody holds any more is forgotten with it.
-const minted = new WeakMap<MatrixSession, Minted>();
+/** Tokens in force, by homeserver and access token. */
+const minted = new Map<string, Minted>();
 
 /** A Matrix OpenID token for the user of a session, by the client-server API; the same one until it is about to expire. */
 export async function getOpenIdToken(matrix: MatrixSession): Promise<OpenIdToken> {
-  const known = minted.get(matrix);
-  if (known && Date.now() < known.renewAt) return known.token;
+  const now = Date.now();
+  for (const [key, { renewAt }] of minted) if (renewAt <= now) minted.delete(key);
+  const key = JSON.stringify([matrix.homeServer, matrix.accessToken]);
+  const known = minted.get(key);
+  if (known) return known.token;
   const fresh: Minted = { token: mint(matrix), renewAt: Number.POSITIVE_INFINITY };
-  minted.set(matrix, fresh);
+  minted.set(key, fresh);
   try {
     const token = await fresh.token;
     fresh.renewAt = Date.now() + token.expires_in * 1000 - renewMs;
     return token;
   } catch (error) {
-    minted.delete(matrix);
+    minted.delete(key);
     throw error;
   }
 }

@@ -1,3 +1,5 @@
+import type { StreamEventData } from './wire.ts';
+
 /** A refusal of the agent service or the query gateway, or a request that never arrived (`NETWORK_ERROR`, status 0). */
 export class OracleError extends Error {
   override readonly name: string = 'OracleError';
@@ -29,13 +31,19 @@ export async function toOracleError(response: Response): Promise<OracleError> {
   return new OracleError(message, { status, code: String(code), details });
 }
 
+/** The error a stream tells of. */
+export function toStreamError({ error, code, ...details }: StreamEventData['error']): OracleError {
+  return new OracleError(error, { code, details });
+}
+
 export function toError(cause: unknown): Error {
   return cause instanceof Error ? cause : new Error(String(cause));
 }
 
 /** The claims to be paid, as the error of a payment wall names them; undefined for any other error. */
 export function toClaimIds(error: unknown): string[] | undefined {
-  if (!(error instanceof OracleError) || error.code !== 'PAYMENT_REQUIRED') return undefined;
+  if (!(error instanceof OracleError)) return undefined;
+  if (error.status !== 402 && error.code !== 'PAYMENT_REQUIRED') return undefined;
   const { claimIds, claims, outstandingClaims } = error.details;
   const ids = [claimIds, claims, outstandingClaims].find(Array.isArray) ?? [];
   return ids.filter((id: unknown) => typeof id === 'string');

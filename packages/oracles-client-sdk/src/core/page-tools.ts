@@ -56,7 +56,8 @@ export function declarePageTools({ browserTools = {}, actions = [] }: PageTools)
   return { ...(tools.length > 0 && { tools }), ...(agActions.length > 0 && { agActions }) };
 }
 
-export type PageCallOutcome = { result: unknown } | { error: string };
+/** A failed call has a result too, as the wire wants it. */
+export type PageCallOutcome = { result: unknown; error?: undefined } | { result: null; error: string };
 
 type PageCall = Pick<SocketEventPayload['browser_tool_call'], 'toolName' | 'args'>;
 
@@ -77,13 +78,14 @@ async function run(
   found: { schema: Schema; work: (args: unknown) => unknown } | undefined,
   { toolName, args }: PageCall,
 ): Promise<PageCallOutcome> {
-  if (!found) return { error: `${toolName} is not available on this page.` };
+  const fail = (error: string) => ({ result: null, error });
+  if (!found) return fail(`${toolName} is not available on this page.`);
   try {
     const result = (await found.work(await parseWith(found.schema, args))) ?? null;
     const text = JSON.stringify(result) ?? 'null';
-    if (new TextEncoder().encode(text).length > maxResultBytes) return { error: 'The result is larger than 256 KiB.' };
+    if (new TextEncoder().encode(text).length > maxResultBytes) return fail('The result is larger than 256 KiB.');
     return { result };
   } catch (error) {
-    return { error: toError(error).message || `${toolName} failed.` };
+    return fail(toError(error).message || `${toolName} failed.`);
   }
 }

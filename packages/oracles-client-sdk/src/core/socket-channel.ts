@@ -37,6 +37,7 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   const { credentials, oracleDid } = transport;
   let offered: Awaited<ReturnType<typeof credentials.get>> = {};
   let refusals = 0;
+  let isAdmitted = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const socket: Socket = io(origin, {
@@ -61,25 +62,32 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   });
 
   /** Socket.IO itself comes back only after a broken connection, not after the service has ended or refused one. */
-  function comeBack(): void {
+  function comeBack(isRefused: boolean): void {
+    // A wallet is asked once for what was refused, not each time.
+    if (isRefused && refusals === 0) credentials.refuse(oracleDid, offered);
     refusals += 1;
     timer = setTimeout(() => socket.connect(), Math.min(longestPauseMs, firstPauseMs * 2 ** refusals));
   }
 
   socket.on('connect', () => {
-    refusals = 0;
+    isAdmitted = false;
     options.onConnected(true);
+  });
+  // A service may accept any connection and end those it refuses: being admitted is being told something.
+  socket.onAny((eventName: string) => {
+    if (eventName === 'error') return;
+    isAdmitted = true;
+    refusals = 0;
   });
   socket.on('disconnect', (reason) => {
     options.onConnected(false);
-    if (reason === 'io server disconnect') comeBack();
+    if (reason === 'io server disconnect') comeBack(!isAdmitted);
   });
   socket.on('connect_error', (error: Error & { data?: unknown }) => {
     if (socket.active) return;
     const { statusCode } = asRecord(error.data) ?? {};
     if (statusCode === 404) return;
-    if (statusCode === 401) credentials.refuse(oracleDid, offered);
-    comeBack();
+    comeBack(statusCode === 401);
   });
   for (const eventName of heard) {
     socket.on(eventName, (body: unknown) => {
@@ -93,7 +101,7 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
     emit: (event, payload) => socket.emit(event, payload),
     close() {
       clearTimeout(timer);
-      socket.removeAllListeners();
+      socket.removeAllListeners().offAny();
       socket.disconnect();
       options.onConnected(false);
     },

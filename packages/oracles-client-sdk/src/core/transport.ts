@@ -39,6 +39,7 @@ export function createTransport(options: TransportOptions): Transport {
 
   async function attempt(path: string, tokens: Credentials, request: RequestOptions): Promise<Response> {
     const { method = 'GET', body, signal, headers } = request;
+    const timezone = findTimezone();
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error('no reply in time')), headTimeoutMs);
     try {
@@ -48,7 +49,7 @@ export function createTransport(options: TransportOptions): Transport {
         headers: {
           ...toAuthHeaders(tokens),
           ...(userDid && { 'x-did': userDid }),
-          'x-timezone': Intl.DateTimeFormat().resolvedOptions().timeZone,
+          ...(timezone && { 'x-timezone': timezone }),
           ...(body !== undefined && { 'content-type': 'application/json' }),
           ...headers,
         },
@@ -81,6 +82,12 @@ export function createTransport(options: TransportOptions): Transport {
     request,
     json: async <T>(path: string, init?: RequestOptions) => (await (await request(path, init)).json()) as T,
   };
+}
+
+/** A device that does not know its zone says so with a name that is none. */
+function findTimezone(): string | undefined {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return timeZone === 'Etc/Unknown' ? undefined : timeZone;
 }
 
 function toAuthHeaders({ invocation, delegation }: Credentials): Record<string, string> {

@@ -85,7 +85,8 @@ interface InTurn {
   requestId: string;
 }
 
-interface Outcome {
+/** How a call stands, as every event of one says. */
+export interface CallOutcome {
   status: CallStatus;
   output?: unknown;
   error?: string | undefined;
@@ -102,10 +103,10 @@ export interface StreamEventData {
   run: InTurn & { runId: string };
   message: { content: string; timestamp: string };
   reasoning: InTurn & { reasoning: string; isComplete: boolean };
-  tool_call: InTurn & Outcome & { eventId: string; toolName: string; args: Arguments };
-  action_call: PageCall & Outcome;
+  tool_call: InTurn & CallOutcome & { eventId: string; toolName: string; args: Arguments };
+  action_call: PageCall & CallOutcome;
   render_component: InTurn & { eventId: string; componentName: string; args: Arguments; status: CallStatus };
-  browser_tool_call: PageCall & Outcome;
+  browser_tool_call: PageCall & CallOutcome;
   router_update: InTurn & { from?: string | undefined; to: string; reason?: string | undefined };
   error: {
     error: string;
@@ -150,6 +151,9 @@ type Named<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: P
 
 export type StreamEvent = Named<StreamEventData>;
 export type SocketEvent = Named<SocketEventPayload>;
+
+/** A request to the page. */
+export type PageCallEvent = Extract<SocketEvent, { eventName: 'browser_tool_call' | 'action_call' }>;
 
 /** Any event of the agent, streamed or by socket, told apart by `eventName`. */
 export type AnyEvent = StreamEvent | SocketEvent;

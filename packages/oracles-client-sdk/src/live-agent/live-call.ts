@@ -1,16 +1,9 @@
-import {
-  ExternalE2EEKeyProvider,
-  isE2EESupported,
-  type RemoteTrack,
-  Room,
-  RoomEvent,
-  Track,
-  type TranscriptionSegment,
-} from 'livekit-client';
+import { ExternalE2EEKeyProvider, isE2EESupported, type RemoteTrack, Room, RoomEvent, Track } from 'livekit-client';
 import type { AgentApi } from '../core/agent-api.ts';
 import { createStore } from '../core/store.ts';
-import { LiveError, toDeviceError, toJoinError } from './live-error.ts';
+import { LiveError, toDeviceError, toEndError, toJoinError } from './live-error.ts';
 import { addSegments, initialLiveState, type LiveState, toParticipants } from './live-state.ts';
+import { readTranscription, transcriptionTopic } from './transcription.ts';
 
 export interface LiveCallOptions {
   api: Pick<AgentApi, 'startCall' | 'endCall'>;
@@ -85,27 +78,32 @@ export function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions
     for (const event of refreshingEvents) room.on(event, refresh);
     room.on(RoomEvent.Reconnecting, () => change({ status: 'reconnecting' }));
     room.on(RoomEvent.Reconnected, () => change({ status: 'connected' }));
-    room.on(RoomEvent.Disconnected, () => {
-      if (line?.room === room) void leave();
+    room.on(RoomEvent.Disconnected, (reason) => {
+      if (line?.room === room) void end(toEndError(reason));
     });
     // Audio plays from an element that need not be on the page.
     room.on(RoomEvent.TrackSubscribed, (track: RemoteTrack) => {
       if (track.kind === Track.Kind.Audio) track.attach();
     });
     room.on(RoomEvent.TrackUnsubscribed, (track: RemoteTrack) => void track.detach());
-    room.on(RoomEvent.TranscriptionReceived, (segments: TranscriptionSegment[], participant) =>
-      change({ transcript: addSegments(store.get().transcript, segments, participant?.identity ?? '') }),
-    );
+    const write = (segments: Parameters<typeof addSegments>[1], identity = '') => {
+      if (line?.room === room) change({ transcript: addSegments(store.get().transcript, segments, identity) });
+    };
+    // Newer voice workers write streams of text, older ones send transcriptions, some both: a segment has one id.
+    room.on(RoomEvent.TranscriptionReceived, (segments, participant) => write(segments, participant?.identity));
+    room.registerTextStreamHandler(transcriptionTopic, async (reader, { identity }) => {
+      for await (const segment of readTranscription(reader)) write([segment], identity);
+    });
     room.on(RoomEvent.EncryptionError, (cause) =>
       change({ error: new LiveError('CONNECTION_FAILED', 'Part of the call could not be decrypted.', { cause }) }),
     );
   }
 
-  async function leave(): Promise<void> {
+  async function end(error?: Error): Promise<void> {
     turn += 1;
     const left = line;
     line = undefined;
-    change({ status: 'idle', participants: [] });
+    change({ status: 'idle', participants: [], error });
     if (left) await hangUp(left);
   }
 
@@ -117,15 +115,17 @@ export function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions
     await api.endCall(callId).catch(() => {});
   }
 
-  /** A device that fails is no reason to hang up: the user can still listen. */
+  /** A device that fails is no reason to hang up: the user can still listen. After the call it is of no interest. */
   async function setDevice(device: 'microphone' | 'camera' | 'screen', work: (line: Line) => Promise<unknown>) {
-    if (!line) return;
+    const own = line;
+    if (!own) return;
+    let error: Error | undefined;
     try {
-      await work(line);
-      change({ error: undefined, participants: toParticipants(line.room) });
-    } catch (error) {
-      change({ error: toDeviceError(device, error) });
+      await work(own);
+    } catch (cause) {
+      error = toDeviceError(device, cause);
     }
+    if (line === own) change({ error, participants: toParticipants(own.room) });
   }
 
   const setMicrophone = (isOn: boolean) =>
@@ -135,7 +135,7 @@ export function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions
     get: store.get,
     subscribe: store.subscribe,
     join,
-    leave,
+    leave: () => end(),
     setMicrophone,
     setCamera: (isOn) => setDevice('camera', ({ room }) => room.localParticipant.setCameraEnabled(isOn)),
     setScreenShare: (isOn) => setDevice('screen', ({ room }) => room.localParticipant.setScreenShareEnabled(isOn)),

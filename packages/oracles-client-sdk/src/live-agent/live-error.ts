@@ -1,4 +1,4 @@
-import { MediaDeviceFailure } from 'livekit-client';
+import { DisconnectReason, MediaDeviceFailure } from 'livekit-client';
 import { OracleError, toError } from '../core/oracle-error.ts';
 
 export type LiveErrorCode =
@@ -34,6 +34,18 @@ export function toDeviceError(device: Device, cause: unknown): LiveError {
     default:
       return new LiveError('CONNECTION_FAILED', `The ${device} did not start: ${toError(cause).message}`, { cause });
   }
+}
+
+const ordinaryEnds = new Set<DisconnectReason | undefined>([
+  DisconnectReason.CLIENT_INITIATED,
+  DisconnectReason.ROOM_DELETED,
+  DisconnectReason.ROOM_CLOSED,
+  DisconnectReason.PARTICIPANT_REMOVED,
+]);
+
+/** Why a call is over that was not hung up here; nothing where the other side ended it. */
+export function toEndError(reason: DisconnectReason | undefined): LiveError | undefined {
+  return ordinaryEnds.has(reason) ? undefined : new LiveError('CONNECTION_FAILED', 'The connection was lost.');
 }
 
 /** A failure to begin a call. Agents without calls have no such route, or say that it is not configured. */

@@ -11,7 +11,10 @@ export interface LiveParticipant {
   isCameraOn: boolean;
   isScreenShared: boolean;
   isEncrypted: boolean;
-  /** Shows the camera or the shared screen in an element of the page; returns the way to stop. */
+  /**
+   * Shows the camera or the shared screen in an element of the page; returns the way to stop. Another function when there
+   * are other pictures to show: what effects depend on.
+   */
   attachVideo(element: HTMLVideoElement, source?: 'camera' | 'screen'): () => void;
 }
 
@@ -49,13 +52,29 @@ function toParticipant(participant: Participant): LiveParticipant {
     isCameraOn: participant.isCameraEnabled,
     isScreenShared: participant.isScreenShareEnabled,
     isEncrypted: participant.isEncrypted,
-    attachVideo(element, source = 'camera') {
-      const wanted = source === 'camera' ? Track.Source.Camera : Track.Source.ScreenShare;
-      const track = participant.getTrackPublication(wanted)?.track;
-      track?.attach(element);
-      return () => void track?.detach(element);
-    },
+    attachVideo: toAttachVideo(participant),
   };
+}
+
+interface Attacher extends Record<'camera' | 'screen', Track | undefined> {
+  attachVideo: LiveParticipant['attachVideo'];
+}
+
+const attachers = new WeakMap<Participant, Attacher>();
+
+/** The same function for as long as the pictures are the same ones: who speaks is no reason to attach them anew. */
+function toAttachVideo(participant: Participant): LiveParticipant['attachVideo'] {
+  const camera = participant.getTrackPublication(Track.Source.Camera)?.track;
+  const screen = participant.getTrackPublication(Track.Source.ScreenShare)?.track;
+  const known = attachers.get(participant);
+  if (known && known.camera === camera && known.screen === screen) return known.attachVideo;
+  const attachVideo: LiveParticipant['attachVideo'] = (element, source = 'camera') => {
+    const track = source === 'camera' ? camera : screen;
+    track?.attach(element);
+    return () => void track?.detach(element);
+  };
+  attachers.set(participant, { camera, screen, attachVideo });
+  return attachVideo;
 }
 
 /** The transcript with newer segments in the place of older ones of the same id. */

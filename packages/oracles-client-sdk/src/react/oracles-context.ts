@@ -1,4 +1,5 @@
 import { type ComponentType, createContext, useContext } from 'react';
+import type { ChainMessage } from '../core/contract-messages.ts';
 import type { CredentialCache } from '../core/credentials.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import type { Store } from '../core/store.ts';
@@ -13,7 +14,7 @@ export interface Wallet {
 }
 
 /** Signs and broadcasts chain transactions. */
-export type TransactSignX = (messages: unknown[], memo?: string) => Promise<unknown>;
+export type TransactSignX = (messages: ChainMessage[], memo?: string) => Promise<unknown>;
 
 /** What a component of `uiComponents` gets. The agent's values are under `args`, never spread over the props. */
 export interface UIComponentProps {

@@ -31,6 +31,11 @@ describe('renderMessageContent', () => {
     ["a user's text as it was typed", { type: 'human', content: '**a**' }, '<p>**a**</p>'],
     ['several', ['a', null, 'b'], '<p>a</p><p>b</p>'],
     [
+      'an answer without a text',
+      { type: 'ai', toolCalls: [call] } as unknown as MessageContent,
+      '<figure id="c1" title="done">Rain 3</figure>',
+    ],
+    [
       'a message with a tool call and a component',
       {
         type: 'ai',

@@ -21,12 +21,14 @@ export function renderMessageContent(content: MessageContent, components?: UICom
     return createElement(Fragment, null, ...content.map((part) => renderMessageContent(part, components)));
   }
   if ('eventName' in content) return renderEvent(content, components);
+  // An answer that only calls tools may come without a text.
+  const text = content.content ?? '';
   return (
     <>
       {content.toolCalls?.map((call) => (
         <CallView key={call.id} call={call} components={components} />
       ))}
-      {content.type === 'human' ? <PlainText text={content.content} /> : <Markdown text={content.content} />}
+      {content.type === 'human' ? <PlainText text={text} /> : <Markdown text={text} />}
       {content.components?.map((component) => (
         <ComponentView key={component.eventId} component={component} components={components} />
       ))}

@@ -23,7 +23,7 @@ export interface IChatOptions {
 }
 
 export interface UseChatResult {
-  messages: readonly IMessage[];
+  messages: IMessage[];
   sendMessage: (message: string, options?: SendOptions) => void;
   abortStream: () => Promise<void>;
   status: ChatStatus;
@@ -33,7 +33,7 @@ export interface UseChatResult {
   isLoading: boolean;
   error: Error | undefined;
   sendMessageError: Error | undefined;
-  refetchMessages: () => Promise<readonly IMessage[]>;
+  refetchMessages: () => Promise<IMessage[]>;
   isRealTimeConnected: boolean;
   isConfigReady: boolean;
   /** Sends the message that failed once more. */
@@ -46,6 +46,8 @@ export interface UseChatResult {
 const idle: ChatSnapshot = { ...initialChatState, isRealTimeConnected: false };
 const getIdle = () => idle;
 const subscribeNever = () => () => {};
+// The interface promises a plain array type; nothing here depends on what a caller does to it.
+const toMutable = (messages: readonly IMessage[]) => messages as IMessage[];
 const notReady = () => new Error('The agent is not ready yet.');
 
 /** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
@@ -90,7 +92,7 @@ export function useChat(options: IChatOptions): UseChatResult {
   }, [isSending, turns]);
 
   return {
-    messages: state.messages,
+    messages: toMutable(state.messages),
     status,
     isSending,
     isLoading: state.isLoading && sessionId !== '' && !configError,
@@ -108,7 +110,7 @@ export function useChat(options: IChatOptions): UseChatResult {
     ),
     retry: useCallback(() => void chat?.retry(), [chat]),
     abortStream: useCallback(async () => chat?.abort(), [chat]),
-    refetchMessages: useCallback(async () => chat?.refetch() ?? [], [chat]),
+    refetchMessages: useCallback(async () => toMutable((await chat?.refetch()) ?? []), [chat]),
     loadMore: useCallback(async () => chat?.loadOlder(), [chat]),
   };
 }

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { toError } from '../core/oracle-error.ts';
 import { useLatest } from './use-latest.ts';
 
@@ -23,6 +23,7 @@ interface State<T> {
 export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<State<T>>({ key, isLoading: key !== undefined });
   const latest = useLatest({ load, key });
+  const changes = useRef(0);
 
   const reload = useCallback(async (): Promise<T | undefined> => {
     const { key: asked } = latest.current;
@@ -33,7 +34,13 @@ export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loa
     };
     setState((known) => (known.key === asked ? { ...known, isLoading: true } : { key: asked, isLoading: true }));
     try {
-      const data = await latest.current.load();
+      let data: T;
+      let before: number;
+      // What was changed here while it was on its way, it does not hold yet.
+      do {
+        before = changes.current;
+        data = await latest.current.load();
+      } while (changes.current !== before && latest.current.key === asked);
       settle({ data, error: undefined } as Partial<State<T>>);
       return data;
     } catch (error) {
@@ -48,6 +55,7 @@ export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loa
   }, [key, reload]);
 
   const update = useCallback((change: (data: T) => T) => {
+    changes.current += 1;
     setState((known) => (known.data === undefined ? known : { ...known, data: change(known.data) }));
   }, []);
 

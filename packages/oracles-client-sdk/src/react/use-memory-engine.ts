@@ -6,7 +6,7 @@ import { useLoad } from './use-load.ts';
 
 export interface MemoryEngineResult {
   /** What the agent remembers of the user; after a search, what fits it. */
-  memories: readonly Memory[];
+  memories: Memory[];
   isLoading: boolean;
   /** `NOT_FOUND` where the agent has no memory. */
   error: Error | undefined;

@@ -7,7 +7,7 @@ import { useLoad } from './use-load.ts';
 
 export interface OracleSessionsResult {
   /** Newest updated first. */
-  sessions: readonly Session[];
+  sessions: Session[];
   createSession: (session?: { title?: string; metadata?: Record<string, unknown> }) => Promise<Session>;
   deleteSession: (sessionId: string) => Promise<void>;
   isLoading: boolean;

@@ -1,4 +1,4 @@
-// Compiled against the built package with zod 3 and zod 4. Lines that must not compile say so.
+// Compiled against the built package with React 18 and 19, zod 3 and zod 4. Lines that must not compile say so.
 import {
   type AnyEvent,
   type IChatOptions,
@@ -20,9 +20,17 @@ import { z } from 'zod';
 const sign = async (oracleDid: string) => ({ serialized: oracleDid, expiresAt: 0 });
 const wallet = { address: 'a', did: 'd', matrix: { accessToken: 't', homeServer: 'h' } };
 
+/** As clients of chains have it. */
+interface EncodeObject {
+  readonly typeUrl: string;
+  // biome-ignore lint/suspicious/noExplicitAny: theirs.
+  readonly value: any;
+}
+const signAndBroadcast = async (messages: readonly EncodeObject[], memo?: string) => [messages.length, memo];
+
 export function App() {
   return (
-    <OraclesProvider initialWallet={wallet} transactSignX={async () => undefined} createDelegation={sign}>
+    <OraclesProvider initialWallet={wallet} transactSignX={signAndBroadcast} createDelegation={sign}>
       <Chat />
     </OraclesProvider>
   );
@@ -56,6 +64,7 @@ function Chat() {
   void chat.isStreaming;
   // @ts-expect-error there is no events field
   void chat.events;
+  const thread: IMessage[] = chat.messages;
   chat.sendMessage('hi');
   const pending: Promise<void> = chat.abortStream();
 
@@ -80,7 +89,7 @@ function Chat() {
   const live = useLiveAgent({ sessionId: 's', createWorker: () => new Worker('x') });
   return (
     <ul>
-      {chat.messages.map((message: IMessage) => (
+      {thread.map((message) => (
         <li key={message.key}>{renderMessageContent(message, uiComponents)}</li>
       ))}
       {sessions.map(({ sessionId }) => sessionId)}

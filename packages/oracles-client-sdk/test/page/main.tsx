@@ -1,7 +1,7 @@
 import * as sdk from '@palaver/oracles-client-sdk';
-import { useLiveAgent } from '@palaver/oracles-client-sdk/live-agent';
+import { type LiveParticipant, useLiveAgent } from '@palaver/oracles-client-sdk/live-agent';
 import { createDelegation, createInvocation, parseSigner } from '@palaver/ucan';
-import { Component, type ReactNode, StrictMode, useEffect, useState, version } from 'react';
+import { Component, type ReactNode, StrictMode, useEffect, useRef, useState, version } from 'react';
 import { createRoot } from 'react-dom/client';
 import { z } from 'zod';
 import { z as z3 } from 'zod3';
@@ -211,13 +211,51 @@ function Call({ sessionId }: { sessionId: string }) {
     createWorker: () => new Worker(new URL('livekit-client/e2ee-worker', import.meta.url), { type: 'module' }),
   });
   return (
-    <p id="call" data-status={call.status}>
-      {call.error?.message}
+    <section id="call" data-status={call.status}>
+      <p role="alert">{call.error?.message}</p>
       <button type="button" onClick={call.join}>
         Call
       </button>
-    </p>
+      <button type="button" onClick={call.leave}>
+        Hang up
+      </button>
+      <button type="button" onClick={() => call.setMicrophone(!call.isMicrophoneOn)}>
+        Microphone {call.isMicrophoneOn ? 'on' : 'off'}
+      </button>
+      <button type="button" onClick={() => call.setCamera(!call.isCameraOn)}>
+        Camera {call.isCameraOn ? 'on' : 'off'}
+      </button>
+      <button type="button" onClick={() => call.setScreenShare(!call.isScreenShared)}>
+        Screen {call.isScreenShared ? 'shared' : 'not shared'}
+      </button>
+      <ul id="participants">
+        {call.participants.map((participant) => (
+          <li key={participant.identity} data-local={participant.isLocal} data-encrypted={participant.isEncrypted}>
+            {participant.isLocal ? 'me' : participant.name}: {participant.isMicrophoneOn ? 'microphone ' : ''}
+            {participant.isCameraOn ? 'camera ' : ''}
+            {participant.isScreenShared ? 'screen ' : ''}
+            {participant.isEncrypted ? 'encrypted' : ''}
+            {participant.isCameraOn && <Video participant={participant} source="camera" />}
+            {participant.isScreenShared && <Video participant={participant} source="screen" />}
+          </li>
+        ))}
+      </ul>
+      <ul id="transcript">
+        {call.transcript.map(({ id, identity, text, isFinal }) => (
+          <li key={id} data-final={isFinal}>
+            {identity}: {text}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
+}
+
+function Video({ participant, source }: { participant: LiveParticipant; source: 'camera' | 'screen' }) {
+  const video = useRef<HTMLVideoElement>(null);
+  const { attachVideo } = participant;
+  useEffect(() => (video.current ? attachVideo(video.current, source) : undefined), [attachVideo, source]);
+  return <video ref={video} data-source={source} width={200} muted autoPlay playsInline />;
 }
 
 /** Shows what a hook outside of the provider throws. */

@@ -4,9 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { createTestDatabase } from '@palaver/test-kit';
 import { TokenVerifier } from 'livekit-server-sdk';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { startTestAgent, type TestAgent } from '../../../test/test-agent.ts';
+import { request, startTestAgent, type TestAgent } from '../../../test/test-agent.ts';
 
-const key = { LIVEKIT_API_KEY: 'APItest', LIVEKIT_API_SECRET: 'a-secret-of-some-length-0123456789' };
+const key = {
+  LIVEKIT_API_KEY: 'APItest',
+  LIVEKIT_API_SECRET: 'a-secret-of-some-length-0123456789',
+  OPERATOR_TOKEN: 'operator-token-for-tests',
+};
 const verifier = new TokenVerifier(key.LIVEKIT_API_KEY, key.LIVEKIT_API_SECRET);
 
 // LiveKit's room service at the wire.
@@ -53,6 +57,26 @@ it('a call has a room, a token LiveKit takes for that room alone, and a key of i
   expect(Buffer.from(first.body.encryptionKey, 'base64')).toHaveLength(32);
   for (const field of ['callId', 'roomName', 'token', 'encryptionKey'])
     expect(first.body[field]).not.toBe(second.body[field]);
+});
+
+it("gives the agent's own voice a ticket with the same key, for operators and while the call lasts", async () => {
+  const user = await agent.createUser();
+  const sessionId = await user.createSession();
+  const { body: call } = await user.send('POST', '/calls', { sessionId });
+  const ask = (headers = {}) => request(`${agent.url}/calls/${call.callId}`, { headers });
+  const { status, body } = await ask({ authorization: `Bearer ${key.OPERATOR_TOKEN}` });
+  expect(status).toBe(200);
+  const { callId, url, roomName, encryptionKey } = call;
+  expect(body).toEqual({ callId, url, roomName, encryptionKey, sessionId, userDid: user.did, token: body.token });
+  expect(await verifier.verify(body.token)).toMatchObject({
+    sub: agent.did,
+    name: 'Palaver',
+    video: { room: roomName, roomJoin: true },
+  });
+  expect((await ask()).status).toBe(401);
+  expect((await user.send('GET', `/calls/${callId}`)).status).toBe(401);
+  await user.send('DELETE', `/calls/${callId}`);
+  expect((await ask({ authorization: `Bearer ${key.OPERATOR_TOKEN}` })).status).toBe(404);
 });
 
 it('hanging up closes the room, once', async () => {

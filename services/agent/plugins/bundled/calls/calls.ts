@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { AppError, errorBodySchema } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
 import type { Migration, Store } from '@palaver/store';
@@ -50,10 +49,20 @@ const callSchema = z
     callId: z.string(),
     url: z.string().meta({ description: 'Where to connect.' }),
     token: z.string().meta({ description: 'LiveKit access token for this room alone, good for an hour.' }),
-    encryptionKey: z.string().meta({ description: 'Base64 of 32 random bytes, the key of this call’s media.' }),
+    encryptionKey: z.string().meta({ description: 'Base64 of 32 secret bytes, the key of this call’s media.' }),
     roomName: z.string(),
   })
   .meta({ id: 'Call' });
+
+const voiceTicketSchema = callSchema.extend({ userDid: z.string(), sessionId: z.string() }).meta({ id: 'VoiceTicket' });
+
+const callParams = z.object({ callId: z.string() });
+
+interface Call {
+  callId: string;
+  sessionId: string;
+  roomName: string;
+}
 
 const joinSeconds = 3_600;
 const adminSeconds = 60;
@@ -77,13 +86,24 @@ export function createCallsPlugin(): OraclePlugin {
     autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
     setup: ({ store }) => store.migrate('agent-calls', migrations),
     getRoutes: (ctx) => (server) => addCallRoutes(server, ctx),
+    // It asks for the operator's token instead.
+    getAuthExcludedRoutes: () => [{ path: '/calls/:callId', method: 'GET' }],
   });
 }
 
-function addCallRoutes(server: Server, { config, store, sessions, logger }: PluginContext): void {
+function addCallRoutes(server: Server, { config, store, sessions, oracle, deriveKey, logger }: PluginContext): void {
   const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config as CallsConfig;
   const { db }: Store<CallDatabase> = store;
   const tags = ['Calls'];
+
+  function createTicket({ callId, sessionId, roomName }: Call, who: { identity: string; name?: string }) {
+    const metadata = JSON.stringify({ sessionId, callId });
+    const video = { room: roomName, roomJoin: true };
+    const token = createLiveKitToken({ apiKey, apiSecret }, { ...who, metadata, video }, joinSeconds);
+    // Never stored, and no business of LiveKit's: it is derived anew from the agent's own secret.
+    const encryptionKey = deriveKey(callId).toString('base64');
+    return { callId, url, token, encryptionKey, roomName };
+  }
 
   server.post(
     '/calls',
@@ -101,19 +121,37 @@ function addCallRoutes(server: Server, { config, store, sessions, logger }: Plug
       if (!(await sessions.find(did, sessionId))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       const callId = uuidv7();
       const roomName = `call-${callId}`;
+      const call = { callId, sessionId, roomName };
       await db
         .insertInto('agent_call')
         .values({ id: callId, user_did: did, session_id: sessionId, room_name: roomName, created_at: Date.now() })
         .execute();
-      const claims = {
-        identity: did,
-        metadata: JSON.stringify({ sessionId, callId }),
-        video: { room: roomName, roomJoin: true },
+      return reply.status(201).send(createTicket(call, { identity: did }));
+    },
+  );
+
+  // Of operators, so without the security of the other routes.
+  server.get(
+    '/calls/:callId',
+    {
+      onRequest: server.operatorGuard,
+      schema: {
+        tags,
+        summary: "A ticket for the agent's own voice in a call (operators)",
+        params: callParams,
+        security: [],
+        response: { 200: voiceTicketSchema, 401: errorBodySchema, 404: errorBodySchema },
+      },
+    },
+    async ({ params: { callId } }) => {
+      const call = await db.selectFrom('agent_call').selectAll().where('id', '=', callId).executeTakeFirst();
+      if (!call) throw new AppError('NOT_FOUND', 'There is no such call.');
+      const { user_did: userDid, session_id: sessionId, room_name: roomName } = call;
+      return {
+        userDid,
+        sessionId,
+        ...createTicket({ callId, sessionId, roomName }, { identity: oracle.did, name: oracle.name }),
       };
-      const token = createLiveKitToken({ apiKey, apiSecret }, claims, joinSeconds);
-      // The key is never stored: who is in the call has it, and nobody else.
-      const encryptionKey = randomBytes(32).toString('base64');
-      return reply.status(201).send({ callId, url, token, encryptionKey, roomName });
     },
   );
 
@@ -123,7 +161,7 @@ function addCallRoutes(server: Server, { config, store, sessions, logger }: Plug
       schema: {
         tags,
         summary: 'End a call',
-        params: z.object({ callId: z.string() }),
+        params: callParams,
         response: { 200: z.object({ ok: z.literal(true) }), 404: errorBodySchema },
       },
     },
