@@ -116,6 +116,7 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
   test.each([
     ['more than 256 KiB', 'x'.repeat(256 * 1024 + 1)],
     ['more than 256 KiB of UTF-8', 'ü'.repeat(140 * 1024)],
+    ['as much as a body may hold', 'x'.repeat(1024 * 1024)],
   ])('that answers with %s is an error', async (_what, result) => {
     sessionId = await ana.createSession();
     const page = await connect();
@@ -147,11 +148,15 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
   });
 });
 
-test('a page that says why it failed is quoted to the model', async () => {
+test.each([
+  ['in words', 'the user closed the box'],
+  ['by what it caught', { message: 'the user closed the box', name: 'AbortError' }],
+  ['by something else', { reason: 'the user closed the box' }],
+])('a page that says why it failed, %s, is quoted to the model', async (_how, error) => {
   sessionId = await ana.createSession();
   const page = await connect();
   page.socket.on('browser_tool_call', ({ toolCallId }) =>
-    page.socket.emit('tool_result', { toolCallId, result: null, error: 'the user closed the box' }),
+    page.socket.emit('tool_result', { toolCallId, result: null, error }),
   );
   const frames = await collectFrames(await ana.stream(sessionId, '/tool pick_colour', { tools: [declared] }));
   expect(frames.filter((frame) => frame.event === 'browser_tool_call').at(-1)?.data.error).toContain(
