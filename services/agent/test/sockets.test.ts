@@ -199,7 +199,7 @@ describe('a socket', () => {
   test('is told and let go when its session is deleted, a running turn or not', async () => {
     const socket = await connect(ana);
     const send = ana.say(sessionId, '/tool gate');
-    await waitFor('a turn at the gate', () => gate.waiting() === 1);
+    await gate.reached();
     await ana.send('DELETE', `/sessions/${sessionId}`);
     expect((await send).body.message.status).toBe('aborted');
     expect(await socket.disconnected()).toBe(true);

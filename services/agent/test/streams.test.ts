@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGate } from './gate-plugin.ts';
 import { collectFrames, type Frame, readFrames, readUntil, textOf } from './read-frames.ts';
@@ -7,22 +7,15 @@ import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 describe.each(engines)('streams on %s', (engine) => {
   const gate = createGate();
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url, plugins: [gate.plugin] });
+    agent = await startTestAgent({ engine, plugins: [gate.plugin] });
     ana = await agent.createUser();
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
-  const messagesOf = async (sessionId: string) => (await ana.send('GET', `/messages/${sessionId}`)).body.messages;
-  const waitAtGate = (count = 1) => waitFor('a turn at the gate', () => gate.waiting() === count);
   const follow = (runId: string, query = '', headers: Record<string, string> = {}) =>
     fetch(`${agent.url}/runs/${runId}${query}`, { headers: { ...ana.headers, ...headers } });
 
@@ -61,7 +54,7 @@ describe.each(engines)('streams on %s', (engine) => {
     const reasoning = frames.filter(({ event }) => event === 'reasoning').map(({ data }) => data);
     expect(reasoning.map(({ isComplete }) => isComplete)).toEqual([...reasoning.slice(1).map(() => false), true]);
 
-    const [, stored] = await messagesOf(sessionId);
+    const [, stored] = await ana.messages(sessionId);
     expect(stored).toMatchObject({ id: frames.at(-1)?.data.messageId, content: textOf(frames), requestId: 'r-1' });
   });
 
@@ -69,12 +62,12 @@ describe.each(engines)('streams on %s', (engine) => {
     const sessionId = await ana.createSession();
     const frames = readFrames(await ana.stream(sessionId, '/long 3'));
     await readUntil(frames, 'done');
-    expect(await messagesOf(sessionId)).toHaveLength(2);
+    expect(await ana.messages(sessionId)).toHaveLength(2);
   });
 
   test('a failed turn says why and still ends with done; what came is kept', async () => {
     const sessionId = await ana.createSession();
-    const limits = { env: { TURN_TIMEOUT_MS: '1000', OFFLINE_WORDS_PER_SECOND: '5' }, databaseUrl: database.url };
+    const limits = { env: { TURN_TIMEOUT_MS: '1000', OFFLINE_WORDS_PER_SECOND: '5' }, databaseUrl: agent.databaseUrl };
     await using hasty = await startTestAgent(limits);
     const ben = await hasty.createUser(ana.signer);
     const frames = await collectFrames(await ben.stream(sessionId, '/long 1000'));
@@ -84,13 +77,13 @@ describe.each(engines)('streams on %s', (engine) => {
     ]);
     const reply = await ben.say(sessionId, '/long 1000');
     expect(reply).toMatchObject({ status: 200, body: { message: { status: 'failed' } } });
-    expect((await messagesOf(sessionId)).map(({ status }: Frame['data']) => status)).toEqual([
+    expect((await ana.messages(sessionId)).map(({ status }: Frame['data']) => status)).toEqual([
       'complete',
       'failed',
       'complete',
       'failed',
     ]);
-    expect((await messagesOf(sessionId))[1].content).toBe(textOf(frames));
+    expect((await ana.messages(sessionId))[1].content).toBe(textOf(frames));
     expect(textOf(frames)).toMatch(/^word1 /);
   });
 
@@ -104,7 +97,7 @@ describe.each(engines)('streams on %s', (engine) => {
       signal: leave.signal,
     });
     const runId = response.headers.get('x-run-id') ?? '';
-    await waitAtGate();
+    await gate.reached();
     leave.abort();
     await sleep(50);
     expect((await ana.send('GET', `/sessions/${sessionId}/run`)).body).toEqual({ run: { runId, status: 'running' } });
@@ -115,7 +108,7 @@ describe.each(engines)('streams on %s', (engine) => {
     expect(all?.at(-1)).toMatchObject({ event: 'done', data: { status: 'complete' } });
     for (const frames of rest) expect(frames).toEqual(all?.slice(2));
     expect((await ana.send('GET', `/sessions/${sessionId}/run`)).body).toEqual({ run: null });
-    expect(await messagesOf(sessionId)).toHaveLength(2);
+    expect(await ana.messages(sessionId)).toHaveLength(2);
   });
 
   test('an ended run is replayed from any frame, by query or Last-Event-ID', async () => {
@@ -142,7 +135,7 @@ describe.each(engines)('streams on %s', (engine) => {
   });
 
   test('a run of an earlier process is told from what is stored', async () => {
-    await using again = await startTestAgent({ databaseUrl: database.url, plugins: [] });
+    await using again = await startTestAgent({ databaseUrl: agent.databaseUrl, plugins: [] });
     const ben = await again.createUser();
     const sessionId = await ben.createSession();
     const response = await ben.stream(sessionId, '/long 5');
@@ -166,7 +159,7 @@ describe.each(engines)('streams on %s', (engine) => {
   test('a live run is not there for anybody else', async () => {
     const sessionId = await ana.createSession();
     const response = await ana.stream(sessionId, '/tool gate');
-    await waitAtGate();
+    await gate.reached();
     const eve = await agent.createUser();
     const runId = response.headers.get('x-run-id');
     expect(await eve.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });

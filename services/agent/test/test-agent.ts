@@ -1,11 +1,13 @@
 import { createLogger } from '@palaver/service-kit';
-import { createTempDir } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, type Engine } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
 import { createOracleApp, type OracleAppOptions } from '../index.ts';
 
 export interface TestAgent extends AsyncDisposable {
   url: string;
   did: string;
+  /** Empty unless an engine or a database was asked for. */
+  databaseUrl: string;
   /** Every log line so far. */
   log(): string;
   /** Ends this process's part and starts again on the same database and key. */
@@ -31,15 +33,27 @@ export interface TestUser {
   /** The response of a streamed send, its body unread. */
   stream(sessionId: string, message: string, more?: Record<string, unknown>): Promise<Response>;
   abort(sessionId: string): Promise<Reply>;
+  // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect.
+  messages(sessionId: string): Promise<any[]>;
 }
 
 export interface TestAgentOptions extends Omit<OracleAppOptions, 'logger'> {
+  /** On a database of its own of that kind. */
+  engine?: Engine;
+  /** On this database, beside whoever else uses it. */
   databaseUrl?: string;
 }
 
-/** The whole service on a real port, on a database of its own unless one is given. */
-export async function startTestAgent({ databaseUrl, env, ...options }: TestAgentOptions = {}): Promise<TestAgent> {
+/** The whole service on a real port, on the embedded database in a folder of its own unless told otherwise. */
+export async function startTestAgent({
+  engine,
+  databaseUrl: shared,
+  env,
+  ...options
+}: TestAgentOptions = {}): Promise<TestAgent> {
   const dir = await createTempDir();
+  const database = engine && (await createTestDatabase(engine));
+  const databaseUrl = shared ?? database?.url ?? '';
   const key = (await createSigner()).toSecret();
   let log = '';
   const logger = createLogger({
@@ -73,6 +87,7 @@ export async function startTestAgent({ databaseUrl, env, ...options }: TestAgent
       return running.url;
     },
     did: running.app.did,
+    databaseUrl,
     log: () => log,
     async restart() {
       await running.app.close();
@@ -89,6 +104,7 @@ export async function startTestAgent({ databaseUrl, env, ...options }: TestAgent
     },
     async [Symbol.asyncDispose]() {
       await running.app.close();
+      await database?.[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
     },
   };
@@ -136,6 +152,7 @@ function createTestUser(url: () => string, signer: Signer, invocation: string): 
         body: JSON.stringify({ message, stream: true, ...more }),
       }),
     abort: (sessionId) => user.send('POST', '/messages/abort', { sessionId }),
+    messages: async (sessionId) => (await user.send('GET', `/messages/${sessionId}`)).body.messages,
   };
   return user;
 }
