@@ -15,7 +15,6 @@ describe.each(engines)('abort and queue on %s', (engine) => {
   });
   afterAll(() => agent[Symbol.asyncDispose]());
 
-  const liveRun = async (sessionId: string) => (await ana.send('GET', `/sessions/${sessionId}/run`)).body.run;
   const aborted = { status: 200, body: { ok: true, aborted: true, success: true } };
   const nothing = { status: 200, body: { ok: true, aborted: false, success: false } };
 
@@ -31,7 +30,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
     const [, answer] = await ana.messages(sessionId);
     expect(answer).toMatchObject({ status: 'aborted', content: textOf(all), id: all.at(-1)?.data.messageId });
     expect(await ana.abort(sessionId)).toMatchObject(nothing);
-    expect(await liveRun(sessionId)).toBeNull();
+    expect(await ana.liveRun(sessionId)).toBeNull();
   });
 
   test('is answered before the stream closes', async () => {
@@ -109,7 +108,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
         body: { statusCode: 409, error: 'Conflict', code: 'SESSION_BUSY' },
       });
     }
-    expect(await liveRun(sessionId)).toMatchObject({ status: 'running' });
+    expect(await ana.liveRun(sessionId)).toMatchObject({ status: 'running' });
     for (let number = 0; number < 9; number += 1) {
       await gate.reached(); // never two of one session at once
       gate.open();
@@ -137,7 +136,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
     const second = readFrames(await ana.stream(sessionId, 'hello'));
     const begun = await readUntil(second, 'run');
     const runId = begun[0]?.data.runId;
-    const follower = await fetch(`${agent.url}/runs/${runId}`, { headers: ana.headers });
+    const follower = await ana.follow(runId);
     await ana.abort(sessionId);
     gate.open();
     expect((await collectFrames(first)).at(-1)?.data.status).toBe('aborted');

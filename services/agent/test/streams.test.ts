@@ -16,9 +16,6 @@ describe.each(engines)('streams on %s', (engine) => {
   });
   afterAll(() => agent[Symbol.asyncDispose]());
 
-  const follow = (runId: string, query = '', headers: Record<string, string> = {}) =>
-    fetch(`${agent.url}/runs/${runId}${query}`, { headers: { ...ana.headers, ...headers } });
-
   test('has the headers, the frames and the order of the contract', async () => {
     const sessionId = await ana.createSession();
     const response = await fetch(`${agent.url}/messages/${sessionId}`, {
@@ -100,14 +97,18 @@ describe.each(engines)('streams on %s', (engine) => {
     await gate.reached();
     leave.abort();
     await sleep(50);
-    expect((await ana.send('GET', `/sessions/${sessionId}/run`)).body).toEqual({ run: { runId, status: 'running' } });
+    expect(await ana.liveRun(sessionId)).toEqual({ runId, status: 'running' });
 
-    const followers = await Promise.all([follow(runId), follow(runId, '?after=2'), follow(runId, '?after=2')]);
+    const followers = await Promise.all([
+      ana.follow(runId),
+      ana.follow(runId, '?after=2'),
+      ana.follow(runId, '?after=2'),
+    ]);
     gate.open();
     const [all, ...rest] = await Promise.all(followers.map(collectFrames));
     expect(all?.at(-1)).toMatchObject({ event: 'done', data: { status: 'complete' } });
     for (const frames of rest) expect(frames).toEqual(all?.slice(2));
-    expect((await ana.send('GET', `/sessions/${sessionId}/run`)).body).toEqual({ run: null });
+    expect(await ana.liveRun(sessionId)).toBeNull();
     expect(await ana.messages(sessionId)).toHaveLength(2);
   });
 
@@ -118,8 +119,8 @@ describe.each(engines)('streams on %s', (engine) => {
     const frames = await collectFrames(response);
     for (let after = 0; after <= frames.length; after += 1) {
       const [byQuery, byHeader] = await Promise.all([
-        follow(runId, `?after=${after}`),
-        follow(runId, '', { 'last-event-id': String(after) }),
+        ana.follow(runId, `?after=${after}`),
+        ana.follow(runId, '', { 'last-event-id': String(after) }),
       ]);
       expect(byQuery.headers.get('x-run-id')).toBe(runId);
       expect(byQuery.headers.get('content-type')).toBe('text/event-stream');
@@ -127,10 +128,10 @@ describe.each(engines)('streams on %s', (engine) => {
       expect(await collectFrames(byHeader)).toEqual(frames.slice(after));
     }
     // The address an EventSource was opened with stays as it is; the header tells how far it has come since.
-    expect(await collectFrames(await follow(runId, '?after=2', { 'last-event-id': '4' }))).toEqual(frames.slice(4));
-    expect(await collectFrames(await follow(runId, '?after=4', { 'last-event-id': '2' }))).toEqual(frames.slice(4));
-    expect(await collectFrames(await follow(runId, '?after=99'))).toEqual([]);
-    expect(await collectFrames(await follow(runId, '', { 'last-event-id': 'x' }))).toEqual(frames);
+    expect(await collectFrames(await ana.follow(runId, '?after=2', { 'last-event-id': '4' }))).toEqual(frames.slice(4));
+    expect(await collectFrames(await ana.follow(runId, '?after=4', { 'last-event-id': '2' }))).toEqual(frames.slice(4));
+    expect(await collectFrames(await ana.follow(runId, '?after=99'))).toEqual([]);
+    expect(await collectFrames(await ana.follow(runId, '', { 'last-event-id': 'x' }))).toEqual(frames);
     expect((await ana.send('GET', `/runs/${runId}?after=x`)).status).toBe(400);
   });
 
@@ -143,14 +144,14 @@ describe.each(engines)('streams on %s', (engine) => {
     const frames = await collectFrames(response);
     await again.restart();
 
-    const replay = await collectFrames(await fetch(`${again.url}/runs/${runId}`, { headers: ben.headers }));
+    const replay = await collectFrames(await ben.follow(runId));
     expect(replay.map(({ id, event }) => [id, event])).toEqual([
       [1, 'run'],
       [2, 'message'],
       [3, 'done'],
     ]);
     expect(textOf(replay)).toBe(textOf(frames));
-    const rest = await collectFrames(await fetch(`${again.url}/runs/${runId}?after=4`, { headers: ben.headers }));
+    const rest = await collectFrames(await ben.follow(runId, '?after=4'));
     expect(rest).toEqual([{ id: 5, event: 'done', data: frames.at(-1)?.data }]);
     const eve = await again.createUser();
     expect(await eve.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });

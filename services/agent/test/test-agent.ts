@@ -35,6 +35,9 @@ export interface TestUser {
   abort(sessionId: string): Promise<Reply>;
   // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect.
   messages(sessionId: string): Promise<any[]>;
+  liveRun(sessionId: string): Promise<{ runId: string; status: string } | null>;
+  /** The response of a run taken up again, its body unread. */
+  follow(runId: string, query?: string, headers?: Record<string, string>): Promise<Response>;
 }
 
 export interface TestAgentOptions extends Omit<OracleAppOptions, 'logger'> {
@@ -93,15 +96,7 @@ export async function startTestAgent({
       await running.app.close();
       running = await start();
     },
-    async createUser(signer) {
-      const own = signer ?? (await createSigner());
-      const { serialized } = await createInvocation({
-        issuer: own,
-        audience: running.app.did,
-        capability: chatCapability,
-      });
-      return createTestUser(() => running.url, own, serialized);
-    },
+    createUser: (signer) => createTestUser({ url: () => running.url, audience: running.app.did, signer }),
     async [Symbol.asyncDispose]() {
       await running.app.close();
       await database?.[Symbol.asyncDispose]();
@@ -127,7 +122,19 @@ export async function request(url: string, init: RequestInit = {}): Promise<Repl
   return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text };
 }
 
-function createTestUser(url: () => string, signer: Signer, invocation: string): TestUser {
+export interface TestUserOptions {
+  /** Asked on every call: an agent that starts again may have another. */
+  url: () => string;
+  /** The agent's DID. */
+  audience: string;
+  signer?: Signer | undefined;
+}
+
+/** Someone with a key and a fresh invocation, who speaks to an agent over HTTP. */
+export async function createTestUser({ url, audience, signer: own }: TestUserOptions): Promise<TestUser> {
+  const signer = own ?? (await createSigner());
+  const minted = await createInvocation({ issuer: signer, audience, capability: chatCapability });
+  const invocation = minted.serialized;
   const headers = { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
   const json = { ...headers, 'content-type': 'application/json' };
   const user: TestUser = {
@@ -153,6 +160,9 @@ function createTestUser(url: () => string, signer: Signer, invocation: string): 
       }),
     abort: (sessionId) => user.send('POST', '/messages/abort', { sessionId }),
     messages: async (sessionId) => (await user.send('GET', `/messages/${sessionId}`)).body.messages,
+    liveRun: async (sessionId) => (await user.send('GET', `/sessions/${sessionId}/run`)).body.run,
+    follow: (runId, query = '', more = {}) =>
+      fetch(`${url()}/runs/${runId}${query}`, { headers: { ...headers, ...more } }),
   };
   return user;
 }
