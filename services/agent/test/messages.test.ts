@@ -169,14 +169,20 @@ describe.each(engines)('messages on %s', (engine) => {
     });
   });
 
-  test.each(['limit=0', 'limit=101', 'before=x', 'after=%00', 'before=a&after=b', 'before=a&before=b', 'before='])(
-    '?%s of a page is refused',
-    async (query) => {
-      const sessionId = await ana.createSession();
-      const refused = await ana.send('GET', `/sessions/${sessionId}/messages?${query}`);
-      expect(refused).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
-    },
-  );
+  test.each([
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['before=x', 'before'],
+    ['after=x', 'after'],
+    ['after=%00', 'after'],
+    ['before=', 'before'],
+    ['before=a&before=b', 'before'],
+    ['before=a&after=b', 'after'],
+  ])('?%s of a page is refused by name', async (query, path) => {
+    const sessionId = await ana.createSession();
+    const refused = await ana.send('GET', `/sessions/${sessionId}/messages?${query}`);
+    expect(refused).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED', issues: [{ path }] } });
+  });
 });
 
 function attachment() {
