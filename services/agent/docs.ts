@@ -68,7 +68,7 @@ export async function addDocs(
       const { schema, url } = jsonSchemaTransform({ ...route, schema: withRefusals(route.schema, open) });
       return { schema: open ? { ...schema, security: [] } : schema, url };
     },
-    transformObject: jsonSchemaTransformObject,
+    transformObject: (document) => finishDocument(jsonSchemaTransformObject(document)),
   });
   await server.register(swaggerUi, {
     routePrefix: '/docs',
@@ -84,4 +84,29 @@ function withRefusals(schema: FastifySchema = {}, isPublic: boolean): FastifySch
     ...schema,
     response: { ...response, ...(isChecked && { 400: errorBodySchema }), ...(!isPublic && { 401: errorBodySchema }) },
   };
+}
+
+/** The part of the document that is looked at here. */
+interface OpenApiDocument {
+  paths: Record<string, { post?: { requestBody?: { required: boolean } } }>;
+  components: { schemas: Record<string, unknown> };
+}
+
+/** Takes out what no route of this service speaks of: the schemas of the other services are registered as well. */
+function finishDocument<D>(whole: D): D {
+  const document = whole as OpenApiDocument;
+  const { schemas, ...components } = document.components;
+  const used = new Map<string, unknown>();
+  const keep = (value: unknown) => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name)) continue;
+      used.set(name, schemas[name]);
+      keep(schemas[name]);
+    }
+  };
+  keep(document.paths);
+  // Every body is said to be required, which is not so of a session's.
+  const body = document.paths['/sessions']?.post?.requestBody;
+  if (body) body.required = false;
+  return { ...whole, components: { ...components, schemas: Object.fromEntries(used) } };
 }

@@ -99,6 +99,16 @@ test('every route shows how it refuses', () => {
   }
 });
 
+test('it has the schemas its routes speak of, and no others', () => {
+  const { schemas } = document.components;
+  const text = JSON.stringify(document);
+  for (const name of Object.keys(schemas)) expect(text).toContain(`"#/components/schemas/${name}"`);
+  for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) expect(schemas).toHaveProperty(name);
+  expect(Object.keys(schemas).filter((name) => name.startsWith('Ussd'))).toEqual([]);
+  expect(document.paths['/sessions'].post.requestBody.required).toBe(false);
+  expect(document.paths['/messages/{sessionId}'].post.requestBody.required).toBe(true);
+});
+
 test('a send shows both of its replies and its request body', () => {
   const { requestBody, responses } = document.paths['/messages/{sessionId}'].post;
   expect(Object.keys(requestBody.content)).toEqual(['application/json']);
