@@ -30,6 +30,12 @@ test.each(loadGolden<Golden>('json'))('$type, $note: as the reference prints it'
   else expect(encoded).toEqual({ ok: true, json });
 });
 
+test('occurrences of a message that add up to nothing are still one message', () => {
+  const leaf = (name: string) => [42, name.length + 2, 10, name.length, ...Buffer.from(name)];
+  const bytes = Buffer.from([...leaf('<'), 42, 0, ...leaf('x'), ...leaf('')]);
+  expect(JSON.parse(printJson('Tree', bytes)).whole_leaf).toEqual({ name: '', weight: '0' });
+});
+
 describe.each(shapes)('random messages of %s', (name) => {
   const type = fixtureType(schema, name);
   const messages = arbitraryWire(type, schema.registry);

@@ -19,6 +19,7 @@ import { addMetrics } from './metrics.ts';
 import { createOperatorGuard } from './operator-guard.ts';
 import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
+import { createRequestLog, pathOf } from './request-log.ts';
 
 export type Server = FastifyInstance<
   RawServerDefault,
@@ -95,12 +96,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       done(new AppError('URI_TOO_LONG', `The URL is longer than ${maxUrlLength} bytes.`));
     else done();
   });
+  const logRequest = createRequestLog(options.logger);
   server.addHook('onResponse', (request, reply, done) => {
-    const { method, url } = request;
-    request.log.info(
-      { method, path: pathOf(url), status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 },
-      'request',
-    );
+    logRequest(request, reply);
     done();
   });
 
@@ -140,11 +138,6 @@ function acceptEmptyJson(server: Server): void {
     else if (isJsonTooDeep(body as string)) done(new AppError('BAD_REQUEST', 'The body is nested too deep.'));
     else parseJson(request, body as string, done);
   });
-}
-
-function pathOf(url: string): string {
-  const query = url.indexOf('?');
-  return query === -1 ? url : url.slice(0, query);
 }
 
 /** What is not HTTP at all never reaches a route; it gets the same error body, and the connection ends. */

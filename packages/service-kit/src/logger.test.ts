@@ -1,6 +1,11 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { createLogger } from './logger.ts';
 import { maskPhone, maskText } from './mask.ts';
+
+const run = promisify(execFile);
 
 function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = [];
@@ -46,4 +51,20 @@ test('what only resembles a phone number stays', () => {
   const stays = '2026-11-16T03:34:00.000+03:00 1+254712345678 +12345';
   expect(maskText(stays)).toBe(stays);
   expect(maskPhone('+1234567')).toBe('+123****');
+});
+
+test('what was logged last is written before the process ends, however it ends', async () => {
+  const module = fileURLToPath(new URL('logger.ts', import.meta.url));
+  for (const end of ['process.exit(3)', 'throw new Error("boom")', '']) {
+    const program = `
+      const { createLogger } = await import(${JSON.stringify(module)});
+      const [first, second] = ['one', 'two'].map((name) => createLogger({ name, level: 'info' }));
+      for (let line = 0; line < 500; line++) first.info({ line }, 'x'.repeat(100));
+      second.info('last');
+      ${end}`;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program]).catch((error) => error);
+    const lines = String(stdout).trim().split('\n');
+    expect(lines.length, end).toBe(501);
+    expect(lines.map((line) => JSON.parse(line).service).filter((name) => name === 'two')).toEqual(['two']);
+  }
 });

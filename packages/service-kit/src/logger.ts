@@ -9,8 +9,7 @@ export type { Logger } from 'pino';
  */
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
   const pretty = options.destination === undefined && process.stdout.isTTY === true;
-  const destination =
-    options.destination ?? (pretty ? undefined : pino.destination({ dest: 1, sync: false, minLength: 0 }));
+  const destination = options.destination ?? (pretty ? undefined : createOutput());
   return pino(
     {
       level: options.level,
@@ -27,4 +26,27 @@ export function createLogger(options: { name: string; level: string; destination
     },
     destination as DestinationStream,
   );
+}
+
+/**
+ * Standard output that takes the lines of one turn of the event loop as one text: pino's own stream measures all that is
+ * waiting again with every line.
+ */
+function createOutput(): DestinationStream {
+  const output = pino.destination({ dest: 1, sync: false });
+  let lines = '';
+  const flush = () => {
+    if (lines !== '') output.write(lines);
+    lines = '';
+  };
+  process.once('exit', () => {
+    flush();
+    output.flushSync();
+  });
+  return {
+    write(line) {
+      if (lines === '') setImmediate(flush);
+      lines += line;
+    },
+  };
 }

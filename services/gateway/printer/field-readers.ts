@@ -20,9 +20,9 @@ export function compileMergedField({ print, wireType, initial }: FieldValue, at:
     initial: () => (unset = initial()),
     read(reader, slots, given, start) {
       if (given !== wireType) refuseWireType(given, wireType);
-      if (slots[at] === unset) slots[at] = print(reader);
-      else if (firstMerge(slots, no)) slots[at] = print(joinOccurrences(reader, start, no));
-      else reader.span();
+      if (isMerged(slots, no)) reader.span();
+      else if (slots[at] === unset) slots[at] = print(reader);
+      else slots[at] = print(joinOccurrences(reader, slots, start, no));
     },
   };
 }
@@ -52,16 +52,14 @@ export function refuseWireType(given: number, expected: number): never {
 }
 
 /** All occurrences are joined when the second comes; without a note of it a long row of them would take quadratic time. */
-function firstMerge(slots: Slots, no: number): boolean {
-  const last = slots.length - 1;
-  const merged = (slots[last] as Set<number> | undefined) ?? new Set();
-  if (merged.has(no)) return false;
-  slots[last] = merged.add(no);
-  return true;
+function isMerged(slots: Slots, no: number): boolean {
+  return (slots[slots.length - 1] as Set<number> | undefined)?.has(no) === true;
 }
 
 /** A reader over the concatenation of every occurrence of field `no`, as one length-delimited value; moves past this one. */
-function joinOccurrences(reader: WireReader, start: number, no: number): WireReader {
+function joinOccurrences(reader: WireReader, slots: Slots, start: number, no: number): WireReader {
+  const last = slots.length - 1;
+  slots[last] = ((slots[last] as Set<number> | undefined) ?? new Set()).add(no);
   reader.span();
   const after = reader.pos;
   reader.pos = start;

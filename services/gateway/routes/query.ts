@@ -27,7 +27,7 @@ export interface QueryParts {
 export interface QueryOptions {
   timeoutMs: number;
   forwardAuth: boolean;
-  /** How long answers are kept; 0 turns the cache and the sharing of calls off. */
+  /** How long answers are kept; with 0 none is, and equal requests share a call only while it runs. */
   ttlMs: number;
   pinnedTtlMs: number;
   /** Whether answers may be kept by caches on the way. */
@@ -71,7 +71,8 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, options
     if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
 
     const ttlMs = metadata.height === '' ? options.ttlMs : options.pinnedTtlMs;
-    const isKept = options.ttlMs > 0 && !metadata.hasCredentials;
+    const isShared = !metadata.hasCredentials;
+    const isKept = isShared && options.ttlMs > 0;
     const key = `${snapshot.version}\n${authorized.identity}\n${url}\n${metadata.key}`;
     const kept = isKept ? cache.find(key) : undefined;
     if (kept) return send(kept, 'hit', ttlMs);
@@ -81,16 +82,16 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, options
     const proto3 = wantsProto3(match, query);
     const asked: Query = { route, bytes: decoded.bytes, metadata, proto3, snapshot };
     const left = signalOfLeaving(reply);
-    if (!isKept) return send(await ask(asked, left), 'miss', 0);
+    if (!isShared) return send(await ask(asked, left), 'miss', 0);
 
     const run = cache.share(`${key}\n${metadata.timeoutMs}`, left, async (signal) => {
       const answer = await ask(asked, signal);
-      if (answer.keeps) cache.keep(key, answer, ttlMs);
+      if (isKept && answer.keeps) cache.keep(key, answer, ttlMs);
       return answer;
     });
     const answer = await run.value;
     const stale = answer.isOutage ? cache.findStale(key) : undefined;
-    return stale ? send(stale, 'stale', 0) : send(answer, run.shared ? 'shared' : 'miss', answer.keeps ? ttlMs : 0);
+    return stale ? send(stale, 'stale', 0) : send(answer, run.shared ? 'shared' : 'miss', isKept ? ttlMs : 0);
 
     function send(answer: Answer, state: CacheState, keptMs: number): FastifyReply {
       tally.countRequest(route.template, state, answer.grpcCode);

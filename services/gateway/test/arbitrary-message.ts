@@ -129,11 +129,16 @@ export function arbitraryWire(type: DescMessage, registry: FileRegistry, depth =
   if (required) return depth > 0 ? fc.oneof(...fields) : fc.constant(Uint8Array.from([8, 0]));
   const parts = fields.length === 0 ? unknown : fc.oneof({ arbitrary: fc.oneof(...fields), weight: 9 }, unknown);
   const pieces = fc.array(parts, { maxLength: Math.min(12, type.fields.length + 2) });
-  // A message that is a oneof's member: a second one replaces it in Go and adds to it everywhere else. Kept out of here.
-  const isMember = ({ oneof, fieldKind, message }: DescField) =>
-    fieldKind === 'message' && (oneof !== undefined || message?.typeName === 'google.protobuf.Value');
-  const members = new Set(type.fields.filter(isMember).map((field) => field.number));
+  // A message that is a oneof's member: a second one replaces it in Go and adds to it everywhere else. Kept out of here,
+  // and so are second ones of what holds such a member: the two would be one message with it twice.
+  const members = new Set(type.fields.filter((field) => holdsMember(field)).map((field) => field.number));
   return pieces.map((list) => Buffer.concat(list.filter((_piece, at) => !isRepeated(members, list, at))));
+}
+
+function holdsMember({ fieldKind, oneof, message }: DescField, seen: DescMessage[] = []): boolean {
+  if (fieldKind !== 'message' || !message || seen.includes(message)) return false;
+  const isMember = oneof !== undefined || message.typeName === 'google.protobuf.Value';
+  return isMember || message.fields.some((inner) => holdsMember(inner, [...seen, message]));
 }
 
 function isRepeated(members: Set<number>, pieces: Uint8Array[], at: number): boolean {

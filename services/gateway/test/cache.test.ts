@@ -69,7 +69,7 @@ test('NOT_FOUND is kept, other errors are not', async () => {
   expect([refused.status, cacheOf(refused), refused.headers.get('cache-control')]).toEqual([400, 'miss', 'no-store']);
 });
 
-test('equal requests at the same time share one call', async () => {
+test.each(['60000', '0'])('equal requests at the same time share one call, with answers kept %s ms', async (ttl) => {
   const waiting: (() => void)[] = [];
   await using node = await startFixtureNode({
     reply: async (call) => {
@@ -77,7 +77,7 @@ test('equal requests at the same time share one call', async () => {
       return { message: call.request };
     },
   });
-  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: ttl });
   const requests = Array.from({ length: 5 }, () => gateway.get('/fixture/item/1'));
   await waitFor('the call', () => waiting.length > 0);
   await sleep(50);
@@ -85,6 +85,12 @@ test('equal requests at the same time share one call', async () => {
   const states = (await Promise.all(requests)).map(cacheOf).sort();
   expect(states).toEqual(['miss', 'shared', 'shared', 'shared', 'shared']);
   expect(node.calls.length).toBe(1);
+  const later = gateway.get('/fixture/item/1');
+  if (ttl === '0') await waitFor('another call', () => waiting.length === 2 && !waiting[1]?.());
+  const { headers } = await later;
+  expect([headers.get('x-cache'), headers.get('cache-control')]).toEqual(
+    ttl === '0' ? ['miss', 'no-cache'] : ['hit', 'public, max-age=60'],
+  );
 });
 
 test('the call is cancelled at the node when its last client leaves', async () => {

@@ -19,13 +19,23 @@ function toSession(id: string, seenAt: number, reply = 'CON x'): Session {
   };
 }
 
-test('the least recently seen go when it is full', () => {
-  const cache = createSessionCache(2);
-  cache.set(toSession('a', 1));
-  cache.set(toSession('b', 2));
-  cache.set(toSession('a', 3));
-  cache.set(toSession('c', 4));
-  expect(['a', 'b', 'c'].map((id) => cache.get(id)?.id)).toEqual(['a', undefined, 'c']);
+test('it keeps the last seen half at least, and never more than it may', () => {
+  const cache = createSessionCache(6);
+  for (const [at, id] of ['a', 'b', 'c', 'a', 'd', 'e', 'f'].entries()) cache.set(toSession(id, at));
+  expect(['a', 'd', 'e', 'f'].every((id) => cache.get(id)?.id === id)).toBe(true);
+  expect(cache.get('b')).toBeUndefined();
+  for (let i = 0; i < 100; i++) {
+    cache.set(toSession(`s${i}`, 10 + i));
+    expect([i, i - 1, i - 2].every((n) => n < 0 || cache.get(`s${n}`))).toBe(true);
+    expect(cache.sweep(0)).toBeLessThan(6);
+  }
+});
+
+test('one that is removed is gone from both generations', () => {
+  const cache = createSessionCache(4);
+  for (const id of ['a', 'b', 'c']) cache.set(toSession(id, 1));
+  for (const id of ['a', 'c']) cache.delete(id);
+  expect(['a', 'b', 'c'].map((id) => cache.get(id)?.id)).toEqual([undefined, 'b', undefined]);
 });
 
 test('expired ones are dropped, so that memory returns to where it was', () => {

@@ -11,27 +11,37 @@ export interface SessionCache {
 /** A session larger than this (a long answer being paged) is read from the database instead of being kept. */
 const maxCharacters = 1_500;
 
-/** The sessions last seen, so that a turn needs no read. The database stays the truth: a stale one fails its version check. */
+/**
+ * The sessions last seen, so that a turn needs no read. The database stays the truth: a stale one fails its version check.
+ * Two generations instead of one list: when the younger is half of what may be kept, the elder is dropped as a whole. To
+ * look for the oldest of a hundred thousand at every turn costs more than the turn.
+ */
 export function createSessionCache(maxSessions: number): SessionCache {
-  const sessions = new Map<string, Session>();
+  let elder = new Map<string, Session>();
+  let younger = new Map<string, Session>();
+  const remove = (id: string) => {
+    if (!younger.delete(id)) elder.delete(id);
+  };
   return {
-    get: (id) => sessions.get(id),
+    get: (id) => younger.get(id) ?? elder.get(id),
     set(session) {
-      // Deleted first, so that the map's order is the order in which sessions were last seen.
-      sessions.delete(session.id);
+      // Removed first, so that a map's order is the order in which its sessions were last seen.
+      remove(session.id);
       if (session.dialogue.length + session.opening.length + session.reply.length > maxCharacters) return;
-      sessions.set(session.id, session);
-      if (sessions.size <= maxSessions) return;
-      const [oldest] = sessions.keys();
-      if (oldest !== undefined) sessions.delete(oldest);
+      younger.set(session.id, session);
+      if (younger.size * 2 < maxSessions) return;
+      elder = younger;
+      younger = new Map();
     },
-    delete: (id) => sessions.delete(id),
+    delete: remove,
     sweep(before) {
-      for (const [id, session] of sessions) {
-        if (session.seenAt >= before) break;
-        sessions.delete(id);
+      for (const generation of [elder, younger]) {
+        for (const [id, session] of generation) {
+          if (session.seenAt >= before) break;
+          generation.delete(id);
+        }
       }
-      return sessions.size;
+      return elder.size + younger.size;
     },
   };
 }

@@ -26,6 +26,8 @@ export async function sweep({ store, cache, timeoutMs, resumeMs }: SweepParts, n
     .set({ status: sessionStatus.expired })
     .where('status', '=', sessionStatus.active)
     .where('seen_at', '<=', now - timeoutMs)
+    // Follows from the line above, and lets the index leave out everyone who has just dialled.
+    .where('opened_at', '<=', now - timeoutMs)
     .execute();
   const old = now - retentionMs;
   for (const statement of [
