@@ -6,10 +6,11 @@ import { createSchema } from '../../services/gateway/descriptors/schema.ts';
 
 export const protoFolder = fileURLToPath(new URL('protos', import.meta.url));
 
+/** Paths of the three answers; a number in place of `{n}` makes of one request another. */
 export const targets = {
-  params: '/ixo/token/params',
-  entity: '/ixo/entity/did:ixo:entity:eaff254f2fc62aefca0d831bc7361c14',
-  list: '/ixo/entities',
+  params: '/ixo/token/params?height={n}',
+  entity: '/ixo/entity/did:ixo:entity:eaff254f2fc62aefca0d831bc736{n}',
+  list: '/ixo/entities?pagination.offset={n}',
 } as const;
 
 export type TargetName = keyof typeof targets;

@@ -26,8 +26,14 @@ const call = (method: string, request: object) =>
   );
 
 const server = Fastify();
-server.get('/ixo/token/params', () => call('Params', {}));
-server.get<{ Params: { id: string } }>('/ixo/entity/:id', (request) => call('Entity', { id: request.params.id }));
-server.get('/ixo/entities', () => call('Entities', {}));
+interface Asked {
+  Params: { id: string };
+  Querystring: Record<string, string>;
+}
+server.get<Asked>('/ixo/token/params', (request) => call('Params', { height: request.query.height }));
+server.get<Asked>('/ixo/entity/:id', (request) => call('Entity', { id: request.params.id }));
+server.get<Asked>('/ixo/entities', (request) =>
+  call('Entities', { pagination: { offset: request.query['pagination.offset'] } }),
+);
 const url = await server.listen({ port: 0, host: '127.0.0.1' });
 process.send?.({ url });

@@ -1,7 +1,9 @@
 // Starts the programs of the benchmarks and asks them what they use.
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { targets } from './answers.ts';
+import type { LoadOptions, LoadResult } from './load-client.ts';
 
 const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
@@ -29,8 +31,13 @@ export function readUsage(child: ChildProcess): Promise<{ cpuMicros: number; rss
 
 export async function waitForRoutes(url: string): Promise<void> {
   for (let turn = 0; turn < 100; turn += 1) {
-    if ((await fetch(url + targets.params)).status === 200) return;
+    if ((await fetch(url + targets.params.replace('{n}', '1'))).status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error(`${url} does not answer`);
+}
+
+export async function runLoad(options: LoadOptions): Promise<LoadResult> {
+  const { stdout } = await promisify(execFile)(process.execPath, [script('load-client.ts'), JSON.stringify(options)]);
+  return JSON.parse(stdout) as LoadResult;
 }

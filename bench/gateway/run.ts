@@ -1,12 +1,11 @@
 // The query gateway beside a ceiling and a peer, in one run on one machine: `npm run bench:gateway`.
 // All fronts are up at once and take turns in short rounds, so that what else the machine does falls on all alike.
 import type { ChildProcess } from 'node:child_process';
-import autocannon from 'autocannon';
 import { protoFolder, type TargetName, targets } from './answers.ts';
-import { readUsage, start, waitForRoutes } from './processes.ts';
+import { readUsage, runLoad, start, waitForRoutes } from './processes.ts';
 
 const connections = 50;
-const warmSeconds = 2;
+const warmSeconds = 1;
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const roundSeconds = 2;
 const targetNames = Object.keys(targets) as TargetName[];
@@ -14,7 +13,8 @@ const targetNames = Object.keys(targets) as TargetName[];
 interface Front {
   name: string;
   child: ChildProcess;
-  url: string;
+  port: number;
+  distinct: boolean;
 }
 
 interface Row {
@@ -27,20 +27,13 @@ interface Row {
   failures: number;
 }
 
-async function measure({ name, child, url }: Front, target: TargetName): Promise<Row> {
+async function measure({ name, child, port, distinct }: Front, target: TargetName): Promise<Row> {
   const before = await readUsage(child);
-  const result = await autocannon({ url: url + targets[target], connections, duration: roundSeconds });
+  const load = { port, path: targets[target], distinct, connections, seconds: roundSeconds };
+  const { answers, failures, perSecond, p50, p99 } = await runLoad(load);
   const after = await readUsage(child);
-  const count = result['2xx'];
-  return {
-    front: name,
-    target,
-    perSecond: count / result.duration,
-    p50: result.latency.p50,
-    p99: result.latency.p99,
-    cpuMicros: (after.cpuMicros - before.cpuMicros) / Math.max(1, count),
-    failures: result.non2xx + result.errors,
-  };
+  const cpuMicros = (after.cpuMicros - before.cpuMicros) / Math.max(1, answers);
+  return { front: name, target, perSecond, p50, p99, cpuMicros, failures };
 }
 
 function median(values: number[]): number {
@@ -50,19 +43,35 @@ function median(values: number[]): number {
 const node = await start<{ port: number }>('node.ts');
 const upstream = `127.0.0.1:${node.first.port}`;
 const gatewayEnv = { PORT: '0', LOG_LEVEL: 'warn', GATEWAY_UPSTREAMS: upstream, GATEWAY_DESCRIPTORS: protoFolder };
-const programs: [name: string, file: string, env: Record<string, string>][] = [
-  ['bare Fastify', 'bare.ts', {}],
-  ['gateway, hit', 'front.ts', { ...gatewayEnv, GATEWAY_CACHE_TTL_MS: '3600000' }],
-  ['gateway, 1 block/s', 'front.ts', { ...gatewayEnv, GATEWAY_CACHE_TTL_MS: '1000' }],
-  ['gateway, no cache', 'front.ts', { ...gatewayEnv, GATEWAY_CACHE_TTL_MS: '0' }],
-  ['naive peer', 'naive.ts', { UPSTREAM: upstream }],
+interface Program {
+  name: string;
+  file: string;
+  env?: Record<string, string>;
+  /** Whether no two requests are equal, so that each needs a call of its own. */
+  distinct: boolean;
+}
+const gateway = (name: string, ttlMs: string, distinct: boolean): Program => ({
+  name,
+  file: 'front.ts',
+  env: { ...gatewayEnv, GATEWAY_CACHE_TTL_MS: ttlMs },
+  distinct,
+});
+const programs: Program[] = [
+  { name: 'bare Fastify', file: 'bare.ts', distinct: false },
+  gateway('gateway, hit', '3600000', false),
+  gateway('gateway, 1 block/s', '1000', false),
+  gateway('gateway, no cache', '0', true),
+  gateway('gateway, no cache, equal requests', '0', false),
+  { name: 'naive peer', file: 'naive.ts', env: { UPSTREAM: upstream }, distinct: true },
 ];
 const fronts: Front[] = [];
-for (const [name, file, env] of programs) {
+for (const { name, file, env, distinct } of programs) {
   const { child, first } = await start<{ url: string }>(file, env);
   await waitForRoutes(first.url);
-  await autocannon({ url: first.url + targets.entity, connections, duration: warmSeconds });
-  fronts.push({ name, child, url: first.url });
+  const port = Number(new URL(first.url).port);
+  for (const target of targetNames)
+    await runLoad({ port, path: targets[target], distinct, connections, seconds: warmSeconds });
+  fronts.push({ name, child, port, distinct });
 }
 
 const samples: Row[] = [];
@@ -80,8 +89,8 @@ const rows = fronts.flatMap(({ name }) =>
       front: name,
       answer: target,
       'req/s': Math.round(of('perSecond')),
-      'p50 ms': of('p50'),
-      'p99 ms': of('p99'),
+      'p50 ms': Number(of('p50').toFixed(1)),
+      'p99 ms': Number(of('p99').toFixed(1)),
       'CPU µs/req': Math.round(of('cpuMicros')),
       failures: own.reduce((sum, { failures }) => sum + failures, 0),
     };

@@ -1,7 +1,6 @@
 // Memory under a long mixed load: `node bench/gateway/soak.ts MINUTES`. Hits, misses, new entries all the time, refusals.
-import autocannon from 'autocannon';
 import { protoFolder, targets } from './answers.ts';
-import { readUsage, start, waitForRoutes } from './processes.ts';
+import { readUsage, runLoad, start, waitForRoutes } from './processes.ts';
 
 const minutes = Number(process.argv[2] ?? 10);
 const perSecond = Number(process.argv[3] ?? 1_000);
@@ -17,26 +16,27 @@ const { child, first } = await start<{ url: string }>('front.ts', {
 });
 await waitForRoutes(first.url);
 
-let turn = 0;
-const mixed = () => {
-  turn += 1;
-  if (turn % 4 === 0) return targets.list;
-  if (turn % 50 === 0) return '/ixo/nothing';
-  return turn % 3 === 0 ? `/ixo/entity/did:ixo:entity:${turn}` : targets.params;
-};
+const port = Number(new URL(first.url).port);
+const mix = [
+  { path: targets.params, distinct: false, share: 0.4 },
+  { path: targets.list, distinct: false, share: 0.25 },
+  { path: targets.entity, distinct: true, share: 0.33 },
+  { path: '/ixo/nothing', distinct: false, share: 0.02 },
+];
 const samples: number[] = [];
-for (let sample = 0; sample < (minutes * 60) / sampleSeconds; sample += 1) {
-  const result = await autocannon({
-    url: first.url,
-    connections: 20,
-    duration: sampleSeconds,
-    overallRate: perSecond,
-    requests: [{ setupRequest: (request) => ({ ...request, path: mixed() }) }],
-  });
-  const { rss } = await readUsage(child);
-  samples.push(rss / 1024 / 1024);
+for (let sample = 1; sample <= (minutes * 60) / sampleSeconds; sample += 1) {
+  const results = await Promise.all(
+    mix.map(({ share, ...load }) =>
+      runLoad({ ...load, port, connections: 5, seconds: sampleSeconds, perSecond: share * perSecond }),
+    ),
+  );
+  const [answers, refused] = (['answers', 'failures'] as const).map((field) =>
+    results.reduce((sum, result) => sum + result[field], 0),
+  );
+  const mib = (await readUsage(child)).rss / 1024 / 1024;
+  samples.push(mib);
   console.log(
-    `${(((sample + 1) * sampleSeconds) / 60).toFixed(2)} min  ${samples.at(-1)?.toFixed(0)} MiB  ${result['2xx']} answers, ${result['5xx']} failures`,
+    `${((sample * sampleSeconds) / 60).toFixed(2)} min  ${mib.toFixed(0)} MiB  ${answers} answers, ${refused} refusals`,
   );
 }
 const third = Math.ceil(samples.length / 3);

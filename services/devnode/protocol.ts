@@ -8,8 +8,8 @@ import {
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-/** The compiled `protos/` folder. Made by `npm run protos`; a test tells when it is out of date. */
-export const descriptorsUrl = new URL('protos/descriptors.binpb', import.meta.url);
+/** The compiled `protos/` folder. Made by `npm run protos`; a test of the gateway tells when it is out of date. */
+const descriptorsUrl = new URL('protos/descriptors.binpb', import.meta.url);
 
 export async function loadProtocol(): Promise<FileRegistry> {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, await readFile(descriptorsUrl)));

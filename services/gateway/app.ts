@@ -1,12 +1,15 @@
-import type { GatewayHealth } from '@palaver/contract';
-import { addRateLimit, createServer, type Logger, type openRedis, type Server } from '@palaver/service-kit';
+import { METHODS } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { addRateLimit, createServer, type Logger, type openRedis, type Server, StartError } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import type { Authorize } from './auth/authorize.ts';
 import { createCache } from './cache.ts';
-import type { GatewayConfig } from './config.ts';
+import { type GatewayConfig, toPrefixes } from './config.ts';
 import { toRefusalBody } from './gateway-error.ts';
+import { createLatestHeight } from './latest-height.ts';
 import { createLiveTable } from './live-table.ts';
+import { readHealth } from './read-health.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
 import { createQueryHandler } from './routes/query.ts';
 import { addStatusRoute } from './routes/status.ts';
@@ -14,6 +17,8 @@ import { createTally } from './tally.ts';
 import { createUpstream } from './upstream.ts';
 
 const bodyLimit = 1024; // the gateway is query-only
+/** How long the start waits for the routes: who is told the address should not meet an empty table. */
+const firstLoadMs = 1_000;
 
 export interface GatewayParts {
   config: GatewayConfig;
@@ -41,18 +46,23 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     weigh: weighAnswer,
     staleMs: config.GATEWAY_STALE_IF_ERROR_MS,
   });
+  const firstLoad = Promise.withResolvers<void>();
   const live = createLiveTable({
     descriptors: config.GATEWAY_DESCRIPTORS,
     upstream,
     logger,
-    prefixes: {
-      source: config.GATEWAY_SOURCE_PREFIX,
-      served: config.GATEWAY_PREFIX ?? config.GATEWAY_SOURCE_PREFIX,
-      legacy: config.GATEWAY_LEGACY_PREFIXES,
+    prefixes: toPrefixes(config),
+    onChange() {
+      cache.clear();
+      firstLoad.resolve();
     },
-    onChange: () => cache.clear(),
   });
-  let height: number | null = null;
+  const latestHeight = createLatestHeight({
+    upstream,
+    canAsk: (path) =>
+      upstream.status().some(({ healthy }) => healthy) &&
+      live.current()?.table.routes.some(({ grpcPath }) => grpcPath === path) === true,
+  });
   let retry: NodeJS.Timeout | undefined;
   const loadRoutes = () => {
     clearTimeout(retry);
@@ -74,14 +84,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       exposedHeaders: ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Cache', 'ETag', 'Warning'],
     },
     toErrorBody: toRefusalBody,
-    async health() {
-      const upstreams = upstream.status();
-      const up = upstreams.filter(({ healthy }) => healthy).length;
-      const routes = live.current()?.table.routes.length ?? 0;
-      const status = up === 0 ? 'down' : up < upstreams.length || routes === 0 ? 'degraded' : 'ok';
-      const body: GatewayHealth = { status, height, routes, upstreams, timestamp: new Date().toISOString() };
-      return { healthy: up > 0, body };
-    },
+    health: () => readHealth({ upstream, live, latestHeight }),
   });
   const tally = createTally({
     registry: server.metrics,
@@ -92,7 +95,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   addStatusRoute(server);
   addDocumentRoutes(server, live);
 
-  const ask = createAskNode({ upstream, live, tally, logger, onHeight: (seen) => (height = seen) });
+  const ask = createAskNode({ upstream, live, tally, logger, latestHeight });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'X-Cosmos-Block-Height',
@@ -117,11 +120,22 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   await server.register(async (scope) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
     if (perMinute > 0) await addRateLimit(scope, { name: 'gateway', perMinute, redis });
+    // Whatever comes with another method is refused for the method: its body is not looked at.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
     // With CORS on, its plugin has the OPTIONS of every path.
     const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
     scope.route({ method, url: '/*', handler: handleQuery });
   });
-  if (config.GATEWAY_DESCRIPTORS) loadRoutes(); // otherwise the first node that is reached is asked
+  // Without a file or folder the first node that is reached is asked.
+  if (config.GATEWAY_DESCRIPTORS) {
+    await live.reload().catch((error: Error) => {
+      upstream.close();
+      throw new StartError(`GATEWAY_DESCRIPTORS: ${config.GATEWAY_DESCRIPTORS}: ${error.message}`, { cause: error });
+    });
+  }
+  server.addHook('onReady', () => Promise.race([firstLoad.promise, sleep(firstLoadMs)]));
   server.addHook('onClose', async () => {
     clearTimeout(retry);
     upstream.close();

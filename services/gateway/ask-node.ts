@@ -4,12 +4,13 @@ import { toGrpcCode } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { type Answer, toFailureAnswer, toJsonAnswer } from './answer.ts';
 import type { Encoded } from './encode-response.ts';
-import { readDetails } from './gateway-error.ts';
+import { parseDetails, printDetail } from './gateway-error.ts';
+import type { LatestHeight } from './latest-height.ts';
 import type { LiveTable, Snapshot } from './live-table.ts';
-import { heightHeader, type RequestMetadata } from './metadata.ts';
+import type { RequestMetadata } from './metadata.ts';
 import type { Route } from './route-table.ts';
 import type { Tally } from './tally.ts';
-import type { GrpcFailure, Metadata } from './upstream/call.ts';
+import type { GrpcFailure } from './upstream/call.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface Query {
@@ -26,13 +27,13 @@ export interface AskParts {
   live: LiveTable;
   tally: Tally;
   logger: Logger;
-  onHeight(height: number): void;
+  latestHeight: LatestHeight;
 }
 
 /** Types of one answer that may have to be asked for, one after the other. */
 const maxLearned = 8;
 
-export function createAskNode({ upstream, live, tally, logger, onHeight }: AskParts) {
+export function createAskNode({ upstream, live, tally, logger, latestHeight }: AskParts) {
   return async ({ route, bytes, metadata, proto3, snapshot }: Query, signal: AbortSignal): Promise<Answer> => {
     const started = performance.now();
     const answer = await upstream.call({
@@ -43,11 +44,16 @@ export function createAskNode({ upstream, live, tally, logger, onHeight }: AskPa
       signal,
     });
     tally.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
-    const { encoder, schema } = snapshot;
     if (!answer.ok && (answer.fault === 'malformed' || answer.fault === 'too large'))
       logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
-    if (!answer.ok) return toFailureAnswer(answer, readDetails(answer.details, { encoder, registry: schema.registry }));
-    if (metadata.height === '') noteHeight(answer.metadata, onHeight);
+    if (!answer.ok) {
+      const details = parseDetails(answer.details);
+      for (const { typeName } of details.slice(0, maxLearned)) await live.learn(typeName);
+      const { encoder, schema } = live.current() ?? snapshot;
+      const printed = details.map((detail) => printDetail(detail, { encoder, registry: schema.registry }));
+      return toFailureAnswer(answer, printed);
+    }
+    if (metadata.height === '') latestHeight.note(answer.metadata);
 
     let current = snapshot;
     for (let learned = 0; ; learned += 1) {
@@ -92,9 +98,4 @@ function bodyOf(type: DescMessage, json: object, name: string): unknown {
 function unreadable(encoded: Extract<Encoded, { ok: false }>): GrpcFailure {
   const message = encoded.missingType ? encoded.message : 'the answer of the node could not be read';
   return { ok: false, code: toGrpcCode(encoded.missingType ? 'UNKNOWN' : 'INTERNAL'), message, metadata: {} };
-}
-
-function noteHeight(metadata: Metadata, onHeight: (height: number) => void): void {
-  const height = Number(metadata[heightHeader]);
-  if (Number.isSafeInteger(height) && height > 0) onHeight(height);
 }

@@ -1,6 +1,7 @@
 import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envList, envOrigins } from '@palaver/service-kit';
 import { z } from 'zod';
+import type { Prefixes } from './route-table.ts';
 
 const address = /^(?:tls:\/\/)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 const prefix = /^(?:\/[A-Za-z0-9._~-]+)+$/;
@@ -108,6 +109,12 @@ export const gatewayConfigSchema = z
   });
 
 export type GatewayConfig = Readonly<z.infer<typeof gatewayConfigSchema>>;
+
+/** The prefixes of the route table. */
+export function toPrefixes(config: GatewayConfig): Prefixes {
+  const { GATEWAY_SOURCE_PREFIX: source, GATEWAY_PREFIX: served = source, GATEWAY_LEGACY_PREFIXES: legacy } = config;
+  return { source, served, legacy };
+}
 
 function envPrefix() {
   return z.string().regex(prefix, 'expected a path such as /ixo, without a slash at its end');

@@ -20,7 +20,7 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
   const { input } = route.method;
   const draft = createDraft();
   for (const [path, value] of params) {
-    const fault = populate(draft, input, { path: path.split('.'), values: [value] });
+    const fault = populate(draft, input, { path: path.split('.'), values: [value], separator: ',' });
     if (fault) return { ok: false, message: `type mismatch, parameter: ${path}, error: ${fault}` };
   }
   if (query !== '') {
@@ -65,7 +65,8 @@ function isBoundBy(bound: string[], path: string[], input: DescMessage): boolean
 function populate(
   root: Draft,
   type: DescMessage,
-  { path, values }: { path: string[]; values: string[] },
+  // A path has one text for a list: its items are separated.
+  { path, values, separator }: { path: string[]; values: string[]; separator?: string },
 ): string | undefined {
   let draft = root;
   let message = type;
@@ -78,7 +79,8 @@ function populate(
     const isLast = index === path.length - 1;
     if (field.fieldKind !== 'message') {
       if (!isLast) return `${name} has no fields`;
-      return populateValues(draft, field, values);
+      const isJoined = separator !== undefined && field.fieldKind === 'list';
+      return populateValues(draft, field, isJoined ? values.flatMap((text) => text.split(separator)) : values);
     }
     const known = draft.values.get(field);
     const child = known && !Array.isArray(known) ? known : createDraft();

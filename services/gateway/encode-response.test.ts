@@ -1,6 +1,8 @@
 import { fromBinary, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { parseProtoFiles } from './descriptors/parse-proto-files.ts';
+import { createSchema } from './descriptors/schema.ts';
 import { createEncoder } from './encode-response.ts';
 import { arbitraryWire } from './test/arbitrary-message.ts';
 import { fixtureType, loadFixtureSchema, loadGolden } from './test/fixture-schema.ts';
@@ -120,4 +122,22 @@ test('a response body is the JSON of one field', () => {
   const bytes = Buffer.from([0x22, 0x02, 0x10, 0x05, 0x0a, 0x01, 0x61]);
   expect(encoder.encode(type, bytes, 'leaf')).toEqual({ ok: true, json: '{"name":"","weight":"5"}' });
   expect(encoder.encode(type, bytes, 'children')).toEqual({ ok: true, json: '[]' });
+});
+
+test('a non-nullable Any is printed where it is set and refused where it is not', () => {
+  const text = `syntax = "proto3"; package n; import "google/protobuf/any.proto"; import "google/protobuf/empty.proto"; import "gogoproto/gogo.proto";
+    message Out { google.protobuf.Any any = 1 [(gogoproto.nullable) = false];
+      map<string, google.protobuf.Any> all = 2 [(gogoproto.nullable) = false]; string s = 3; }`;
+  const { registry } = createSchema({ files: parseProtoFiles([{ name: 'n.proto', text }]), services: [] });
+  const type = registry.getMessage('n.Out');
+  if (!type) throw new Error('no n.Out');
+  const strict = createEncoder(registry);
+  const bytes = (...parts: [tag: number, value: string | Uint8Array][]) =>
+    Buffer.concat(parts.map(([tag, value]) => Buffer.concat([Buffer.from([tag, value.length]), Buffer.from(value)])));
+  const empty = bytes([0x0a, '/google.protobuf.Empty']);
+  expect(strict.encode(type, bytes([0x0a, empty], [0x12, bytes([0x0a, 'k'], [0x12, empty])]))).toEqual({
+    ok: true,
+    json: '{"any":{"@type":"/google.protobuf.Empty","value":{}},"all":{"k":{"@type":"/google.protobuf.Empty","value":{}}},"s":""}',
+  });
+  expect(strict.encode(type, bytes([0x1a, 'text'])).ok).toBe(false);
 });

@@ -34,16 +34,23 @@ function firstLine(text: string): string {
 
 const maxDetailsLength = 64 * 1024;
 
-/** `grpc-status-details-bin`: a `google.rpc.Status` in base64. Types that are not known keep their bytes. */
-export function readDetails(text: string | undefined, { encoder, registry }: DetailTypes): GatewayErrorBody['details'] {
+/** What a node adds to a failure: an `Any`. */
+export interface Detail {
+  typeUrl: string;
+  typeName: string;
+  value: Uint8Array;
+}
+
+/** `grpc-status-details-bin`: a `google.rpc.Status` in base64. */
+export function parseDetails(text: string | undefined): Detail[] {
   if (text === undefined || text.length > maxDetailsLength) return [];
   try {
     const reader = new WireReader(Buffer.from(text, 'base64'));
-    const details: GatewayErrorBody['details'] = [];
+    const details: Detail[] = [];
     while (reader.pos < reader.end) {
       const tag = reader.tag();
       if (tag !== ((3 << 3) | wire.bytes)) reader.skip(tag);
-      else details.push(readDetail(reader.bytes.subarray(reader.span(), reader.pos), { encoder, registry }));
+      else details.push(parseDetail(reader.bytes.subarray(reader.span(), reader.pos)));
     }
     return details;
   } catch {
@@ -51,25 +58,28 @@ export function readDetails(text: string | undefined, { encoder, registry }: Det
   }
 }
 
-interface DetailTypes {
-  encoder: Encoder;
-  registry: FileRegistry;
-}
-
-function readDetail(any: Uint8Array, { encoder, registry }: DetailTypes): { '@type': string } {
+function parseDetail(any: Uint8Array): Detail {
   const reader = new WireReader(any);
-  let type = '';
+  let typeUrl = '';
   let value: Uint8Array = new Uint8Array();
   while (reader.pos < reader.end) {
     const tag = reader.tag();
-    if (tag === ((1 << 3) | wire.bytes)) type = reader.bytes.toString('utf8', reader.span(), reader.pos);
+    if (tag === ((1 << 3) | wire.bytes)) typeUrl = reader.bytes.toString('utf8', reader.span(), reader.pos);
     else if (tag === ((2 << 3) | wire.bytes)) value = reader.bytes.subarray(reader.span(), reader.pos);
     else reader.skip(tag);
   }
-  const known = registry.getMessage(type.slice(type.lastIndexOf('/') + 1));
+  return { typeUrl, typeName: typeUrl.slice(typeUrl.lastIndexOf('/') + 1), value };
+}
+
+/** A detail as JSON. One whose type is not known keeps its bytes. */
+export function printDetail(
+  { typeUrl, typeName, value }: Detail,
+  { encoder, registry }: { encoder: Encoder; registry: FileRegistry },
+): { '@type': string } {
+  const known = registry.getMessage(typeName);
   const encoded = known && encoder.encode(known, value);
-  if (!encoded?.ok) return { '@type': type, value: Buffer.from(value).toString('base64') } as { '@type': string };
+  if (!encoded?.ok) return { '@type': typeUrl, value: Buffer.from(value).toString('base64') } as { '@type': string };
   const json: unknown = JSON.parse(encoded.json);
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json);
-  return { '@type': type, ...(isObject ? json : { value: json }) };
+  return { '@type': typeUrl, ...(isObject ? json : { value: json }) };
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import type { ApiKey } from '@palaver/contract';
 import {
   type ConfigOptions,
   closeServer,
@@ -9,21 +9,26 @@ import {
   openRedis,
   type RunningService,
   runMain,
-  StartError,
 } from '@palaver/service-kit';
 import { createGatewayApp } from './app.ts';
 import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
 import { type Authorize, authorizeAnyone } from './auth/authorize.ts';
+import { type CountInMinute, countInRedis } from './auth/count-in-minute.ts';
 import { authorizeUcan } from './auth/ucan.ts';
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
+import { loadCertificates } from './load-certificates.ts';
 
 /** Starts the query gateway from its environment. */
 export async function startGateway(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(gatewayConfigSchema, env, options);
   const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL });
-  const [authorize, ca] = await Promise.all([createAuthorize(config), loadCertificates(config.GATEWAY_TLS_CA_FILE)]);
-  const needsRedis = config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 && config.REDIS_URL;
-  const redis = needsRedis ? await openRedis(needsRedis, logger) : undefined;
+  const [keys, ca] = await Promise.all([
+    config.GATEWAY_AUTH === 'api-key' ? loadApiKeys(config.GATEWAY_API_KEYS_FILE ?? '') : [],
+    loadCertificates(config.GATEWAY_TLS_CA_FILE),
+  ]);
+  const hasLimits = config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 || keys.some((key) => key.perMinute !== undefined);
+  const redis = hasLimits && config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
+  const authorize = createAuthorize(config, keys, redis && countInRedis(redis));
   const server = await createGatewayApp({ config, logger, authorize, ca, redis });
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return {
@@ -36,17 +41,10 @@ export async function startGateway(env: Env, options: ConfigOptions = {}): Promi
   };
 }
 
-async function createAuthorize(config: GatewayConfig): Promise<Authorize> {
-  if (config.GATEWAY_AUTH === 'api-key') return authorizeApiKey(await loadApiKeys(config.GATEWAY_API_KEYS_FILE ?? ''));
+function createAuthorize(config: GatewayConfig, keys: ApiKey[], count: CountInMinute | undefined): Authorize {
+  if (config.GATEWAY_AUTH === 'api-key') return authorizeApiKey(keys, count);
   if (config.GATEWAY_AUTH === 'ucan') return authorizeUcan(config.GATEWAY_DIDS);
   return authorizeAnyone;
-}
-
-async function loadCertificates(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  return readFile(path, 'utf8').catch((error: unknown) => {
-    throw new StartError(`GATEWAY_TLS_CA_FILE: ${path} cannot be read`, { cause: error });
-  });
 }
 
 if (import.meta.main) await runMain(startGateway, process.env);

@@ -64,3 +64,22 @@ test('two routes that differ in the names of their variables are one path', () =
   const { paths } = toOpenApi(createRouteTable(schema, { source: '/ixo', served: '/ixo', legacy: [] }));
   expect(Object.keys(paths)).toEqual(['/x/{a}']);
 });
+
+test('routes that differ in the patterns of their variables are all listed', async () => {
+  const text = `syntax = "proto3"; package t; message R { string a = 1; string b = 2; } service Q {
+    rpc A(R) returns (R) { option (google.api.http).get = "/x/{a=docs/**}"; }
+    rpc B(R) returns (R) { option (google.api.http).get = "/x/{a=shelves/*}"; }
+    rpc C(R) returns (R) { option (google.api.http).get = "/y/{a=docs/*}/{b=shelves/*}"; } }`;
+  const schema = createSchema({ files: parseProtoFiles([{ name: 't.proto', text }]), services: ['t.Q'] });
+  const document = toOpenApi(createRouteTable(schema, { source: '/ixo', served: '/ixo', legacy: [] }));
+  const listed = Object.entries(document.paths).map(([path, { get }]) => [
+    path,
+    ...get.parameters.flatMap((parameter) => (parameter.in === 'path' ? [parameter.name, parameter.description] : [])),
+  ]);
+  expect(listed).toEqual([
+    ['/x/{a}', 'a', 'A path of the form docs/**.'],
+    ['/x/{a=shelves/*}', 'a=shelves/*', 'A path of the form shelves/*.'],
+    ['/y/{a}/{b}', 'a', 'A path of the form docs/*.', 'b', 'A path of the form shelves/*.'],
+  ]);
+  expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
+});

@@ -2,6 +2,7 @@ import { gatewayErrorBodySchema } from '@palaver/contract';
 import { z } from 'zod';
 import { listQueryParameters, type Parameter } from './openapi/parameters.ts';
 import { createSchemaSet, type JsonSchema } from './openapi/schemas.ts';
+import type { Segment } from './path-template.ts';
 import type { Route, RouteTable } from './route-table.ts';
 
 const errorName = 'GatewayError';
@@ -9,18 +10,23 @@ const errorName = 'GatewayError';
 /** The routes as an OpenAPI 3.1 document. Legacy routes are left out: they are there for those who know them. */
 export function toOpenApi({ routes }: RouteTable) {
   const schemas = createSchemaSet();
-  const paths: Record<string, object> = {};
+  const paths: Record<string, { get: ReturnType<typeof toOperation> }> = {};
   const seen = new Set<string>();
   const operationIds = new Map<string, number>();
   for (const route of routes) {
-    const { path, shape } = toOpenApiPath(route);
+    const shape = `${spell(route.pattern.segments)}:${route.pattern.verb}`;
     // Two templates that differ in their variables' names only are one path; the first is the one that answers.
     if (route.legacy || seen.has(shape)) continue;
     seen.add(shape);
+    // OpenAPI has no patterns inside braces: `{x=a/*}` becomes `{x}`, described in words. Where that is taken, the pattern
+    // is part of the parameter's name.
+    const plain = route.template.replace(/\{([^=}]+)=[^}]*\}/g, '{$1}');
+    const path = plain in paths ? route.template : plain;
     const name = `${route.method.parent.typeName}.${route.method.name}`;
     const count = (operationIds.get(name) ?? 0) + 1;
     operationIds.set(name, count);
-    paths[path] = { get: toOperation(route, count === 1 ? name : `${name}.${count}`, schemas) };
+    const operationId = count === 1 ? name : `${name}.${count}`;
+    paths[path] = { get: toOperation(route, { path, operationId, schemas }) };
   }
   return {
     openapi: '3.1.0',
@@ -40,27 +46,26 @@ function toErrorSchema(): JsonSchema {
   return schema;
 }
 
-function toOpenApiPath({ template, pattern }: Route): { path: string; shape: string } {
-  // OpenAPI has no patterns inside braces: `{x=a/*}` becomes `{x}`, described in words.
-  const path = template.replace(/\{([^=}]+)=[^}]*\}/g, '{$1}');
-  const shape = pattern.segments.map((segment) => (typeof segment === 'string' ? segment : segment.literal)).join('/');
-  return { path, shape: `${shape}:${pattern.verb}` };
+interface OperationOptions {
+  path: string;
+  operationId: string;
+  schemas: ReturnType<typeof createSchemaSet>;
 }
 
-function toOperation(route: Route, operationId: string, schemas: ReturnType<typeof createSchemaSet>) {
-  const { method, template, pattern, responseBody } = route;
-  const bound = pattern.variables.map(({ field }) => field);
-  const ofPath = pattern.variables.map(({ field, from, to }): Parameter => {
-    const shape = /\{[^}]*=([^}]*)\}/.exec(template)?.[1];
-    const isPattern = pattern.segments.slice(from, to).some((segment) => segment !== '*');
+function toOperation(route: Route, { path, operationId, schemas }: OperationOptions) {
+  const { method, pattern, responseBody } = route;
+  const names = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name = '']) => name);
+  const ofPath = pattern.variables.map(({ field, from, to }, index): Parameter => {
+    const shape = spell(pattern.segments.slice(from, to));
     return {
-      name: field,
+      name: names[index] ?? field,
       in: 'path',
       required: true,
-      ...(isPattern && shape && { description: `A path of the form ${shape}.` }),
+      ...(shape !== '*' && { description: `A path of the form ${shape}.` }),
       schema: { type: 'string' },
     };
   });
+  const bound = pattern.variables.map(({ field }) => field);
   const field = method.output.fields.find((candidate) => candidate.name === responseBody);
   const schema = field ? schemas.ofField(field) : schemas.ofMessage(method.output);
   return {
@@ -86,4 +91,8 @@ function toOperation(route: Route, operationId: string, schemas: ReturnType<type
       },
     },
   };
+}
+
+function spell(segments: Segment[]): string {
+  return segments.map((segment) => (typeof segment === 'string' ? segment : segment.literal)).join('/');
 }

@@ -30,6 +30,14 @@ test('of several matches the first registered wins', () => {
   expect(ask(tableOf(['/e/{id=**}', '/e/{a}']), '/e/x')).toBe('M0 id=x');
 });
 
+test('what ** takes may be many segments or none', () => {
+  const table = tableOf(['/d/{id=docs/**}', '/m/{id=**}/tail/{a}']);
+  expect(ask(table, '/d/docs/a/b')).toBe('M0 id=docs/a/b');
+  expect(ask(table, '/d/docs')).toBe('M0 id=docs/'); // as the reference joins it
+  expect(ask(table, '/m/a/b/tail/x')).toBe('M1 id=a/b a=x');
+  expect(ask(table, '/m/tail/x')).toBe('M1 id= a=x');
+});
+
 test('a verb is one only where a route has it', () => {
   const table = tableOf(['/e/{id}', '/b/{id}:close', '/b/{id}', '/c/{id=**}:close']);
   expect(ask(table, '/e/did:x:y')).toBe('M0 id=did:x:y');
@@ -44,7 +52,7 @@ test('patterns inside a variable must fit, and are captured whole', () => {
   expect(ask(table, '/shelves/1/books/2/pages')).toBe('M0 id=shelves/1/books/2');
   expect(ask(table, '/shelves/1/boxes/2/pages')).toBeUndefined();
   expect(ask(table, '/d/x/1/2/z/end/q')).toBe('M1 id=x/1/2/z a=q');
-  expect(ask(table, '/d/x/z/end/q')).toBe('M1 id=x/z a=q');
+  expect(ask(table, '/d/x/z/end/q')).toBe('M1 id=x//z a=q'); // as the reference joins it
 });
 
 test('routes under the source prefix move to the served one, others stay', () => {

@@ -157,8 +157,8 @@ function endsAlike({ segments: pattern }: PathTemplate, segments: string[], at: 
 
 function capture({ segments: pattern, variables }: PathTemplate, segments: string[]): Match['params'] {
   const deep = pattern.indexOf('**');
-  const extra = segments.length - pattern.length;
-  // Behind a `**` everything is shifted by how many segments it took.
-  const shift = (index: number) => (deep !== -1 && index > deep ? index + extra : index);
-  return variables.map(({ field, from, to }) => [field, segments.slice(shift(from), shift(to)).join('/')]);
+  const taken = segments.length - pattern.length + 1;
+  // What a `**` took is one part, an empty one if it took nothing: `{x=a/**}` is `a/` for the path `/a`.
+  const parts = deep === -1 ? segments : segments.toSpliced(deep, taken, segments.slice(deep, deep + taken).join('/'));
+  return variables.map(({ field, from, to }) => [field, parts.slice(from, to).join('/')]);
 }

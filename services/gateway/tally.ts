@@ -2,7 +2,7 @@
 // library's labels cost more than a cached answer.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-export type CacheState = 'hit' | 'miss' | 'shared' | 'stale' | 'none';
+export type CacheState = 'hit' | 'miss' | 'shared' | 'stale';
 
 export interface Tally {
   countRequest(route: string, cache: CacheState, grpcCode: number): void;

@@ -199,3 +199,14 @@ test('a node that was restarted on its port is reached again', async () => {
   expect(answer.ok).toBe(true);
   expect(second.calls).toHaveLength(1);
 });
+
+test('a node that says goodbye to a good session is asked on a new one without a gap', async () => {
+  await using node = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(node.address);
+  expect((await upstream.call(query)).ok).toBe(true);
+  await sleep(1_100); // what counts as a good session
+  const answers = [];
+  for (const session of node.sessions) session.goaway();
+  for (let turn = 0; turn < 100; turn += 1) answers.push(await upstream.call(query));
+  expect(answers.filter((answer) => !answer.ok)).toEqual([]);
+});

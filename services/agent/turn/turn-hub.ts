@@ -1,3 +1,4 @@
+import { setImmediate as afterThisTurn } from 'node:timers/promises';
 import {
   AppError,
   agentLimits,
@@ -120,6 +121,8 @@ export function createTurnHub(parts: TurnHubParts) {
     const timeout = setTimeout(() => run.cancel(new RunCancelled('timeout')), parts.turnTimeoutMs);
     try {
       const cancelled = rejectOnAbort(run.signal);
+      // The first frame goes out when this turn of the event loop is over; what follows would hold it up.
+      await afterThisTurn();
       await Promise.race([place.turn, cancelled]);
       run.step('start');
       await Promise.race([parts.perform(turn, run, usage), cancelled]);

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { type ApiKey, AppError, apiKeyFileSchema } from '@palaver/contract';
 import { StartError } from '@palaver/service-kit';
 import { type Authorize, refuse } from './authorize.ts';
-
-const windowMs = 60_000;
+import { type CountInMinute, countInMemory } from './count-in-minute.ts';
 
 /** Reads the file of keys; a fault stops the start and is told in one message. */
 export async function loadApiKeys(path: string): Promise<ApiKey[]> {
@@ -25,9 +24,9 @@ export async function loadApiKeys(path: string): Promise<ApiKey[]> {
 }
 
 /** `X-Api-Key`. Keys are found by their hash, so that comparing takes no time that tells anything about them. */
-export function authorizeApiKey(keys: ApiKey[], now: () => number = Date.now): Authorize {
-  const byHash = new Map(keys.map((key) => [key.sha256.toLowerCase(), { ...key, count: 0, windowEnd: 0 }]));
-  return (request, path) => {
+export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = countInMemory()): Authorize {
+  const byHash = new Map(keys.map((key) => [key.sha256.toLowerCase(), key]));
+  return async (request, path) => {
     const given = request.headers['x-api-key'];
     const hash = typeof given === 'string' ? createHash('sha256').update(given).digest('hex') : '';
     const key = byHash.get(hash);
@@ -39,11 +38,9 @@ export function authorizeApiKey(keys: ApiKey[], now: () => number = Date.now): A
     if (key.routes && !key.routes.some((route) => isBelow(path, route)))
       return refuse(new AppError('FORBIDDEN', 'This API key is not for this route.'));
     if (key.perMinute === undefined) return { ok: true, identity: key.name };
-    const time = now();
-    if (time >= key.windowEnd) Object.assign(key, { count: 0, windowEnd: time + windowMs });
-    key.count += 1;
-    if (key.count <= key.perMinute) return { ok: true, identity: key.name };
-    const seconds = Math.ceil((key.windowEnd - time) / 1000);
+    const { count, leftMs } = await countInMinute(key.name);
+    if (count <= key.perMinute) return { ok: true, identity: key.name };
+    const seconds = Math.ceil(leftMs / 1000);
     const message = `More than ${key.perMinute} requests in a minute; try again in ${seconds} s.`;
     return refuse(new AppError('RATE_LIMITED', message), { 'retry-after': String(seconds) });
   };

@@ -27,7 +27,13 @@ export async function loadReflection(upstream: Upstream): Promise<DescriptorSour
   const keep = (reply: Reply) => {
     for (const file of reply.files) files.set(file.name, file);
   };
-  await inBatches(services, async (service) => keep(await ask(question.fileOfSymbol, service)));
+  // A node may list a service whose files it does not have; its other services are served all the same.
+  const known = new Set<string>();
+  await inBatches(services, async (service) => {
+    const reply = await ask(question.fileOfSymbol, service).catch(emptyIfUnknown);
+    if (reply.files.length > 0) known.add(service);
+    keep(reply);
+  });
   // Some nodes send a file without those it imports.
   for (let missing = missingImports(files); missing.length > 0; ) {
     const before = files.size;
@@ -36,7 +42,7 @@ export async function loadReflection(upstream: Upstream): Promise<DescriptorSour
     if (files.size === before) break;
     missing = missingImports(files);
   }
-  return { files: [...files.values()], services };
+  return { files: [...files.values()], services: services.filter((service) => known.has(service)) };
 }
 
 /** The file that declares a type, with what it imports; empty when the node does not know the type. */
@@ -70,6 +76,11 @@ class ReflectionError extends Error {
     super(`reflection: ${message}`);
     this.code = code;
   }
+}
+
+function emptyIfUnknown(error: unknown): Reply {
+  if (error instanceof ReflectionError && error.code === toGrpcCode('NOT_FOUND')) return emptyReply();
+  throw error;
 }
 
 function createAsk(upstream: Upstream, version: string): Ask {

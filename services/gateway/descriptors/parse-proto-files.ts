@@ -140,7 +140,7 @@ function toField(
   const label = isMap || field.repeated ? Label.REPEATED : field.required ? Label.REQUIRED : Label.OPTIONAL;
   return {
     name: field.name,
-    jsonName: toJsonName(field.name),
+    jsonName: typeof options.json_name === 'string' ? options.json_name : toJsonName(field.name),
     number: field.id,
     label,
     ...(isMap

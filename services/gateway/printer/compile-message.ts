@@ -22,7 +22,10 @@ export type Slots = unknown[];
 export type ReadField = (reader: WireReader, slots: Slots, wireType: number, start: number) => void;
 
 export interface CompiledField {
-  /** The slot of an unset field; asked once, when the first message is printed, for types may contain each other. */
+  /**
+   * The slot of an unset field; asked once, when the first message is printed, for types may contain each other.
+   * Throws for an empty message without JSON: a non-nullable `Any` or `Value`, or what holds one.
+   */
   initial(): unknown;
   read: ReadField;
   /** The slot as JSON text, where it is something else while reading. */
@@ -32,19 +35,25 @@ export interface CompiledField {
 interface Layout {
   names: string[];
   finish: (((slot: never) => string) | undefined)[];
+  initial: (() => unknown)[];
   readSlots(reader: WireReader): Slots;
 }
 
 /** Printer of a message as an object of its fields. */
 export function compileMessage(type: DescMessage, find: FindPrinter): MessagePrinter {
-  const { names, finish, readSlots } = compileLayout(type, find, (field, text) => `${quoteName(field)}${text}`);
+  const { names, finish, initial, readSlots } = compileLayout(
+    type,
+    find,
+    (field, text) => `${quoteName(field)}${text}`,
+  );
   const later = names.map((name) => `,${name}`);
   const print = (reader: WireReader, head: string) => {
     const slots = readSlots(reader);
     let json = head;
     for (let at = 0; at < names.length; at += 1) {
       const finishSlot = finish[at];
-      const text = finishSlot ? finishSlot(slots[at] as never) : (slots[at] as string);
+      // The initial slot is asked again where there was none: it throws, and tells why.
+      const text = finishSlot ? finishSlot(slots[at] as never) : ((slots[at] ?? initial[at]?.()) as string);
       // Only an unset oneof is empty text.
       if (text !== '') json += (json.length === 1 ? names[at] : later[at]) + text;
     }
@@ -60,8 +69,8 @@ export function compileBare(type: DescMessage, find: FindPrinter, name?: string)
   const finishSlot = finish[only];
   const print = (reader: WireReader) => {
     const slot = readSlots(reader)[only];
-    const text = finishSlot ? finishSlot(slot as never) : (slot as string);
-    if (text === '') throw new WireError(`${type.typeName} without a value`);
+    const text = finishSlot ? finishSlot(slot as never) : (slot as string | undefined);
+    if (!text) throw new WireError(`${type.typeName} without a value`);
     return text;
   };
   return { print, wellKnown: true };
@@ -106,9 +115,10 @@ function compileLayout(
     register(field, result.read);
   }
 
+  const initial = compiled.map((field) => field.initial);
   let template: Slots | undefined;
   const readSlots = (reader: WireReader) => {
-    template ??= [...compiled.map((field) => field.initial()), undefined];
+    template ??= [...initial.map(valueOrUndefined), undefined];
     const slots = template.slice();
     const start = reader.pos;
     while (reader.pos < reader.end) {
@@ -120,7 +130,16 @@ function compileLayout(
     }
     return slots;
   };
-  return { names, finish: compiled.map((field) => field.finish), readSlots };
+  return { names, finish: compiled.map((field) => field.finish), initial, readSlots };
+}
+
+/** A field that cannot be printed unset is a fault only of messages that leave it unset. */
+function valueOrUndefined(initial: () => unknown): unknown {
+  try {
+    return initial();
+  } catch {
+    return undefined;
+  }
 }
 
 function compileField(field: DescField, at: number, find: FindPrinter): CompiledField {

@@ -32,7 +32,7 @@ export function compileMapField(field: MapField, at: number, find: FindPrinter):
       const entries = (slots[at] as Entries | undefined) ?? new Map();
       slots[at] = entries;
       let { order, json } = key.zero;
-      let text = value.initial();
+      let text: string | undefined;
       reader.within(() => {
         while (reader.pos < reader.end) {
           const tag = reader.tag();
@@ -42,7 +42,7 @@ export function compileMapField(field: MapField, at: number, find: FindPrinter):
           else reader.skip(tag);
         }
       });
-      entries.set(order, { json, value: text });
+      entries.set(order, { json, value: text ?? value.initial() });
     },
   };
 }

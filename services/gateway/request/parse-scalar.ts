@@ -50,8 +50,8 @@ export function parseScalar(type: ScalarType, text: string): Parsed<WireValue> {
 
 export function parseEnum(type: DescEnum, text: string): Parsed<WireValue> {
   const named = type.values.find(({ name }) => name === text)?.number;
-  const number = named ?? (/^[+-]?\d+$/.test(text) ? Number(text) : undefined);
-  if (number === undefined || !type.values.some((value) => value.number === number))
+  const number = named ?? Number(readInteger(text));
+  if (!type.values.some((value) => value.number === number))
     return { fault: `${text} is not a valid ${type.typeName}` };
   return varint(number);
 }
@@ -59,10 +59,9 @@ export function parseEnum(type: DescEnum, text: string): Parsed<WireValue> {
 /** `decimalOnly` is the rule of the wrapper types. */
 export function parseInteger(type: ScalarType, text: string, decimalOnly = false): Parsed<WireValue> {
   const [min, max] = ranges[rangeOf[type] ?? type] ?? [0n, 0n];
-  const parts = /^([+-]?)(0[xX][0-9a-fA-F]+|\d+)$/.exec(text);
-  const [, sign = '', digits = ''] = parts ?? [];
-  if (!parts || (sign !== '' && min === 0n) || (decimalOnly && /x/i.test(digits))) return invalid(text);
-  const value = sign === '-' ? -BigInt(digits) : BigInt(digits);
+  const value = readInteger(text);
+  if (value === undefined || (/^[+-]/.test(text) && min === 0n) || (decimalOnly && /x/i.test(text)))
+    return invalid(text);
   if (value < min || value > max) return { fault: `"${text}" is out of range` };
   const isZero = value === 0n;
   switch (type) {
@@ -83,6 +82,13 @@ export function parseInteger(type: ScalarType, text: string, decimalOnly = false
         value: { wireType: WireType.Varint, isZero, write: (writer) => writer.int64(BigInt.asIntN(64, value)) },
       };
   }
+}
+
+/** Decimal, or hexadecimal after `0x`. */
+function readInteger(text: string): bigint | undefined {
+  const [, sign, digits] = /^([+-]?)(0[xX][0-9a-fA-F]+|\d+)$/.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  return sign === '-' ? -BigInt(digits) : BigInt(digits);
 }
 
 function parseFloating(type: ScalarType.DOUBLE | ScalarType.FLOAT, text: string): Parsed<WireValue> {

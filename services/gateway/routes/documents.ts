@@ -5,6 +5,7 @@ import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import type { LiveTable, Snapshot } from '../live-table.ts';
 import { toOpenApi } from '../openapi.ts';
+import { isUnchanged } from './is-unchanged.ts';
 
 const page = `<!doctype html>
 <html lang="en">
@@ -46,7 +47,7 @@ export function addDocumentRoutes(server: Server, live: LiveTable): void {
       'cache-control': 'no-cache',
       etag: document.etag,
     });
-    if (request.headers['if-none-match'] === document.etag) return reply.code(304).send();
+    if (isUnchanged(request.headers['if-none-match'], document.etag)) return reply.code(304).send();
     return reply.send(document.body);
   });
 

@@ -14,6 +14,7 @@ import { decodeEscapes, parseQuery } from '../request/parse-query.ts';
 import type { Match } from '../route-table.ts';
 import type { CacheState, Tally } from '../tally.ts';
 import { failure } from '../upstream/call.ts';
+import { isUnchanged } from './is-unchanged.ts';
 
 export interface QueryParts {
   live: LiveTable;
@@ -54,8 +55,11 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, options
       return reply.code(status).headers(headers).send(body);
     }
     const match = snapshot.table.match(path);
-    if (!match) throw unknownPath(path, snapshot.table.prefixes);
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    // The gateway's own pages come here only with a method that they do not have.
+    if (!match && (isRead || !request.server.hasRoute({ method: 'GET', url: path })))
+      throw unknownPath(path, snapshot.table.prefixes);
+    if (!match || !isRead) {
       reply.header('allow', allowed);
       throw new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries: ${allowed}.`);
     }
@@ -139,9 +143,4 @@ function toCacheControl(answer: Answer, keptMs: number, isPublic: boolean): stri
   const seconds = Math.floor(keptMs / 1000);
   if (!answer.keeps) return 'no-store';
   return seconds > 0 ? `${isPublic ? 'public' : 'private'}, max-age=${seconds}` : 'no-cache';
-}
-
-function isUnchanged(given: string | undefined, etag: string): boolean {
-  if (given === undefined) return false;
-  return given.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);
 }

@@ -1,3 +1,7 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as grpc from '@grpc/grpc-js';
+import { createSelfSignedCertificate, createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { checkGateway } from '../check-gateway.ts';
 import { listRoutes } from '../list-routes.ts';
@@ -12,6 +16,18 @@ test('the routes of the node are listed in the order in which they win', async (
     ['/fixture/item/{id}', '/fixture.v1.Query/Item'],
   ]);
   await expect(listRoutes({ GATEWAY_UPSTREAMS: '127.0.0.1:1' })).rejects.toThrow('cannot be read from 127.0.0.1:1');
+});
+
+test('the routes of a node behind TLS are listed with its authority', async () => {
+  const { key, cert } = createSelfSignedCertificate();
+  const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
+  await using node = await startFixtureNode({ credentials: grpc.ServerCredentials.createSsl(null, [pair]) });
+  await using folder = await createTempDir();
+  const GATEWAY_TLS_CA_FILE = join(folder.path, 'ca.pem');
+  await writeFile(GATEWAY_TLS_CA_FILE, cert);
+  const env = { GATEWAY_UPSTREAMS: `tls://${node.address}` };
+  expect((await listRoutes({ ...env, GATEWAY_TLS_CA_FILE })).length).toBeGreaterThan(10);
+  await expect(listRoutes({ ...env, GATEWAY_TLS_CA_FILE: '/none' })).rejects.toThrow('GATEWAY_TLS_CA_FILE: /none');
 });
 
 test('a check compares bytes and status at one height', async () => {

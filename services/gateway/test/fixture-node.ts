@@ -24,6 +24,8 @@ export interface NodeOptions {
   reflection?: 'v1' | 'v1alpha' | 'none';
   /** Files beside the fixture's that reflection finds by symbol only. */
   hidden?: FileDescriptorProto[];
+  /** Services that reflection lists although it has no file of theirs. */
+  ghosts?: string[];
   /** Methods of the fixture that this node does not have. */
   without?: string[];
   /** Changes the files reflection gives out. */
@@ -75,7 +77,7 @@ export async function startFixtureNode(options: NodeOptions = {}): Promise<Fixtu
   const version = options.reflection ?? 'v1';
   if (version !== 'none') {
     const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
-    server.addService({ info: definition(path, true) }, { info: reflect(files, options.hidden ?? []) });
+    server.addService({ info: definition(path, true) }, { info: reflect(files, options) });
   }
   const credentials = options.credentials ?? grpc.ServerCredentials.createInsecure();
   const port = await new Promise<number>((resolve, reject) =>
@@ -106,7 +108,7 @@ function definition(path: string, stream: boolean): grpc.MethodDefinition<Buffer
   };
 }
 
-function reflect(files: FileDescriptorProto[], hidden: FileDescriptorProto[]) {
+function reflect(files: FileDescriptorProto[], { hidden = [], ghosts = [] }: NodeOptions) {
   const field = (no: number, value: Uint8Array) =>
     new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(value).finish();
   const declares = (file: FileDescriptorProto, symbol: string) =>
@@ -118,7 +120,7 @@ function reflect(files: FileDescriptorProto[], hidden: FileDescriptorProto[]) {
       const text = reader.string();
       if (no === 7) {
         const names = files.flatMap((file) => file.service.map((service) => `${file.package}.${service.name}`));
-        const services = names.map((name) => field(1, field(1, Buffer.from(name))));
+        const services = [...ghosts, ...names].map((name) => field(1, field(1, Buffer.from(name))));
         return call.write(Buffer.from(field(6, Buffer.concat(services))));
       }
       const all = [...files, ...hidden];

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
 import { createSelfSignedCertificate, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
@@ -20,6 +21,12 @@ test.each(['v1', 'v1alpha'] as const)('routes come from reflection %s', async (r
   expect((await gateway.get('/fixture/rest/a/b')).status).toBe(200);
 });
 
+test('a service that is listed without its files costs no other service its routes', async () => {
+  await using node = await startFixtureNode({ ghosts: ['ghost.v1.Query'] });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  expect(await listPaths(gateway)).toHaveLength(12);
+});
+
 test.each([
   ['a FileDescriptorSet', path('fixture.binpb')],
   ['a folder of .proto files', path('protos')],
@@ -28,6 +35,25 @@ test.each([
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_DESCRIPTORS: descriptors });
   expect(await listPaths(gateway)).toHaveLength(12);
   expect(await (await gateway.get('/fixture/thing/x/of/y')).json()).toMatchObject({ id: 'x', owner: { name: 'y' } });
+});
+
+test('descriptors that cannot be read stop the start, and are named', async () => {
+  const start = startTestGateway({ GATEWAY_DESCRIPTORS: path('no-such-folder') });
+  await expect(start).rejects.toThrow(/^GATEWAY_DESCRIPTORS: .*no-such-folder/);
+});
+
+test('a node whose routes could not be read yet is no healthy gateway', async () => {
+  await using node = await startFixtureNode({ reflection: 'none' });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address }, { ready: false });
+  const health = await gateway.get('/health');
+  expect(health.status).toBe(503);
+  expect(await health.json()).toMatchObject({ status: 'down', routes: 0, upstreams: [{ healthy: true }] });
+});
+
+test('whoever meets the gateway once it listens meets its routes', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address }, { ready: false });
+  expect((await gateway.get('/fixture/item/1')).status).toBe(200);
 });
 
 test('without any node there are no routes, and health says so', async () => {
@@ -55,6 +81,31 @@ test('a node that comes back as another version changes the routes without a res
   await waitFor('the new routes', async () => (await gateway.get('/up/new/1')).status === 200);
   expect((await gateway.get('/up/old/1')).status).toBe(404);
   expect(await listPaths(gateway)).toEqual(['/up/new/{id}']);
+});
+
+test('an Any type outside the service files is looked up by symbol', async () => {
+  const text = 'syntax = "proto3"; package hidden.v1; message Secret { string word = 1; uint64 size = 2; }';
+  const types = `syntax = "proto3"; package holder.v1; import "google/api/annotations.proto"; import "google/protobuf/any.proto";
+    message None {} message Holder { google.protobuf.Any held = 1; }
+    service Query { rpc Held(None) returns (Holder) { option (google.api.http).get = "/holder/held"; } }`;
+  const word = new BinaryWriter().uint32(10).string('sesame').finish();
+  const any = (type: string) => new BinaryWriter().uint32(10).string(type).uint32(18).bytes(word).finish();
+  let held = any('/hidden.v1.Secret');
+  await using holder = await startFixtureNode({
+    hidden: parseProtoFiles([{ name: 'hidden.proto', text }]),
+    files: () => parseProtoFiles([{ name: 'holder.proto', text: types }]),
+    reply: () => ({ message: new BinaryWriter().uint32(10).bytes(held).finish() }),
+  });
+  await using other = await startTestGateway({ GATEWAY_UPSTREAMS: holder.address, GATEWAY_CACHE_TTL_MS: '0' });
+  const json = '{"held":{"@type":"/hidden.v1.Secret","word":"sesame","size":"0"}}';
+  expect(await (await other.get('/holder/held')).text()).toBe(json);
+  expect(await (await other.get('/holder/held?json=proto3')).json()).toEqual({
+    held: { '@type': '/hidden.v1.Secret', word: 'sesame' },
+  });
+  held = any('/hidden.v1.Nowhere');
+  const response = await other.get('/holder/held');
+  expect(response.status).toBe(500);
+  expect(await response.json()).toMatchObject({ code: 2, message: 'unable to resolve type URL /hidden.v1.Nowhere' });
 });
 
 test('a node behind TLS is reached with its authority, and only so', async () => {

@@ -81,7 +81,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       opening.once('close', () => {
         clearTimeout(timer);
         if (session === opening) session = undefined;
-        if (isConnecting && !session) isConnecting = false;
+        if (newest === opening) isConnecting = false;
         resolve();
         reopen(opening, connectedAt);
       });
@@ -101,8 +101,12 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   const reopen = (ended: ClientHttp2Session, connectedAt: number) => {
     if (isClosed || replaced.has(ended)) return;
     replaced.add(ended);
+    if (Date.now() - connectedAt > steadyMs) {
+      // Nodes end good sessions when they grow old or are replaced: the next one is opened at once, and calls wait for it.
+      backoffMs = firstBackoffMs;
+      return open();
+    }
     // A node that accepts and hangs up again and again is not asked faster than one that is away.
-    if (Date.now() - connectedAt > steadyMs) backoffMs = firstBackoffMs;
     retry = setTimeout(open, backoffMs * (0.5 + Math.random() / 2));
     backoffMs = Math.min(maxBackoffMs, backoffMs * 2);
   };
