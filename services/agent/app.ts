@@ -209,7 +209,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     beforeSend: plugins.beforeSend,
   });
   addRunRoutes(server, { hub, runs, peers });
-  addDelegationRoutes(server, { delegations, verifier });
+  addDelegationRoutes(server, { delegations, verifier, onRevoked: sockets.dropRevoked });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));

@@ -78,12 +78,24 @@ test.each([
   ['tool_result', { result: 1 }, false],
   ['tool_result', { toolCallId: '', result: 1 }, false],
   ['tool_result', { toolCallId: 5, result: 1 }, false],
-  ['tool_result', { toolCallId: 't', error: {} }, false],
+  ['tool_result', { toolCallId: 't', error: {} }, true],
   ['action_call_result', { sessionId: 's', toolCallId: 't', result: 1 }, true],
   ['action_call_result', { toolCallId: 't', result: 1 }, false],
   ['ping', undefined, true],
 ] as const)('client event %s %j: %s', (name, payload, expected) => {
   expect(clientEventPayloadSchemas[name].safeParse(payload).success).toBe(expected);
+});
+
+test.each([
+  ['denied', 'denied'],
+  [{ message: 'denied', stack: '…' }, 'denied'],
+  [{}, '{}'],
+  [true, 'true'],
+  [null, undefined],
+  [false, undefined],
+  ['', undefined],
+])('a page that failed with %j says %j', (error, text) => {
+  expect(clientEventPayloadSchemas.tool_result.parse({ toolCallId: 't', error }).error).toBe(text);
 });
 
 test('AnyEvent is told apart by eventName', () => {

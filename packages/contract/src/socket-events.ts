@@ -3,9 +3,12 @@ import type { ClientEventName, ServerEventName } from './event-catalogue.ts';
 import { timestampSchema, ucanTokenSchema } from './primitives.ts';
 import { type SseEventData, sseEventDataSchemas } from './sse-events.ts';
 
+// Like a header: empty is missing. Clients send null for what they do not have.
+const credentialSchema = z.preprocess((token) => token || undefined, ucanTokenSchema.optional());
+
 /** The `auth` object of a handshake: the invocation counts, the delegation is the fallback. */
 export const socketAuthSchema = z
-  .object({ invocation: ucanTokenSchema.optional(), ucanDelegation: ucanTokenSchema.optional() })
+  .object({ invocation: credentialSchema, ucanDelegation: credentialSchema })
   .meta({ description: 'Credentials of a WebSocket handshake.' });
 
 export type SocketAuth = z.infer<typeof socketAuthSchema>;
@@ -61,6 +64,13 @@ export const serverEventPayloadSchemas = {
     .meta({ id: 'SocketError', description: 'Why the connection is about to be closed.' }),
 } satisfies Record<ServerEventName, z.ZodObject>;
 
+// A page that hands over what it caught instead of a text has failed all the same: ignored, it would be waited for.
+const pageErrorSchema = z.preprocess((error) => {
+  if (!error || typeof error === 'string') return error || undefined;
+  const message = typeof error === 'object' && 'message' in error ? error.message : undefined;
+  return typeof message === 'string' ? message : JSON.stringify(error);
+}, z.string().optional());
+
 /** The payload of every event a client sends; events without one take anything. */
 export const clientEventPayloadSchemas = {
   ping: z.unknown(),
@@ -68,14 +78,14 @@ export const clientEventPayloadSchemas = {
   subscribe: z.unknown(),
   'list-events': z.unknown(),
   tool_result: z
-    .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: z.string().nullish() })
+    .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: pageErrorSchema })
     .meta({ id: 'ToolResult', description: 'What a tool of the page answered.' }),
   action_call_result: z
     .object({
       sessionId: z.string().min(1),
       toolCallId: z.string().min(1),
       result: z.unknown().optional(),
-      error: z.string().nullish(),
+      error: pageErrorSchema,
     })
     .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
 } satisfies Record<ClientEventName, z.ZodType>;

@@ -24,11 +24,3 @@ export function decodeBase64(text: string): Bytes | null {
   for (let index = 0; index < binary.length; index += 1) bytes[index] = binary.charCodeAt(index);
   return bytes;
 }
-
-/**
- * Base64 with or without a multibase prefix (m, M, u, U). What is read here, archives and secret keys, never starts
- * with one of these letters itself: their first bytes are fixed.
- */
-export function decodeMultibase64(text: string): Bytes | null {
-  return decodeBase64(/^[mMuU]/.test(text) ? text.slice(1) : text);
-}

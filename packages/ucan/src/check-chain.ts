@@ -30,6 +30,11 @@ export function listChain(view: UcanView): UcanView[] {
   return [...chain.values()];
 }
 
+/** Unix seconds: when the token, or the first of its proofs, expires; infinity where none of them does. */
+export function findExpiration(view: UcanView): number {
+  return Math.min(...listChain(view).map(({ expiration }) => expiration ?? Number.POSITIVE_INFINITY));
+}
+
 export function checkInvocation(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
   return checkEnvelope(view, policy) ?? checkUse(view, policy) ?? checkProofs(view, policy);
 }

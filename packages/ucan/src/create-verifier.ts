@@ -1,7 +1,7 @@
 import { agentLimits, ucanLimits } from '@palaver/contract';
 import { hashText } from '#crypto';
 import type { Capability } from './capability.ts';
-import { type ChainPolicy, checkDelegation, checkInvocation, listChain } from './check-chain.ts';
+import { type ChainPolicy, checkDelegation, checkInvocation, findExpiration, listChain } from './check-chain.ts';
 import type { ResolveDid } from './did/resolve-did.ts';
 import { LruMap } from './lru-map.ts';
 import { parseToken, type UcanView } from './parse-token.ts';
@@ -97,7 +97,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const { error, resolved } = await verifySignatures(view, resolveDid);
     // What a DID document decided: a refusal is asked again, an acceptance is kept for a short time.
     if (error) return { verdict: { error }, until: resolved ? seconds : forever };
-    const expiration = Math.min(...listChain(view).map((link) => link.expiration ?? forever));
+    const expiration = findExpiration(view);
     const until = Math.min(expiration + clockSkewSeconds, resolved ? seconds + resolvedSeconds : forever);
     const { issuer: did, cid, capabilities } = view;
     return { verdict: { ok: { did, expiration, cid, capabilities, view } }, until };

@@ -1,4 +1,5 @@
 export { type Capability, hasCapability } from './capability.ts';
+export { findExpiration } from './check-chain.ts';
 export {
   createVerifier,
   type Verdict,

@@ -77,6 +77,16 @@ describe('an invocation downstream', () => {
     expect(unwrap(await mintDownstream(options)).expiresAt).toBe(expiration);
   });
 
+  it('never outlives what it stands on in turn', async () => {
+    const expiration = nowSeconds() + 20;
+    const capability = { can: 'memory/read', with: service.did() };
+    const lent = { issuer: service, audience: user.did(), capabilities: [capability], expiration };
+    const proofs = [await parse(await createDelegation(lent))];
+    const delegation = await delegate({ capabilities: [capability], proofs });
+    const options = { issuer: agent, audience: service.did(), capability, delegation };
+    expect(unwrap(await mintDownstream(options)).expiresAt).toBe(expiration);
+  });
+
   it('is not minted without the right', async () => {
     const delegation = await delegate();
     const options = { issuer: agent, audience: service.did(), capability: memory(), delegation };

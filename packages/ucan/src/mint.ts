@@ -2,6 +2,7 @@ import { agentLimits } from '@palaver/contract';
 import { type API, delegate } from '@ucanto/core';
 import { encodeBase64 } from './base64.ts';
 import { type Capability, hasCapability } from './capability.ts';
+import { findExpiration } from './check-chain.ts';
 import type { UcanView } from './parse-token.ts';
 import type { Result } from './result.ts';
 import type { Signer } from './signer.ts';
@@ -67,7 +68,7 @@ export async function mintDownstream(options: DownstreamOptions): Promise<Result
   if (!hasCapability(delegation, invocation.capability)) {
     return { error: { message: 'the delegation does not grant this capability' } };
   }
-  const expiration = Math.min(nowSeconds() + lifetimeSeconds, delegation.expiration ?? Number.POSITIVE_INFINITY);
+  const expiration = Math.min(nowSeconds() + lifetimeSeconds, findExpiration(delegation));
   return { ok: await createInvocation({ ...invocation, expiration, proofs: [delegation] }) };
 }
 

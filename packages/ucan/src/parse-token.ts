@@ -1,8 +1,8 @@
 import { agentLimits } from '@palaver/contract';
 import { type API, Delegation } from '@ucanto/core';
 import { sha256 } from '#crypto';
-import { decodeMultibase64 } from './base64.ts';
 import { equalBytes } from './bytes.ts';
+import { decodeMultibaseOrBase64 } from './multibase.ts';
 import { type ArchiveBlock, readArchive, readVariant, type UcanBlock } from './read-archive.ts';
 import { readUcan, type UcanFields } from './read-ucan.ts';
 import { malformed, Refusal, toUcanError } from './refusal.ts';
@@ -26,7 +26,7 @@ const maxChain = 8;
 export async function parseToken(text: string): Promise<Result<UcanView, UcanError>> {
   try {
     if (text.length > maxCharacters) malformed(`it is longer than ${maxCharacters} characters`);
-    const bytes = decodeMultibase64(text) ?? malformed('it is not base64');
+    const bytes = decodeMultibaseOrBase64(text) ?? malformed('it is not base64 or multibase');
     const { root, ucans } = readArchive(bytes);
     for (const block of [root, ...ucans.values()]) await checkHash(block);
     const chain = new Chain(ucans);

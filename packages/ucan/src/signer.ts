@@ -1,9 +1,10 @@
 import type * as UCAN from '@ipld/dag-ucan';
 import { Signature } from '@ucanto/core';
 import { createKeyPair, type KeyPair } from '#crypto';
-import { decodeMultibase64, encodeBase64 } from './base64.ts';
+import { encodeBase64 } from './base64.ts';
 import { startsWithBytes } from './bytes.ts';
 import { ed25519Tag, toDidKey, untagPublicKey } from './did/did-key.ts';
+import { decodeHex, decodeMultibaseOrBase64 } from './multibase.ts';
 import type { Result } from './result.ts';
 
 /** An Ed25519 key that signs tokens. It is also a signer to every function of ucanto. */
@@ -27,11 +28,9 @@ export async function createSigner(): Promise<Signer> {
 
 /** Reads a secret key: ucanto's `Mg…` form, or the seed as 64 hex digits. */
 export async function parseSigner(secret: string): Promise<Result<Signer, { message: string }>> {
-  if (/^[0-9a-f]{64}$/i.test(secret)) {
-    const digits = secret.match(/../g) ?? [];
-    return { ok: await fromSeed(Uint8Array.from(digits, (pair) => Number.parseInt(pair, 16))) };
-  }
-  const bytes = secret.length <= 128 ? decodeMultibase64(secret) : null;
+  const seedAsHex = secret.length === 2 * seedBytes ? decodeHex(secret) : null;
+  if (seedAsHex) return { ok: await fromSeed(seedAsHex) };
+  const bytes = secret.length <= 128 ? decodeMultibaseOrBase64(secret) : null;
   const end = secretTag.length + seedBytes;
   const publicKey = bytes && startsWithBytes(bytes, secretTag) ? untagPublicKey(bytes.subarray(end)) : null;
   if (!bytes || !publicKey) return { error: { message: 'expected 64 hex digits, or a key in multibase (Mg…)' } };

@@ -10,7 +10,10 @@ declare module 'fastify' {
   }
 }
 
-/** A route that asks for no credentials: a path, or a path for one method. `*` at the end stands for the rest. */
+/**
+ * A route that asks for no credentials: a path, or a path for one method. `*` at the end stands for the rest; the
+ * specification writes `(.*)`, which is the same.
+ */
 export type PublicRoute = string | { path: string; method?: string };
 
 export type RouteMatcher = (url: string, method: string) => boolean;
@@ -42,7 +45,8 @@ export function createRouteMatcher(routes: PublicRoute[]): RouteMatcher {
   const prefixes: { prefix: string; method: string | undefined }[] = [];
   for (const { path, method } of entries as { path: string; method?: string }[]) {
     const wanted = method?.toUpperCase();
-    if (path.endsWith('*')) prefixes.push({ prefix: path.slice(0, -1), method: wanted });
+    const [, prefix] = /^(.*?)(?:\(\.\*\)|\*)$/.exec(path) ?? [];
+    if (prefix !== undefined) prefixes.push({ prefix, method: wanted });
     else exact.set(path, (exact.get(path) ?? new Set()).add(wanted));
   }
   return (url, anyMethod) => {

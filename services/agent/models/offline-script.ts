@@ -93,7 +93,7 @@ function planReminder(text: string, { system }: OfflineQuestion): OfflineReply |
 }
 
 function planLong(text: string): OfflineReply | undefined {
-  const count = Number(/^\/long\s+(\d{1,6})$/.exec(text)?.[1] ?? Number.NaN);
+  const count = Number(/^\/long\s+0*([1-9]\d{0,5})$/.exec(text)?.[1] ?? Number.NaN);
   if (Number.isNaN(count)) return undefined;
   const words = Array.from({ length: Math.min(count, maxLongWords) }, (_, index) => `word${index + 1}`);
   return { text: words.join(' '), toolCalls: [], paced: true };

@@ -19,10 +19,14 @@ const codes: Partial<Record<string, ErrorCode>> = {
   UCAN_EXPIRED: 'DELEGATION_EXPIRED',
 };
 
-export function addDelegationRoutes(
-  server: Server,
-  { delegations, verifier }: { delegations: DelegationStore; verifier: Verifier },
-): void {
+export interface DelegationRouteParts {
+  delegations: DelegationStore;
+  verifier: Verifier;
+  /** Lets go of the sockets that the token had signed in. */
+  onRevoked(cid: string): void;
+}
+
+export function addDelegationRoutes(server: Server, { delegations, verifier, onRevoked }: DelegationRouteParts): void {
   const tags = ['Delegation'];
 
   server.post(
@@ -56,7 +60,8 @@ export function addDelegationRoutes(
     '/delegation',
     { schema: { tags, summary: 'Revoke the stored delegation', response: { 200: delegationRevokedSchema } } },
     async (request) => {
-      await delegations.revoke(identityOf(request).did);
+      const cid = await delegations.revoke(identityOf(request).did);
+      if (cid !== undefined) onRevoked(cid);
       return { ok: true as const };
     },
   );

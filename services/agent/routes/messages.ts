@@ -63,6 +63,7 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
             402: errorBodySchema,
             404: errorBodySchema,
             409: errorBodySchema,
+            422: errorBodySchema,
             429: errorBodySchema,
           },
         },

@@ -40,7 +40,8 @@ export function addRunRoutes(
     async (request, reply) => {
       const { did } = identityOf(request);
       const { runId } = request.params;
-      const after = request.query.after ?? readLastEventId(request) ?? 0;
+      // An EventSource that reconnects repeats its first address; what it has read since is in the header.
+      const after = Math.max(request.query.after ?? 0, readLastEventId(request));
       const run = hub.find(runId);
       const stored = run ? undefined : await runs.find(did, runId);
       if (run ? run.userDid !== did : !stored) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
@@ -51,9 +52,9 @@ export function addRunRoutes(
   );
 }
 
-function readLastEventId(request: FastifyRequest): number | undefined {
+function readLastEventId(request: FastifyRequest): number {
   const parsed = frameNumberSchema.safeParse(request.headers['last-event-id']);
-  return parsed.success ? parsed.data : undefined;
+  return parsed.success ? parsed.data : 0;
 }
 
 /**

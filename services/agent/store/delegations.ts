@@ -52,11 +52,11 @@ export function createDelegationStore(
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
-    /** Forgets the stored delegation and refuses its token from now on. */
-    async revoke(userDid: string): Promise<void> {
-      await store.transaction(async (trx) => {
+    /** Forgets the stored delegation and refuses its token from now on; gives its CID. */
+    async revoke(userDid: string): Promise<string | undefined> {
+      return await store.transaction(async (trx) => {
         const [row] = (await findRow({ userDid, now: 0 }, trx)).rows;
-        if (!row) return;
+        if (!row) return undefined;
         await trx
           .insertInto('agent_revocation')
           .values({ cid: row.cid, expires_at: row.expires_at })
@@ -71,6 +71,7 @@ export function createDelegationStore(
           .deleteFrom('agent_revocation')
           .where('expires_at', '<', Date.now() - revocationSlackMs)
           .execute();
+        return row.cid;
       });
     },
 

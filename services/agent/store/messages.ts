@@ -56,10 +56,10 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
       const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
       let rows: MessageRow[];
       if (after === undefined) {
-        const older = before === undefined ? own : own.where('position', '<', fromCursor(before));
+        const older = before === undefined ? own : own.where('position', '<', fromCursor('before', before));
         rows = (await older.orderBy('position', 'desc').limit(limit).execute()).reverse();
       } else {
-        rows = await own.where('position', '>', fromCursor(after)).orderBy('position').limit(limit).execute();
+        rows = await own.where('position', '>', fromCursor('after', after)).orderBy('position').limit(limit).execute();
       }
       const exists = async (comparison: '<' | '>', row: MessageRow | undefined) =>
         row !== undefined && (await own.where('position', comparison, row.position).limit(1).execute()).length > 0;
@@ -94,10 +94,9 @@ function toCursor(row: MessageRow | undefined): string | null {
   return row === undefined ? null : Buffer.from(row.position).toString('base64url');
 }
 
-function fromCursor(cursor: string): string {
+function fromCursor(path: 'before' | 'after', cursor: string): string {
   const position = Buffer.from(cursor, 'base64url').toString();
   if (positionPattern.test(position)) return position;
-  throw new AppError('VALIDATION_FAILED', 'The cursor is not one of an earlier page.', {
-    details: { issues: [{ path: 'cursor', message: 'must be a cursor of an earlier page' }] },
-  });
+  const message = 'must be a cursor of an earlier page';
+  throw new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
 }

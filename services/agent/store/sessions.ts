@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   type CreateSession,
+  defaultSessionTitle,
   type OffsetPageQuery,
   type Session,
   type SessionList,
@@ -9,8 +10,6 @@ import {
 import type { Store } from '@palaver/store';
 import { v7 as uuidv7 } from 'uuid';
 import type { AgentDatabase } from './schema.ts';
-
-export const untitled = 'New chat';
 
 /** Who the sessions of this process are held with. */
 export interface OracleIdentity {
@@ -58,7 +57,7 @@ export function createSessionStore({ db, prepare }: Store<AgentDatabase>, oracle
       const row = {
         id: uuidv7(),
         user_did: userDid,
-        title: title ?? untitled,
+        title: title ?? defaultSessionTitle,
         named: title === undefined ? 0 : 1,
         room_id: toRoomId(userDid, oracle.did),
         metadata: metadata === undefined ? null : JSON.stringify(metadata),

@@ -1,4 +1,4 @@
-import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGate } from './gate-plugin.ts';
 import { collectFrames, readFrames, readUntil, textOf } from './read-frames.ts';
@@ -6,23 +6,15 @@ import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 describe.each(engines)('abort and queue on %s', (engine) => {
   const gate = createGate();
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url, plugins: [gate.plugin] });
+    agent = await startTestAgent({ engine, plugins: [gate.plugin] });
     ana = await agent.createUser();
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
-  const messagesOf = async (sessionId: string) => (await ana.send('GET', `/messages/${sessionId}`)).body.messages;
-  const liveRun = async (sessionId: string) => (await ana.send('GET', `/sessions/${sessionId}/run`)).body.run;
-  const waitAtGate = (count = 1) => waitFor('a turn at the gate', () => gate.waiting() === count);
   const aborted = { status: 200, body: { ok: true, aborted: true, success: true } };
   const nothing = { status: 200, body: { ok: true, aborted: false, success: false } };
 
@@ -35,10 +27,10 @@ describe.each(engines)('abort and queue on %s', (engine) => {
     expect(all.at(-1)?.data.status).toBe('aborted');
     expect(all.some(({ event }) => event === 'error')).toBe(false);
     expect(await frames.next()).toMatchObject({ done: true });
-    const [, answer] = await messagesOf(sessionId);
+    const [, answer] = await ana.messages(sessionId);
     expect(answer).toMatchObject({ status: 'aborted', content: textOf(all), id: all.at(-1)?.data.messageId });
     expect(await ana.abort(sessionId)).toMatchObject(nothing);
-    expect(await liveRun(sessionId)).toBeNull();
+    expect(await ana.liveRun(sessionId)).toBeNull();
   });
 
   test('is answered before the stream closes', async () => {
@@ -46,7 +38,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
       const sessionId = await ana.createSession();
       const order: string[] = [];
       const frames = readFrames(await ana.stream(sessionId, '/tool gate'));
-      await waitAtGate();
+      await gate.reached();
       const closing = readUntil(frames, 'done').then(() => order.push('closed'));
       await ana.abort(sessionId).then(() => order.push('answered'));
       await closing;
@@ -57,7 +49,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
   test('stops a send without stream, which answers 200 with the partial message', async () => {
     const sessionId = await ana.createSession();
     const answer = ana.say(sessionId, '/tool gate', { returnAllMessages: true });
-    await waitAtGate();
+    await gate.reached();
     expect(await ana.abort(sessionId)).toMatchObject(aborted);
     const { status, body } = await answer;
     expect(status).toBe(200);
@@ -79,15 +71,15 @@ describe.each(engines)('abort and queue on %s', (engine) => {
   test('the next turn goes on after an abort, one that waited included', async () => {
     const sessionId = await ana.createSession();
     const first = ana.say(sessionId, '/tool gate');
-    await waitAtGate();
+    await gate.reached();
     const second = await ana.stream(sessionId, '/tool gate');
     expect(await ana.abort(sessionId)).toMatchObject(aborted);
     expect((await first).body.message.status).toBe('aborted');
-    await waitAtGate();
+    await gate.reached();
     expect(await ana.abort(sessionId)).toMatchObject(aborted);
     expect((await collectFrames(second)).at(-1)?.data.status).toBe('aborted');
     expect((await ana.say(sessionId, 'hello')).body.message.status).toBe('complete');
-    expect((await messagesOf(sessionId)).map(({ status }: { status: string }) => status)).toEqual([
+    expect((await ana.messages(sessionId)).map(({ status }: { status: string }) => status)).toEqual([
       'complete',
       'aborted',
       'complete',
@@ -108,7 +100,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
     const sends: ReturnType<typeof send>[] = [];
     for (let number = 0; number < 9; number += 1) {
       sends.push(send(number));
-      await waitFor('the message to be stored', async () => (await messagesOf(sessionId)).length === number + 1);
+      await waitFor('the message to be stored', async () => (await ana.messages(sessionId)).length === number + 1);
     }
     for (const stream of [false, true]) {
       expect(await ana.say(sessionId, 'one too many', { stream })).toMatchObject({
@@ -116,14 +108,14 @@ describe.each(engines)('abort and queue on %s', (engine) => {
         body: { statusCode: 409, error: 'Conflict', code: 'SESSION_BUSY' },
       });
     }
-    expect(await liveRun(sessionId)).toMatchObject({ status: 'running' });
+    expect(await ana.liveRun(sessionId)).toMatchObject({ status: 'running' });
     for (let number = 0; number < 9; number += 1) {
-      await waitAtGate(); // never two of one session at once
+      await gate.reached(); // never two of one session at once
       gate.open();
       await sends[number];
     }
     expect(ended).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
-    const messages = await messagesOf(sessionId);
+    const messages = await ana.messages(sessionId);
     expect(messages.map(({ type }: { type: string }) => type)).toEqual(Array(9).fill(['human', 'ai']).flat());
     expect((await ana.say(sessionId, 'and on')).status).toBe(200);
   });
@@ -131,31 +123,34 @@ describe.each(engines)('abort and queue on %s', (engine) => {
   test('sessions do not wait for each other', async () => {
     const [one, two] = [await ana.createSession(), await ana.createSession()];
     const held = ana.say(one, '/tool gate');
-    await waitAtGate();
+    await gate.reached();
     expect((await ana.say(two, 'hello')).body.message.status).toBe('complete');
     gate.open();
     expect((await held).body.message.status).toBe('complete');
   });
 
-  test('a queued run says so, can be followed, and can be aborted while it waits', async () => {
+  test('a run that waits can be followed, and goes on once the one before it is stopped', async () => {
     const sessionId = await ana.createSession();
     const first = await ana.stream(sessionId, '/tool gate');
-    await waitAtGate();
+    await gate.reached();
     const second = readFrames(await ana.stream(sessionId, 'hello'));
-    const [run] = await readUntil(second, 'run');
+    const begun = await readUntil(second, 'run');
+    const runId = begun[0]?.data.runId;
+    const follower = await ana.follow(runId);
     await ana.abort(sessionId);
     gate.open();
     expect((await collectFrames(first)).at(-1)?.data.status).toBe('aborted');
     const rest = await readUntil(second, 'done');
-    expect(rest.at(-1)?.data).toMatchObject({ runId: run?.data.runId, status: 'complete' });
+    expect(rest.at(-1)?.data).toMatchObject({ runId, status: 'complete' });
+    expect(await collectFrames(follower)).toEqual([...begun, ...rest]);
   });
 
   test('deleting a session stops its turns, running and waiting', async () => {
     const sessionId = await ana.createSession();
     const streams = await Promise.all([ana.stream(sessionId, '/tool gate'), ana.stream(sessionId, '/tool gate')]);
     const plain = ana.say(sessionId, 'hello');
-    await waitAtGate();
-    await waitFor('three runs', async () => (await messagesOf(sessionId)).length === 3);
+    await gate.reached();
+    await waitFor('three runs', async () => (await ana.messages(sessionId)).length === 3);
     expect((await ana.send('DELETE', `/sessions/${sessionId}`)).status).toBe(200);
     for (const stream of streams) expect((await collectFrames(stream)).at(-1)?.data.status).toBe('aborted');
     expect((await plain).body.message.status).toBe('aborted');

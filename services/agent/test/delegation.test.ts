@@ -1,5 +1,5 @@
 import { openStore } from '@palaver/store';
-import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { createDelegation, createSigner, parseToken } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgentDatabase } from '../store/schema.ts';
@@ -8,17 +8,12 @@ import { chatCapability, delegate, request, startTestAgent, type TestAgent, type
 const now = () => Math.floor(Date.now() / 1000);
 
 describe.each(engines)('delegations on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url });
+    agent = await startTestAgent({ engine });
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
   const post = (user: TestUser, raw: string, more = {}) => user.send('POST', '/delegation', { raw, ...more });
   const status = async (user: TestUser) => (await user.send('GET', '/delegation')).body;
@@ -57,7 +52,7 @@ describe.each(engines)('delegations on %s', (engine) => {
     const ana = await agent.createUser();
     const raw = await delegate(ana.signer, agent.did);
     await post(ana, raw);
-    const store = await openStore<AgentDatabase>(database.url);
+    const store = await openStore<AgentDatabase>(agent.databaseUrl);
     const rows = await store.db.selectFrom('agent_delegation').selectAll().where('user_did', '=', ana.did).execute();
     await store.close();
     expect(rows).toHaveLength(1);

@@ -53,6 +53,7 @@ test('it lists every route, those of plugins and of the application included', (
       'GET /delegation',
       'GET /health',
       'GET /messages/{sessionId}',
+      'GET /metrics',
       'GET /models',
       'GET /own',
       'GET /runs/{runId}',
@@ -68,7 +69,7 @@ test('it lists every route, those of plugins and of the application included', (
       'POST /sessions',
     ]),
   );
-  expect(routes.some((route) => route.includes('/docs') || route.includes('/metrics'))).toBe(false);
+  expect(routes.some((route) => route.includes('/docs'))).toBe(false);
   expect(document.paths['/weather'].get.parameters).toMatchObject([{ name: 'town', in: 'query', required: true }]);
 });
 
@@ -84,10 +85,34 @@ test('the UCAN headers are described, and public routes ask for none', () => {
     expect([path, document.paths[path].get.security]).toEqual([path, undefined]);
 });
 
+test('every route shows how it refuses', () => {
+  for (const [path, methods] of Object.entries<Record<string, Record<string, unknown>>>(document.paths)) {
+    for (const [method, { security, parameters, requestBody, responses }] of Object.entries(methods)) {
+      const codes = Object.keys(responses as object);
+      const isPublic = Array.isArray(security) && security.length === 0;
+      const hasInput =
+        requestBody !== undefined || (parameters as { in: string }[])?.some((parameter) => parameter.in === 'query');
+      expect([method, path, codes.includes('401')]).toEqual([method, path, !isPublic]);
+      if (hasInput) expect([method, path, codes]).toEqual([method, path, expect.arrayContaining(['400'])]);
+      expect(codes.some((code) => code.startsWith('2'))).toBe(true);
+    }
+  }
+});
+
+test('it has the schemas its routes speak of, and no others', () => {
+  const { schemas } = document.components;
+  const text = JSON.stringify(document);
+  for (const name of Object.keys(schemas)) expect(text).toContain(`"#/components/schemas/${name}"`);
+  for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) expect(schemas).toHaveProperty(name);
+  expect(Object.keys(schemas).filter((name) => name.startsWith('Ussd'))).toEqual([]);
+  expect(document.paths['/sessions'].post.requestBody.required).toBe(false);
+  expect(document.paths['/messages/{sessionId}'].post.requestBody.required).toBe(true);
+});
+
 test('a send shows both of its replies and its request body', () => {
   const { requestBody, responses } = document.paths['/messages/{sessionId}'].post;
   expect(Object.keys(requestBody.content)).toEqual(['application/json']);
-  expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '400', '402', '404', '409', '429']));
+  expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '400', '402', '404', '409', '422', '429']));
   expect(Object.keys(responses[200].content).sort()).toEqual(['application/json', 'text/event-stream']);
   expect(Object.keys(document.paths['/runs/{runId}'].get.responses[200].content)).toEqual(['text/event-stream']);
 });

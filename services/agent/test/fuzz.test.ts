@@ -1,6 +1,6 @@
 // Whatever comes in, the service answers with less than a 500 and goes on.
 import { connect } from 'node:net';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openSocket } from './connect-socket.ts';
@@ -47,14 +47,12 @@ const headerCode = fc.oneof(fc.integer({ min: 0x21, max: 0x7e }), fc.integer({ m
 const headerValue = fc.string({ unit: headerCode.map((code) => String.fromCharCode(code)) });
 
 describe.each(engines)('fuzz on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
   let sessionId: string;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url });
+    agent = await startTestAgent({ engine });
     ana = await agent.createUser();
     sessionId = await ana.createSession();
   });
@@ -62,7 +60,6 @@ describe.each(engines)('fuzz on %s', (engine) => {
     expect((await request(`${agent.url}/health`)).status).toBe(200);
     expect((await ana.say(sessionId, 'hello')).body.message.status).toBe('complete');
     await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
   });
 
   test('bodies', async () => {

@@ -1,3 +1,4 @@
+import { waitFor } from '@palaver/test-kit';
 import { z } from 'zod';
 import { defineOraclePlugin, type OraclePlugin } from '../index.ts';
 
@@ -5,6 +6,8 @@ export interface Gate {
   plugin: OraclePlugin;
   /** How many turns stand at the gate now. */
   waiting(): number;
+  /** Resolves when exactly one turn stands there. */
+  reached(): Promise<unknown>;
   /** Lets the one that has waited longest go on. */
   open(): void;
 }
@@ -25,12 +28,17 @@ export function createGate(): Gate {
             const go = () => resolve('opened');
             waiting.push(go);
             rt.abortSignal.addEventListener('abort', () => {
-              waiting.splice(waiting.indexOf(go), 1);
+              if (waiting.includes(go)) waiting.splice(waiting.indexOf(go), 1);
               reject(rt.abortSignal.reason);
             });
           }),
       },
     }),
   });
-  return { plugin, waiting: () => waiting.length, open: () => waiting.shift()?.() };
+  return {
+    plugin,
+    waiting: () => waiting.length,
+    reached: () => waitFor('a turn at the gate', () => waiting.length === 1),
+    open: () => waiting.shift()?.(),
+  };
 }

@@ -1,5 +1,5 @@
 import { messagePageSchema, messageSchema, sendMessageReplySchema } from '@palaver/contract';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
@@ -18,19 +18,14 @@ const nulPlugin = {
 };
 
 describe.each(engines)('messages on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url, plugins: [nulPlugin] });
+    agent = await startTestAgent({ engine, plugins: [nulPlugin] });
     ana = await agent.createUser();
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
   test('a send without stream answers with the message', async () => {
     const sessionId = await ana.createSession();
@@ -78,7 +73,7 @@ describe.each(engines)('messages on %s', (engine) => {
       },
     ]);
     expect(message.reasoning).toEqual(expect.any(String));
-    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages[1]).toEqual(message);
+    expect((await ana.messages(sessionId))[1]).toEqual(message);
   });
 
   test.each([
@@ -88,13 +83,13 @@ describe.each(engines)('messages on %s', (engine) => {
   ])('%s is taken and given back as it was', async (_what, message) => {
     const sessionId = await ana.createSession();
     expect((await ana.say(sessionId, message)).status).toBe(200);
-    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages[0].content).toBe(message);
+    expect((await ana.messages(sessionId))[0].content).toBe(message);
   });
 
   test('an answer that no database can hold as it is, is kept nearly as it is', async () => {
     const sessionId = await ana.createSession();
     expect((await ana.say(sessionId, '/tool nul')).body.message.status).toBe('complete');
-    const stored = (await ana.send('GET', `/messages/${sessionId}`)).body.messages[1];
+    const stored = (await ana.messages(sessionId))[1];
     expect(stored).toMatchObject({ type: 'ai', status: 'complete' });
     expect(stored.content).toMatch(/^nul: a.b.c$/);
   });
@@ -121,7 +116,7 @@ describe.each(engines)('messages on %s', (engine) => {
       expect(refused).toMatchObject({ status: 400, body: { statusCode: 400, code: 'VALIDATION_FAILED' } });
       expect(refused.body.issues.map((issue: { path: string }) => issue.path)).toContain(path);
     }
-    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages).toEqual([]);
+    expect(await ana.messages(sessionId)).toEqual([]);
   });
 
   test('unknown fields are ignored', async () => {
@@ -174,14 +169,20 @@ describe.each(engines)('messages on %s', (engine) => {
     });
   });
 
-  test.each(['limit=0', 'limit=101', 'before=x', 'after=%00', 'before=a&after=b', 'before=a&before=b', 'before='])(
-    '?%s of a page is refused',
-    async (query) => {
-      const sessionId = await ana.createSession();
-      const refused = await ana.send('GET', `/sessions/${sessionId}/messages?${query}`);
-      expect(refused).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
-    },
-  );
+  test.each([
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['before=x', 'before'],
+    ['after=x', 'after'],
+    ['after=%00', 'after'],
+    ['before=', 'before'],
+    ['before=a&before=b', 'before'],
+    ['before=a&after=b', 'after'],
+  ])('?%s of a page is refused by name', async (query, path) => {
+    const sessionId = await ana.createSession();
+    const refused = await ana.send('GET', `/sessions/${sessionId}/messages?${query}`);
+    expect(refused).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED', issues: [{ path }] } });
+  });
 });
 
 function attachment() {

@@ -1,13 +1,13 @@
 // The agent with a language model behind LLM_BASE_URL, over real HTTP from end to end.
 
 import { DatabaseSync } from 'node:sqlite';
-import { createTestDatabase, waitFor } from '@palaver/test-kit';
+import { waitFor } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin, type Tools } from '../plugins/plugin.ts';
 import { type Answer, callTools, openStream, refuse, say, startOpenAiServer, toChunk } from './openai-server.ts';
 import { findData, streamTurn, textOf } from './read-frames.ts';
-import { startTestAgent } from './test-agent.ts';
+import { startTestAgent, type TestAgent } from './test-agent.ts';
 
 async function startPair(
   answers: [Answer, ...Answer[]],
@@ -20,23 +20,20 @@ async function startPair(
     manifest: { title: 'Tools', summary: 'Tools.', whenToUse: [], visibility: 'silent', stability: 'stable' },
     getTools: () => options.tools ?? {},
   });
-  const database = await createTestDatabase('sqlite');
   const env = { LLM_BASE_URL: model.url, ...options.env };
-  const agent = await startTestAgent({ plugins: [plugin], env, databaseUrl: database.url });
+  const agent = await startTestAgent({ plugins: [plugin], env, engine: 'sqlite' });
   return {
     model,
     agent,
-    database,
     async [Symbol.asyncDispose]() {
       await agent[Symbol.asyncDispose]();
-      await database[Symbol.asyncDispose]();
       await model[Symbol.asyncDispose]();
     },
   };
 }
 
-function readRuns({ url }: { url: string }) {
-  const database = new DatabaseSync(url.slice('file:'.length), { readOnly: true });
+function readRuns({ databaseUrl }: TestAgent) {
+  const database = new DatabaseSync(databaseUrl.slice('file:'.length), { readOnly: true });
   try {
     return database.prepare('select status, model, input_tokens, output_tokens from agent_run order by id').all();
   } finally {
@@ -84,7 +81,7 @@ it('a conversation with tools: streamed, stored, told to the model again, and ac
     ['user', 'what did I ask?'],
   ]);
   expect(messages[0].content).toContain('You are Palaver');
-  expect(readRuns(pair.database)).toEqual([
+  expect(readRuns(pair.agent)).toEqual([
     { status: 'complete', model: 'default', input_tokens: 22, output_tokens: 14 },
     { status: 'complete', model: 'default', input_tokens: 11, output_tokens: 7 },
   ]);

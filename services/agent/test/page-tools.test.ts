@@ -40,9 +40,8 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
   test('goes once, to the page that connected last, and its outcome to the stream', async () => {
     sessionId = await ana.createSession();
     const [older, latest] = [await connect(), await connect()];
-    const stranger = await connect(await agent.createUser(), await (await agent.createUser()).createSession()).catch(
-      () => undefined,
-    );
+    const eve = await agent.createUser();
+    const stranger = await connect(eve, await eve.createSession());
     latest.socket.on(event, ({ toolCallId }) => latest.socket.emit(answer, { sessionId, toolCallId, result: ['red'] }));
     const frames = await ask();
     const calls = outcomes(frames);
@@ -60,7 +59,7 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
       ...call,
       toolCallId: calls[0].toolCallId,
     });
-    for (const page of [older, stranger]) expect(page?.events.some(({ name }) => name === event) ?? false).toBe(false);
+    for (const page of [older, stranger]) expect(page.events.some(({ name }) => name === event)).toBe(false);
     expect(frames.some((frame) => frame.event === 'tool_call')).toBe(false);
     const { messages } = (await ana.send('GET', `/messages/${sessionId}`)).body;
     expect(messages[1].toolCalls).toMatchObject([{ name: 'pick_colour', status: 'done', output: ['red'] }]);
@@ -116,6 +115,7 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
   test.each([
     ['more than 256 KiB', 'x'.repeat(256 * 1024 + 1)],
     ['more than 256 KiB of UTF-8', 'ü'.repeat(140 * 1024)],
+    ['as much as a body may hold', 'x'.repeat(1024 * 1024)],
   ])('that answers with %s is an error', async (_what, result) => {
     sessionId = await ana.createSession();
     const page = await connect();
@@ -147,11 +147,15 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
   });
 });
 
-test('a page that says why it failed is quoted to the model', async () => {
+test.each([
+  ['in words', 'the user closed the box'],
+  ['by what it caught', { message: 'the user closed the box', name: 'AbortError' }],
+  ['by something else', { reason: 'the user closed the box' }],
+])('a page that says why it failed, %s, is quoted to the model', async (_how, error) => {
   sessionId = await ana.createSession();
   const page = await connect();
   page.socket.on('browser_tool_call', ({ toolCallId }) =>
-    page.socket.emit('tool_result', { toolCallId, result: null, error: 'the user closed the box' }),
+    page.socket.emit('tool_result', { toolCallId, result: null, error }),
   );
   const frames = await collectFrames(await ana.stream(sessionId, '/tool pick_colour', { tools: [declared] }));
   expect(frames.filter((frame) => frame.event === 'browser_tool_call').at(-1)?.data.error).toContain(

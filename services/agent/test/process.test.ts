@@ -10,10 +10,10 @@ import {
   type TestProcess,
   waitFor,
 } from '@palaver/test-kit';
-import { createInvocation, createSigner } from '@palaver/ucan';
+import { createSigner } from '@palaver/ucan';
 import { afterEach, describe, expect, test } from 'vitest';
 import { collectFrames, readFrames, readUntil, textOf } from './read-frames.ts';
-import { chatCapability, request } from './test-agent.ts';
+import { createTestUser, request } from './test-agent.ts';
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -29,7 +29,7 @@ async function prepare(engine: Engine) {
     () => database[Symbol.asyncDispose](),
     () => dir[Symbol.asyncDispose](),
   );
-  const [key, issuer] = [await createSigner(), await createSigner()];
+  const key = await createSigner();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const env = {
@@ -40,14 +40,10 @@ async function prepare(engine: Engine) {
     LOG_LEVEL: 'warn',
     OFFLINE_WORDS_PER_SECOND: '20',
   };
-  const minted = await createInvocation({ issuer, audience: key.did(), capability: chatCapability });
-  const headers = {
-    authorization: `Bearer ${minted.serialized}`,
-    'x-auth-type': 'ucan',
-    'content-type': 'application/json',
-  };
+  const user = await createTestUser({ url: () => url, audience: key.did() });
   return {
     url,
+    user,
     async start(): Promise<TestProcess> {
       const started = startProcess(process.execPath, [main], { env });
       cleanups.push(async () => {
@@ -57,25 +53,15 @@ async function prepare(engine: Engine) {
       await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 20_000);
       return started;
     },
-    post: async (path: string, body: unknown) =>
-      (await request(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).body,
-    get: async (path: string) => (await request(`${url}${path}`, { headers })).body,
-    stream: (sessionId: string, message: string) =>
-      fetch(`${url}/messages/${sessionId}`, {
-        method: 'POST',
-        headers,
-        body: JSON.stringify({ message, stream: true }),
-      }),
-    follow: (runId: string) => fetch(`${url}/runs/${runId}`, { headers }),
   };
 }
 
 describe.each(engines)('the process on %s', (engine) => {
   test('killed in mid-turn, leaves the session usable and the run failed with its partial answer', async () => {
-    const { start, post, get, stream, follow } = await prepare(engine);
+    const { start, user } = await prepare(engine);
     const first = await start();
-    const { sessionId } = await post('/sessions', {});
-    const response = await stream(sessionId, '/long 100000');
+    const sessionId = await user.createSession();
+    const response = await user.stream(sessionId, '/long 100000');
     const runId = response.headers.get('x-run-id') ?? '';
     const frames = readFrames(response);
     await readUntil(frames, 'message');
@@ -86,24 +72,24 @@ describe.each(engines)('the process on %s', (engine) => {
     await cut;
 
     await start();
-    expect(await get(`/sessions/${sessionId}/run`)).toEqual({ run: null });
-    const { messages } = await get(`/messages/${sessionId}`);
+    expect(await user.liveRun(sessionId)).toBeNull();
+    const messages = await user.messages(sessionId);
     expect(messages).toMatchObject([
       { type: 'human', content: '/long 100000', status: 'complete' },
       { type: 'ai', status: 'failed', content: expect.stringMatching(/^word1 word2 /) },
     ]);
-    const replay = await collectFrames(await follow(runId));
+    const replay = await collectFrames(await user.follow(runId));
     expect(replay.map(({ event }) => event)).toEqual(['run', 'message', 'error', 'done']);
     expect(textOf(replay)).toBe(messages[1].content);
     expect(replay.at(-1)?.data).toMatchObject({ status: 'failed', messageId: messages[1].id });
-    expect((await post(`/messages/${sessionId}`, { message: 'hello' })).message.status).toBe('complete');
+    expect((await user.say(sessionId, 'hello')).body.message.status).toBe('complete');
   });
 
   test('told to stop, finishes a short turn, takes nothing new and exits 0', async () => {
-    const { start, post, stream, url } = await prepare(engine);
+    const { start, user, url } = await prepare(engine);
     const running = await start();
-    const { sessionId } = await post('/sessions', {});
-    const frames = readFrames(await stream(sessionId, '/long 40'));
+    const sessionId = await user.createSession();
+    const frames = readFrames(await user.stream(sessionId, '/long 40'));
     const begun = await readUntil(frames, 'message');
     running.kill('SIGTERM');
     await running.printed('SIGTERM: stopping');
@@ -122,10 +108,10 @@ describe.each(engines)('the process on %s', (engine) => {
 });
 
 test('told to stop, ends a long turn in time with what it has, and exits 0', async () => {
-  const { start, post, stream } = await prepare('sqlite');
+  const { start, user } = await prepare('sqlite');
   const running = await start();
-  const { sessionId } = await post('/sessions', {});
-  const frames = readFrames(await stream(sessionId, '/long 100000'));
+  const sessionId = await user.createSession();
+  const frames = readFrames(await user.stream(sessionId, '/long 100000'));
   await readUntil(frames, 'message');
   running.kill('SIGTERM');
   const rest = await readUntil(frames, 'done');

@@ -1,24 +1,19 @@
 import { sessionListSchema, sessionSchema } from '@palaver/contract';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe.each(engines)('sessions on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url, env: { ORACLE_NAME: 'Farm helper' } });
+    agent = await startTestAgent({ engine, env: { ORACLE_NAME: 'Farm helper' } });
     ana = await agent.createUser();
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
   test('a new session has the shape of the contract', async () => {
     const { status, body } = await ana.send('POST', '/sessions', { title: 'Maize', metadata: { spaceId: 's' } });
@@ -110,7 +105,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     const sessionId = await ana.createSession();
     await Promise.all(['first', 'second', 'third'].map((text) => ana.say(sessionId, text)));
     const { sessions } = (await ana.send('GET', '/sessions?limit=100')).body;
-    const first = (await ana.send('GET', `/messages/${sessionId}`)).body.messages[0].content;
+    const first = (await ana.messages(sessionId))[0].content;
     expect(sessions.find((session: { sessionId: string }) => session.sessionId === sessionId).title).toBe(first);
   });
 
@@ -160,6 +155,6 @@ describe.each(engines)('sessions on %s', (engine) => {
     for (const id of [runId, '018f0000-0000-7000-8000-000000000000', 'x', '%00'])
       expect(await eve.send('GET', `/runs/${id}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
     expect((await eve.send('GET', '/sessions')).body).toMatchObject({ sessions: [], total: 0 });
-    expect((await ana.send('GET', `/messages/${sessionId}`)).body.messages).toHaveLength(2);
+    expect(await ana.messages(sessionId)).toHaveLength(2);
   });
 });

@@ -58,6 +58,11 @@ describe('a handshake', () => {
     expect(await socket.event('connected')).toMatchObject({ did: ana.did });
   });
 
+  test.each([[''], [null]])('takes an invocation of %j for none, like an empty header', async (invocation) => {
+    const auth = { invocation, ucanDelegation: await delegate(ana.signer, agent.did) };
+    expect(await (await connect(ana, { auth })).event('connected')).toMatchObject({ did: ana.did });
+  });
+
   test.each<[string, (own: string) => SocketOptions | Promise<SocketOptions>, string]>([
     ['no sessionId', () => ({ auth: { invocation: ana.invocation } }), 'VALIDATION_FAILED'],
     ['no credential', (id) => ({ query: { sessionId: id } }), 'UCAN_MISSING'],
@@ -176,10 +181,25 @@ describe('a socket', () => {
     expect(await socket.disconnected()).toBe(true);
   });
 
+  test('is told and let go when the delegation that signed it in is revoked, and no other is', async () => {
+    const [byInvocation, ucanDelegation] = [await connect(ana), await delegate(ana.signer, agent.did)];
+    await ana.send('POST', '/delegation', { raw: ucanDelegation });
+    const [alone, beside] = [
+      await connect(ana, { auth: { ucanDelegation } }),
+      await connect(ana, { auth: { invocation: ana.invocation, ucanDelegation } }),
+    ];
+    await ana.send('DELETE', '/delegation');
+    const error = await alone.event('error');
+    expectEnveloped('error', error);
+    expect(error).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
+    expect(await alone.disconnected()).toBe(true);
+    for (const other of [byInvocation, beside]) expect(await other.ask('ping', 'pong')).toBeTruthy();
+  });
+
   test('is told and let go when its session is deleted, a running turn or not', async () => {
     const socket = await connect(ana);
     const send = ana.say(sessionId, '/tool gate');
-    await waitFor('a turn at the gate', () => gate.waiting() === 1);
+    await gate.reached();
     await ana.send('DELETE', `/sessions/${sessionId}`);
     expect((await send).body.message.status).toBe('aborted');
     expect(await socket.disconnected()).toBe(true);

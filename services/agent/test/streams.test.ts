@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGate } from './gate-plugin.ts';
 import { collectFrames, type Frame, readFrames, readUntil, textOf } from './read-frames.ts';
@@ -7,24 +7,14 @@ import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 describe.each(engines)('streams on %s', (engine) => {
   const gate = createGate();
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url, plugins: [gate.plugin] });
+    agent = await startTestAgent({ engine, plugins: [gate.plugin] });
     ana = await agent.createUser();
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
-
-  const messagesOf = async (sessionId: string) => (await ana.send('GET', `/messages/${sessionId}`)).body.messages;
-  const waitAtGate = (count = 1) => waitFor('a turn at the gate', () => gate.waiting() === count);
-  const follow = (runId: string, query = '', headers: Record<string, string> = {}) =>
-    fetch(`${agent.url}/runs/${runId}${query}`, { headers: { ...ana.headers, ...headers } });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
   test('has the headers, the frames and the order of the contract', async () => {
     const sessionId = await ana.createSession();
@@ -61,7 +51,7 @@ describe.each(engines)('streams on %s', (engine) => {
     const reasoning = frames.filter(({ event }) => event === 'reasoning').map(({ data }) => data);
     expect(reasoning.map(({ isComplete }) => isComplete)).toEqual([...reasoning.slice(1).map(() => false), true]);
 
-    const [, stored] = await messagesOf(sessionId);
+    const [, stored] = await ana.messages(sessionId);
     expect(stored).toMatchObject({ id: frames.at(-1)?.data.messageId, content: textOf(frames), requestId: 'r-1' });
   });
 
@@ -69,12 +59,12 @@ describe.each(engines)('streams on %s', (engine) => {
     const sessionId = await ana.createSession();
     const frames = readFrames(await ana.stream(sessionId, '/long 3'));
     await readUntil(frames, 'done');
-    expect(await messagesOf(sessionId)).toHaveLength(2);
+    expect(await ana.messages(sessionId)).toHaveLength(2);
   });
 
   test('a failed turn says why and still ends with done; what came is kept', async () => {
     const sessionId = await ana.createSession();
-    const limits = { env: { TURN_TIMEOUT_MS: '1000', OFFLINE_WORDS_PER_SECOND: '5' }, databaseUrl: database.url };
+    const limits = { env: { TURN_TIMEOUT_MS: '1000', OFFLINE_WORDS_PER_SECOND: '5' }, databaseUrl: agent.databaseUrl };
     await using hasty = await startTestAgent(limits);
     const ben = await hasty.createUser(ana.signer);
     const frames = await collectFrames(await ben.stream(sessionId, '/long 1000'));
@@ -84,13 +74,13 @@ describe.each(engines)('streams on %s', (engine) => {
     ]);
     const reply = await ben.say(sessionId, '/long 1000');
     expect(reply).toMatchObject({ status: 200, body: { message: { status: 'failed' } } });
-    expect((await messagesOf(sessionId)).map(({ status }: Frame['data']) => status)).toEqual([
+    expect((await ana.messages(sessionId)).map(({ status }: Frame['data']) => status)).toEqual([
       'complete',
       'failed',
       'complete',
       'failed',
     ]);
-    expect((await messagesOf(sessionId))[1].content).toBe(textOf(frames));
+    expect((await ana.messages(sessionId))[1].content).toBe(textOf(frames));
     expect(textOf(frames)).toMatch(/^word1 /);
   });
 
@@ -104,18 +94,22 @@ describe.each(engines)('streams on %s', (engine) => {
       signal: leave.signal,
     });
     const runId = response.headers.get('x-run-id') ?? '';
-    await waitAtGate();
+    await gate.reached();
     leave.abort();
     await sleep(50);
-    expect((await ana.send('GET', `/sessions/${sessionId}/run`)).body).toEqual({ run: { runId, status: 'running' } });
+    expect(await ana.liveRun(sessionId)).toEqual({ runId, status: 'running' });
 
-    const followers = await Promise.all([follow(runId), follow(runId, '?after=2'), follow(runId, '?after=2')]);
+    const followers = await Promise.all([
+      ana.follow(runId),
+      ana.follow(runId, '?after=2'),
+      ana.follow(runId, '?after=2'),
+    ]);
     gate.open();
     const [all, ...rest] = await Promise.all(followers.map(collectFrames));
     expect(all?.at(-1)).toMatchObject({ event: 'done', data: { status: 'complete' } });
     for (const frames of rest) expect(frames).toEqual(all?.slice(2));
-    expect((await ana.send('GET', `/sessions/${sessionId}/run`)).body).toEqual({ run: null });
-    expect(await messagesOf(sessionId)).toHaveLength(2);
+    expect(await ana.liveRun(sessionId)).toBeNull();
+    expect(await ana.messages(sessionId)).toHaveLength(2);
   });
 
   test('an ended run is replayed from any frame, by query or Last-Event-ID', async () => {
@@ -125,22 +119,24 @@ describe.each(engines)('streams on %s', (engine) => {
     const frames = await collectFrames(response);
     for (let after = 0; after <= frames.length; after += 1) {
       const [byQuery, byHeader] = await Promise.all([
-        follow(runId, `?after=${after}`),
-        follow(runId, '', { 'last-event-id': String(after) }),
+        ana.follow(runId, `?after=${after}`),
+        ana.follow(runId, '', { 'last-event-id': String(after) }),
       ]);
       expect(byQuery.headers.get('x-run-id')).toBe(runId);
       expect(byQuery.headers.get('content-type')).toBe('text/event-stream');
       expect(await collectFrames(byQuery)).toEqual(frames.slice(after));
       expect(await collectFrames(byHeader)).toEqual(frames.slice(after));
     }
-    expect(await collectFrames(await follow(runId, '?after=2', { 'last-event-id': '4' }))).toEqual(frames.slice(2));
-    expect(await collectFrames(await follow(runId, '?after=99'))).toEqual([]);
-    expect(await collectFrames(await follow(runId, '', { 'last-event-id': 'x' }))).toEqual(frames);
+    // The address an EventSource was opened with stays as it is; the header tells how far it has come since.
+    expect(await collectFrames(await ana.follow(runId, '?after=2', { 'last-event-id': '4' }))).toEqual(frames.slice(4));
+    expect(await collectFrames(await ana.follow(runId, '?after=4', { 'last-event-id': '2' }))).toEqual(frames.slice(4));
+    expect(await collectFrames(await ana.follow(runId, '?after=99'))).toEqual([]);
+    expect(await collectFrames(await ana.follow(runId, '', { 'last-event-id': 'x' }))).toEqual(frames);
     expect((await ana.send('GET', `/runs/${runId}?after=x`)).status).toBe(400);
   });
 
   test('a run of an earlier process is told from what is stored', async () => {
-    await using again = await startTestAgent({ databaseUrl: database.url, plugins: [] });
+    await using again = await startTestAgent({ databaseUrl: agent.databaseUrl, plugins: [] });
     const ben = await again.createUser();
     const sessionId = await ben.createSession();
     const response = await ben.stream(sessionId, '/long 5');
@@ -148,14 +144,14 @@ describe.each(engines)('streams on %s', (engine) => {
     const frames = await collectFrames(response);
     await again.restart();
 
-    const replay = await collectFrames(await fetch(`${again.url}/runs/${runId}`, { headers: ben.headers }));
+    const replay = await collectFrames(await ben.follow(runId));
     expect(replay.map(({ id, event }) => [id, event])).toEqual([
       [1, 'run'],
       [2, 'message'],
       [3, 'done'],
     ]);
     expect(textOf(replay)).toBe(textOf(frames));
-    const rest = await collectFrames(await fetch(`${again.url}/runs/${runId}?after=4`, { headers: ben.headers }));
+    const rest = await collectFrames(await ben.follow(runId, '?after=4'));
     expect(rest).toEqual([{ id: 5, event: 'done', data: frames.at(-1)?.data }]);
     const eve = await again.createUser();
     expect(await eve.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
@@ -164,7 +160,7 @@ describe.each(engines)('streams on %s', (engine) => {
   test('a live run is not there for anybody else', async () => {
     const sessionId = await ana.createSession();
     const response = await ana.stream(sessionId, '/tool gate');
-    await waitAtGate();
+    await gate.reached();
     const eve = await agent.createUser();
     const runId = response.headers.get('x-run-id');
     expect(await eve.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });

@@ -1,11 +1,13 @@
 import { createLogger } from '@palaver/service-kit';
-import { createTempDir } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, type Engine } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
 import { createOracleApp, type OracleAppOptions } from '../index.ts';
 
 export interface TestAgent extends AsyncDisposable {
   url: string;
   did: string;
+  /** Empty unless an engine or a database was asked for. */
+  databaseUrl: string;
   /** Every log line so far. */
   log(): string;
   /** Ends this process's part and starts again on the same database and key. */
@@ -31,15 +33,30 @@ export interface TestUser {
   /** The response of a streamed send, its body unread. */
   stream(sessionId: string, message: string, more?: Record<string, unknown>): Promise<Response>;
   abort(sessionId: string): Promise<Reply>;
+  // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect.
+  messages(sessionId: string): Promise<any[]>;
+  liveRun(sessionId: string): Promise<{ runId: string; status: string } | null>;
+  /** The response of a run taken up again, its body unread. */
+  follow(runId: string, query?: string, headers?: Record<string, string>): Promise<Response>;
 }
 
 export interface TestAgentOptions extends Omit<OracleAppOptions, 'logger'> {
+  /** On a database of its own of that kind. */
+  engine?: Engine;
+  /** On this database, beside whoever else uses it. */
   databaseUrl?: string;
 }
 
-/** The whole service on a real port, on a database of its own unless one is given. */
-export async function startTestAgent({ databaseUrl, env, ...options }: TestAgentOptions = {}): Promise<TestAgent> {
+/** The whole service on a real port, on the embedded database in a folder of its own unless told otherwise. */
+export async function startTestAgent({
+  engine,
+  databaseUrl: shared,
+  env,
+  ...options
+}: TestAgentOptions = {}): Promise<TestAgent> {
   const dir = await createTempDir();
+  const database = engine && (await createTestDatabase(engine));
+  const databaseUrl = shared ?? database?.url ?? '';
   const key = (await createSigner()).toSecret();
   let log = '';
   const logger = createLogger({
@@ -73,22 +90,16 @@ export async function startTestAgent({ databaseUrl, env, ...options }: TestAgent
       return running.url;
     },
     did: running.app.did,
+    databaseUrl,
     log: () => log,
     async restart() {
       await running.app.close();
       running = await start();
     },
-    async createUser(signer) {
-      const own = signer ?? (await createSigner());
-      const { serialized } = await createInvocation({
-        issuer: own,
-        audience: running.app.did,
-        capability: chatCapability,
-      });
-      return createTestUser(() => running.url, own, serialized);
-    },
+    createUser: (signer) => createTestUser({ url: () => running.url, audience: running.app.did, signer }),
     async [Symbol.asyncDispose]() {
       await running.app.close();
+      await database?.[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
     },
   };
@@ -111,7 +122,19 @@ export async function request(url: string, init: RequestInit = {}): Promise<Repl
   return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text };
 }
 
-function createTestUser(url: () => string, signer: Signer, invocation: string): TestUser {
+export interface TestUserOptions {
+  /** Asked on every call: an agent that starts again may have another. */
+  url: () => string;
+  /** The agent's DID. */
+  audience: string;
+  signer?: Signer | undefined;
+}
+
+/** Someone with a key and a fresh invocation, who speaks to an agent over HTTP. */
+export async function createTestUser({ url, audience, signer: own }: TestUserOptions): Promise<TestUser> {
+  const signer = own ?? (await createSigner());
+  const minted = await createInvocation({ issuer: signer, audience, capability: chatCapability });
+  const invocation = minted.serialized;
   const headers = { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
   const json = { ...headers, 'content-type': 'application/json' };
   const user: TestUser = {
@@ -136,6 +159,10 @@ function createTestUser(url: () => string, signer: Signer, invocation: string): 
         body: JSON.stringify({ message, stream: true, ...more }),
       }),
     abort: (sessionId) => user.send('POST', '/messages/abort', { sessionId }),
+    messages: async (sessionId) => (await user.send('GET', `/messages/${sessionId}`)).body.messages,
+    liveRun: async (sessionId) => (await user.send('GET', `/sessions/${sessionId}/run`)).body.run,
+    follow: (runId, query = '', more = {}) =>
+      fetch(`${url()}/runs/${runId}${query}`, { headers: { ...headers, ...more } }),
   };
   return user;
 }

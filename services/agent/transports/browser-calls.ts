@@ -21,7 +21,7 @@ export interface BrowserResult {
   userDid: string;
   toolCallId: string;
   result?: unknown;
-  error?: string | null | undefined;
+  error?: string | undefined;
 }
 
 export type BrowserCalls = ReturnType<typeof createBrowserCalls>;

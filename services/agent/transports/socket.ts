@@ -38,6 +38,8 @@ interface SocketData {
   sessionId: string;
   did: string;
   expiration: number;
+  /** The delegation that signed the user in, where it was not an invocation: it can be revoked. */
+  delegationCid: string | undefined;
 }
 
 type ClientEvents = Record<string, never>;
@@ -56,8 +58,9 @@ export function createSocketTransport(parts: SocketParts) {
   const io = new SocketServer<ClientEvents, ServerEvents, PeerEvents, SocketData>(parts.server.server, {
     serveClient: false,
     connectTimeout: agentLimits.handshakeTimeoutMs,
-    // Room for a tool result a little over its limit, so that it is refused by name and not by a cut connection.
-    maxHttpBufferSize: 2 * agentLimits.toolResultBytes,
+    // Room for a tool result over its limit, so that it is refused by name: cutting the connection would leave the turn
+    // to wait for an answer that cannot come.
+    maxHttpBufferSize: agentLimits.bodyBytes + agentLimits.toolResultBytes,
     perMessageDeflate: false,
     ...(bus && {
       adapter: createAdapter(bus, { streamName: 'palaver:agent:sockets', channelPrefix: 'palaver:agent:sockets' }),
@@ -80,8 +83,8 @@ export function createSocketTransport(parts: SocketParts) {
 
   io.on('connection', (socket) => {
     forgetRequest(socket);
-    const { sessionId, did, expiration } = socket.data;
-    void socket.join(sessionId);
+    const { sessionId, did, expiration, delegationCid } = socket.data;
+    void socket.join(delegationCid ? [sessionId, toRevocationRoom(delegationCid)] : sessionId);
     const expiry = disconnectAt(socket, expiration);
     const page = { sessionId, userDid: did, socketId: socket.id };
     parts.pages.add(page).catch((error) => parts.logger.warn({ err: error }, 'a page could not be noted'));
@@ -147,6 +150,16 @@ export function createSocketTransport(parts: SocketParts) {
     },
     /** Ends the sockets of a session that is gone. */
     drop: (sessionId: string) => io.in(sessionId).disconnectSockets(true),
+    /** Ends the sockets that a delegation, now revoked, had signed in. */
+    dropRevoked(cid: string): void {
+      const sockets = io.in(toRevocationRoom(cid));
+      const payload = {
+        code: 'UCAN_NOT_ALLOWED',
+        message: 'The credential of this connection has been revoked.',
+      } as const;
+      sockets.emit('error', toSocketPayload('error', payload));
+      sockets.disconnectSockets(true);
+    },
     async close(): Promise<void> {
       io.local.disconnectSockets(true);
       io.engine.close();
@@ -165,11 +178,16 @@ async function admit({ handshake }: Socket, parts: SocketParts): Promise<SocketD
   const { invocation, ucanDelegation: delegation } = auth.data;
   const result = await authorize({ invocation, delegation }, parts);
   if ('error' in result) throw result.error;
-  const { did, expiration }: Identity = result.identity;
+  const { did, expiration, delegation: own }: Identity = result.identity;
   const { sessionId } = query.data;
   if (!(await parts.sessions.find(did, sessionId)))
     throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-  return { sessionId, did, expiration };
+  return { sessionId, did, expiration, delegationCid: invocation === undefined ? own?.view.cid : undefined };
+}
+
+/** A room of its own kind: those of sessions are named by a UUID. */
+function toRevocationRoom(cid: string): string {
+  return `delegation:${cid}`;
 }
 
 /** What the client gets as `connect_error`: the contract's error body as its data. */

@@ -1,4 +1,4 @@
-import { agentLimits } from '@palaver/contract';
+import { agentLimits, type Message, reauthorizeComponentName } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Signer } from '@palaver/ucan';
 import type { AgentConfig } from '../config.ts';
@@ -31,10 +31,11 @@ export interface PerformerParts {
 /** How this deployment does a turn: with its models, its plugins and what the session has said before. */
 export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] {
   const askedAt = new Map<string, number>();
-  const mayAskAgain = (sessionId: string) => {
+  const mayAskAgain = (sessionId: string, history: Message[]) => {
     const now = Date.now();
     for (const [id, at] of askedAt) if (now - at > agentLimits.reauthorizePromptIntervalMs) askedAt.delete(id);
-    if (askedAt.has(sessionId)) return false;
+    // The history knows of other instances and of earlier processes, the map of this very turn and of what was summarised.
+    if (askedAt.has(sessionId) || history.some((message) => hasAsked(message, now))) return false;
     askedAt.set(sessionId, now);
     return true;
   };
@@ -58,7 +59,7 @@ export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] 
       run,
       history,
       capabilities,
-      mayAskAgain,
+      mayAskAgain: () => mayAskAgain(run.sessionId, history),
       resolveServiceDid,
       invalidate: (sessionId, messageId) =>
         parts.sockets.notify(sessionId, 'message_cache_invalidation', { sessionId, ...(messageId && { messageId }) }),
@@ -74,4 +75,9 @@ export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] 
       usage,
     });
   };
+}
+
+function hasAsked({ createdAt, components = [] }: Message, now: number): boolean {
+  const isRecent = now - Date.parse(createdAt) <= agentLimits.reauthorizePromptIntervalMs;
+  return isRecent && components.some(({ componentName }) => componentName === reauthorizeComponentName);
 }

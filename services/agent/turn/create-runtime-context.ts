@@ -1,7 +1,15 @@
 import type { Message, SseEventData } from '@palaver/contract';
 import { reauthorizeComponentName } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
-import { type Capability, hasCapability, mintDownstream, parseToken, type Signer, type UcanView } from '@palaver/ucan';
+import {
+  type Capability,
+  findExpiration,
+  hasCapability,
+  mintDownstream,
+  parseToken,
+  type Signer,
+  type UcanView,
+} from '@palaver/ucan';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
@@ -21,7 +29,7 @@ export interface RuntimeContextParts {
   browserCalls: BrowserCalls;
   invalidate(sessionId: string, messageId: string | undefined): void;
   /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
-  mayAskAgain(sessionId: string): boolean;
+  mayAskAgain(): boolean;
   resolveServiceDid(url: string): Promise<string>;
   logger: Logger;
 }
@@ -67,10 +75,12 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
 
 function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined): RuntimeContext['ucan'] {
   const { run, signer } = parts;
-  const has = (capability: Capability) => view !== undefined && hasCapability(view, capability);
+  // Asked on every use: the turn may have waited since the delegation was found good.
+  const has = (capability: Capability) =>
+    view !== undefined && findExpiration(view) * 1000 > Date.now() && hasCapability(view, capability);
   const requireCapability = (capability: Capability) => {
     if (has(capability)) return;
-    if (parts.mayAskAgain(run.sessionId)) run.emit('render_component', toReauthorizePrompt(run, capability));
+    if (parts.mayAskAgain()) run.emit('render_component', toReauthorizePrompt(run, capability));
     throw new ToolError('REAUTHORIZATION_REQUIRED', 'the user has to authorise this agent again; ask them to');
   };
   return {
@@ -79,13 +89,10 @@ function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined)
     async mintInvocation({ audience, capability, lifetimeSeconds = 60 }) {
       requireCapability(capability);
       // requireCapability has thrown where there is no delegation.
-      const minted = await mintDownstream({
-        issuer: signer,
-        audience,
-        capability,
-        lifetimeSeconds,
-        delegation: view as UcanView,
-      });
+      const delegation = view as UcanView;
+      // Users make it out to the agent's key or to its entity; only that one can act under it.
+      const issuer = signer.withDid(delegation.audience);
+      const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });
       if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);
       return minted.ok;
     },

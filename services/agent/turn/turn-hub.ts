@@ -120,10 +120,11 @@ export function createTurnHub(parts: TurnHubParts) {
     const checkpoint = keepCheckpoints(run);
     const timeout = setTimeout(() => run.cancel(new RunCancelled('timeout')), parts.turnTimeoutMs);
     try {
-      const cancelled = rejectOnAbort(run.signal);
       // The first frame goes out when this turn of the event loop is over; what follows would hold it up.
       await afterThisTurn();
-      await Promise.race([place.turn, cancelled]);
+      // Not before: a cancellation in the meantime would be a rejection nobody hears, which ends the process.
+      const cancelled = rejectOnAbort(run.signal);
+      await Promise.race([cancelled, place.turn]);
       run.step('start');
       await Promise.race([parts.perform(turn, run, usage), cancelled]);
       run.step('complete');

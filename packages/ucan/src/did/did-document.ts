@@ -1,5 +1,5 @@
-import { base58btc } from '@ucanto/core';
 import { decodeBase64 } from '../base64.ts';
+import { decodeMultibase } from '../multibase.ts';
 import type { Result } from '../result.ts';
 import { toDidKey, untagPublicKey } from './did-key.ts';
 
@@ -42,32 +42,7 @@ function fromJwk({ kty, crv, x }: Record<string, unknown>): Uint8Array | null {
 
 function decode(text: unknown, prefix = ''): Uint8Array | null {
   if (typeof text !== 'string' || text === '' || text.length > 128) return null;
-  const multibase = prefix + text;
-  const digits = multibase.slice(1);
-  switch (multibase[0]) {
-    case 'z':
-      return decodeBase58(multibase);
-    case 'f':
-    case 'F':
-      return /^(?:[0-9a-f]{2})+$/i.test(digits)
-        ? Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
-        : null;
-    case 'm':
-    case 'M':
-    case 'u':
-    case 'U':
-      return decodeBase64(digits);
-    default:
-      return null;
-  }
-}
-
-function decodeBase58(multibase: string): Uint8Array | null {
-  try {
-    return base58btc.decode(multibase);
-  } catch {
-    return null;
-  }
+  return decodeMultibase(prefix + text);
 }
 
 function idOf(method: unknown, did: string): string {

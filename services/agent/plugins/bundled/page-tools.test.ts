@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { waitFor } from '@palaver/test-kit';
-import { io, type Socket } from 'socket.io-client';
+import type { Socket } from 'socket.io-client';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { openSocket } from '../../test/connect-socket.ts';
 import { type Frame, streamTurn, textOf } from '../../test/read-frames.ts';
 import { startTestAgent, type TestAgent, type TestUser } from '../../test/test-agent.ts';
 
@@ -37,13 +37,7 @@ async function openPage(
   answer: (call: Page['calls'][number], socket: Socket) => void = () => {},
   url = agent.url,
 ): Promise<Page> {
-  const socket = io(url, {
-    query: { sessionId },
-    auth: { invocation: user.invocation },
-    transports: ['websocket'],
-    forceNew: true,
-    reconnection: false,
-  });
+  const { socket, event: heard } = openSocket(url, { query: { sessionId }, auth: { invocation: user.invocation } });
   sockets.push(socket);
   const page: Page = { socket, calls: [] };
   for (const event of ['browser_tool_call', 'action_call']) {
@@ -52,7 +46,7 @@ async function openPage(
       answer(call, socket);
     });
   }
-  await once(socket as never, 'connected');
+  await heard('connected');
   return page;
 }
 
@@ -88,8 +82,8 @@ describe('a browser tool', () => {
     expect(page.calls).toMatchObject([
       { ...call, event: 'browser_tool_call', eventName: 'browser_tool_call', payload: call },
     ]);
-    const { body } = await user.send('GET', `/messages/${sessionId}`);
-    expect(body.messages[1].toolCalls).toMatchObject([{ id: call.toolCallId, name: 'read_page', status: 'done' }]);
+    const [, answer] = await user.messages(sessionId);
+    expect(answer.toolCalls).toMatchObject([{ id: call.toolCallId, name: 'read_page', status: 'done' }]);
   });
 
   it('is asked of one page only: the latest of that user and session', async () => {
@@ -117,15 +111,6 @@ describe('a browser tool', () => {
     expect(outcomeOf(frames, 'browser_tool_call')).toMatchObject({ status: 'error' });
     expect(textOf(frames)).toContain('BROWSER_NOT_CONNECTED');
     expect(frames.at(-1)?.data.status).toBe('complete');
-  });
-
-  it('may fail in its own words', async () => {
-    const { user, sessionId } = await startUser();
-    await openPage(user, sessionId, ({ toolCallId }, socket) =>
-      socket.emit('tool_result', { toolCallId, result: null, error: 'the page is empty' }),
-    );
-    const frames = await streamTurn(user, sessionId, useReadPage, declared);
-    expect(outcomeOf(frames, 'browser_tool_call')).toMatchObject({ status: 'error', error: 'the page is empty' });
   });
 
   it('gets only arguments that fit its schema', async () => {

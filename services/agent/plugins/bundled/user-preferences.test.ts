@@ -1,5 +1,5 @@
 import { setUserPreferencesSchema, type UserPreferences, userPreferencesReplySchema } from '@palaver/contract';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createScriptedModel, type ScriptedStep } from '../../models/scripted-model.ts';
 import { startTestAgent, type TestAgent, type TestUser } from '../../test/test-agent.ts';
@@ -101,19 +101,14 @@ describe('in a turn', () => {
 });
 
 describe.each(engines)('in the service on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url });
+    agent = await startTestAgent({ engine });
     ana = await agent.createUser();
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
   const preferencesOf = async (user: TestUser): Promise<UserPreferences> => {
     const { body } = await user.send('GET', '/user-preferences');

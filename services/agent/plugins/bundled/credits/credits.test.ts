@@ -1,5 +1,5 @@
 import { creditAccountSchema, paymentRequiredBodySchema } from '@palaver/contract';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createScriptedModel } from '../../../models/scripted-model.ts';
@@ -20,17 +20,12 @@ const env = {
 };
 
 describe.each(engines)('in the service on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url, env });
+    agent = await startTestAgent({ engine, env });
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
   const operator = (method: string, path: string, body?: object, bearer = token) =>
     request(`${agent.url}${path}`, {

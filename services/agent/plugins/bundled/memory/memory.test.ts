@@ -1,5 +1,5 @@
 import { type MemoryList, memoryListSchema, memorySchema } from '@palaver/contract';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createScriptedModel } from '../../../models/scripted-model.ts';
 import { startTestAgent, type TestAgent, type TestUser } from '../../../test/test-agent.ts';
@@ -51,20 +51,15 @@ describe('in a turn', () => {
 });
 
 describe.each(engines)('in the service on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   let agent: TestAgent;
   let ana: TestUser;
   let ben: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url });
+    agent = await startTestAgent({ engine });
     [ana, ben] = [await agent.createUser(), await agent.createUser()];
   });
-  afterAll(async () => {
-    await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
-  });
+  afterAll(() => agent[Symbol.asyncDispose]());
 
   const listOf = async (user: TestUser, query = ''): Promise<MemoryList> =>
     memoryListSchema.parse((await user.send('GET', `/memory${query}`)).body);

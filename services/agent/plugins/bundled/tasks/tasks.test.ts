@@ -7,7 +7,6 @@ import { createTestPlugin } from '../../test-plugin.ts';
 import { maxActiveTasks } from './tasks-store.ts';
 
 describe.each(engines)('in the service on %s', (engine) => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
   // biome-ignore lint/suspicious/noExplicitAny: the tables are the plugin's own.
   let store: Store<any>;
   let agent: TestAgent;
@@ -15,21 +14,17 @@ describe.each(engines)('in the service on %s', (engine) => {
   let ben: TestUser;
 
   beforeAll(async () => {
-    database = await createTestDatabase(engine);
-    agent = await startTestAgent({ databaseUrl: database.url, env: { TASKS_POLL_MS: '50' } });
-    store = await openStore(database.url);
+    agent = await startTestAgent({ engine, env: { TASKS_POLL_MS: '50' } });
+    store = await openStore(agent.databaseUrl);
     [ana, ben] = [await agent.createUser(), await agent.createUser()];
   });
   afterAll(async () => {
     await store.close();
     await agent[Symbol.asyncDispose]();
-    await database[Symbol.asyncDispose]();
   });
 
   const listOf = async (user: TestUser): Promise<TaskList> =>
     taskListSchema.parse((await user.send('GET', '/tasks')).body);
-  const messagesOf = async (user: TestUser, sessionId: string): Promise<Message[]> =>
-    (await user.send('GET', `/messages/${sessionId}`)).body.messages;
   const makeDue = (id: string) =>
     store.db.updateTable('agent_task').set({ next_run_at: Date.now() }).where('id', '=', id).execute();
 
@@ -45,7 +40,7 @@ describe.each(engines)('in the service on %s', (engine) => {
     await agent.restart();
     await makeDue(task?.id ?? '');
     const messages = await waitFor('the reminder', async () => {
-      const all = await messagesOf(user, sessionId);
+      const all = await user.messages(sessionId);
       return all.length === 4 ? all : undefined;
     });
     expect(messages.slice(2)).toMatchObject([
@@ -62,7 +57,7 @@ describe.each(engines)('in the service on %s', (engine) => {
     const [task] = (await listOf(user)).tasks;
     expect(task).toMatchObject({ schedule: 'cron 0 9 * * 1', nextRunAt: expect.stringMatching(/T06:00:00.000Z$/) });
     await makeDue(task?.id ?? '');
-    await waitFor('its run', async () => (await messagesOf(user, sessionId)).length === 4);
+    await waitFor('its run', async () => (await user.messages(sessionId)).length === 4);
     const again = await waitFor('its next time', async () => {
       const [next] = (await listOf(user)).tasks;
       return next?.lastRunAt ? next : undefined;
@@ -103,7 +98,7 @@ describe.each(engines)('in the service on %s', (engine) => {
     await user.say(sessionId, `/tool schedule_task ${JSON.stringify(args)}`);
     const [task] = (await listOf(user)).tasks;
     await makeDue(task?.id ?? '');
-    await waitFor('its run', async () => (await messagesOf(user, sessionId)).length === 4);
+    await waitFor('its run', async () => (await user.messages(sessionId)).length === 4);
     await waitFor('its end', async () => (await listOf(user)).total === 0);
   });
 
