@@ -119,7 +119,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   });
   await server.register(async (scope) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
-    if (perMinute > 0) await addRateLimit(scope, { name: 'gateway', perMinute, redis });
+    if (perMinute > 0) addRateLimit(scope, { name: 'gateway', perMinute, redis });
     // Whatever comes with another method is refused for the method: its body is not looked at.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null));

@@ -1,7 +1,9 @@
 import type { ApiKey } from '@palaver/contract';
 import {
   type ConfigOptions,
+  type CountInMinute,
   closeServer,
+  countInRedis,
   createLogger,
   type Env,
   listen,
@@ -13,7 +15,6 @@ import {
 import { createGatewayApp } from './app.ts';
 import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
 import { type Authorize, authorizeAnyone } from './auth/authorize.ts';
-import { type CountInMinute, countInRedis } from './auth/count-in-minute.ts';
 import { authorizeUcan } from './auth/ucan.ts';
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
 import { loadCertificates } from './load-certificates.ts';
@@ -28,7 +29,7 @@ export async function startGateway(env: Env, options: ConfigOptions = {}): Promi
   ]);
   const hasLimits = config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 || keys.some((key) => key.perMinute !== undefined);
   const redis = hasLimits && config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
-  const authorize = createAuthorize(config, keys, redis && countInRedis(redis));
+  const authorize = createAuthorize(config, keys, redis && countInRedis(redis, 'gateway-key'));
   const server = await createGatewayApp({ config, logger, authorize, ca, redis });
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return {

@@ -48,7 +48,7 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
   server.addHook('onClose', () => domain.close());
   await server.register(async (scope) => {
     const limited = scope as unknown as Server;
-    await addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
+    addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
     await addUssdRoutes(limited, { config, metrics, ...domain });
     await addOperatorRoutes(limited, domain);
   });

@@ -10,6 +10,7 @@ export {
   type Variable,
 } from './config.ts';
 export { type CorsOptions, envOrigins } from './cors.ts';
+export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
 export { prepareDataDir, toDatabaseUrl } from './data-dir.ts';
 export { withEnvFile } from './env-file.ts';

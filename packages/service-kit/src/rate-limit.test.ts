@@ -19,7 +19,7 @@ async function limited(options: Partial<RateLimitOptions> & { trustProxy?: boole
     health: async () => ({ healthy: true, body: {} }),
   });
   await server.register(async (scope) => {
-    await addRateLimit(scope, { name: 'test', perMinute: 3, ...limit });
+    addRateLimit(scope, { name: 'test', perMinute: 3, ...limit });
     scope.get('/a', async () => 'a');
     scope.get('/b', { onRequest: server.operatorGuard }, async () => 'b');
   });

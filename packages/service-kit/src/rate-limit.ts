@@ -1,7 +1,7 @@
-import rateLimit from '@fastify/rate-limit';
 import { AppError } from '@palaver/contract';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
+import { countInMemory, countInRedis, type MinuteCount } from './count-in-minute.ts';
 
 export interface RateLimitOptions {
   /** Sets this limit's counters apart from others in the same Redis. */
@@ -16,22 +16,26 @@ export interface RateLimitOptions {
 }
 
 /** Limits all routes registered on `scope` after this call; they share one counter per key. */
-export async function addRateLimit(scope: FastifyInstance, options: RateLimitOptions): Promise<void> {
-  await scope.register(rateLimit, {
-    max: options.perMinute,
-    timeWindow: 60_000,
-    global: false,
-    keyGenerator: options.key ?? ((request) => request.ip),
-    enableDraftSpec: true, // RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset
-    cache: 100_000,
-    ...(options.redis && { redis: options.redis, nameSpace: `palaver:rate:${options.name}:` }),
-    // A Redis that is away must not take the service down with it: until it is back nobody is refused.
-    skipOnError: true,
-    errorResponseBuilder: (_request, { max, ttl }) => {
-      const seconds = Math.ceil(ttl / 1000);
-      return new AppError('RATE_LIMITED', `More than ${max} requests in a minute; try again in ${seconds} s.`);
-    },
-  });
+export function addRateLimit(scope: FastifyInstance, options: RateLimitOptions): void {
+  const { name, perMinute, redis, key = (request) => request.ip, hook = 'onRequest' } = options;
+  const count = redis ? countInRedis(redis, name) : countInMemory();
   // As a hook of the scope, not of each route: it runs before a route's own guards, so refused requests count too.
-  scope.addHook(options.hook ?? 'onRequest', scope.rateLimit());
+  scope.addHook(hook as 'onRequest', (request, reply, done) => {
+    const settle = (counted: MinuteCount | undefined) => done(counted && judge(counted, perMinute, reply));
+    const counted = count(key(request));
+    // Without Redis there is nothing to wait for, and a hook that waits costs more than the count.
+    if (counted instanceof Promise) counted.then(settle, done);
+    else settle(counted);
+  });
+}
+
+/** Tells the client how it stands; an error when it is over the limit. */
+function judge({ count, leftMs }: MinuteCount, perMinute: number, reply: FastifyReply): AppError | undefined {
+  const seconds = Math.ceil(leftMs / 1000);
+  reply.header('ratelimit-limit', perMinute);
+  reply.header('ratelimit-remaining', Math.max(0, perMinute - count));
+  reply.header('ratelimit-reset', seconds);
+  if (count <= perMinute) return undefined;
+  reply.header('retry-after', seconds);
+  return new AppError('RATE_LIMITED', `More than ${perMinute} requests in a minute; try again in ${seconds} s.`);
 }

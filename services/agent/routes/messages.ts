@@ -41,7 +41,7 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
   const tags = ['Messages'];
 
   await server.register(async (scope: Server) => {
-    await addRateLimit(scope, { ...parts.sendLimit, hook: 'preHandler', key: (request) => identityOf(request).did });
+    addRateLimit(scope, { ...parts.sendLimit, hook: 'preHandler', key: (request) => identityOf(request).did });
     scope.post(
       '/messages/:sessionId',
       {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type ApiKey, AppError, apiKeyFileSchema } from '@palaver/contract';
-import { StartError } from '@palaver/service-kit';
+import { type CountInMinute, countInMemory, StartError } from '@palaver/service-kit';
 import { type Authorize, refuse } from './authorize.ts';
-import { type CountInMinute, countInMemory } from './count-in-minute.ts';
 
 /** Reads the file of keys; a fault stops the start and is told in one message. */
 export async function loadApiKeys(path: string): Promise<ApiKey[]> {
@@ -38,9 +37,9 @@ export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = c
     if (key.routes && !key.routes.some((route) => isBelow(path, route)))
       return refuse(new AppError('FORBIDDEN', 'This API key is not for this route.'));
     if (key.perMinute === undefined) return { ok: true, identity: key.name };
-    const { count, leftMs } = await countInMinute(key.name);
-    if (count <= key.perMinute) return { ok: true, identity: key.name };
-    const seconds = Math.ceil(leftMs / 1000);
+    const counted = await countInMinute(key.name);
+    if (!counted || counted.count <= key.perMinute) return { ok: true, identity: key.name };
+    const seconds = Math.ceil(counted.leftMs / 1000);
     const message = `More than ${key.perMinute} requests in a minute; try again in ${seconds} s.`;
     return refuse(new AppError('RATE_LIMITED', message), { 'retry-after': String(seconds) });
   };
