@@ -7,6 +7,8 @@ export default defineConfig({
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Vitest's own second is short for a page on a busy machine; what is not there at all still fails.
+    expect: { poll: { timeout: 15_000 } },
     // An unhandled rejection fails the run: vitest's own default, stated because the house relies on it.
     dangerouslyIgnoreUnhandledErrors: false,
   },

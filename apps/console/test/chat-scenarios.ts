@@ -77,9 +77,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await startConversation(page);
     await say(page, '/long 5000');
     const answer = log(page).getByRole('listitem').nth(1);
-    await expect
-      .poll(async () => ((await answer.textContent()) ?? '').length, { timeout: 10_000 })
-      .toBeGreaterThan(100);
+    await expect.poll(async () => ((await answer.textContent()) ?? '').length).toBeGreaterThan(100);
     await page.getByRole('button', { name: 'Stop' }).click();
     await log(page).getByText('stopped', { exact: true }).waitFor();
     const kept = (await answer.textContent()) ?? '';

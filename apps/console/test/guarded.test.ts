@@ -82,8 +82,8 @@ test('used-up credit is a wall with the claims on it; settled, the message goes 
   await wall.getByRole('button', { name: 'Sign in' }).click();
   await wall.getByRole('button', { name: 'Settle as operator' }).click();
   await wall.waitFor({ state: 'detached' });
-  await expect.poll(() => log.getByText('And again').count(), { timeout: 10_000 }).toBe(1);
-  await expect.poll(() => log.getByRole('listitem').count(), { timeout: 10_000 }).toBe(4);
+  await expect.poll(() => log.getByText('And again').count()).toBe(1);
+  await expect.poll(() => log.getByRole('listitem').count()).toBe(4);
 });
 
 test('an attachment is fetched from the user’s homeserver with the session entered on the page', async () => {

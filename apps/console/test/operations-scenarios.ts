@@ -50,7 +50,7 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/operations');
     const { page, complaints } = opened;
     const health = page.getByRole('list', { name: 'Health' });
-    await expect.poll(() => health.getByText('ok', { exact: true }).count(), { timeout: 10_000 }).toBe(5);
+    await expect.poll(() => health.getByText('ok', { exact: true }).count()).toBe(5);
     await health.getByText('database connected').waitFor();
     await health.getByText(/28 routes/).waitFor();
 
