@@ -23,8 +23,11 @@ import { type UssdConfig, ussdConfigSchema } from './config.ts';
 import { migrations } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
-/** Telecom gateways wait for a reply for about ten seconds: a database that does not answer must be told before that. */
-const databaseWaits = { waitMs: 2_500, statementTimeoutMs: 5_000 };
+/**
+ * Telecom gateways wait for a reply for about ten seconds: a database that does not answer must be told before that. For
+ * PostgreSQL the wait may include opening a connection, for SQLite a turn may wait more than once.
+ */
+const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 
 /** Starts the USSD gateway from its environment. */
 export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
@@ -32,7 +35,9 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
-  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'), databaseWaits);
+  const databaseUrl = toDatabaseUrl(config, 'ussd');
+  const waits = databaseWaits[databaseUrl.startsWith('file:') ? 'sqlite' : 'postgres'];
+  const store = await openStore<UssdTables>(databaseUrl, waits);
   const closeStores = async () => {
     await store.close();
     redis?.disconnect();

@@ -63,13 +63,16 @@ test('what was logged last is written before the process ends, however it ends',
   for (const end of ['process.exit(3)', 'throw new Error("boom")', '']) {
     const program = `
       const { createLogger } = await import(${JSON.stringify(module)});
-      const [first, second] = ['one', 'two'].map((name) => createLogger({ name, level: 'info' }));
+      const [first, second] = ['one', 'two', ...'abcdefghijkl'].map((name) => createLogger({ name, level: 'info' }));
       for (let line = 0; line < 500; line++) first.info({ line }, 'x'.repeat(100));
       second.info('last');
       ${end}`;
-    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program]).catch((error) => error);
+    const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', program]).catch(
+      (error) => error,
+    );
     const lines = String(stdout).trim().split('\n');
     expect(lines.length, end).toBe(501);
+    expect(String(stderr)).not.toContain('Warning');
     expect(lines.map((line) => JSON.parse(line).service).filter((name) => name === 'two')).toEqual(['two']);
   }
 });

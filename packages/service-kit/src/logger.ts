@@ -9,7 +9,7 @@ export type { Logger } from 'pino';
  */
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
   const pretty = options.destination === undefined && process.stdout.isTTY === true;
-  const destination = options.destination ?? (pretty ? undefined : createOutput());
+  const destination = options.destination ?? (pretty ? undefined : useStandardOutput());
   return pino(
     {
       level: options.level,
@@ -28,11 +28,19 @@ export function createLogger(options: { name: string; level: string; destination
   );
 }
 
+let standardOutput: DestinationStream | undefined;
+
+/** One for all loggers of the process: their lines stay in order, and there is one end to wait for. */
+function useStandardOutput(): DestinationStream {
+  standardOutput ??= createStandardOutput();
+  return standardOutput;
+}
+
 /**
  * Standard output that takes the lines of one turn of the event loop as one text: pino's own stream measures all that is
  * waiting again with every line.
  */
-function createOutput(): DestinationStream {
+function createStandardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false });
   let lines = '';
   const flush = () => {
