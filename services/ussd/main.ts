@@ -16,7 +16,7 @@ import {
   StartError,
   toDatabaseUrl,
 } from '@palaver/service-kit';
-import { openStore } from '@palaver/store';
+import { engineOf, openStore } from '@palaver/store';
 import { createKeyRing, type KeyRing, parseKey } from './accounts/key-ring.ts';
 import { createUssdApp } from './app.ts';
 import { type UssdConfig, ussdConfigSchema } from './config.ts';
@@ -36,8 +36,7 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   const keys = loadKeys(config, logger);
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
   const databaseUrl = toDatabaseUrl(config, 'ussd');
-  const waits = databaseWaits[databaseUrl.startsWith('file:') ? 'sqlite' : 'postgres'];
-  const store = await openStore<UssdTables>(databaseUrl, waits);
+  const store = await openStore<UssdTables>(databaseUrl, databaseWaits[engineOf(databaseUrl)]);
   const closeStores = async () => {
     await store.close();
     redis?.disconnect();

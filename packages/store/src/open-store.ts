@@ -63,7 +63,8 @@ async function connect<DB>(url: string, options: StoreOptions) {
   return { connection, db, transaction: createTransactionRunner(db, engine, connection.isRetryable) };
 }
 
-function engineOf(url: string): Engine {
+/** Which engine an address is for; throws for one that is neither's. */
+export function engineOf(url: string): Engine {
   if (url.startsWith('file:')) return 'sqlite';
   if (url.startsWith('postgres://') || url.startsWith('postgresql://')) return 'postgres';
   throw new StoreError('bad-url', 'the database address must begin with file: or postgres://');

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { JsonSchema, Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
+import { rejectOnAbort } from './reject-on-abort.ts';
 
 export interface ToolOutcome {
   output?: unknown;
@@ -49,7 +50,7 @@ export async function runToolCall(
   try {
     const request = { ...call, args: checked.args };
     const work = middlewares.wrapToolCall(request, async ({ args }) => tool.execute(args, toolRt), toolRt);
-    const output = await Promise.race([work, rejectOn(abortSignal)]);
+    const output = await Promise.race([work, rejectOnAbort(abortSignal)]);
     return limitOutput(output);
   } catch (error) {
     if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
@@ -91,11 +92,4 @@ function limitOutput(output: unknown): ToolOutcome {
   const bytes = Buffer.byteLength(JSON.stringify(output) ?? 'null');
   if (bytes <= agentLimits.toolResultBytes) return { output: output ?? null };
   return { error: `TOOL_RESULT_TOO_LARGE: the result has ${bytes} bytes; ask for less.` };
-}
-
-function rejectOn(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }

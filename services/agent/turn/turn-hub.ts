@@ -13,6 +13,7 @@ import type { TurnEnd } from '../plugins/plugin.ts';
 import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { Peers } from './peers.ts';
+import { rejectOnAbort } from './reject-on-abort.ts';
 import { createRun, type Run } from './run.ts';
 import { hasEnded } from './run-state.ts';
 import type { QueuePlace } from './session-queue.ts';
@@ -277,11 +278,4 @@ function toQuestion({ body, requestId }: Turn): Message {
     requestId,
     ...(body.attachments?.length && { attachments: body.attachments }),
   };
-}
-
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
