@@ -1,6 +1,6 @@
 import type { Dialogue, FormSnapshot } from './dialogue.ts';
-import { isQuestion, type Menu, type Option, reservedKeys, resumeTarget, type State } from './menu.ts';
-import { canGoBack, choosableOptions, countPages } from './render.ts';
+import { isQuestion, type Menu, type MenuState, type Option, reservedKeys, resumeTarget, type State } from './menu.ts';
+import { backKeyOf, canGoBack, choosableOptions, countPages } from './render.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
 export interface Effect {
@@ -54,7 +54,7 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   const { value } = input;
   if (value === reservedKeys.exit) return arrive(menu, dialogue, menu.exit);
   if (value === '') return stay(dialogue, 'hint.empty');
-  if (value === reservedKeys.back && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
+  if (value === backKeyOf(menu, state) && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
   if (value === reservedKeys.more && dialogue.page + 1 < countPages(menu, dialogue)) {
     return { dialogue: { ...dialogue, page: dialogue.page + 1 }, ended: false };
   }
@@ -74,7 +74,7 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   if (result.account === null) delete next.account;
   else if (result.account !== undefined) next.account = result.account;
   const finished = menu.registry.actions[state.action]?.finishes && !next.stack.includes(outcome.to);
-  if (finished) next = { ...next, stack: cutToMenu(menu, next.stack), secrets: {} };
+  if (finished) next = { ...next, stack: cutToMenu(menu, next), secrets: {} };
   const step = arrive(menu, next, outcome.to);
   if (outcome.hint === undefined) return step;
   // The hint may speak of what the action found, also on a menu that has just forgotten everything else.
@@ -146,10 +146,30 @@ function stay(dialogue: Dialogue, hint: string): Step {
   return { dialogue: { ...rest, hint, ...(page > 0 && { hintPage: page }) }, ended: false };
 }
 
-function cutToMenu(menu: Menu, stack: readonly string[]): readonly string[] {
-  const at = stack.findLastIndex((name) => {
+/**
+ * The screens behind a dialogue that has just finished the effect it stands in, without those of its form: the form begins
+ * with its first question, or with the menu that offers the effect itself. The start is above every form.
+ */
+function cutToMenu(menu: Menu, { state: effect, stack }: Dialogue): readonly string[] {
+  const question = stack.findIndex((name, i) => i > 0 && isQuestion(menu.states.get(name)));
+  const above = question < 0 ? stack : stack.slice(0, question);
+  const at = above.findLastIndex((name, i) => {
     const state = menu.states.get(name);
-    return state?.kind === 'menu' && !isQuestion(state);
+    return i === 0 || (state?.kind === 'menu' && !offers(menu, state, effect));
   });
-  return stack.slice(0, at + 1);
+  return above.slice(0, at + 1);
+}
+
+/** Whether one choice on this menu is enough to bring the effect about. */
+function offers(menu: Menu, { options }: MenuState, effect: string): boolean {
+  const open = options.map(({ to }) => to);
+  const seen = new Set<string>();
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (name === effect) return true;
+    const state = menu.states.get(name);
+    if (state?.kind !== 'action' || seen.has(name)) continue;
+    seen.add(name);
+    open.push(...Object.values(state.outcomes).map(({ to }) => to));
+  }
+  return false;
 }

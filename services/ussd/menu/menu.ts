@@ -5,7 +5,7 @@ export const conditions = ['authenticated', 'anonymous', 'resumable'] as const;
 export type Condition = (typeof conditions)[number];
 
 /** Keys the engine answers itself, on every screen. */
-export const reservedKeys = { back: '0', more: '98', exit: '*' } as const;
+export const reservedKeys = { back: '0', backFromZero: '00', more: '98', exit: '*' } as const;
 
 /** The target that takes up the form a phone left unfinished. */
 export const resumeTarget = '@resume';

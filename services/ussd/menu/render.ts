@@ -24,6 +24,14 @@ export function canGoBack(menu: Menu, dialogue: Dialogue): boolean {
   return dialogue.page > 0 || hasWayBack(menu.states.get(dialogue.state), dialogue);
 }
 
+/** `0`, or `00` on a question that `0` answers. */
+export function backKeyOf(menu: Menu, state: State): string {
+  if (state.kind !== 'prompt') return reservedKeys.back;
+  const context = { answer: () => undefined, phoneNumber: '' };
+  const takesZero = menu.registry.validators[state.validator]?.check(reservedKeys.back, context).ok;
+  return takesZero ? reservedKeys.backFromZero : reservedKeys.back;
+}
+
 function visibleOptions(state: State | undefined, dialogue: Dialogue): Option[] {
   if (state?.kind !== 'menu' && state?.kind !== 'page') return [];
   return state.options.filter((option) => {
@@ -88,7 +96,7 @@ function createPages(menu: Menu, dialogue: Dialogue, { state, options, hasBack }
     },
     {
       more: `${reservedKeys.more}. ${say('common.more')}`,
-      back: `${reservedKeys.back}. ${say('common.back')}`,
+      back: `${backKeyOf(menu, state)}. ${say('common.back')}`,
       exit: `${reservedKeys.exit}. ${say('common.exit')}`,
       hasBack,
     },
