@@ -36,6 +36,10 @@ export const agentLimits = {
   /** Characters of an encoded invocation or delegation. */
   tokenCharacters: 64 * kibibyte,
   toolResultBytes: 256 * kibibyte,
+  toolArgumentsBytes: 256 * kibibyte,
+  toolArgumentsDepth: 64,
+  /** How far the schema of a page's or an MCP server's tool is read for one call. */
+  toolSchemaSteps: 10_000,
   browserToolTimeoutMs: 30_000,
   handshakeTimeoutMs: 10_000,
   heartbeatMs: 15_000,

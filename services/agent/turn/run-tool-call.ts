@@ -1,6 +1,6 @@
 import { agentLimits } from '@palaver/contract';
-import { z } from 'zod';
-import type { JsonSchema, Tool } from '../plugins/plugin.ts';
+import { checkArguments } from '../plugins/check-arguments.ts';
+import type { Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 import { rejectOnAbort } from './reject-on-abort.ts';
@@ -59,33 +59,6 @@ export async function runToolCall(
     rt.logger.warn({ err: error, toolName: call.toolName }, 'a tool failed');
     return { error: `TOOL_FAILED: ${call.toolName} failed.` };
   }
-}
-
-function checkArguments(tool: Tool, args: unknown): { args: Record<string, unknown> } | { error: string } {
-  const schema = tool.input instanceof z.ZodType ? tool.input : fromJsonSchema(tool.input);
-  const result = schema.safeParse(args);
-  if (result.success) return { args: result.data as Record<string, unknown> };
-  const issues = result.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);
-  return { error: issues.slice(0, 10).join('; ') };
-}
-
-/** A schema zod cannot read still has to be an object; the page or server that declared it checks the rest. */
-function fromJsonSchema(schema: JsonSchema): z.ZodType {
-  try {
-    return z.fromJSONSchema(withoutPatterns(schema) as Parameters<typeof z.fromJSONSchema>[0]);
-  } catch {
-    return z.record(z.string(), z.unknown());
-  }
-}
-
-/** A stranger's regular expression may take forever on the right text, and nothing can interrupt it here. */
-function withoutPatterns(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutPatterns);
-  if (typeof value !== 'object' || value === null) return value;
-  const { pattern, patternProperties, ...rest } = value as JsonSchema;
-  // Under `properties` the two words may be names of properties, whose schemas are objects.
-  const named = typeof pattern === 'object' ? { pattern } : {};
-  return Object.fromEntries(Object.entries({ ...rest, ...named }).map(([key, entry]) => [key, withoutPatterns(entry)]));
 }
 
 function limitOutput(output: unknown): ToolOutcome {
