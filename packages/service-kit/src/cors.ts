@@ -32,7 +32,7 @@ export async function addCors(
     credentials: !any,
     methods: [...corsMethods],
     allowedHeaders: [...corsRequestHeaders, ...extraHeaders],
-    exposedHeaders: ['X-Request-Id', ...exposedHeaders],
+    exposedHeaders: ['X-Request-Id', 'Retry-After', ...exposedHeaders],
     maxAge: 600,
     strictPreflight: false, // an OPTIONS that is no preflight is answered too, not refused
   });

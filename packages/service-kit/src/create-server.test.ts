@@ -199,7 +199,7 @@ describe('cross-origin rules', () => {
     expect(reply.headers.get('access-control-allow-headers')).toContain('x-ucan-delegation');
     expect(reply.headers.get('access-control-allow-methods')).toBe('GET, POST, PUT, DELETE, PATCH, OPTIONS');
     const answer = await fetch(`${url}/health`, { headers: { origin: 'https://a.example' } });
-    expect(answer.headers.get('access-control-expose-headers')).toBe('X-Request-Id, X-Run-Id');
+    expect(answer.headers.get('access-control-expose-headers')).toBe('X-Request-Id, Retry-After, X-Run-Id');
   });
 
   test('named origins, with credentials', async () => {

@@ -134,7 +134,7 @@ describe('cross-origin rules', () => {
     );
     const error = await request(`${agent.url}/sessions`, { headers: { origin: 'https://a.example' } });
     expect(error.headers.get('access-control-allow-origin')).toBe('*');
-    expect(error.headers.get('access-control-expose-headers')).toBe('X-Request-Id, X-Run-Id');
+    expect(error.headers.get('access-control-expose-headers')).toBe('X-Request-Id, Retry-After, X-Run-Id');
   });
 
   test('named origins with credentials, others not at all', async () => {

@@ -35,7 +35,7 @@ describe.each(engines)('streams on %s', (engine) => {
       'x-accel-buffering': 'no',
       'x-request-id': 'r-1',
       'access-control-allow-origin': '*',
-      'access-control-expose-headers': 'X-Request-Id, X-Run-Id',
+      'access-control-expose-headers': 'X-Request-Id, Retry-After, X-Run-Id',
     });
     const frames = await collectFrames(response);
     const runId = response.headers.get('x-run-id');

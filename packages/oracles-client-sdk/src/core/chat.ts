@@ -5,9 +5,9 @@ import { createEventBuffer, type StreamingMode } from './event-buffer.ts';
 import { followRun } from './follow-run.ts';
 import { OracleError, toClaimIds, toError, toStreamError } from './oracle-error.ts';
 import { declarePageTools, type PageTools, runBrowserTool, runPageAction } from './page-tools.ts';
-import { persist } from './patience.ts';
 import { createRandomId } from './random-id.ts';
 import { createReauthorizer } from './reauthorize.ts';
+import { withRetries } from './retry-policy.ts';
 import { openSocketChannel, type SocketChannel } from './socket-channel.ts';
 import { createStore } from './store.ts';
 import type { MatrixSession, Transport } from './transport.ts';
@@ -88,6 +88,7 @@ export function createChat(options: ChatOptions): Chat {
     accepting.add(accepted);
     await report(requestId, signal, async () => {
       const response = await accepted.finally(() => accepting.delete(accepted));
+      channel?.connect();
       await follow(requestId, { runId: response.headers.get('x-run-id') ?? undefined, response }, signal);
     });
   }
@@ -106,7 +107,7 @@ export function createChat(options: ChatOptions): Chat {
 
   /** The connection broke before the reply. Whether the message arrived is told by the history: it is never sent twice. */
   async function hasArrived(requestId: string, signal: AbortSignal): Promise<boolean> {
-    const { messages } = await persist(() => api.listMessages(sessionId, {}, signal), signal, lookUpMs);
+    const { messages } = await withRetries(() => api.listMessages(sessionId, {}, signal), signal, lookUpMs);
     return messages.some((message) => message.requestId === requestId);
   }
 
@@ -191,6 +192,7 @@ export function createChat(options: ChatOptions): Chat {
       while (isStale && !signal.aborted) {
         isStale = false;
         await load(signal);
+        channel?.connect();
         const run = await api.findLiveRun(sessionId, signal);
         // While a send waits for its reply, the live run may well be its own.
         if (run && accepting.size === 0 && !followed.has(run.runId)) resume(run.runId, signal);

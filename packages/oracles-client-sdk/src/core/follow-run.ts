@@ -1,6 +1,6 @@
 import { readEventStream, type ServerSentEvent } from './event-stream.ts';
 import { asRecord, OracleError } from './oracle-error.ts';
-import { createPatience } from './patience.ts';
+import { createRetryPolicy } from './retry-policy.ts';
 import type { Transport } from './transport.ts';
 import type { StreamEvent } from './wire.ts';
 
@@ -21,7 +21,7 @@ export interface FollowOptions {
 export async function followRun({ transport, signal, onEvent, ...start }: FollowOptions): Promise<void> {
   let { runId, response } = start;
   let last = 0;
-  const patience = createPatience(signal);
+  const retries = createRetryPolicy(signal);
   for (;;) {
     let fault: unknown = new OracleError('The stream ended too early.', { code: 'NETWORK_ERROR' });
     try {
@@ -33,7 +33,7 @@ export async function followRun({ transport, signal, onEvent, ...start }: Follow
           // A frame was lost on the way: what follows is asked for again, from where we are.
           if (number > last + 1) break;
           last = number;
-          patience.renew();
+          retries.reset();
         }
         const event = toStreamEvent(frame);
         if (!event) continue;
@@ -46,7 +46,7 @@ export async function followRun({ transport, signal, onEvent, ...start }: Follow
     }
     if (runId === undefined) throw fault;
     response = undefined;
-    await patience.wait(fault);
+    await retries.wait(fault);
   }
 }
 

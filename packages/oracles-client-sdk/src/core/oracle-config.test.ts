@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { price, startProtocol } from '../../test/start-protocol.ts';
-import { resolveOracleConfig } from './oracle-config.ts';
+import { publicGatewayUrl, resolveOracleConfig } from './oracle-config.ts';
 
 // A DID is all the protocol has to know; nobody listens at this address.
 const agent = { did: 'did:key:z6MkwDK3M4PxU1FqcSt4quXghquH1MoWXGzTrNkNWTSy2NLD', url: 'http://agent.example:4000' };
@@ -31,7 +31,7 @@ describe("an agent's config", () => {
 
   it('asks nobody when its address is given', async () => {
     const overrides = { baseUrl: 'https://a.example' };
-    expect(await resolveOracleConfig({ oracleDid: 'did:x:y', gatewayUrl: undefined, overrides })).toEqual({
+    expect(await resolveOracleConfig({ oracleDid: 'did:x:y', overrides })).toEqual({
       apiUrl: 'https://a.example',
       socketUrl: 'https://a.example',
     });
@@ -44,10 +44,53 @@ describe("an agent's config", () => {
     await expect(resolveOracleConfig({ oracleDid, gatewayUrl: gateway.url })).rejects.toMatchObject(error);
   });
 
-  it('says when there is no gateway to ask', async () => {
-    const nowhere = { oracleDid: agent.did, gatewayUrl: undefined };
-    await expect(resolveOracleConfig(nowhere)).rejects.toMatchObject({ code: 'GATEWAY_MISSING' });
-    const away = { oracleDid: agent.did, gatewayUrl: 'http://127.0.0.1:1', patienceMs: 0 };
+  it("is the document of a did:web, from the DID's own host", async () => {
+    const asked: string[] = [];
+    const service = [
+      { id: '#oracleService', type: 'oracleService', serviceEndpoint: 'https://agent.example/api' },
+      { id: '#wsService', type: 'wsService', serviceEndpoint: 'wss://agent.example' },
+    ];
+    const fetch: typeof globalThis.fetch = async (url) => {
+      asked.push(String(url));
+      return Response.json({ id: 'did:web:agent.example', service });
+    };
+    const addresses = { apiUrl: 'https://agent.example/api', socketUrl: 'wss://agent.example' };
+    for (const did of ['did:web:agent.example', 'did:web:localhost%3A4000', 'did:web:agent.example:agents:ana'])
+      expect(await resolveOracleConfig({ oracleDid: did, fetch })).toMatchObject(addresses);
+    expect(asked).toEqual([
+      'https://agent.example/.well-known/did.json',
+      'http://localhost:4000/.well-known/did.json',
+      'https://agent.example/agents/ana/did.json',
+    ]);
+  });
+
+  it("asks the page's own server, then the public gateway, where none is given", async () => {
+    const asked: string[] = [];
+    const entity = { iidDocument: { service: [{ type: 'oracleService', serviceEndpoint: agent.url }] } };
+    const answers: Record<string, () => Response> = {
+      'https://app.example': () => new Response('<!doctype html>'),
+      [new URL(publicGatewayUrl).origin]: () => Response.json(entity),
+    };
+    const fetch: typeof globalThis.fetch = async (url) => {
+      const { origin } = new URL(String(url));
+      asked.push(origin);
+      return answers[origin]?.() ?? new Response('', { status: 500 });
+    };
+    const location = { origin: 'https://app.example', href: 'https://app.example/' };
+    vi.stubGlobal('location', location);
+    try {
+      expect((await resolveOracleConfig({ oracleDid: agent.did, fetch })).apiUrl).toBe(agent.url);
+      expect(asked).toEqual(['https://app.example', new URL(publicGatewayUrl).origin]);
+      answers['https://app.example'] = () => Response.json(entity);
+      await resolveOracleConfig({ oracleDid: agent.did, fetch });
+      expect(asked).toHaveLength(3);
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+
+  it('says when the gateway cannot be reached', async () => {
+    const away = { oracleDid: agent.did, gatewayUrl: 'http://127.0.0.1:1', retryForMs: 0 };
     await expect(resolveOracleConfig(away)).rejects.toThrow();
   });
 

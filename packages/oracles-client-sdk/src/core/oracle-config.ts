@@ -1,5 +1,5 @@
 import { asRecord, OracleError, toOracleError } from './oracle-error.ts';
-import { persist } from './patience.ts';
+import { withRetries } from './retry-policy.ts';
 
 export interface Price {
   denom: string;
@@ -24,54 +24,95 @@ export interface ConfigOverrides {
 
 export interface ResolveOptions {
   oracleDid: string;
-  gatewayUrl: string | undefined;
+  gatewayUrl?: string | undefined;
   overrides?: ConfigOverrides | undefined;
   fetch?: typeof globalThis.fetch | undefined;
   /** How long a gateway that is away or starting is asked again. */
-  patienceMs?: number | undefined;
+  retryForMs?: number | undefined;
 }
 
 const timeoutMs = 15_000;
-const defaultPatienceMs = 10_000;
+const defaultRetryMs = 10_000;
 
-/** An agent's addresses and terms, from its entity on the protocol. An overridden API address skips the look-up. */
+/** Where agents are looked up when neither the application nor the page's own server names a gateway. */
+export const publicGatewayUrl = 'https://impacthub.ixo.world/rest';
+
+/**
+ * An agent's addresses and terms. An overridden API address skips the look-up; otherwise the document of a `did:web` is
+ * asked, and for every other DID the entity of the protocol, through the first gateway that knows it.
+ */
 export async function resolveOracleConfig(options: ResolveOptions): Promise<OracleConfig> {
-  const { oracleDid, gatewayUrl, overrides: { baseUrl, wsUrl } = {} } = options;
+  const { oracleDid, overrides: { baseUrl, wsUrl } = {} } = options;
   if (baseUrl) return { apiUrl: baseUrl, socketUrl: wsUrl ?? baseUrl };
-  if (!gatewayUrl) {
-    const message = 'Give OraclesProvider a gatewayUrl, or overrides.baseUrl, so that the agent can be found.';
-    throw new OracleError(message, { code: 'GATEWAY_MISSING' });
-  }
-  const ask = async (url: string) => {
-    const response = await (options.fetch ?? globalThis.fetch)(url, { signal: AbortSignal.timeout(timeoutMs) });
-    if (!response.ok) throw await toOracleError(response);
-    return response.json();
-  };
-  const { patienceMs = defaultPatienceMs } = options;
-  const read = (url: string) => persist(() => ask(url), new AbortController().signal, patienceMs);
-  const found = await read(`${gatewayUrl.replace(/\/+$/, '')}/ixo/entity/${encodeURIComponent(oracleDid)}`);
-  const config = parseEntity(found);
-  if (!config.apiUrl) throw new OracleError(`${oracleDid} names no oracleService.`, { code: 'ORACLE_UNREACHABLE' });
-  const terms = parseTerms(config.termsUrl ? await read(config.termsUrl) : {});
+  const found = await findAgent(options);
+  if (!found.apiUrl) throw new OracleError(`${oracleDid} names no oracleService.`, { code: 'ORACLE_UNREACHABLE' });
+  const terms = parseTerms(found.termsUrl ? await read(found.termsUrl, options) : {});
   return {
-    apiUrl: config.apiUrl,
-    socketUrl: wsUrl ?? config.socketUrl ?? config.apiUrl,
-    payee: config.payee,
+    apiUrl: found.apiUrl,
+    socketUrl: wsUrl ?? found.socketUrl ?? found.apiUrl,
+    payee: found.payee,
     ...terms,
   };
 }
 
-function parseEntity(reply: unknown) {
-  const { entity, iidDocument } = asRecord(reply) ?? {};
-  const { service, linkedResource } = asRecord(iidDocument) ?? {};
-  const accounts = toRecords(asRecord(entity)?.accounts);
-  const account = accounts.find(({ name }) => name === 'admin') ?? accounts[0];
+async function findAgent(options: ResolveOptions): Promise<Partial<AgentProfile>> {
+  const { oracleDid, gatewayUrl } = options;
+  const documentUrl = toDocumentUrl(oracleDid);
+  if (documentUrl) return parseDocument(await read(documentUrl, options));
+  const entityUrl = (gateway: string) => `${gateway.replace(/\/+$/, '')}/ixo/entity/${encodeURIComponent(oracleDid)}`;
+  if (gatewayUrl) return parseEntity(await read(entityUrl(gatewayUrl), options));
+  const { location } = globalThis as { location?: { origin: string } };
+  if (location?.origin.startsWith('http')) {
+    // Most pages are not served beside a gateway; one question is enough to know.
+    const own = parseEntity(await ask(entityUrl(location.origin), options).catch(() => undefined));
+    if (own.apiUrl) return own;
+  }
+  return parseEntity(await read(entityUrl(publicGatewayUrl), options));
+}
+
+/** Asks again while the server is away or starting. */
+function read(url: string, options: ResolveOptions): Promise<unknown> {
+  const { retryForMs = defaultRetryMs } = options;
+  return withRetries(() => ask(url, options), new AbortController().signal, retryForMs);
+}
+
+async function ask(url: string, { fetch = globalThis.fetch }: ResolveOptions): Promise<unknown> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+  if (!response.ok) throw await toOracleError(response);
+  return response.json();
+}
+
+/** Where a `did:web` has its document; undefined for other DIDs. A host on this machine is asked without TLS. */
+function toDocumentUrl(did: string): string | undefined {
+  const [, host, path = ''] = /^did:web:([A-Za-z0-9.-]+(?:%3A\d+)?)((?::[A-Za-z0-9._-]+)*)$/i.exec(did) ?? [];
+  if (!host) return undefined;
+  const scheme = /^(localhost|127\.0\.0\.1)(%|$)/i.test(host) ? 'http' : 'https';
+  const folder = path === '' ? '/.well-known' : path.replaceAll(':', '/');
+  return `${scheme}://${decodeURIComponent(host)}${folder}/did.json`;
+}
+
+interface AgentProfile {
+  apiUrl: string | undefined;
+  socketUrl: string | undefined;
+  termsUrl: string | undefined;
+  payee: string | undefined;
+}
+
+function parseDocument(document: unknown): Omit<AgentProfile, 'payee'> {
+  const { service, linkedResource } = asRecord(document) ?? {};
   return {
     apiUrl: findEndpoint(service, 'oracleService'),
     socketUrl: findEndpoint(service, 'wsService'),
     termsUrl: findEndpoint(linkedResource, 'oracleConfig', /^(https?:\/\/|data:application\/json[,;])/),
-    payee: typeof account?.address === 'string' ? account.address : undefined,
   };
+}
+
+function parseEntity(reply: unknown): AgentProfile {
+  const { entity, iidDocument } = asRecord(reply) ?? {};
+  const accounts = toRecords(asRecord(entity)?.accounts);
+  const account = accounts.find(({ name }) => name === 'admin') ?? accounts[0];
+  const payee = typeof account?.address === 'string' ? account.address : undefined;
+  return { ...parseDocument(iidDocument), payee };
 }
 
 /** The address of the entry with this type, or with an id that ends in it. */

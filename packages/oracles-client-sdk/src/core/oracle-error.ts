@@ -1,5 +1,15 @@
 import type { StreamEventData } from './wire.ts';
 
+export interface OracleErrorOptions {
+  status?: number;
+  code: string;
+  details?: Record<string, unknown>;
+  retryable?: boolean | undefined;
+  retryAfterMs?: number | undefined;
+  requestId?: string | undefined;
+  cause?: unknown;
+}
+
 /** A refusal of the agent service or the query gateway, or a request that never arrived (`NETWORK_ERROR`, status 0). */
 export class OracleError extends Error {
   override readonly name: string = 'OracleError';
@@ -9,31 +19,51 @@ export class OracleError extends Error {
   readonly code: string;
   /** Everything the error body held. */
   readonly details: Readonly<Record<string, unknown>>;
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean;
+  /** How long the service asks to wait before the next attempt. */
+  readonly retryAfterMs: number | undefined;
+  /** The id under which the service has logged the request. */
+  readonly requestId: string | undefined;
 
-  constructor(
-    message: string,
-    options: { status?: number; code: string; details?: Record<string, unknown>; cause?: unknown },
-  ) {
+  constructor(message: string, options: OracleErrorOptions) {
     super(message, { cause: options.cause });
-    this.status = options.status ?? 0;
-    this.code = options.code;
-    this.details = options.details ?? {};
+    const { status = 0, code, details = {}, retryAfterMs, requestId } = options;
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.retryable = options.retryable ?? (code === 'NETWORK_ERROR' || status === 429 || status >= 500);
+    this.retryAfterMs = retryAfterMs;
+    this.requestId = requestId;
   }
 }
 
 /** The error of a reply that is not 2xx. */
 export async function toOracleError(response: Response): Promise<OracleError> {
-  const { status, statusText } = response;
+  const { status, statusText, headers } = response;
   const details = asRecord(await response.json().catch(() => undefined)) ?? {};
   const message = typeof details.message === 'string' ? details.message : `The server answered ${status} ${statusText}`;
   // The query gateway's `code` is a number; its `reason` is the name.
   const code = [details.code, details.reason].find((value) => typeof value === 'string') ?? `HTTP_${status}`;
-  return new OracleError(message, { status, code: String(code), details });
+  return new OracleError(message, {
+    status,
+    code: String(code),
+    details,
+    retryAfterMs: readRetryAfter(headers.get('retry-after')),
+    requestId: headers.get('x-request-id') ?? undefined,
+  });
 }
 
-/** The error a stream tells of. */
+/** `Retry-After` is a number of seconds or a date. */
+function readRetryAfter(text: string | null): number | undefined {
+  if (!text) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+/** The error of an `error` event. */
 export function toStreamError({ error, code, ...details }: StreamEventData['error']): OracleError {
-  return new OracleError(error, { code, details });
+  return new OracleError(error, { code, details, retryable: details.retryable });
 }
 
 export function toError(cause: unknown): Error {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '@palaver/test-kit';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -152,6 +153,33 @@ it('asks the wallet once for what an agent refuses by ending the connection', as
     { invocation: 'invocations 2', ucanDelegation: 'delegations 1' },
   ]);
   expect(signed).toEqual({ invocations: 2, delegations: 1 });
+});
+
+it('asks a wallet that declines once, and connects when it has signed after all', async () => {
+  const other = await startOtherAgent({});
+  onTestFinished(() => other[Symbol.asyncDispose]());
+  let asked = 0;
+  let isWilling = false;
+  const credentials = createCredentialCache({
+    userDid: 'did:key:ana',
+    async createDelegation() {
+      asked += 1;
+      if (!isWilling) throw new Error('declined');
+      return { serialized: 'delegation', expiresAt: Date.now() + 3_600_000 };
+    },
+  });
+  const transport = createTransport({ baseUrl: other.url, oracleDid: 'did:key:other', credentials });
+  const chat = createChat({ transport, sessionId: 's', socketUrl: other.url });
+  onTestFinished(chat.start());
+  await waitFor('the load error', () => chat.get().loadError);
+  // Longer than the first pauses between attempts to connect.
+  await sleep(4_000);
+  // The history and the socket ask at the same time and share one question, or ask one after the other.
+  expect(asked).toBeLessThanOrEqual(2);
+  isWilling = true;
+  await chat.refetch();
+  await waitFor('the socket', () => chat.get().isRealTimeConnected);
+  expect(other.handshakes).toEqual([{ ucanDelegation: 'delegation' }]);
 });
 
 it('sends a message again with what went along with it', async () => {

@@ -14,6 +14,8 @@ export interface SocketChannelOptions {
 
 export interface SocketChannel {
   emit(event: 'tool_result' | 'action_call_result', payload: Record<string, unknown>): void;
+  /** Connects again if the wallet declined to sign in the meantime; called once credentials are there. */
+  connect(): void;
   close(): void;
 }
 
@@ -38,6 +40,8 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   let offered: Awaited<ReturnType<typeof credentials.get>> = {};
   let refusals = 0;
   let isAdmitted = false;
+  /** The session does not exist: connecting again cannot help. */
+  let isRefused = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const socket: Socket = io(origin, {
@@ -55,18 +59,24 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
           offered = tokens;
           send({ invocation: tokens.invocation, ucanDelegation: tokens.delegation });
         },
-        // Without credentials the service refuses, and the next attempt asks the wallet again.
-        () => send({}),
+        // The wallet declined. It is not asked again until the user does something that needs credentials.
+        () => socket.disconnect(),
       );
     },
   });
 
   /** Socket.IO itself comes back only after a broken connection, not after the service has ended or refused one. */
-  function comeBack(isRefused: boolean): void {
+  function reconnect(areCredentialsRefused: boolean): void {
     // A wallet is asked once for what was refused, not each time.
-    if (isRefused && refusals === 0) credentials.refuse(oracleDid, offered);
+    if (areCredentialsRefused && refusals === 0) credentials.refuse(oracleDid, offered);
     refusals += 1;
-    timer = setTimeout(() => socket.connect(), Math.min(longestPauseMs, firstPauseMs * 2 ** refusals));
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        socket.connect();
+      },
+      Math.min(longestPauseMs, firstPauseMs * 2 ** refusals),
+    );
   }
 
   socket.on('connect', () => {
@@ -81,13 +91,16 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   });
   socket.on('disconnect', (reason) => {
     options.onConnected(false);
-    if (reason === 'io server disconnect') comeBack(!isAdmitted);
+    if (reason === 'io server disconnect') reconnect(!isAdmitted);
   });
   socket.on('connect_error', (error: Error & { data?: unknown }) => {
     if (socket.active) return;
     const { statusCode } = asRecord(error.data) ?? {};
-    if (statusCode === 404) return;
-    comeBack(statusCode === 401);
+    if (statusCode === 404) {
+      isRefused = true;
+      return;
+    }
+    reconnect(statusCode === 401);
   });
   for (const eventName of heard) {
     socket.on(eventName, (body: unknown) => {
@@ -99,6 +112,9 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
 
   return {
     emit: (event, payload) => socket.emit(event, payload),
+    connect() {
+      if (!socket.active && !isRefused && timer === undefined) socket.connect();
+    },
     close() {
       clearTimeout(timer);
       socket.removeAllListeners().offAny();

@@ -63,6 +63,28 @@ describe('requests', () => {
     await expect(transport.json('/nothing')).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' });
   });
 
+  it('say when to try again and under which id the service knows the request', async () => {
+    const { credentials } = await createUser(agent);
+    const reply = (retryAfter: string) =>
+      Response.json(
+        { code: 'RATE_LIMITED' },
+        { status: 429, headers: { 'retry-after': retryAfter, 'x-request-id': 'r1' } },
+      );
+    const replies = [reply('7'), reply(new Date(Date.now() + 60_000).toUTCString()), reply('soon')];
+    const fetch = async () => replies.shift() ?? Response.error();
+    const transport = createTransport({ baseUrl: 'http://a.example', oracleDid: agent.did, credentials, fetch });
+    const seen: unknown[] = [];
+    for (let count = 0; count < 3; count += 1)
+      await transport
+        .json('/sessions')
+        .catch(({ retryAfterMs, requestId, retryable }) => seen.push({ retryAfterMs, requestId, retryable }));
+    expect(seen).toEqual([
+      { retryAfterMs: 7_000, requestId: 'r1', retryable: true },
+      { retryAfterMs: expect.any(Number), requestId: 'r1', retryable: true },
+      { retryAfterMs: undefined, requestId: 'r1', retryable: true },
+    ]);
+  });
+
   it('tell when nobody answers', async () => {
     const { credentials } = await createUser(agent);
     const transport = createTransport({ baseUrl: 'http://127.0.0.1:1', oracleDid: agent.did, credentials });

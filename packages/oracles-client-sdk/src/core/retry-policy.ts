@@ -1,0 +1,68 @@
+import { OracleError } from './oracle-error.ts';
+
+/** How long attempts without any progress are repeated, unless the caller says otherwise. */
+const defaultLimitMs = 2 * 60_000;
+const firstPauseMs = 200;
+const longestPauseMs = 5_000;
+
+/** Exponential backoff between attempts at the same work. */
+export interface RetryPolicy {
+  /** Waits before the next attempt; throws `fault` if another attempt cannot help. */
+  wait(fault: unknown): Promise<void>;
+  /** Work has progressed: the next pause is short again. */
+  reset(): void;
+}
+
+export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs): RetryPolicy {
+  let attempts = 0;
+  let progressAt = Date.now();
+  return {
+    async wait(fault) {
+      signal.throwIfAborted();
+      if (!isTransient(fault) || Date.now() - progressAt > limitMs) throw fault;
+      const asked = fault instanceof OracleError ? (fault.retryAfterMs ?? 0) : 0;
+      if (asked > limitMs) throw fault;
+      await pause(Math.max(asked, Math.min(longestPauseMs, firstPauseMs * 2 ** attempts)), signal);
+      attempts += 1;
+    },
+    reset() {
+      attempts = 0;
+      progressAt = Date.now();
+    },
+  };
+}
+
+/** Repeats `work` until it succeeds or fails for good. */
+export async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal, limitMs?: number): Promise<T> {
+  const policy = createRetryPolicy(signal, limitMs);
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      await policy.wait(error);
+    }
+  }
+}
+
+/** No connection, a broken stream, an overloaded or restarting service. */
+function isTransient(error: unknown): boolean {
+  return !(error instanceof OracleError) || error.status === 0 || error.status === 429 || error.status >= 500;
+}
+
+/** With jitter, so that clients do not all return at the same moment. Ends early when the network is back. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  // Missing outside of pages.
+  const page = globalThis as Partial<Pick<EventTarget, 'addEventListener' | 'removeEventListener'>>;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(done, ms * (1 + Math.random() / 4));
+    function done() {
+      clearTimeout(timer);
+      page.removeEventListener?.('online', done);
+      signal.removeEventListener('abort', done);
+      if (signal.aborted) reject(signal.reason);
+      else resolve();
+    }
+    page.addEventListener?.('online', done);
+    signal.addEventListener('abort', done);
+  });
+}
