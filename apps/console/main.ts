@@ -3,6 +3,7 @@ import {
   closeServer,
   createLogger,
   type Env,
+  keepOpen,
   listen,
   loadConfig,
   type RunningService,
@@ -16,20 +17,13 @@ import { createPage } from './page/create-page.ts';
 export async function startConsole(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(consoleConfigSchema, env, options);
   const logger = createLogger({ name: 'console', level: config.LOG_LEVEL });
-  const page = createPage(logger);
+  await using started = new AsyncDisposableStack();
+  const page = started.adopt(createPage(logger), (page) => page.close());
   const { server, closeSockets } = await createConsoleApp({ config, logger, page });
-  const close = async () => {
-    await page.close();
-    closeSockets();
-    await closeServer(server);
-  };
-  try {
-    const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
-    return { name: 'console', url, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  started.defer(() => closeServer(server));
+  started.defer(closeSockets);
+  const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
+  return { name: 'console', url, close: keepOpen(started) };
 }
 
 if (import.meta.main) await runMain(startConsole, process.env);

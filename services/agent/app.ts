@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
-import { closeServer, createServer, type Env, type Logger, type Server } from '@palaver/service-kit';
+import { closeServer, createServer, type Env, keepOpen, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
@@ -66,6 +66,7 @@ const sweepMs = 5_000;
 /** The agent service as a server that is not listening yet. */
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const { config, logger, store, signer, redis } = parts;
+  await using started = new AsyncDisposableStack();
   await store.migrate('agent', agentMigrations);
   const oracle = toOracleIdentity(config, signer);
   const sessions = createSessionStore(store, oracle);
@@ -73,6 +74,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const runs = createRunStore(store);
   const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
   const peers = redis ? await createRedisPeers(redis, logger) : createLonePeers();
+  started.defer(() => peers.close());
   const failInterrupted = async () => {
     const failed = await runs.failInterrupted(peers.isAlive);
     for (const runId of failed) await peers.forgetRun(runId);
@@ -82,6 +84,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const sweep = setInterval(() => {
     failInterrupted().catch((error) => logger.error({ err: error }, 'the sweep for interrupted runs failed'));
   }, sweepMs);
+  started.defer(() => clearInterval(sweep));
 
   const verifier = createVerifier({
     audiences: [...new Set([oracle.did, oracle.keyDid])],
@@ -114,6 +117,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     logger,
     onResult: (result) => browserCalls.settle(result),
   });
+  started.defer(() => sockets.close());
   const ignoredResults = new Counter({
     name: 'agent_ignored_page_results_total',
     help: 'Results of pages that came late, twice or from a stranger.',
@@ -158,6 +162,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       },
     }),
   });
+  started.defer(() => plugins.close());
   const hub = createTurnHub({
     runs,
     peers,
@@ -184,6 +189,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     onEnd: ({ sessionId, messageId }) =>
       sockets.notify(sessionId, 'message_cache_invalidation', { sessionId, messageId }),
     onTurnEnd: plugins.onTurnEnd,
+  });
+  // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
+  started.defer(async () => {
+    await Promise.all([closeServer(server), hub.close(turnGraceMs).then(() => sockets.close())]);
   });
 
   const isPublic = createRouteMatcher([...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes]);
@@ -221,14 +230,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     server,
     plugins,
     models,
-    async close() {
-      clearInterval(sweep);
-      // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
-      const turnsEnded = hub.close(turnGraceMs).then(() => sockets.close());
-      await Promise.all([closeServer(server), turnsEnded]);
-      await peers.close();
-      await plugins.close();
-    },
+    close: keepOpen(started),
   };
 }
 

@@ -4,6 +4,7 @@ import {
   type ConfigOptions,
   createLogger,
   type Env,
+  keepOpen,
   type Logger,
   listen,
   loadConfig,
@@ -63,47 +64,39 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const config = loadConfig(agentConfigSchema, env, configOptions);
   const logger = options.logger ?? createLogger({ name: 'agent', level: config.LOG_LEVEL });
   const signer = await loadSigner(config, logger);
+  await using started = new AsyncDisposableStack();
   const store = await openStore<never>(toDatabaseUrl(config, 'agent'));
+  started.defer(() => store.close());
   const redis = config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
-  const closeAll = async () => {
-    await store.close();
-    redis?.disconnect();
+  started.defer(() => redis?.disconnect());
+  const app = await createAgentApp({
+    config,
+    logger,
+    store: store as never,
+    redis,
+    signer,
+    env,
+    plugins: [...createBundledPlugins(), ...(options.plugins ?? [])],
+    features: options.features ?? {},
+    manifestOverrides: options.manifestOverrides ?? {},
+    authExcludedRoutes: options.authExcludedRoutes ?? [],
+    addRoutes: options.hooks?.addRoutes,
+  });
+  started.defer(() => options.hooks?.onClose?.());
+  started.defer(() => app.close());
+  return {
+    did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
+    identity: {
+      name: config.ORACLE_NAME,
+      did: config.ORACLE_DID ?? signer.did(),
+      entityDid: config.ORACLE_ENTITY_DID,
+      model: app.models.list.default,
+    },
+    listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
+    close: keepOpen(started),
+    inject: app.server.inject.bind(app.server) as Server['inject'],
+    plugins: { status: () => app.plugins.status() },
   };
-  try {
-    const app = await createAgentApp({
-      config,
-      logger,
-      store: store as never,
-      redis,
-      signer,
-      env,
-      plugins: [...createBundledPlugins(), ...(options.plugins ?? [])],
-      features: options.features ?? {},
-      manifestOverrides: options.manifestOverrides ?? {},
-      authExcludedRoutes: options.authExcludedRoutes ?? [],
-      addRoutes: options.hooks?.addRoutes,
-    });
-    return {
-      did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
-      identity: {
-        name: config.ORACLE_NAME,
-        did: config.ORACLE_DID ?? signer.did(),
-        entityDid: config.ORACLE_ENTITY_DID,
-        model: app.models.list.default,
-      },
-      listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
-      async close() {
-        await app.close();
-        await options.hooks?.onClose?.();
-        await closeAll();
-      },
-      inject: app.server.inject.bind(app.server) as Server['inject'],
-      plugins: { status: () => app.plugins.status() },
-    };
-  } catch (error) {
-    await closeAll();
-    throw error;
-  }
 }
 
 /** The agent's own key: given, or made at the first start and kept in the data folder. */

@@ -1,4 +1,4 @@
-import { type ConfigOptions, type Env, type RunningService, runMain } from '@palaver/service-kit';
+import { type ConfigOptions, type Env, keepOpen, type RunningService, runMain } from '@palaver/service-kit';
 import { createOracleApp } from './create-oracle-app.ts';
 
 export interface RunningAgent extends RunningService {
@@ -10,14 +10,10 @@ export interface RunningAgent extends RunningService {
 
 /** Starts the agent service from its environment. */
 export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningAgent> {
-  const app = await createOracleApp({ env, configOptions: options });
-  try {
-    const { name: oracleName, ...identity } = app.identity;
-    return { name: 'agent', oracleName, ...identity, url: await app.listen(), close: app.close };
-  } catch (error) {
-    await app.close();
-    throw error;
-  }
+  await using started = new AsyncDisposableStack();
+  const app = started.adopt(await createOracleApp({ env, configOptions: options }), (app) => app.close());
+  const { name: oracleName, ...identity } = app.identity;
+  return { name: 'agent', oracleName, ...identity, url: await app.listen(), close: keepOpen(started) };
 }
 
 if (import.meta.main) await runMain(startAgent, process.env);

@@ -1,6 +1,14 @@
 import { METHODS } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { addRateLimit, createServer, type Logger, type openRedis, type Server, StartError } from '@palaver/service-kit';
+import {
+  addRateLimit,
+  createServer,
+  keepOpen,
+  type Logger,
+  type openRedis,
+  type Server,
+  StartError,
+} from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import type { Authorize } from './auth/authorize.ts';
@@ -32,6 +40,7 @@ export interface GatewayParts {
 
 /** The query gateway as a server that is not listening yet. Closing it closes the connections to the nodes. */
 export async function createGatewayApp({ config, logger, authorize, ca, redis }: GatewayParts): Promise<Server> {
+  await using started = new AsyncDisposableStack();
   const upstream = createUpstream({
     addresses: config.GATEWAY_UPSTREAMS,
     ca,
@@ -41,6 +50,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       loadRoutes();
     },
   });
+  started.defer(() => upstream.close());
   const cache = createCache<Answer>({
     maxBytes: config.GATEWAY_CACHE_MB * 1024 * 1024,
     weigh: weighAnswer,
@@ -64,6 +74,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       live.current()?.table.routes.some(({ grpcPath }) => grpcPath === path) === true,
   });
   let retry: NodeJS.Timeout | undefined;
+  started.defer(() => clearTimeout(retry));
   const loadRoutes = () => {
     clearTimeout(retry);
     live.reload().catch((error: unknown) => {
@@ -131,14 +142,10 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   // Without a file or folder the first node that is reached is asked.
   if (config.GATEWAY_DESCRIPTORS) {
     await live.reload().catch((error: Error) => {
-      upstream.close();
       throw new StartError(`GATEWAY_DESCRIPTORS: ${config.GATEWAY_DESCRIPTORS}: ${error.message}`, { cause: error });
     });
   }
   server.addHook('onReady', () => Promise.race([firstLoad.promise, sleep(firstLoadMs)]));
-  server.addHook('onClose', async () => {
-    clearTimeout(retry);
-    upstream.close();
-  });
+  server.addHook('onClose', keepOpen(started));
   return server;
 }

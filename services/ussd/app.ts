@@ -1,5 +1,5 @@
 import { ussdLimits } from '@palaver/contract';
-import { addRateLimit, createServer, type Logger, type Server } from '@palaver/service-kit';
+import { addRateLimit, createServer, keepOpen, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { KeyRing } from './accounts/key-ring.ts';
 import type { UssdConfig } from './config.ts';
@@ -23,6 +23,7 @@ export interface UssdParts {
 
 /** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
 export async function createUssdApp({ config, logger, store, keys, redis }: UssdParts): Promise<Server> {
+  await using started = new AsyncDisposableStack();
   const startedAt = Date.now();
   const server = await createServer({
     name: 'ussd',
@@ -45,12 +46,13 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
   addStatusRoute(server, config);
   const metrics = createUssdMetrics(server.metrics, () => domain.sessions.countActive(Date.now()));
   const domain = await createDomain({ config, logger, store, keys, metrics });
-  server.addHook('onClose', () => domain.close());
+  started.defer(() => domain.close());
   await server.register(async (scope) => {
     const limited = scope as unknown as Server;
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
     await addUssdRoutes(limited, { config, metrics, ...domain });
     await addOperatorRoutes(limited, domain);
   });
+  server.addHook('onClose', keepOpen(started));
   return server;
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Logger, StartError } from '@palaver/service-kit';
+import { keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
 import type { KeyRing } from './accounts/key-ring.ts';
@@ -44,6 +44,7 @@ const sweepIntervalMs = 5_000;
 
 /** Puts the parts of the service together. Everything it starts ends with `close`. */
 export async function createDomain({ config, logger, store, keys, metrics }: DomainParts) {
+  await using started = new AsyncDisposableStack();
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
   const secret = await loadServiceSecret(store, keys);
@@ -58,6 +59,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
           questions,
           config.ASSISTANT_WAIT_MS,
         );
+  started.defer(() => assistant?.close());
   const protocol = config.GATEWAY_URL === undefined ? undefined : createQueryClient(config.GATEWAY_URL);
   const profiles = createProfiles(store, {
     defaultLanguage: config.USSD_LANGUAGE,
@@ -73,15 +75,15 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     watch: config.USSD_WATCH_MENUS,
     logger,
   });
-  if (!menus.current().locales.has(config.USSD_LANGUAGE)) {
-    menus.close();
+  started.defer(() => menus.close());
+  if (!menus.current().locales.has(config.USSD_LANGUAGE))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
-  }
   const sessions = createSessionStore(store, timeoutMs);
   const cache = createSessionCache(cachedSessions);
   const runAction = createRunAction(actions, createEffects(store), metrics);
   const textHash = createTextHash(secret);
   const sweeper = startSweeper({ store, cache, timeoutMs, resumeMs, logger, intervalMs: sweepIntervalMs });
+  started.defer(() => sweeper.stop());
   return {
     sessions,
     accounts,
@@ -89,11 +91,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     timeoutMs,
     inputLog: createInputLog(store, keys),
     handleTurn: createHandleTurn({ sessions, cache, profiles, runAction, textHash, menu: menus.current, timeoutMs }),
-    async close() {
-      menus.close();
-      await sweeper.stop();
-      await assistant?.close();
-    },
+    close: keepOpen(started),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   closeServer,
   createLogger,
   type Env,
+  keepOpen,
   type Logger,
   listen,
   loadConfig,
@@ -34,29 +35,17 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   const config = loadConfig(ussdConfigSchema, env, options);
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
+  await using started = new AsyncDisposableStack();
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
+  started.defer(() => redis?.disconnect());
   const databaseUrl = toDatabaseUrl(config, 'ussd');
   const store = await openStore<UssdTables>(databaseUrl, databaseWaits[engineOf(databaseUrl)]);
-  const closeStores = async () => {
-    await store.close();
-    redis?.disconnect();
-  };
-  try {
-    await store.migrate('ussd', migrations);
-    const server = await createUssdApp({ config, logger, store, keys, redis });
-    const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
-    return {
-      name: 'ussd',
-      url,
-      async close() {
-        await closeServer(server);
-        await closeStores();
-      },
-    };
-  } catch (error) {
-    await closeStores();
-    throw error;
-  }
+  started.defer(() => store.close());
+  await store.migrate('ussd', migrations);
+  const server = await createUssdApp({ config, logger, store, keys, redis });
+  started.defer(() => closeServer(server));
+  const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
+  return { name: 'ussd', url, close: keepOpen(started) };
 }
 
 function loadKeys(config: UssdConfig, logger: Logger): KeyRing {

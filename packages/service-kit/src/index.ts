@@ -26,6 +26,7 @@ export { openRedis } from './redis.ts';
 export {
   closeServer,
   exitOnStartFault,
+  keepOpen,
   type ListenOptions,
   listen,
   type RunningService,

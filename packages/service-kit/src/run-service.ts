@@ -5,6 +5,8 @@ import type { Server } from './create-server.ts';
 import { withEnvFile } from './env-file.ts';
 import { StartError } from './start-error.ts';
 
+const stuckExitMs = 3_000;
+
 /** A service that has started: what `main.ts` gives back and `palaver up` keeps. */
 export interface RunningService {
   name: string;
@@ -49,6 +51,25 @@ export function toListenError(error: unknown, { host, port, portName }: Required
   return reason ? new StartError(reason, { cause: error }) : error;
 }
 
+/**
+ * The end of a start that went well: what the stack holds stays open, and the function that is returned closes it, the
+ * last opened first, once however often it is called.
+ *
+ * @example
+ * await using started = new AsyncDisposableStack(); // closes everything if a later line throws
+ * const store = await openStore(url);
+ * started.defer(() => store.close());
+ * return { name, url: await listen(server, where), close: keepOpen(started) };
+ */
+export function keepOpen(started: AsyncDisposableStack): () => Promise<void> {
+  const open = started.move();
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= open.disposeAsync();
+    return closing;
+  };
+}
+
 /** What a service's `main.ts` does when it is the program: start, stay, stop. A fault at the start is one text and exit 1. */
 export async function runMain(start: (env: Env) => Promise<RunningService>, env: Env): Promise<void> {
   try {
@@ -59,11 +80,17 @@ export async function runMain(start: (env: Env) => Promise<RunningService>, env:
   }
 }
 
-/** Says what stopped the start, in one text where it is known, and ends the process with exit code 1. */
-export function exitOnStartFault(error: unknown): never {
+/** Prints what stopped the start, in one text where it is known. The process then ends by itself with exit code 1. */
+export function exitOnStartFault(fault: unknown): void {
+  let error = fault;
+  // What was open did not close cleanly either; the first fault is the one to mend.
+  while (error instanceof SuppressedError) error = error.suppressed;
+  const stack = error instanceof Error ? error.stack : String(error);
   const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name);
-  process.stderr.write(`${known ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
-  process.exit(1);
+  process.stderr.write(`${known ? (error as Error).message : stack}\n`);
+  process.exitCode = 1;
+  // Code of others (a plugin, an action) may have left something open; a supervisor must not wait for it.
+  setTimeout(() => process.exit(1), stuckExitMs).unref();
 }
 
 /** Ends a server: no new connections, 10 s for what is in flight, then the rest is cut. */

@@ -133,6 +133,14 @@ export function createSocketTransport(parts: SocketParts) {
     return new Set([...io.of('/').sockets.values()].map((socket) => socket.data.sessionId)).size;
   }
 
+  let closing: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    io.local.disconnectSockets(true);
+    io.engine.close();
+    await io.of('/').adapter.close();
+    bus?.disconnect();
+  }
+
   return {
     io,
     /** Tells everyone who looks at a session. */
@@ -160,11 +168,9 @@ export function createSocketTransport(parts: SocketParts) {
       sockets.emit('error', toSocketPayload('error', payload));
       sockets.disconnectSockets(true);
     },
-    async close(): Promise<void> {
-      io.local.disconnectSockets(true);
-      io.engine.close();
-      await io.of('/').adapter.close();
-      bus?.disconnect();
+    close(): Promise<void> {
+      closing ??= close();
+      return closing;
     },
   };
 }
