@@ -5,7 +5,6 @@ import type { ConsoleConfig } from './config.ts';
 import type { Page } from './page/create-page.ts';
 import { addPageRoutes } from './routes/page.ts';
 import { addServiceRoutes } from './routes/services.ts';
-import { relaySockets } from './routes/sockets.ts';
 
 export interface ConsoleParts {
   config: ConsoleConfig;
@@ -13,11 +12,8 @@ export interface ConsoleParts {
   page: Page;
 }
 
-/** The console as a server that is not listening yet. `closeSockets` ends the relayed sockets, which no close waits for. */
-export async function createConsoleApp({ config, logger, page }: ConsoleParts): Promise<{
-  server: Server;
-  closeSockets(): void;
-}> {
+/** The console as a server that is not listening yet. */
+export async function createConsoleApp({ config, logger, page }: ConsoleParts): Promise<Server> {
   const server = await createServer({
     name: 'console',
     logger,
@@ -36,5 +32,5 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
   const targets = { 'ussd-gateway': config.USSD_URL, agent: config.AGENT_URL, gateway: config.GATEWAY_URL };
   addPageRoutes(server, { page, targets });
   await addServiceRoutes(server, targets);
-  return { server, closeSockets: relaySockets(server.server, config.AGENT_URL, logger) };
+  return server;
 }

@@ -1,11 +1,15 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { isDirectFromLoopback } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
 
 /** Where the console reaches each service, by the name in its own path: `/api/<name>/…`. */
 export type Targets = Record<'ussd-gateway' | 'agent' | 'gateway', string>;
 
-const hopByHop = new Set([
+type Headers = Record<string, string | string[] | undefined>;
+
+const hopByHop = [
   'connection',
+  'expect',
   'keep-alive',
   'proxy-authenticate',
   'proxy-authorization',
@@ -14,7 +18,7 @@ const hopByHop = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
-]);
+];
 
 /**
  * The headers a service gets for a request of the browser.
@@ -23,27 +27,41 @@ const hopByHop = new Set([
  * console's connection is one. So it says for whom it asks, which closes them, unless the browser itself is on this machine and
  * came directly. A page elsewhere whose name was made to point here (DNS rebinding) shows in the Host header and counts as far away.
  */
-export function toServiceHeaders(request: IncomingMessage, target: URL): IncomingHttpHeaders {
-  const headers = withoutHopByHop(request.headers);
-  headers.host = target.host;
-  if (isDirectFromLoopback(request) && isLoopbackName(request.headers.host)) return headers;
-  const chain = [request.headers['x-forwarded-for'], request.socket.remoteAddress ?? 'unknown'];
-  return { ...headers, 'x-forwarded-for': chain.filter(Boolean).join(', ') };
-}
-
-/** A service's headers as they go on to the browser; addresses it points to are put under the console's own path. */
-export function toBrowserHeaders(headers: IncomingHttpHeaders, prefix: string): IncomingHttpHeaders {
+export function toServiceHeaders(request: FastifyRequest, headers: Headers): IncomingHttpHeaders {
   const passed = withoutHopByHop(headers);
-  if (passed.location?.startsWith('/')) passed.location = prefix + passed.location;
+  passed['x-request-id'] = request.id;
+  if (!isDirectFromLoopback(request.raw) || !isLoopbackName(request.headers.host))
+    passed['x-forwarded-for'] = request.ip;
   return passed;
 }
 
-function withoutHopByHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+/** The same for a WebSocket, whose handshake with the agent is one of its own. */
+export function toSocketHeaders(request: FastifyRequest): Record<string, string> {
+  const passed = Object.entries(toServiceHeaders(request, request.headers));
+  return Object.fromEntries(
+    passed.filter(
+      (entry): entry is [string, string] =>
+        typeof entry[1] === 'string' && entry[0] !== 'host' && !entry[0].startsWith('sec-websocket-'),
+    ),
+  );
+}
+
+/** A service's headers as they go on to the browser; addresses it points to are put under the console's own path. */
+export function toBrowserHeaders(headers: Headers, prefix: string): IncomingHttpHeaders {
+  const passed = withoutHopByHop(headers);
+  const { location } = passed;
+  if (typeof location === 'string' && location.startsWith('/')) passed.location = prefix + location;
+  return passed;
+}
+
+function withoutHopByHop(headers: Headers): Headers {
   const named = String(headers.connection ?? '')
     .toLowerCase()
     .split(',')
     .map((name) => name.trim());
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.has(name) && !named.includes(name)));
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !hopByHop.includes(name) && !named.includes(name)),
+  );
 }
 
 function isLoopbackName(host: string | undefined): boolean {

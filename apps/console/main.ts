@@ -19,9 +19,8 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   const logger = createLogger({ name: 'console', level: config.LOG_LEVEL });
   await using started = new AsyncDisposableStack();
   const page = started.adopt(createPage(logger), (page) => page.close());
-  const { server, closeSockets } = await createConsoleApp({ config, logger, page });
+  const server = await createConsoleApp({ config, logger, page });
   started.defer(() => closeServer(server));
-  started.defer(closeSockets);
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'console', url, close: keepOpen(started) };
 }

@@ -1,57 +1,92 @@
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import { pipeline } from 'node:stream';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import httpProxy, { type FastifyHttpProxyOptions } from '@fastify/http-proxy';
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Targets, toBrowserHeaders, toServiceHeaders } from '../forwarding.ts';
+import { Agent, type Dispatcher } from 'undici';
+import type { WebSocket } from 'ws';
+import { type Targets, toBrowserHeaders, toServiceHeaders, toSocketHeaders } from '../forwarding.ts';
 
-// Longer than any turn of an agent; streams beat every 15 s.
+// Longer than any turn of an agent; streams send a heartbeat every 15 s.
 const silenceMs = 660_000;
+const handshakeMs = 10_000;
+const maxFrameBytes = 4 * 1024 * 1024;
+const methodsWithoutBody = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE']);
+
+type RequestDone = (error: Error | null, data: Dispatcher.ResponseData) => void;
 
 /** `/api/<service>/…` is that service's `/…`, streamed both ways, so that the page needs no CORS. */
 export async function addServiceRoutes(server: Server, targets: Targets): Promise<void> {
-  const agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) };
-  server.addHook('onClose', async () => {
-    for (const agent of Object.values(agents)) agent.destroy();
-  });
+  const agent = new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
+  server.addHook('onClose', () => agent.destroy());
+  const left = new AsyncLocalStorage<AbortSignal>();
+  // The proxy itself cancels a request only once it has an answer; the signal covers the wait for it.
+  const request = ((options: Dispatcher.RequestOptions, done: RequestDone) =>
+    agent.request({ ...options, signal: left.getStore() }, done)) as Dispatcher['request'];
 
-  async function forward(request: FastifyRequest, reply: FastifyReply, base: string, prefix: string) {
-    const target = new URL(base);
-    const isSecure = target.protocol === 'https:';
-    const upstream = (isSecure ? requestHttps : requestHttp)({
-      agent: agents[isSecure ? 'https:' : 'http:'],
-      hostname: target.hostname,
-      port: target.port,
-      method: request.method,
-      path: target.pathname.replace(/\/$/, '') + (request.raw.url ?? '/').slice(prefix.length),
-      headers: { ...toServiceHeaders(request.raw, target), 'x-request-id': request.id },
-      timeout: silenceMs,
-    });
-    upstream.on('timeout', () => upstream.destroy(new Error('the service was silent for too long')));
-    reply.raw.once('close', () => upstream.destroy());
-    const answered = new Promise<IncomingMessage>((resolve, reject) => {
-      upstream.once('response', resolve).once('error', reject);
-    });
-    pipeline(request.raw, upstream, () => {}); // a fault of either side shows in `answered`
-    const answer = await answered.catch((error: unknown) => {
-      request.log.warn({ err: error, service: prefix }, 'a service cannot be reached');
-      throw new AppError('UNAVAILABLE', `The service behind ${prefix} cannot be reached.`);
-    });
-    return reply
-      .code(answer.statusCode ?? 502)
-      .headers(toBrowserHeaders(answer.headers, prefix))
-      .send(answer);
-  }
+  const toOptions = (prefix: string, upstream: string, locationPrefix = prefix): FastifyHttpProxyOptions => ({
+    prefix,
+    upstream,
+    undici: { request },
+    disableRequestLogging: true,
+    internalRewriteLocationHeader: false,
+    handler: (_message, reply, path, options) => {
+      const leaving = new AbortController();
+      reply.raw.once('close', () => leaving.abort());
+      return left.run(leaving.signal, () => reply.from(path, options));
+    },
+    replyOptions: {
+      retryDelay: () => null,
+      rewriteRequestHeaders: (message, headers) => toServiceHeaders(message as FastifyRequest, headers),
+      rewriteHeaders: (headers) => toBrowserHeaders(headers, locationPrefix),
+      onError: (reply) =>
+        (reply as FastifyReply).send(new AppError('UNAVAILABLE', `The service behind ${prefix} cannot be reached.`)),
+    },
+  });
 
   await server.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    const routes = Object.entries(targets).map(([name, base]) => ({ prefix: `/api/${name}`, base }));
-    for (const { prefix, base } of routes) {
-      scope.all(`${prefix}/*`, (request, reply) => forward(request, reply, base, prefix));
-    }
-    // Socket.IO reads the path of an address as a namespace, so its own path stands at the root.
-    scope.all('/socket.io/*', (request, reply) => forward(request, reply, targets.agent, ''));
+    scope.addHook('onRequest', refuseBody);
+    scope.addHook('onRequest', refuseUpgrade);
+    for (const [name, base] of Object.entries(targets))
+      await scope.register(httpProxy, toOptions(`/api/${name}`, base));
   });
+
+  // Socket.IO reads the path of an address as a namespace, so its own path stands at the root.
+  await server.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addHook('onRequest', refuseBody);
+    const sockets = new Set<WebSocket>();
+    scope.addHook('preClose', async () => {
+      for (const socket of sockets) socket.terminate();
+    });
+    const socketOptions = {
+      maxPayload: maxFrameBytes,
+      handshakeTimeout: handshakeMs,
+      rewriteRequestHeaders: (_headers: unknown, message: FastifyRequest) => toSocketHeaders(message),
+    };
+    await scope.register(httpProxy, {
+      ...toOptions('/socket.io', targets.agent, ''),
+      rewritePrefix: `${new URL(targets.agent).pathname.replace(/\/$/, '')}/socket.io`,
+      websocket: true,
+      wsServerOptions: { maxPayload: maxFrameBytes },
+      wsClientOptions: socketOptions,
+      wsHooks: {
+        onConnect: (_context, source) => sockets.add(source),
+        onDisconnect: (_context, source) => sockets.delete(source),
+      },
+    });
+  });
+}
+
+/** A body where the method has none is how one request hides in another. */
+async function refuseBody({ method, headers }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+  if (!hasBody || !methodsWithoutBody.has(method)) return;
+  reply.header('connection', 'close');
+  throw new AppError('BAD_REQUEST', `A ${method} request has no body.`);
+}
+
+async function refuseUpgrade({ headers }: FastifyRequest): Promise<void> {
+  if (headers.upgrade !== undefined) throw new AppError('BAD_REQUEST', 'There are no sockets on this path.');
 }

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { closeServer, createLogger, createServer as createService, listen, loadConfig } from '@palaver/service-kit';
 import { afterEach, expect, test } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
 import { createConsoleApp } from '../app.ts';
 import { consoleConfigSchema } from '../config.ts';
 import type { Page } from '../page/create-page.ts';
@@ -19,11 +20,8 @@ const page: Page = { current: () => ({ status: 'building' }), close: async () =>
 
 async function startConsole(env: Record<string, string>, shown: Page = page): Promise<string> {
   const config = loadConfig(consoleConfigSchema, { PORT: '0', ...env });
-  const { server, closeSockets } = await createConsoleApp({ config, logger, page: shown });
-  ends.push(async () => {
-    closeSockets();
-    await closeServer(server);
-  });
+  const server = await createConsoleApp({ config, logger, page: shown });
+  ends.push(() => closeServer(server));
   return listen(server, { host: config.HOST, port: 0 });
 }
 
@@ -128,32 +126,70 @@ test('a stream arrives piece by piece, and a browser that leaves ends it at the 
   await left.promise;
 });
 
+test('a browser that leaves before the answer ends the wait at the service', async () => {
+  const arrived = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<void>();
+  const upstream = await startUpstream((_message, reply) => {
+    reply.once('close', () => left.resolve());
+    arrived.resolve();
+  });
+  const url = await startConsole({ AGENT_URL: upstream.url });
+  const leaving = new AbortController();
+  const asked = fetch(`${url}/api/agent/runs/x`, { signal: leaving.signal }).catch(() => undefined);
+  await arrived.promise;
+  leaving.abort();
+  await asked;
+  await left.promise;
+});
+
+test('a body larger than what the console reads itself passes', async () => {
+  const upstream = await startUpstream(async (message, reply) => {
+    let size = 0;
+    for await (const chunk of message) size += chunk.length;
+    reply.end(String(size));
+  });
+  const url = await startConsole({ AGENT_URL: upstream.url });
+  for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
+    const init = { method: 'POST', body: 'x'.repeat(200_000), headers: { 'content-type': type } };
+    expect(await (await fetch(`${url}/api/agent/x`, init)).text()).toBe('200000');
+  }
+});
+
 test('sockets are joined both ways, carry the same rule, and only on Socket.IO’s path', async () => {
   const upstream = await startUpstream(() => {});
   const seen: IncomingMessage[] = [];
-  upstream.server.on('upgrade', (message: IncomingMessage, socket: Socket) => {
+  const sockets = new WebSocketServer({ server: upstream.server });
+  sockets.on('connection', (socket, message) => {
     seen.push(message);
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
-    socket.pipe(socket);
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
   });
   const url = await startConsole({ AGENT_URL: upstream.url });
-  const open = (path: string, headers: Record<string, string> = {}) => {
-    const upgrade = { connection: 'Upgrade', upgrade: 'websocket', ...headers };
-    return request(url + path, { headers: upgrade }).end();
-  };
-  const [answer, socket] = (await once(open('/socket.io/?sessionId=1'), 'upgrade')) as [IncomingMessage, Socket];
-  expect(answer.statusCode).toBe(101);
-  socket.write('hello');
-  expect(String((await once(socket, 'data'))[0])).toBe('hello');
-  socket.destroy();
-  const [, far] = (await once(open('/socket.io/', { 'x-forwarded-for': '10.0.0.9' }), 'upgrade')) as [unknown, Socket];
-  far.destroy();
+  const open = (path: string, headers = {}) => new WebSocket(url.replace('http', 'ws') + path, { headers });
+  const near = open('/socket.io/?sessionId=1');
+  await once(near, 'open');
+  near.send('hello');
+  expect(String((await once(near, 'message'))[0])).toBe('hello');
+  const far = open('/socket.io/', { 'x-forwarded-for': '10.0.0.9' });
+  await once(far, 'open');
+  far.send('hello');
+  await once(far, 'message');
   expect(seen.map(({ url: path, headers }) => [path, headers['x-forwarded-for']])).toEqual([
     ['/socket.io/?sessionId=1', undefined],
-    ['/socket.io/', '10.0.0.9, 127.0.0.1'],
+    ['/socket.io/', '127.0.0.1'],
   ]);
-  const [refused] = (await once(open('/elsewhere'), 'response')) as [IncomingMessage];
-  expect(refused.statusCode).toBe(404);
+  const ended = once([...sockets.clients][0] as WebSocket, 'close');
+  near.terminate();
+  await ended;
+  for (const [path, status] of [
+    ['/elsewhere', 404],
+    ['/api/agent/socket.io/', 400],
+  ] as const) {
+    const [, refused] = (await once(
+      open(path).on('error', () => {}),
+      'unexpected-response',
+    )) as [unknown, IncomingMessage];
+    expect([path, refused.statusCode]).toEqual([path, status]);
+  }
 });
 
 test('a service that is away is a 503 in the contract’s words', async () => {
