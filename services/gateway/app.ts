@@ -106,7 +106,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   addStatusRoute(server);
   addDocumentRoutes(server, live);
 
-  const ask = createAskNode({ upstream, live, tally, logger, latestHeight });
+  const ask = createAskNode({ upstream, tally, logger, latestHeight });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'X-Cosmos-Block-Height',

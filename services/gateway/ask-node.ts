@@ -6,7 +6,7 @@ import { type Answer, toFailureAnswer, toJsonAnswer } from './answer.ts';
 import type { Encoded } from './encode-response.ts';
 import { parseDetails, printDetail } from './gateway-error.ts';
 import type { LatestHeight } from './latest-height.ts';
-import type { LiveTable, Snapshot } from './live-table.ts';
+import type { Snapshot } from './live-table.ts';
 import type { RequestMetadata } from './metadata.ts';
 import type { Route } from './route-table.ts';
 import type { Tally } from './tally.ts';
@@ -24,16 +24,17 @@ export interface Query {
 
 export interface AskParts {
   upstream: Upstream;
-  live: LiveTable;
   tally: Tally;
   logger: Logger;
   latestHeight: LatestHeight;
 }
 
-/** Types of one answer that may have to be asked for, one after the other. */
-const maxLearned = 8;
+/** How deep types that have to be asked for may lie inside each other. */
+const maxRounds = 8;
+/** Types of an error's details that are asked for. */
+const maxDetailTypes = 8;
 
-export function createAskNode({ upstream, live, tally, logger, latestHeight }: AskParts) {
+export function createAskNode({ upstream, tally, logger, latestHeight }: AskParts) {
   return async ({ route, bytes, metadata, proto3, snapshot }: Query, signal: AbortSignal): Promise<Answer> => {
     const started = performance.now();
     const answer = await upstream.call({
@@ -48,44 +49,43 @@ export function createAskNode({ upstream, live, tally, logger, latestHeight }: A
       logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
     if (!answer.ok) {
       const details = parseDetails(answer.details);
-      for (const { typeName } of details.slice(0, maxLearned)) await live.learn(typeName);
-      const { encoder, schema } = live.current() ?? snapshot;
-      const printed = details.map((detail) => printDetail(detail, { encoder, registry: schema.registry }));
-      return toFailureAnswer(answer, printed);
+      await snapshot.learner?.learn(details.slice(0, maxDetailTypes).map(({ typeName }) => typeName));
+      return toFailureAnswer(
+        answer,
+        details.map((detail) => printDetail(detail, snapshot)),
+      );
     }
     if (metadata.height === '') latestHeight.note(answer.metadata);
 
-    let current = snapshot;
-    for (let learned = 0; ; learned += 1) {
-      const encoded = proto3
-        ? encodeProto3(current, route, answer.message)
-        : current.encoder.encode(outputOf(current, route), answer.message, route.responseBody);
+    for (let round = 0; ; round += 1) {
+      const encoded = (proto3 ? encodeProto3 : encodeAnswer)(snapshot, route, answer.message);
       if (encoded.ok) return toJsonAnswer(encoded.json, answer.metadata);
-      const { missingType } = encoded;
-      if (learned === maxLearned || !missingType || !(await live.learn(missingType))) {
-        logger.warn({ method: route.grpcPath, fault: encoded.message }, 'an answer of the node could not be read');
-        return toFailureAnswer(unreadable(encoded), []);
-      }
-      current = live.current() ?? current;
+      const { missingTypes = [] } = encoded;
+      await snapshot.learner?.learn(missingTypes);
+      // A type that was learned may hold others; one that nobody knows is the end.
+      const isStuck = missingTypes.some((name) => !snapshot.schema.registry.getMessage(name));
+      if (round < maxRounds && missingTypes.length > 0 && !isStuck) continue;
+      logger.warn({ method: route.grpcPath, fault: encoded.message }, 'an answer of the node could not be read');
+      return toFailureAnswer(unreadable(encoded), []);
     }
   };
 }
 
-/** The answer's type as the snapshot knows it: after learning a type, the registry is a new one. */
-function outputOf({ schema }: Snapshot, { method }: Route): DescMessage {
-  return schema.registry.getMessage(method.output.typeName) ?? method.output;
+function encodeAnswer({ encoder }: Snapshot, { method, responseBody }: Route, bytes: Uint8Array): Encoded {
+  return encoder.encode(method.output, bytes, responseBody);
 }
 
 function encodeProto3(snapshot: Snapshot, route: Route, bytes: Uint8Array): Encoded {
-  const type = outputOf(snapshot, route);
+  const type = route.method.output;
   try {
     const json = toJson(type, fromBinary(type, bytes), { registry: snapshot.schema.registry });
     const shown =
       route.responseBody && json && typeof json === 'object' ? bodyOf(type, json, route.responseBody) : json;
     return { ok: true, json: JSON.stringify(shown) };
-  } catch (error) {
-    const [, missingType] = /"(?:[^"]*\/)?([\w.]+)" is not in the type registry/.exec(String(error)) ?? [];
-    return { ok: false, message: 'not a message of its type', ...(missingType !== undefined && { missingType }) };
+  } catch {
+    // The library stops at the first type it misses; the gateway's own printer names all of them.
+    const listed = encodeAnswer(snapshot, route, bytes);
+    return listed.ok ? { ok: false, message: 'not a message of its type' } : listed;
   }
 }
 
@@ -96,6 +96,6 @@ function bodyOf(type: DescMessage, json: object, name: string): unknown {
 
 /** The node's answer cannot be printed. What is wrong with its bytes is for the log, the missing type for the client. */
 function unreadable(encoded: Extract<Encoded, { ok: false }>): GrpcFailure {
-  const message = encoded.missingType ? encoded.message : 'the answer of the node could not be read';
-  return { ok: false, code: toGrpcCode(encoded.missingType ? 'UNKNOWN' : 'INTERNAL'), message, metadata: {} };
+  const message = encoded.missingTypes ? encoded.message : 'the answer of the node could not be read';
+  return { ok: false, code: toGrpcCode(encoded.missingTypes ? 'UNKNOWN' : 'INTERNAL'), message, metadata: {} };
 }

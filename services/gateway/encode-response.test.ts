@@ -114,7 +114,7 @@ test('an Any of an unknown type names the type that is missing', () => {
   expect(encoder.encode(fixtureType(schema, 'Anys'), bytes)).toEqual({
     ok: false,
     message: 'unable to resolve type URL /no.such.Thing',
-    missingType: 'no.such.Thing',
+    missingTypes: ['no.such.Thing'],
   });
 });
 

@@ -1,4 +1,4 @@
-import type { DescMessage, FileRegistry } from '@bufbuild/protobuf';
+import type { DescMessage, Registry } from '@bufbuild/protobuf';
 import { compileBare, compileMessage, type MessagePrinter } from './printer/compile-message.ts';
 import { quoteText } from './printer/json-text.ts';
 import { durationPrinter, timestampPrinter } from './printer/time-printers.ts';
@@ -6,21 +6,12 @@ import { WireError, WireReader, wire } from './printer/wire-reader.ts';
 
 export type Encoded =
   | { ok: true; json: string }
-  /** `missingType` names an `Any` type that no known file declares; the node may still know it. */
-  | { ok: false; message: string; missingType?: string };
+  /** `missingTypes` are all `Any` types of the message that no known file declares; the node may still know them. */
+  | { ok: false; message: string; missingTypes?: string[] };
 
 export interface Encoder {
   /** Wire bytes of `type` as the reference's JSON; with `only`, the JSON of that field alone. */
   encode(type: DescMessage, bytes: Uint8Array, only?: string): Encoded;
-}
-
-class UnknownAnyType extends Error {
-  readonly typeName: string;
-
-  constructor(typeUrl: string, typeName: string) {
-    super(`unable to resolve type URL ${typeUrl}`);
-    this.typeName = typeName;
-  }
 }
 
 const bareTypes = new Set([
@@ -29,7 +20,7 @@ const bareTypes = new Set([
 ]);
 
 /** Printers for the types of a registry, compiled when first used. */
-export function createEncoder(registry: FileRegistry): Encoder {
+export function createEncoder(registry: Registry): Encoder {
   const printers = new Map<string, MessagePrinter>();
   const find = (type: DescMessage): MessagePrinter => {
     const known = printers.get(type.typeName);
@@ -47,6 +38,8 @@ export function createEncoder(registry: FileRegistry): Encoder {
     return compileMessage(type, find);
   };
 
+  /** Type URLs of the message being printed that could not be resolved, by type name. */
+  let missing = new Map<string, string>();
   const printAny = (reader: WireReader): string => {
     let typeUrl = '';
     let start = reader.end;
@@ -62,7 +55,11 @@ export function createEncoder(registry: FileRegistry): Encoder {
     }
     const typeName = typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
     const type = registry.getMessage(typeName);
-    if (!type) throw new UnknownAnyType(typeUrl, typeName);
+    if (!type) {
+      if (typeName === '') throw new WireError('an Any without a type');
+      missing.set(typeName, typeUrl);
+      return 'null'; // not shown: the message is printed to its end only to find the other missing types
+    }
     const printer = find(type);
     const head = `{"@type":${quoteText(typeUrl)}`;
     const print = () =>
@@ -82,9 +79,12 @@ export function createEncoder(registry: FileRegistry): Encoder {
     encode(type, bytes, only) {
       try {
         const printer = only ? findBody(type, only) : find(type);
-        return { ok: true, json: printer.print(new WireReader(bytes), '{') };
+        missing = new Map();
+        const json = printer.print(new WireReader(bytes), '{');
+        if (missing.size === 0) return { ok: true, json };
+        const [typeUrl] = missing.values();
+        return { ok: false, message: `unable to resolve type URL ${typeUrl}`, missingTypes: [...missing.keys()] };
       } catch (error) {
-        if (error instanceof UnknownAnyType) return { ok: false, message: error.message, missingType: error.typeName };
         if (error instanceof WireError) return { ok: false, message: error.message };
         throw error;
       }

@@ -1,5 +1,5 @@
-import type { FileRegistry } from '@bufbuild/protobuf';
 import { AppError, type GatewayErrorBody, toGrpcStatus, toReasonPhrase, toRefusalGrpcCode } from '@palaver/contract';
+import type { Schema } from './descriptors/schema.ts';
 import type { Encoder } from './encode-response.ts';
 import { WireReader, wire } from './printer/wire-reader.ts';
 import type { GrpcFailure } from './upstream/call.ts';
@@ -74,9 +74,9 @@ function parseDetail(any: Uint8Array): Detail {
 /** A detail as JSON. One whose type is not known keeps its bytes. */
 export function printDetail(
   { typeUrl, typeName, value }: Detail,
-  { encoder, registry }: { encoder: Encoder; registry: FileRegistry },
+  { encoder, schema }: { encoder: Encoder; schema: Schema },
 ): { '@type': string } {
-  const known = registry.getMessage(typeName);
+  const known = schema.registry.getMessage(typeName);
   const encoded = known && encoder.encode(known, value);
   if (!encoded?.ok) return { '@type': typeUrl, value: Buffer.from(value).toString('base64') } as { '@type': string };
   const json: unknown = JSON.parse(encoded.json);

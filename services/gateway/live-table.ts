@@ -6,14 +6,9 @@ import { toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import type { Logger } from '@palaver/service-kit';
 import { loadProtoFolder } from './descriptors/load-proto-folder.ts';
-import { loadReflection, loadSymbol } from './descriptors/load-reflection.ts';
-import {
-  createSchema,
-  type DescriptorSource,
-  extendSchema,
-  parseDescriptorSet,
-  type Schema,
-} from './descriptors/schema.ts';
+import { loadReflection } from './descriptors/load-reflection.ts';
+import { createSchema, type DescriptorSource, parseDescriptorSet, type Schema } from './descriptors/schema.ts';
+import { createTypeLearner, type TypeLearner } from './descriptors/type-learner.ts';
 import { createEncoder, type Encoder } from './encode-response.ts';
 import { createRouteTable, type Prefixes, type RouteTable } from './route-table.ts';
 import type { Upstream } from './upstream.ts';
@@ -24,14 +19,14 @@ export interface Snapshot {
   schema: Schema;
   table: RouteTable;
   encoder: Encoder;
+  /** Asks the nodes for `Any` types that no service file declares; undefined when the descriptors come from disk. */
+  learner: TypeLearner | undefined;
 }
 
 export interface LiveTable {
   current(): Snapshot | undefined;
   /** Reads the descriptors again and swaps the table if they changed. Rejects when they cannot be read. */
   reload(): Promise<void>;
-  /** Asks the node for an `Any` type that no service file declares; true when the table now knows it. */
-  learn(typeName: string): Promise<boolean>;
 }
 
 export interface LiveTableOptions {
@@ -43,57 +38,42 @@ export interface LiveTableOptions {
   onChange(snapshot: Snapshot): void;
 }
 
-/** Types that a node did not know are not asked for again within this time. */
-const forgetMs = 60_000;
-
 export function createLiveTable({ descriptors, upstream, prefixes, logger, onChange }: LiveTableOptions): LiveTable {
   let snapshot: Snapshot | undefined;
   let version = 0;
   let fingerprint = '';
   let reloading: Promise<void> | undefined;
-  const unknownTypes = new Map<string, number>();
-
-  const install = (schema: Schema) => {
-    const table = createRouteTable(schema, prefixes);
-    snapshot = { version, schema, table, encoder: createEncoder(schema.registry) };
-    onChange(snapshot);
-    return table;
-  };
+  let isOutdated = false;
 
   const load = async () => {
-    const source = await (descriptors ? loadFromDisk(descriptors) : loadReflection(upstream));
+    isOutdated = false;
+    const source = await (descriptors ? loadFromDisk(descriptors) : loadReflection(await upstream.pin()));
     const print = toFingerprint(source);
     if (print === fingerprint) return;
     const schema = createSchema(source);
+    const table = createRouteTable(schema, prefixes);
     version += 1;
-    const table = install(schema);
     fingerprint = print;
-    unknownTypes.clear();
+    const learner = descriptors ? undefined : createTypeLearner({ schema, upstream, logger });
+    snapshot = { version, schema, table, encoder: createEncoder(schema.registry), learner };
+    onChange(snapshot);
     logger.info({ routes: table.routes.length, services: source.services.length }, 'routes loaded');
     for (const fault of table.faults) logger.warn({ fault }, 'a route is not served');
+  };
+  // A node that was reached while others were being asked may be another version: it is asked as well.
+  const loadUntilCurrent = async () => {
+    do await load();
+    while (isOutdated);
   };
 
   return {
     current: () => snapshot,
     reload() {
-      reloading ??= load().finally(() => {
+      isOutdated = true;
+      reloading ??= loadUntilCurrent().finally(() => {
         reloading = undefined;
       });
       return reloading;
-    },
-    async learn(typeName) {
-      if (!snapshot || descriptors) return false;
-      if (snapshot.schema.registry.getMessage(typeName)) return true;
-      const asked = unknownTypes.get(typeName);
-      if (asked !== undefined && Date.now() - asked < forgetMs) return false;
-      const files = await loadSymbol(upstream, typeName);
-      if (files.length === 0) {
-        if (unknownTypes.size >= 1_000) unknownTypes.clear();
-        unknownTypes.set(typeName, Date.now());
-        return false;
-      }
-      install(extendSchema(snapshot.schema, files));
-      return snapshot.schema.registry.getMessage(typeName) !== undefined;
     },
   };
 }

@@ -171,7 +171,7 @@ test('a node that keeps failing is set aside and comes back by itself', async ()
   const upstream = connectTo(node.address, other.address);
   await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
   await waitFor('the ejection', async () => {
-    await upstream.call({ ...query, timeoutMs: 20 });
+    await upstream.call({ ...query, timeoutMs: 120 });
     return upstream.status()[0]?.healthy === false;
   });
   mute = false;
@@ -183,6 +183,30 @@ test('a node that keeps failing is set aside and comes back by itself', async ()
     await upstream.call(query);
     return node.calls.length > before;
   });
+});
+
+test('a node that hangs is set aside also when every caller leaves before the deadline', async () => {
+  await using hung = await startScriptedNode(() => undefined);
+  await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(hung.address, good.address);
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  for (let turn = 0; turn < 30; turn += 1) await upstream.call({ ...query, signal: AbortSignal.timeout(150) });
+  expect(upstream.status()[0]?.healthy).toBe(false);
+  expect(hung.calls.length).toBeLessThan(10);
+});
+
+test('callers that leave a node that answers others do not set it aside', async () => {
+  await using node = await startScriptedNode((stream, path) => {
+    if (path !== '/slow') respond(stream, frame(message));
+  });
+  const upstream = connectTo(node.address);
+  expect((await upstream.call(query)).ok).toBe(true);
+  for (let turn = 0; turn < 8; turn += 1) {
+    const slow = upstream.call({ ...query, path: '/slow', signal: AbortSignal.timeout(150) });
+    expect((await upstream.call(query)).ok).toBe(true);
+    expect(await slow).toMatchObject({ fault: 'cancelled' });
+  }
+  expect(upstream.status()[0]?.healthy).toBe(true);
 });
 
 test('a node that was restarted on its port is reached again', async () => {

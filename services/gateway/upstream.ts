@@ -1,11 +1,11 @@
 // The nodes behind the gateway: calls go to the healthy one with the least to do; one that dies under a call is not
 // noticed by the client as long as another is there, for all calls are queries and may be repeated.
-import { failure, type GrpcAnswer, type GrpcRequest } from './upstream/call.ts';
-import { type Connection, openConnection } from './upstream/connection.ts';
+import { failure, type GrpcAnswer } from './upstream/call.ts';
+import { type Caller, type Connection, openConnection } from './upstream/connection.ts';
 
-export interface Upstream {
-  /** Never rejects; a failure is an answer. */
-  call(request: GrpcRequest): Promise<GrpcAnswer>;
+export interface Upstream extends Caller {
+  /** One node for calls whose answers must fit together; when it is lost or replaced, they fail. */
+  pin(): Promise<Caller>;
   status(): { address: string; healthy: boolean }[];
   close(): void;
 }
@@ -52,6 +52,10 @@ export function createUpstream({ addresses, ca, onConnect }: UpstreamOptions): U
   };
 
   return {
+    async pin() {
+      const connection = await pickOrWait(new Set(), performance.now() + maxWaitMs);
+      return connection?.pin() ?? { call: async () => failure('unreachable') };
+    },
     async call(request) {
       const deadline = performance.now() + request.timeoutMs;
       const tried = new Set<Connection>();

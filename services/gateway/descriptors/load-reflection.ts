@@ -4,7 +4,7 @@
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import { toGrpcCode } from '@palaver/contract';
-import type { Upstream } from '../upstream.ts';
+import type { Caller } from '../upstream/connection.ts';
 import { type DescriptorSource, parseFile } from './schema.ts';
 
 const versions = ['grpc.reflection.v1', 'grpc.reflection.v1alpha'];
@@ -21,8 +21,8 @@ interface Reply {
 }
 
 /** All services the node lists, in its order, with every file they need. Throws when the node cannot be asked. */
-export async function loadReflection(upstream: Upstream): Promise<DescriptorSource> {
-  const { ask, services } = await listServices(upstream);
+export async function loadReflection(node: Caller): Promise<DescriptorSource> {
+  const { ask, services } = await listServices(node);
   const files = new Map<string, FileDescriptorProto>();
   const keep = (reply: Reply) => {
     for (const file of reply.files) files.set(file.name, file);
@@ -34,30 +34,53 @@ export async function loadReflection(upstream: Upstream): Promise<DescriptorSour
     if (reply.files.length > 0) known.add(service);
     keep(reply);
   });
-  // Some nodes send a file without those it imports.
-  for (let missing = missingImports(files); missing.length > 0; ) {
-    const before = files.size;
-    // A file that only declares options may be unknown to the node; linking tells if it was needed.
-    await inBatches(missing, async (name) => keep(await ask(question.fileByName, name).catch(() => emptyReply())));
-    if (files.size === before) break;
-    missing = missingImports(files);
-  }
+  await loadImports(ask, files, () => false);
   return { files: [...files.values()], services: services.filter((service) => known.has(service)) };
 }
 
-/** The file that declares a type, with what it imports; empty when the node does not know the type. */
-export async function loadSymbol(upstream: Upstream, typeName: string): Promise<FileDescriptorProto[]> {
+/**
+ * The file that declares a type, with what it imports beyond the files at hand; empty when the node does not know the
+ * type. Throws when the node cannot be asked.
+ */
+export async function loadSymbol(
+  node: Caller,
+  typeName: string,
+  isKnown: (fileName: string) => boolean,
+): Promise<FileDescriptorProto[]> {
   for (const version of versions) {
-    const reply = await createAsk(upstream, version)(question.fileOfSymbol, typeName).catch(() => emptyReply());
-    if (reply.files.length > 0) return reply.files;
+    const ask = createAsk(node, version);
+    const reply = await ask(question.fileOfSymbol, typeName).catch(emptyIfUnknown);
+    if (reply.files.length === 0) continue;
+    const files = new Map(reply.files.map((file) => [file.name, file]));
+    await loadImports(ask, files, isKnown);
+    return [...files.values()];
   }
   return [];
 }
 
-async function listServices(upstream: Upstream): Promise<{ ask: Ask; services: string[] }> {
+/** Some nodes send a file without those it imports. */
+async function loadImports(
+  ask: Ask,
+  files: Map<string, FileDescriptorProto>,
+  isKnown: (fileName: string) => boolean,
+): Promise<void> {
+  for (;;) {
+    const imports = new Set([...files.values()].flatMap((file) => file.dependency));
+    const missing = [...imports].filter((name) => !files.has(name) && !isKnown(name));
+    const before = files.size;
+    await inBatches(missing, async (name) => {
+      // A file that only declares options may be unknown to the node; linking finds out if it was needed.
+      const reply = await ask(question.fileByName, name).catch(emptyIfUnknown);
+      for (const file of reply.files) files.set(file.name, file);
+    });
+    if (files.size === before) return;
+  }
+}
+
+async function listServices(node: Caller): Promise<{ ask: Ask; services: string[] }> {
   let last: unknown;
   for (const version of versions) {
-    const ask = createAsk(upstream, version);
+    const ask = createAsk(node, version);
     try {
       const { services } = await ask(question.listServices, '');
       return { ask, services };
@@ -78,16 +101,18 @@ class ReflectionError extends Error {
   }
 }
 
+const unknownCodes = new Set<number>([toGrpcCode('NOT_FOUND'), toGrpcCode('UNIMPLEMENTED')]);
+
 function emptyIfUnknown(error: unknown): Reply {
-  if (error instanceof ReflectionError && error.code === toGrpcCode('NOT_FOUND')) return emptyReply();
+  if (error instanceof ReflectionError && unknownCodes.has(error.code)) return emptyReply();
   throw error;
 }
 
-function createAsk(upstream: Upstream, version: string): Ask {
+function createAsk(node: Caller, version: string): Ask {
   return async (field, text) => {
     const body = new BinaryWriter().tag(field, WireType.LengthDelimited).string(text).finish();
     const path = `/${version}.ServerReflection/ServerReflectionInfo`;
-    const reply = await upstream.call({ path, body, metadata: {}, timeoutMs });
+    const reply = await node.call({ path, body, metadata: {}, timeoutMs });
     if (!reply.ok) throw new ReflectionError(reply.code, reply.message);
     return parseReply(reply.message);
   };
@@ -123,11 +148,6 @@ function readFields(bytes: Uint8Array): [number, Uint8Array][] {
     else reader.skip(wireType, no);
   }
   return fields;
-}
-
-function missingImports(files: Map<string, FileDescriptorProto>): string[] {
-  const imports = new Set([...files.values()].flatMap((file) => file.dependency));
-  return [...imports].filter((name) => !files.has(name));
 }
 
 async function inBatches<T>(items: T[], run: (item: T) => Promise<void>): Promise<void> {

@@ -2,11 +2,14 @@ import {
   clone,
   create,
   createFileRegistry,
+  createMutableRegistry,
+  type DescFile,
   type DescMethod,
   type DescService,
-  type FileRegistry,
   fromBinary,
+  type MutableRegistry,
 } from '@bufbuild/protobuf';
+import { nestedTypes } from '@bufbuild/protobuf/reflect';
 import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
@@ -28,7 +31,9 @@ export interface DescriptorSource {
 }
 
 export interface Schema {
-  registry: FileRegistry;
+  /** Grows when `Any` types are learned; what it holds stays. */
+  registry: MutableRegistry;
+  files: Map<string, DescFile>;
   services: DescService[];
 }
 
@@ -49,16 +54,24 @@ export const wellKnownFiles: ReadonlyMap<string, FileDescriptorProto> = new Map(
 /** Links the files of a source. Throws when a type is used that no file declares. */
 export function createSchema({ files, services }: DescriptorSource): Schema {
   const set = create(FileDescriptorSetSchema, { file: inDependencyOrder(files) });
-  const registry = createFileRegistry(set);
-  return { registry, services: services.flatMap((name) => registry.getService(name) ?? []) };
+  const linked = createFileRegistry(set);
+  return {
+    registry: createMutableRegistry(linked),
+    files: new Map([...linked.files].map((file) => [file.proto.name, file])),
+    services: services.flatMap((name) => linked.getService(name) ?? []),
+  };
 }
 
-/** A schema with further files, for `Any` types that no service file imports. */
-export function extendSchema(schema: Schema, added: FileDescriptorProto[]): Schema {
-  const known = [...schema.registry.files].map((file) => file.proto);
-  const names = new Set(known.map((file) => file.name));
-  const files = [...known, ...added.filter((file) => !names.has(file.name))];
-  return createSchema({ files, services: schema.services.map((service) => service.typeName) });
+/** Adds files for `Any` types that no service file imports; only the new ones are linked. */
+export function addFiles({ registry, files }: Schema, added: FileDescriptorProto[]): void {
+  const known = [...files.values()].map(({ proto }) => proto);
+  for (const file of inDependencyOrder(added, known)) {
+    if (files.has(file.name)) continue;
+    const linked = createFileRegistry(file, (name) => files.get(name)).getFile(file.name);
+    if (!linked) continue;
+    files.set(file.name, linked);
+    for (const type of nestedTypes(linked)) registry.add(type);
+  }
 }
 
 export function parseFile(bytes: Uint8Array): FileDescriptorProto {
@@ -84,10 +97,11 @@ export function toMethodPath(method: DescMethod): string {
  * Dependencies first. Imports that nobody can give are dropped: nodes leave out files that only declare options, and a
  * type that is really missing is named when the registry links.
  */
-function inDependencyOrder(files: FileDescriptorProto[]): FileDescriptorProto[] {
-  const byName = new Map([...wellKnownFiles, ...files.map((file) => [file.name, file] as const)]);
+function inDependencyOrder(files: FileDescriptorProto[], linked: FileDescriptorProto[] = []): FileDescriptorProto[] {
+  const byName = new Map(wellKnownFiles);
+  for (const file of [...files, ...linked]) byName.set(file.name, file);
   const ordered: FileDescriptorProto[] = [];
-  const seen = new Set<string>();
+  const seen = new Set(linked.map(({ name }) => name));
   const visit = (file: FileDescriptorProto) => {
     if (seen.has(file.name)) return;
     seen.add(file.name);

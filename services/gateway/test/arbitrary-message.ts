@@ -1,5 +1,5 @@
 // Random wire bytes of a message type: fields in any order, repeated, packed or not, with unknown fields in between.
-import { type DescEnum, type DescField, type DescMessage, type FileRegistry, ScalarType } from '@bufbuild/protobuf';
+import { type DescEnum, type DescField, type DescMessage, type Registry, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { readFieldRules } from '../descriptors/options.ts';
@@ -105,7 +105,7 @@ const timestamp = fc
   .map(([seconds, nanos]) => new BinaryWriter().uint32(8).int64(seconds).uint32(16).int32(nanos).finish());
 
 /** Wire bytes of `type`; types may nest `depth` levels below it. */
-export function arbitraryWire(type: DescMessage, registry: FileRegistry, depth = 3): fc.Arbitrary<Uint8Array> {
+export function arbitraryWire(type: DescMessage, registry: Registry, depth = 3): fc.Arbitrary<Uint8Array> {
   const nested = (message: DescMessage) => arbitraryWire(message, registry, depth - 1);
   if (type.typeName === 'google.protobuf.Duration') return duration;
   if (type.typeName === 'google.protobuf.Timestamp') return timestamp;

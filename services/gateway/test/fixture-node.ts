@@ -38,6 +38,8 @@ export interface FixtureNode {
   address: string;
   port: number;
   calls: NodeCall[];
+  /** What reflection was asked, by symbol or file name; empty text for the list of services. */
+  asked: string[];
   height: number;
   close(): void;
   [Symbol.asyncDispose](): Promise<void>;
@@ -50,7 +52,7 @@ export async function startFixtureNode(options: NodeOptions = {}): Promise<Fixtu
   const { file } = fromBinary(FileDescriptorSetSchema, readFileSync(path));
   const files = options.files ? options.files(file) : file;
   const server = new grpc.Server({ 'grpc.max_receive_message_length': -1 });
-  const node = { calls: [] as NodeCall[], height: 100 };
+  const node = { calls: [] as NodeCall[], asked: [] as string[], height: 100 };
 
   const handle: grpc.handleUnaryCall<Buffer, Buffer> = async (call, callback) => {
     const cancelled = new Promise<void>((resolve) => call.on('cancelled', () => resolve()));
@@ -77,7 +79,7 @@ export async function startFixtureNode(options: NodeOptions = {}): Promise<Fixtu
   const version = options.reflection ?? 'v1';
   if (version !== 'none') {
     const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
-    server.addService({ info: definition(path, true) }, { info: reflect(files, options) });
+    server.addService({ info: definition(path, true) }, { info: reflect(files, options, node.asked) });
   }
   const credentials = options.credentials ?? grpc.ServerCredentials.createInsecure();
   const port = await new Promise<number>((resolve, reject) =>
@@ -108,7 +110,7 @@ function definition(path: string, stream: boolean): grpc.MethodDefinition<Buffer
   };
 }
 
-function reflect(files: FileDescriptorProto[], { hidden = [], ghosts = [] }: NodeOptions) {
+function reflect(files: FileDescriptorProto[], { hidden = [], ghosts = [] }: NodeOptions, asked: string[]) {
   const field = (no: number, value: Uint8Array) =>
     new BinaryWriter().tag(no, WireType.LengthDelimited).bytes(value).finish();
   const declares = (file: FileDescriptorProto, symbol: string) =>
@@ -118,6 +120,7 @@ function reflect(files: FileDescriptorProto[], { hidden = [], ghosts = [] }: Nod
       const reader = new BinaryReader(request);
       const [no] = reader.tag();
       const text = reader.string();
+      asked.push(text);
       if (no === 7) {
         const names = files.flatMap((file) => file.service.map((service) => `${file.package}.${service.name}`));
         const services = [...ghosts, ...names].map((name) => field(1, field(1, Buffer.from(name))));

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
+import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import * as grpc from '@grpc/grpc-js';
 import { createSelfSignedCertificate, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
@@ -106,6 +107,63 @@ test('an Any type outside the service files is looked up by symbol', async () =>
   const response = await other.get('/holder/held');
   expect(response.status).toBe(500);
   expect(await response.json()).toMatchObject({ code: 2, message: 'unable to resolve type URL /hidden.v1.Nowhere' });
+});
+
+/** A node whose answers hold `Any`s of types that only reflection by symbol finds. */
+async function startHolder(held: () => Uint8Array[], hidden: FileDescriptorProto[]) {
+  const types = `syntax = "proto3"; package holder.v1; import "google/api/annotations.proto"; import "google/protobuf/any.proto";
+    message Ask { string id = 1; } message Holder { repeated google.protobuf.Any held = 1; }
+    service Query { rpc Held(Ask) returns (Holder) { option (google.api.http).get = "/holder/{id}"; } }`;
+  return startFixtureNode({
+    hidden,
+    files: () => parseProtoFiles([{ name: 'holder.proto', text: types }]),
+    reply: () => ({ message: Buffer.concat(held().map((any) => new BinaryWriter().uint32(10).bytes(any).finish())) }),
+  });
+}
+
+const anyOf = (type: string) =>
+  new BinaryWriter().uint32(10).string(type).uint32(18).bytes(new BinaryWriter().uint32(10).string('x').finish());
+
+test('a type that is not known yet is asked for once, whoever meets it, and costs no kept answer', async () => {
+  const text = 'syntax = "proto3"; package hidden.v1; message Secret { string word = 1; }';
+  let type = '/hidden.v1.Secret';
+  await using node = await startHolder(() => [anyOf(type).finish()], parseProtoFiles([{ name: 'hidden.proto', text }]));
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  node.asked.length = 0;
+  const ask = (prefix: string) =>
+    Promise.all(Array.from({ length: 100 }, (_, turn) => gateway.get(`/holder/${prefix}${turn}`)));
+  expect(new Set((await ask('known')).map(({ status }) => status))).toEqual(new Set([200]));
+  expect(node.asked).toEqual(['hidden.v1.Secret']);
+  const again = await gateway.get('/holder/known7');
+  expect(again.headers.get('x-cache')).toBe('hit');
+
+  type = '/hidden.v1.Nowhere';
+  node.asked.length = 0;
+  expect(new Set((await ask('unknown')).map(({ status }) => status))).toEqual(new Set([500]));
+  await ask('later');
+  expect(node.asked.filter((name) => name === 'hidden.v1.Nowhere').length).toBe(1);
+});
+
+test('routes never come from nodes of two versions, whichever answers', async () => {
+  const services = Array.from({ length: 12 }, (_, index) => `S${index}`);
+  const version = (name: string) => () =>
+    parseProtoFiles([
+      { name: 'shared.proto', text: `syntax = "proto3"; package up.v1; message ${name} { string id = 1; }` },
+      ...services.map((service) => ({
+        name: `${service}.proto`,
+        text: `syntax = "proto3"; package up.v1; import "shared.proto"; import "google/api/annotations.proto";
+          service ${service} { rpc Get(${name}) returns (${name}) {
+            option (google.api.http).get = "/up/${name}/${service}/{id}"; } }`,
+      })),
+    ]);
+  await using old = await startFixtureNode({ files: version('Old') });
+  await using recent = await startFixtureNode({ files: version('New') });
+  for (let turn = 0; turn < 5; turn += 1) {
+    await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: `${old.address},${recent.address}` });
+    const names = new Set((await listPaths(gateway)).map((each) => each.split('/')[2]));
+    expect([...names]).toHaveLength(1);
+    expect(await listPaths(gateway)).toHaveLength(services.length);
+  }
 });
 
 test('a node behind TLS is reached with its authority, and only so', async () => {

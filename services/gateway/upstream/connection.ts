@@ -12,7 +12,14 @@ export interface Connection {
   settled(): Promise<void>;
   inFlight(): number;
   call(request: GrpcRequest): Promise<GrpcAnswer>;
+  /** Calls on the session of now only: a node that is replaced is another one. */
+  pin(): Caller;
   close(): void;
+}
+
+export interface Caller {
+  /** Never rejects; a failure is an answer. */
+  call(request: GrpcRequest): Promise<GrpcAnswer>;
 }
 
 export interface ConnectionOptions {
@@ -31,6 +38,8 @@ const maxBackoffMs = 2_000;
 const steadyMs = 1_000;
 /** Calls that fail in a row before a node is set aside, and for how long at first. */
 const failuresToEject = 5;
+/** A wait that ended sooner, by the caller or by the caller's own deadline, says nothing about the node. */
+const shortWaitMs = 100;
 const ejectMs = 1_000;
 const maxEjectMs = 30_000;
 /** Large answers must not wait for window updates: the window holds a whole one. */
@@ -53,6 +62,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   let failures = 0;
   let ejections = 0;
   let ejectedUntil = 0;
+  let answeredAt = 0;
 
   const open = () => {
     isConnecting = true;
@@ -111,14 +121,31 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
     backoffMs = Math.min(maxBackoffMs, backoffMs * 2);
   };
 
-  const judge = (answer: GrpcAnswer) => {
-    const failed = !answer.ok && (answer.fault === 'unreachable' || answer.fault === 'deadline');
+  /** A call that ended without an answer counts when the node was silent to all others as well while it waited. */
+  const judge = (answer: GrpcAnswer, sentAt: number) => {
+    const isSilent = !answer.ok && (answer.fault === 'deadline' || answer.fault === 'cancelled');
+    if (isSilent) {
+      if (answeredAt >= sentAt || performance.now() - sentAt < shortWaitMs) return;
+    } else {
+      answeredAt = performance.now();
+    }
+    const failed = isSilent || (!answer.ok && answer.fault === 'unreachable');
     failures = failed ? failures + 1 : 0;
     if (!failed) ejections = 0;
     if (failures < failuresToEject) return;
     failures = 0;
     ejectedUntil = Date.now() + Math.min(maxEjectMs, ejectMs * 2 ** ejections);
     ejections += 1;
+  };
+
+  const callOn = async (own: ClientHttp2Session | undefined, request: GrpcRequest): Promise<GrpcAnswer> => {
+    if (!own || own.closed || own.destroyed) return failure('unreachable');
+    inFlight += 1;
+    const sentAt = performance.now();
+    const answer = await callUnary(own, authority, request);
+    inFlight -= 1;
+    judge(answer, sentAt);
+    return answer;
   };
 
   open();
@@ -128,13 +155,10 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
     connecting: () => isConnecting,
     settled: () => attempt,
     inFlight: () => inFlight,
-    async call(request) {
-      if (!session || session.closed || session.destroyed) return failure('unreachable');
-      inFlight += 1;
-      const answer = await callUnary(session, authority, request);
-      inFlight -= 1;
-      judge(answer);
-      return answer;
+    call: (request) => callOn(session, request),
+    pin() {
+      const own = session;
+      return { call: (request) => callOn(own, request) };
     },
     close() {
       isClosed = true;
