@@ -89,8 +89,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const verifier = createVerifier({
     audiences: [...new Set([oracle.did, oracle.keyDid])],
     maxTtlSeconds: config.UCAN_AUTH_MAX_TTL_SECONDS,
+    delegationMaxTtlSeconds: config.UCAN_DELEGATION_MAX_TTL_SECONDS,
     resolveDid: createDidResolver({ ...(config.GATEWAY_URL && { gatewayUrl: config.GATEWAY_URL }) }),
     isRevoked: delegations.isRevoked,
+    wasSentDownstream: delegations.wasSentDownstream,
   });
   const auth = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };
   const server = await createServer({
@@ -178,6 +180,9 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       signer,
       browserCalls,
       sockets,
+      async onDelegationSent(view) {
+        if (await delegations.markSent(view)) sockets.dropDelegation({ did: view.issuer, cid: view.cid });
+      },
       logger,
     }),
     onEvent(run, { name, data }) {
@@ -218,7 +223,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     beforeSend: plugins.beforeSend,
   });
   addRunRoutes(server, { hub, runs, peers });
-  addDelegationRoutes(server, { delegations, verifier, onRevoked: sockets.dropRevoked });
+  addDelegationRoutes(server, { delegations, verifier, onRevoked: sockets.dropDelegation });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));

@@ -42,6 +42,12 @@ export const agentConfigSchema = z
         description: 'How far ahead an invocation may expire.',
         example: '900',
       }),
+    UCAN_DELEGATION_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 3650 })
+      .prefault(String(ucanLimits.delegationMaxTtlSeconds))
+      .meta({
+        description: 'How far ahead a delegation may expire that signs its issuer in.',
+        example: '2592000',
+      }),
     UCAN_ALLOW_DELEGATION_AUTH: envBoolean().prefault('true').meta({
       description: 'Whether a delegation alone signs its issuer in.',
       example: 'false',

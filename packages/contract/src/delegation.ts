@@ -1,7 +1,15 @@
 import { z } from 'zod';
+import { cidPattern } from './patterns.ts';
 import { didSchema, ucanTokenSchema } from './primitives.ts';
 
 const expirationSchema = z.int().min(0).meta({ description: 'Unix time in seconds.' });
+
+const cidSchema = z
+  .string()
+  .regex(cidPattern, { error: 'must be a CID, bafy…' })
+  .meta({ description: 'The CID of the delegation; it can be revoked by it.' });
+
+export const delegationParamsSchema = z.object({ cid: cidSchema }).meta({ description: 'The delegation to revoke.' });
 
 export const storeDelegationSchema = z
   .object({
@@ -15,19 +23,19 @@ export const storeDelegationSchema = z
 export type StoreDelegation = z.infer<typeof storeDelegationSchema>;
 
 export const delegationStoredSchema = z
-  .object({ ok: z.literal(true), expiration: expirationSchema.optional() })
+  .object({ ok: z.literal(true), expiration: expirationSchema.optional(), cid: cidSchema.optional() })
   .meta({ id: 'DelegationStored', description: 'The delegation is verified and kept.' });
 
 export type DelegationStored = z.infer<typeof delegationStoredSchema>;
 
 export const delegationStatusSchema = z
-  .object({ authorized: z.boolean(), expiration: expirationSchema.optional() })
+  .object({ authorized: z.boolean(), expiration: expirationSchema.optional(), cid: cidSchema.optional() })
   .meta({ id: 'DelegationStatus', description: 'Whether a delegation in force is stored.' });
 
 export type DelegationStatus = z.infer<typeof delegationStatusSchema>;
 
 export const delegationRevokedSchema = z
   .object({ ok: z.literal(true) })
-  .meta({ id: 'DelegationRevoked', description: 'No delegation is stored any more.' });
+  .meta({ id: 'DelegationRevoked', description: 'The delegation, or every stored one, is refused from now on.' });
 
 export type DelegationRevoked = z.infer<typeof delegationRevokedSchema>;

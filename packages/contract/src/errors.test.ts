@@ -61,6 +61,7 @@ test.each([
   ['UNSUPPORTED_MEDIA_TYPE', 415],
   ['ATTACHMENT_FAILED', 422],
   ['RATE_LIMITED', 429],
+  ['LIMIT_REACHED', 429],
   ['RESPONSE_TOO_LARGE', 502],
 ] as const)('%s is answered with %i', (code, status) => {
   expect(new AppError(code, 'x').statusCode).toBe(status);

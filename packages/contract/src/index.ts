@@ -25,6 +25,7 @@ export {
   type DelegationRevoked,
   type DelegationStatus,
   type DelegationStored,
+  delegationParamsSchema,
   delegationRevokedSchema,
   delegationStatusSchema,
   delegationStoredSchema,

@@ -33,6 +33,8 @@ export const agentLimits = {
   attachmentsBytes: 50_000_000,
   /** Browser tools, AG-UI actions and MCP invocations one message may declare, each. */
   declaredTools: 128,
+  /** Unexpired delegations of one user that the agent keeps track of, replaced and revoked ones included. */
+  delegations: 1_000,
   /** Characters of an encoded invocation or delegation. */
   tokenCharacters: 64 * kibibyte,
   toolResultBytes: 256 * kibibyte,
@@ -58,7 +60,13 @@ export const memoryLimits = {
 
 export const pageLimits = { min: 1, max: 100, default: 20 } as const;
 
-export const ucanLimits = { maxTtlSeconds: 900, clockSkewSeconds: 30, resolveTimeoutMs: 3_000 } as const;
+export const ucanLimits = {
+  maxTtlSeconds: 900,
+  /** How far ahead a delegation that signs in may expire. */
+  delegationMaxTtlSeconds: 30 * 86_400,
+  clockSkewSeconds: 30,
+  resolveTimeoutMs: 3_000,
+} as const;
 
 export const gatewayLimits = {
   timeoutMs: 10_000,

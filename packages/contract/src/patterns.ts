@@ -19,6 +19,9 @@ export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]
 
 export const didPattern = /^did:[a-z0-9]+:[A-Za-z0-9._:%-]{1,500}$/;
 
+/** CIDv1 in base32, as UCANs are named. */
+export const cidPattern = /^b[a-z2-7]{20,120}$/;
+
 /** What every model provider accepts as a tool name. */
 export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/;
 

@@ -6,6 +6,8 @@ import type { UcanError, UcanErrorCode } from './result.ts';
 export interface ChainPolicy {
   readonly audiences: ReadonlySet<string>;
   readonly maxTtlSeconds: number;
+  /** The same for a delegation that signs its issuer in. */
+  readonly delegationMaxTtlSeconds: number;
   readonly clockSkewSeconds: number;
   readonly now: number;
   /** Whether an issuer may hand out a resource that is not its own DID without a proof. */
@@ -36,7 +38,24 @@ export function findExpiration(view: UcanView): number {
 }
 
 export function checkInvocation(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
-  return checkEnvelope(view, policy) ?? checkUse(view, policy) ?? checkProofs(view, policy);
+  const isAsked = view.capabilities.every((capability) => isForOracle(capability, view.issuer, policy));
+  return (
+    checkEnvelope(view, policy) ??
+    checkLifetime(view, policy.maxTtlSeconds, policy) ??
+    (isAsked ? null : refuse('UCAN_NOT_ALLOWED', 'it asks for something else than the use of this oracle')) ??
+    checkProofs(view, policy)
+  );
+}
+
+/** A delegation in place of an invocation: one of what it grants must be the use of this oracle. */
+export function checkSignIn(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
+  const isGranted = view.capabilities.some((capability) => isForOracle(capability, view.issuer, policy));
+  return (
+    checkEnvelope(view, policy) ??
+    checkLifetime(view, policy.delegationMaxTtlSeconds, policy) ??
+    (isGranted ? null : refuse('UCAN_NOT_ALLOWED', 'it does not grant the use of this oracle')) ??
+    checkProofs(view, policy)
+  );
 }
 
 export function checkDelegation(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
@@ -53,15 +72,10 @@ function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null
   return null;
 }
 
-function checkUse({ expiration, capabilities, issuer }: UcanView, policy: ChainPolicy): ChainRefusal | null {
-  const latest = policy.now + policy.maxTtlSeconds + policy.clockSkewSeconds;
-  if (expiration !== null && expiration > latest) {
-    return refuseForNow('UCAN_TTL_TOO_LONG', `it expires more than ${policy.maxTtlSeconds} s ahead`);
-  }
-  if (!capabilities.every((capability) => isForOracle(capability, issuer, policy))) {
-    return refuse('UCAN_NOT_ALLOWED', 'it asks for something else than the use of this oracle');
-  }
-  return null;
+function checkLifetime({ expiration }: UcanView, maxSeconds: number, policy: ChainPolicy): ChainRefusal | null {
+  const latest = policy.now + maxSeconds + policy.clockSkewSeconds;
+  if (expiration === null || expiration <= latest) return null;
+  return refuseForNow('UCAN_TTL_TOO_LONG', `it expires more than ${maxSeconds} s ahead`);
 }
 
 function isForOracle({ can, with: resource }: Capability, issuer: string, { audiences }: ChainPolicy): boolean {

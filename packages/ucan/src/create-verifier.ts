@@ -1,7 +1,14 @@
 import { agentLimits, ucanLimits } from '@palaver/contract';
 import { hashText } from '#crypto';
 import type { Capability } from './capability.ts';
-import { type ChainPolicy, checkDelegation, checkInvocation, findExpiration, listChain } from './check-chain.ts';
+import {
+  type ChainPolicy,
+  checkDelegation,
+  checkInvocation,
+  checkSignIn,
+  findExpiration,
+  listChain,
+} from './check-chain.ts';
 import type { ResolveDid } from './did/resolve-did.ts';
 import { LruMap } from './lru-map.ts';
 import { parseToken, type UcanView } from './parse-token.ts';
@@ -13,17 +20,26 @@ export interface VerifierOptions {
   readonly audiences: readonly string[];
   /** How far ahead an invocation may expire. */
   readonly maxTtlSeconds?: number;
+  /** How far ahead a delegation may expire that signs its issuer in. */
+  readonly delegationMaxTtlSeconds?: number;
   readonly clockSkewSeconds?: number;
   /** Finds the keys of issuers that are not did:key; without it they are refused. */
   readonly resolveDid?: ResolveDid;
-  /** Asked on every use, cached or not, with the CIDs of the token and its proofs. */
-  readonly isRevoked?: (cids: readonly string[]) => Awaitable<boolean>;
+  /** Asked on every use, cached or not, with the token and its proofs. */
+  readonly isRevoked?: (chain: readonly IssuedToken[]) => Awaitable<boolean>;
+  /** Asked on every sign-in by delegation: whether others may hold it because it was sent downstream as a proof. */
+  readonly wasSentDownstream?: (cid: string) => Awaitable<boolean>;
   /** Whether an issuer may hand out a DID not its own without a proof: always the same answer, by default no. */
   readonly canIssue?: (issuer: string, resource: string) => boolean;
   /** Milliseconds, like `Date.now`. */
   readonly now?: () => number;
   /** How many verified tokens are remembered. */
   readonly cacheSize?: number;
+}
+
+export interface IssuedToken {
+  readonly cid: string;
+  readonly issuer: string;
 }
 
 export interface VerifiedToken {
@@ -40,7 +56,10 @@ export type Verdict = Result<VerifiedToken, UcanError>;
 
 export interface Verifier {
   verifyInvocation(token: string): Promise<Verdict>;
+  /** Whether a delegation is good for what it grants; that alone does not sign anyone in. */
   verifyDelegation(token: string): Promise<Verdict>;
+  /** Whether a delegation takes the place of an invocation. */
+  verifySignIn(token: string): Promise<Verdict>;
 }
 
 /** A verdict and the Unix second it holds until. */
@@ -60,12 +79,13 @@ const refusalCacheSize = 1_000;
 /** How long a verdict that rests on a DID document is kept: its keys may be changed any time. */
 const resolvedSeconds = 60;
 const forever = Number.POSITIVE_INFINITY;
-const checks = { invocation: checkInvocation, delegation: checkDelegation };
+const checks = { invocation: checkInvocation, delegation: checkDelegation, signIn: checkSignIn };
 
 /** Decides whether tokens are good, by the rules of the agent service. Verdicts are remembered by the token's hash. */
 export function createVerifier(options: VerifierOptions): Verifier {
   const {
     maxTtlSeconds = ucanLimits.maxTtlSeconds,
+    delegationMaxTtlSeconds = ucanLimits.delegationMaxTtlSeconds,
     clockSkewSeconds = ucanLimits.clockSkewSeconds,
     resolveDid = async () => ({ error: { message: 'its issuer is not a did:key' } }),
     canIssue = () => false,
@@ -91,7 +111,8 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const parsed = await parseToken(token);
     if (parsed.error) return { verdict: parsed, until: forever };
     const view = parsed.ok;
-    const policy: ChainPolicy = { audiences, maxTtlSeconds, clockSkewSeconds, canIssue, now: seconds };
+    const limits = { maxTtlSeconds, delegationMaxTtlSeconds, clockSkewSeconds };
+    const policy: ChainPolicy = { audiences, ...limits, canIssue, now: seconds };
     const refusal = checks[kind](view, policy);
     if (refusal) return { verdict: { error: refusal.error }, until: refusal.passing ? seconds : forever };
     const { error, resolved } = await verifySignatures(view, resolveDid);
@@ -105,13 +126,20 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   async function checkRevocation(verdict: Verdict): Promise<Verdict> {
     if (!verdict.ok || !options.isRevoked) return verdict;
-    const revoked = await options.isRevoked(listChain(verdict.ok.view).map(({ cid }) => cid));
+    const revoked = await options.isRevoked(listChain(verdict.ok.view));
     return revoked ? { error: { code: 'UCAN_NOT_ALLOWED', message: 'it has been revoked', revoked: true } } : verdict;
+  }
+
+  async function verifySignIn(token: string): Promise<Verdict> {
+    const verdict = await verify('signIn', token);
+    if (!verdict.ok || !(await options.wasSentDownstream?.(verdict.ok.cid))) return verdict;
+    return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it was sent to another service as a proof' } };
   }
 
   return {
     verifyInvocation: (token) => verify('invocation', token),
     verifyDelegation: (token) => verify('delegation', token),
+    verifySignIn,
   };
 }
 

@@ -2,6 +2,7 @@ export { type Capability, hasCapability } from './capability.ts';
 export { findExpiration } from './check-chain.ts';
 export {
   createVerifier,
+  type IssuedToken,
   type Verdict,
   type VerifiedToken,
   type Verifier,

@@ -51,7 +51,7 @@ export async function authorize(
     return { identity: { did, expiration, ...(carried && { delegation: carried }) } };
   }
   if (delegation === undefined || !allowDelegation) return { error: new AppError('UCAN_MISSING', missingMessage) };
-  const verdict = await verifier.verifyDelegation(delegation);
+  const verdict = await verifier.verifySignIn(delegation);
   if (!verdict.ok) return { error: new AppError(verdict.error.code, 'Invalid UCAN delegation') };
   const { did, expiration, view } = verdict.ok;
   return { identity: { did, expiration, delegation: { token: delegation, view, expiration } } };

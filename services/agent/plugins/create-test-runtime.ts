@@ -147,6 +147,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
       signer,
       browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false, onIgnored: () => undefined }),
       sockets: { notify: () => undefined },
+      onDelegationSent: async () => undefined,
       logger,
     }),
     onEvent({ runId }, event) {

@@ -1,5 +1,6 @@
 import {
   AppError,
+  delegationParamsSchema,
   delegationRevokedSchema,
   delegationStatusSchema,
   delegationStoredSchema,
@@ -22,8 +23,8 @@ const codes: Partial<Record<string, ErrorCode>> = {
 export interface DelegationRouteParts {
   delegations: DelegationStore;
   verifier: Verifier;
-  /** Lets go of the sockets that the token had signed in. */
-  onRevoked(cid: string): void;
+  /** Closes the sockets that the token had signed in. */
+  onRevoked(delegation: { did: string; cid: string }): void;
 }
 
 export function addDelegationRoutes(server: Server, { delegations, verifier, onRevoked }: DelegationRouteParts): void {
@@ -43,7 +44,7 @@ export function addDelegationRoutes(server: Server, { delegations, verifier, onR
       const { did } = identityOf(request);
       const token = await checkDelegation(request.body, did, verifier);
       await delegations.put(did, { token: request.body.raw, cid: token.cid, expiration: token.expiration });
-      return { ok: true as const, expiration: token.expiration };
+      return { ok: true as const, expiration: token.expiration, cid: token.cid };
     },
   );
 
@@ -52,16 +53,41 @@ export function addDelegationRoutes(server: Server, { delegations, verifier, onR
     { schema: { tags, summary: 'Whether a delegation in force is stored', response: { 200: delegationStatusSchema } } },
     async (request) => {
       const stored = await delegations.find(identityOf(request).did);
-      return stored ? { authorized: true, expiration: stored.expiration } : { authorized: false };
+      return stored ? { authorized: true, expiration: stored.expiration, cid: stored.cid } : { authorized: false };
     },
   );
 
   server.delete(
     '/delegation',
-    { schema: { tags, summary: 'Revoke the stored delegation', response: { 200: delegationRevokedSchema } } },
+    {
+      schema: {
+        tags,
+        summary: 'Revoke every stored delegation, replaced ones included',
+        response: { 200: delegationRevokedSchema },
+      },
+    },
     async (request) => {
-      const cid = await delegations.revoke(identityOf(request).did);
-      if (cid !== undefined) onRevoked(cid);
+      const { did } = identityOf(request);
+      for (const cid of await delegations.revokeAll(did)) onRevoked({ did, cid });
+      return { ok: true as const };
+    },
+  );
+
+  server.delete(
+    '/delegation/:cid',
+    {
+      schema: {
+        tags,
+        summary: 'Revoke one delegation that you issued',
+        params: delegationParamsSchema,
+        response: { 200: delegationRevokedSchema },
+      },
+    },
+    async (request) => {
+      const { did } = identityOf(request);
+      const { cid } = request.params;
+      await delegations.revoke(did, cid);
+      onRevoked({ did, cid });
       return { ok: true as const };
     },
   );

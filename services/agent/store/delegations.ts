@@ -1,4 +1,7 @@
+import { AppError, agentLimits } from '@palaver/contract';
 import type { Store } from '@palaver/store';
+import { findExpiration, type IssuedToken, type UcanView } from '@palaver/ucan';
+import type { Kysely } from 'kysely';
 import type { Seal } from '../auth/seal.ts';
 import type { AgentDatabase } from './schema.ts';
 
@@ -11,12 +14,17 @@ export interface StoredDelegation {
 
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
-/** Users' delegations to this agent, sealed, and the tokens they took back. */
+/** Tokens are taken for a while after their expiry, by the clock skew; so long their revocation counts too. */
+const slackMs = 60_000;
+/** A revoked token that was never posted has an expiry nobody here knows. */
+const neverMs = Number.MAX_SAFE_INTEGER;
+
+/** Users' delegations to this agent, sealed, and which of them no longer sign in. */
 export function createDelegationStore(
   store: Store<AgentDatabase>,
   { agentDid, seal }: { agentDid: string; seal: Seal },
 ) {
-  const { db, prepare } = store;
+  const { prepare } = store;
   const findRow = prepare((query, own: { userDid: string; now: number }) =>
     query
       .selectFrom('agent_delegation')
@@ -25,24 +33,64 @@ export function createDelegationStore(
       .where('agent_did', '=', agentDid)
       .where('expires_at', '>', own.now),
   );
-  const findRevocation = prepare((query, token: { cid: string; now: number }) =>
-    query.selectFrom('agent_revocation').select('cid').where('cid', '=', token.cid).where('expires_at', '>', token.now),
+  const findRevocation = prepare((query, token: { cid: string; issuer: string; now: number }) =>
+    query
+      .selectFrom('agent_revocation')
+      .select('cid')
+      .where('cid', '=', token.cid)
+      .where('expires_at', '>', token.now)
+      .unionAll(
+        query
+          .selectFrom('agent_known_delegation')
+          .select('cid')
+          .where('cid', '=', token.cid)
+          // Anyone may name any CID; only the issuer's word counts.
+          .where('user_did', '=', token.issuer)
+          .where('revoked', '=', 1),
+      ),
+  );
+  const findSent = prepare((query, token: { cid: string }) =>
+    query
+      .selectFrom('agent_known_delegation')
+      .select('cid')
+      .where('cid', '=', token.cid)
+      .where('sent_downstream', '=', 1),
   );
   const owner = (userDid: string) => `${userDid}\n${agentDid}`;
 
+  /** Keeps track of a delegation; refuses where the user has too many. */
+  async function know(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
+    await removeExpired(trx, row.user_did);
+    await trx
+      .insertInto('agent_known_delegation')
+      .values({ agent_did: agentDid, stored: 0, sent_downstream: 0, revoked: 0, ...row })
+      .onConflict((conflict) => conflict.columns(['cid', 'user_did']).doUpdateSet({ ...row }))
+      .execute();
+    // After the insert, so that the transaction undoes the one too many.
+    const { count } = await trx
+      .selectFrom('agent_known_delegation')
+      .select((of) => of.fn.countAll<number>().as('count'))
+      .where('user_did', '=', row.user_did)
+      .executeTakeFirstOrThrow();
+    if (Number(count) > agentLimits.delegations)
+      throw new AppError(
+        'LIMIT_REACHED',
+        `You have ${agentLimits.delegations} delegations here that have not expired; no more are taken.`,
+      );
+  }
+
   return {
     async put(userDid: string, { token, cid, expiration }: StoredDelegation): Promise<void> {
-      const row = {
-        cid,
-        sealed: seal.seal(token, owner(userDid)),
-        expires_at: expiration * 1000,
-        stored_at: Date.now(),
-      };
-      await db
-        .insertInto('agent_delegation')
-        .values({ user_did: userDid, agent_did: agentDid, ...row })
-        .onConflict((conflict) => conflict.columns(['user_did', 'agent_did']).doUpdateSet(row))
-        .execute();
+      const expires_at = expiration * 1000;
+      const row = { cid, sealed: seal.seal(token, owner(userDid)), expires_at, stored_at: Date.now() };
+      await store.transaction(async (trx) => {
+        await know(trx, { cid, user_did: userDid, expires_at, stored: 1 });
+        await trx
+          .insertInto('agent_delegation')
+          .values({ user_did: userDid, agent_did: agentDid, ...row })
+          .onConflict((conflict) => conflict.columns(['user_did', 'agent_did']).doUpdateSet(row))
+          .execute();
+      });
     },
 
     /** The delegation in force; one that has expired counts as none. */
@@ -52,36 +100,90 @@ export function createDelegationStore(
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
-    /** Forgets the stored delegation and refuses its token from now on; gives its CID. */
-    async revoke(userDid: string): Promise<string | undefined> {
+    /** Notes that a delegation leaves the service; false where that was known. */
+    async markSent(view: UcanView): Promise<boolean> {
+      const { cid, issuer } = view;
+      if ((await findSent({ cid })).rows.length > 0) return false;
+      const expires_at = findExpiration(view) * 1000;
+      await store.transaction((trx) => know(trx, { cid, user_did: issuer, expires_at, sent_downstream: 1 }));
+      return true;
+    },
+
+    /** Whether a delegation has left the service as a proof. */
+    wasSentDownstream: async (cid: string): Promise<boolean> => (await findSent({ cid })).rows.length > 0,
+
+    /** Refuses every stored delegation of a user from now on, replaced ones included; gives their CIDs. */
+    async revokeAll(userDid: string): Promise<string[]> {
       return await store.transaction(async (trx) => {
-        const [row] = (await findRow({ userDid, now: 0 }, trx)).rows;
-        if (!row) return undefined;
-        await trx
-          .insertInto('agent_revocation')
-          .values({ cid: row.cid, expires_at: row.expires_at })
-          .onConflict((conflict) => conflict.doNothing())
+        const rows = await trx
+          .updateTable('agent_known_delegation')
+          .set({ revoked: 1 })
+          .where('user_did', '=', userDid)
+          .where('agent_did', '=', agentDid)
+          .where('stored', '=', 1)
+          .returning(['cid', 'expires_at'])
           .execute();
+        if (rows.length > 0) await insertRevocations(trx, rows);
         await trx
           .deleteFrom('agent_delegation')
           .where('user_did', '=', userDid)
           .where('agent_did', '=', agentDid)
           .execute();
-        await trx
-          .deleteFrom('agent_revocation')
-          .where('expires_at', '<', Date.now() - revocationSlackMs)
-          .execute();
-        return row.cid;
+        await removeExpired(trx, userDid);
+        return rows.map(({ cid }) => cid);
       });
     },
 
-    async isRevoked(cids: readonly string[]): Promise<boolean> {
-      for (const cid of cids)
-        if ((await findRevocation({ cid, now: Date.now() - revocationSlackMs })).rows.length > 0) return true;
+    /** Refuses one delegation that the user issued from now on, whether it was ever seen here or not. */
+    async revoke(userDid: string, cid: string): Promise<void> {
+      await store.transaction(async (trx) => {
+        const known = await trx
+          .selectFrom('agent_known_delegation')
+          .select(['expires_at', 'stored'])
+          .where('cid', '=', cid)
+          .where('user_did', '=', userDid)
+          .executeTakeFirst();
+        await know(trx, { cid, user_did: userDid, expires_at: known?.expires_at ?? neverMs, revoked: 1 });
+        if (known?.stored) await insertRevocations(trx, [{ cid, expires_at: known.expires_at }]);
+        await trx.deleteFrom('agent_delegation').where('user_did', '=', userDid).where('cid', '=', cid).execute();
+      });
+    },
+
+    async isRevoked(chain: readonly IssuedToken[]): Promise<boolean> {
+      for (const { cid, issuer } of chain)
+        if ((await findRevocation({ cid, issuer, now: Date.now() - slackMs })).rows.length > 0) return true;
       return false;
     },
   };
 }
 
-/** Tokens are taken for a while after their expiry, by the clock skew; so long their revocation counts too. */
-const revocationSlackMs = 60_000;
+interface KnownDelegation {
+  cid: string;
+  user_did: string;
+  expires_at: number;
+  stored?: 1;
+  sent_downstream?: 1;
+  revoked?: 1;
+}
+
+/** Instances of the version before read this table alone. Only of delegations that are verified to be the user's. */
+async function insertRevocations(
+  trx: Kysely<AgentDatabase>,
+  rows: { cid: string; expires_at: number }[],
+): Promise<void> {
+  await trx
+    .insertInto('agent_revocation')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+async function removeExpired(trx: Kysely<AgentDatabase>, userDid: string): Promise<void> {
+  const before = Date.now() - slackMs;
+  await trx
+    .deleteFrom('agent_known_delegation')
+    .where('user_did', '=', userDid)
+    .where('expires_at', '<', before)
+    .execute();
+  await trx.deleteFrom('agent_revocation').where('expires_at', '<', before).execute();
+}

@@ -1,4 +1,5 @@
 import type { Migration } from '@palaver/store';
+import { sql } from 'kysely';
 
 export const agentMigrations: readonly Migration[] = [
   {
@@ -91,6 +92,30 @@ export const agentMigrations: readonly Migration[] = [
         .addColumn('capabilities', 'text', (column) => column.notNull())
         .addColumn('updated_at', 'bigint', (column) => column.notNull())
         .execute();
+    },
+  },
+  {
+    name: '003-known-delegations',
+    async up(db) {
+      await db.schema
+        .createTable('agent_known_delegation')
+        .addColumn('cid', 'text', (column) => column.notNull())
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('agent_did', 'text', (column) => column.notNull())
+        .addColumn('expires_at', 'bigint', (column) => column.notNull())
+        .addColumn('stored', 'integer', (column) => column.notNull())
+        .addColumn('sent_downstream', 'integer', (column) => column.notNull())
+        .addColumn('revoked', 'integer', (column) => column.notNull())
+        .addPrimaryKeyConstraint('agent_known_delegation_pk', ['cid', 'user_did'])
+        .execute();
+      await db.schema
+        .createIndex('agent_known_delegation_by_user')
+        .on('agent_known_delegation')
+        .columns(['user_did', 'expires_at'])
+        .execute();
+      await sql`
+        insert into agent_known_delegation (cid, user_did, agent_did, expires_at, stored, sent_downstream, revoked)
+        select cid, user_did, agent_did, expires_at, 1, 0, 0 from agent_delegation`.execute(db);
     },
   },
 ];

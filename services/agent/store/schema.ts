@@ -58,6 +58,20 @@ interface DelegationTable {
   stored_at: number;
 }
 
+/** Every unexpired delegation that was posted, sent downstream or revoked, without the token. */
+interface KnownDelegationTable {
+  cid: string;
+  user_did: string;
+  agent_did: string;
+  expires_at: number;
+  /** 1 where the user posted it, also after another one replaced it. */
+  stored: number;
+  /** 1 once it left the service as a proof: others hold it, so it no longer signs in. */
+  sent_downstream: number;
+  /** 1 once its issuer revoked it; the CID may be one that was never seen here. */
+  revoked: number;
+}
+
 interface RevocationTable {
   cid: string;
   expires_at: number;
@@ -78,6 +92,7 @@ export interface AgentDatabase {
   agent_run: RunTable;
   agent_message: MessageTable;
   agent_delegation: DelegationTable;
+  agent_known_delegation: KnownDelegationTable;
   agent_revocation: RevocationTable;
   agent_summary: SummaryTable;
 }

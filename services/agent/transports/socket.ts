@@ -42,6 +42,12 @@ interface SocketData {
   delegationCid: string | undefined;
 }
 
+interface SocketDelegation {
+  /** Its issuer. */
+  did: string;
+  cid: string;
+}
+
 type ClientEvents = Record<string, never>;
 type ServerEvents = Record<string, (payload: unknown) => void>;
 type PeerEvents = { 'browser-result': (result: BrowserResult) => void };
@@ -84,7 +90,7 @@ export function createSocketTransport(parts: SocketParts) {
   io.on('connection', (socket) => {
     forgetRequest(socket);
     const { sessionId, did, expiration, delegationCid } = socket.data;
-    void socket.join(delegationCid ? [sessionId, toRevocationRoom(delegationCid)] : sessionId);
+    void socket.join(delegationCid ? [sessionId, toDelegationRoom({ did, cid: delegationCid })] : sessionId);
     const expiry = disconnectAt(socket, expiration);
     const page = { sessionId, userDid: did, socketId: socket.id };
     parts.pages.add(page).catch((error) => parts.logger.warn({ err: error }, 'a page could not be noted'));
@@ -158,12 +164,12 @@ export function createSocketTransport(parts: SocketParts) {
     },
     /** Ends the sockets of a session that is gone. */
     drop: (sessionId: string) => io.in(sessionId).disconnectSockets(true),
-    /** Ends the sockets that a delegation, now revoked, had signed in. */
-    dropRevoked(cid: string): void {
-      const sockets = io.in(toRevocationRoom(cid));
+    /** Ends the sockets that a delegation had signed in which no longer signs in. */
+    dropDelegation(delegation: SocketDelegation): void {
+      const sockets = io.in(toDelegationRoom(delegation));
       const payload = {
         code: 'UCAN_NOT_ALLOWED',
-        message: 'The credential of this connection has been revoked.',
+        message: 'The credential of this connection no longer signs in.',
       } as const;
       sockets.emit('error', toSocketPayload('error', payload));
       sockets.disconnectSockets(true);
@@ -192,8 +198,9 @@ async function admit({ handshake }: Socket, parts: SocketParts): Promise<SocketD
 }
 
 /** A room of its own kind: those of sessions are named by a UUID. */
-function toRevocationRoom(cid: string): string {
-  return `delegation:${cid}`;
+function toDelegationRoom({ did, cid }: SocketDelegation): string {
+  // With its issuer: a user who names another's CID must not close that user's sockets.
+  return `delegation:${did}:${cid}`;
 }
 
 /** What the client gets as `connect_error`: the contract's error body as its data. */

@@ -9,7 +9,7 @@ import type { OracleIdentity } from '../store/sessions.ts';
 import type { SummaryStore } from '../store/summaries.ts';
 import type { BrowserCalls } from '../transports/browser-calls.ts';
 import type { SocketTransport } from '../transports/socket.ts';
-import { createRuntimeContext } from './create-runtime-context.ts';
+import { createRuntimeContext, type RuntimeContextParts } from './create-runtime-context.ts';
 import { loadHistory } from './load-history.ts';
 import { runTurn } from './run-turn.ts';
 import { resolveServiceDid } from './service-did.ts';
@@ -25,6 +25,8 @@ export interface PerformerParts {
   signer: Signer;
   browserCalls: BrowserCalls;
   sockets: Pick<SocketTransport, 'notify'>;
+  /** Runs before a delegation leaves the service as a proof. */
+  onDelegationSent: RuntimeContextParts['onDelegationSent'];
   logger: Logger;
 }
 

@@ -31,6 +31,7 @@ export interface RuntimeContextParts {
   /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
   mayAskAgain(): boolean;
   resolveServiceDid(url: string): Promise<string>;
+  onDelegationSent(delegation: UcanView): Promise<void>;
   logger: Logger;
 }
 
@@ -94,6 +95,8 @@ function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined)
       const issuer = signer.withDid(delegation.audience);
       const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });
       if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);
+      // Before the token is handed out: whoever receives it holds the delegation too.
+      await parts.onDelegationSent(delegation);
       return minted.ok;
     },
     resolveServiceDid: parts.resolveServiceDid,

@@ -27,7 +27,7 @@ export function authorizeUcan(audiences: string[]): Authorize {
     }
     if (typeof delegation !== 'string' || delegation === '')
       return refuse(new AppError('UCAN_MISSING', missing), challenge);
-    const { ok, error } = await verifier.verifyDelegation(delegation);
+    const { ok, error } = await verifier.verifySignIn(delegation);
     return ok ? { ok: true, identity: ok.did } : refuse(new AppError(error.code, 'Invalid UCAN delegation'), challenge);
   };
 }
