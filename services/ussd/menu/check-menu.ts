@@ -1,7 +1,15 @@
 import { checkFit } from './check-fit.ts';
 import { checkTexts } from './check-texts.ts';
 import type { Fault } from './fault.ts';
-import { type Condition, type Menu, type Registry, reservedKeys, resumeTarget, type State } from './menu.ts';
+import {
+  type Condition,
+  type Menu,
+  type Registry,
+  requiresLogin,
+  reservedKeys,
+  resumeTarget,
+  type State,
+} from './menu.ts';
 import type { LocaleFile } from './parse-locale.ts';
 import type { MenuFile, PlacedState } from './parse-menu.ts';
 
@@ -20,11 +28,12 @@ export function checkMenu(files: MenuFile[], locales: LocaleFile[], registry: Re
   }
   const start = onlyOne(files, 'start', faults);
   const exit = onlyOne(files, 'exit', faults);
+  const login = onlyOne(files, 'login', faults);
   if (faults.length > 0 || start === undefined || exit === undefined) return { ok: false, faults };
 
   for (const [name, placed] of states) faults.push(...checkState(name, placed, states, registry));
-  faults.push(...checkEnds(files, states, { start, exit }));
-  if (faults.length === 0) faults.push(...checkPaths(states, { start, exit }));
+  faults.push(...checkEnds(files, states, { start, exit }), ...checkLogin(files, states, login));
+  if (faults.length === 0) faults.push(...checkPaths(states, { start, exit, login }));
   const texts = checkTexts(states, locales, registry);
   faults.push(...texts.faults);
   if (faults.length > 0) return { ok: false, faults };
@@ -32,6 +41,7 @@ export function checkMenu(files: MenuFile[], locales: LocaleFile[], registry: Re
   const menu: Menu = {
     start,
     exit,
+    ...(login !== undefined && { login }),
     states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
     locales: new Map(locales.map(({ language, texts }) => [language, texts])),
     registry,
@@ -44,9 +54,9 @@ function faultAt(state: string, placed: PlacedState, path: PropertyKey[], messag
   return { file: placed.file, line: placed.lineOf(...path), state, message };
 }
 
-function onlyOne(files: MenuFile[], which: 'start' | 'exit', faults: Fault[]): string | undefined {
+function onlyOne(files: MenuFile[], which: 'start' | 'exit' | 'login', faults: Fault[]): string | undefined {
   const [first, ...more] = files.flatMap((file) => (file[which] ? [{ file: file.file, ...file[which] }] : []));
-  if (!first && files.length > 0) {
+  if (!first && files.length > 0 && which !== 'login') {
     faults.push({ file: files[0]?.file ?? '', line: 1, message: `no file names the ${which} state` });
   }
   for (const { file, line } of more) {
@@ -119,11 +129,30 @@ function checkEnds(
   return faults;
 }
 
+function checkLogin(files: MenuFile[], states: ReadonlyMap<string, PlacedState>, login: string | undefined): Fault[] {
+  if (login === undefined) {
+    return Array.from(states)
+      .filter(([, { state }]) => requiresLogin(state))
+      .map(([name, placed]) =>
+        faultAt(name, placed, ['requires'], 'requires a login, and no file names the login state'),
+      );
+  }
+  const file = files.find((candidate) => candidate.login);
+  const at = { file: file?.file ?? '', line: file?.login?.line ?? 1 };
+  if (!states.has(login)) return [{ ...at, message: `login must name a state that exists, ${login} is none` }];
+  if (requiresLogin(states.get(login)?.state))
+    return [{ ...at, message: `the login ${login} itself requires a login` }];
+  return [];
+}
+
 /** What only the whole graph tells: states nobody can reach, actions that follow each other for ever. */
-function checkPaths(states: ReadonlyMap<string, PlacedState>, names: { start: string; exit: string }): Fault[] {
+function checkPaths(
+  states: ReadonlyMap<string, PlacedState>,
+  names: { start: string; exit: string; login: string | undefined },
+): Fault[] {
   const faults: Fault[] = [];
   const reached = new Set([names.exit]);
-  const open = [names.start];
+  const open = [names.start, ...(names.login === undefined ? [] : [names.login])];
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (reached.has(name)) continue;
     reached.add(name);

@@ -17,12 +17,19 @@ export interface Dialogue {
   account?: string;
   /** A form this phone left unfinished, as it stood when the session was opened. */
   resume?: FormSnapshot;
+  /** Where the login under way leads to, once it is done. */
+  afterLogin?: Place;
 }
 
-export interface FormSnapshot {
+export interface Place {
   state: string;
   stack: readonly string[];
   values: Readonly<Record<string, string>>;
+}
+
+export interface FormSnapshot extends Place {
+  /** The form was filled in by someone who had logged in, and asks for it again. */
+  authenticated?: true;
 }
 
 /**
@@ -30,7 +37,8 @@ export interface FormSnapshot {
  * since secrets are not kept. Nothing answered yet means nothing to take up.
  */
 export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
-  const screens = [...dialogue.stack, dialogue.state];
+  const { afterLogin, account, values } = { ...dialogue, ...dialogue.afterLogin };
+  const screens = afterLogin ? toLastQuestion(menu, afterLogin) : [...dialogue.stack, dialogue.state];
   const isSecret = (name: string) => {
     const state = menu.states.get(name);
     return state?.kind === 'prompt' && state.secret;
@@ -41,5 +49,12 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
   const stack = screens.slice(0, upTo);
   if (state === undefined || !isQuestion(menu.states.get(state))) return undefined;
   const answered = stack.some((name) => isQuestion(menu.states.get(name)));
-  return answered ? { state, stack, values: dialogue.values } : undefined;
+  if (!answered) return undefined;
+  return { state, stack, values, ...((afterLogin || account !== undefined) && { authenticated: true }) };
+}
+
+/** A login may stand before an action, which is no screen to come back to. */
+function toLastQuestion(menu: Menu, { stack, state }: Place): string[] {
+  const screens = [...stack, state];
+  return screens.slice(0, screens.findLastIndex((name) => isQuestion(menu.states.get(name))) + 1);
 }

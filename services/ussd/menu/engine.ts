@@ -1,5 +1,14 @@
-import type { Dialogue, FormSnapshot } from './dialogue.ts';
-import { isQuestion, type Menu, type MenuState, type Option, reservedKeys, resumeTarget, type State } from './menu.ts';
+import type { Dialogue, FormSnapshot, Place } from './dialogue.ts';
+import {
+  isQuestion,
+  type Menu,
+  type MenuState,
+  type Option,
+  requiresLogin,
+  reservedKeys,
+  resumeTarget,
+  type State,
+} from './menu.ts';
 import { backKeyOf, canGoBack, choosableOptions, countPages } from './render.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
@@ -73,6 +82,8 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   if (result.language !== undefined) next.language = result.language;
   if (result.account === null) delete next.account;
   else if (result.account !== undefined) next.account = result.account;
+  const { afterLogin } = next;
+  if (typeof result.account === 'string' && afterLogin) return goTo(menu, next, afterLogin);
   const finished = menu.registry.actions[state.action]?.finishes && !next.stack.includes(outcome.to);
   if (finished) next = { ...next, stack: cutToMenu(menu, next), secrets: {} };
   const step = arrive(menu, next, outcome.to);
@@ -100,8 +111,7 @@ function answer(menu: Menu, dialogue: Dialogue, state: State & { kind: 'prompt' 
 
 function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
   if (option.to === resumeTarget && dialogue.resume) {
-    const { resume, ...rest } = dialogue;
-    return arrive(menu, { ...rest, stack: resume.stack, values: resume.values }, resume.state);
+    return resumeForm(menu, dialogue, dialogue.resume);
   }
   const given = Object.entries(option.set ?? {}).flatMap(([name, value]) => [
     [name, value],
@@ -111,27 +121,50 @@ function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
   return goOn(menu, { ...dialogue, values: { ...dialogue.values, ...Object.fromEntries(given) } }, option.to);
 }
 
+/** Takes an unfinished form up; one that was behind a login asks for it first. */
+function resumeForm(menu: Menu, { resume: _, ...dialogue }: Dialogue, form: FormSnapshot): Step {
+  const { authenticated, ...place } = form;
+  const guarded = authenticated || form.stack.some((name) => requiresLogin(menu.states.get(name)));
+  if (!guarded || dialogue.account !== undefined) return goTo(menu, dialogue, place);
+  return logInFirst(menu, { ...dialogue, stack: [...dialogue.stack, dialogue.state] }, place);
+}
+
+function goTo(menu: Menu, { afterLogin: _, ...dialogue }: Dialogue, { state, stack, values }: Place): Step {
+  return arrive(menu, { ...dialogue, stack, values }, state);
+}
+
+/** Without a login in the menu there is no way on: the main menu. */
+function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
+  if (menu.login === undefined) return arrive(menu, { ...dialogue, stack: [] }, menu.start);
+  return arrive(menu, { ...dialogue, afterLogin }, menu.login);
+}
+
 function goOn(menu: Menu, dialogue: Dialogue, to: string): Step {
   return arrive(menu, { ...dialogue, stack: [...dialogue.stack, dialogue.state] }, to);
 }
 
 function goBack(menu: Menu, dialogue: Dialogue): Step {
   if (dialogue.page > 0) return { dialogue: { ...dialogue, page: dialogue.page - 1 }, ended: false };
-  const stack = dialogue.stack.slice(0, -1);
-  return arrive(menu, { ...dialogue, stack }, dialogue.stack.at(-1) ?? menu.start);
+  const { afterLogin: _, ...rest } = dialogue;
+  return arrive(menu, { ...rest, stack: dialogue.stack.slice(0, -1) }, dialogue.stack.at(-1) ?? menu.start);
 }
 
 /** Coming to a screen that is already among those behind means having gone back to it: the stack never grows in circles. */
 function arrive(menu: Menu, dialogue: Dialogue, to: string): Step {
   const state = menu.states.get(to);
   if (!state) throw new Error(`no state named ${to}`);
+  if (dialogue.account === undefined && requiresLogin(state)) {
+    const { stack, values } = dialogue;
+    return logInFirst(menu, dialogue, { state: to, stack, values });
+  }
   const { hint: _, hintPage: __, ...rest } = dialogue;
   const seen = rest.stack.indexOf(to);
   const next: Dialogue = { ...rest, state: to, page: 0, stack: seen < 0 ? rest.stack : rest.stack.slice(0, seen) };
   if (state.kind === 'action') return { dialogue: next, effect: { state: to, action: state.action }, ended: false };
-  // A menu that only leads on is where forms end: what they asked is forgotten.
+  // A menu that only leads on is where forms end: what they asked is forgotten, and so is a login that came to nothing.
   if (state.kind === 'menu' && !isQuestion(state) && !inForm(menu, next)) {
-    return { dialogue: { ...next, values: {}, secrets: {} }, ended: false };
+    const { afterLogin: _, ...kept } = next;
+    return { dialogue: { ...kept, values: {}, secrets: {} }, ended: false };
   }
   return { dialogue: next, ended: state.kind === 'end' };
 }

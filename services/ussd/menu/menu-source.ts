@@ -1,4 +1,5 @@
-import { watch } from 'node:fs';
+import { type FSWatcher, statSync, watch } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { type Logger, StartError } from '@palaver/service-kit';
 import { formatFault } from './fault.ts';
 import { loadMenu, type MenuSources } from './load-menu.ts';
@@ -39,7 +40,7 @@ export async function openMenuSource(
 
   const watchers = options.watch
     ? [sources.menus, sources.locales].map((path) =>
-        watch(path, { persistent: false }, () => {
+        watchPath(path, () => {
           // Editors write a file in several steps: it is read when they are done.
           clearTimeout(timer);
           timer = setTimeout(reload, settleMs).unref();
@@ -53,4 +54,16 @@ export async function openMenuSource(
       for (const watcher of watchers) watcher.close();
     },
   };
+}
+
+/** Kubernetes changes a mounted file by moving this link beside it. */
+const mountedData = '..data';
+
+/** A file is watched by its folder: a new file that takes its place would not be seen otherwise. */
+function watchPath(path: string, onChange: () => void): FSWatcher {
+  if (statSync(path).isDirectory()) return watch(path, { persistent: false }, onChange);
+  const names = [basename(path), mountedData, null];
+  return watch(dirname(path), { persistent: false }, (_, name) => {
+    if (names.includes(name)) onChange();
+  });
 }

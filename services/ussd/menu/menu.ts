@@ -19,7 +19,12 @@ export interface Option {
   set?: Record<string, string>;
 }
 
-interface Screen {
+/** What a state may ask of the dialogue before it is entered; the menu's `login` comes first where it is not met. */
+interface Guarded {
+  requires?: 'authenticated';
+}
+
+interface Screen extends Guarded {
   text: string;
   /** `false` hides the way back, for screens nothing should be undone from. */
   back: boolean;
@@ -44,7 +49,7 @@ export interface PageState extends Screen {
   options: Option[];
 }
 
-export interface ActionState {
+export interface ActionState extends Guarded {
   kind: 'action';
   action: string;
   outcomes: Record<string, { to: string; hint?: string }>;
@@ -89,9 +94,15 @@ export interface Registry {
 export interface Menu {
   start: string;
   exit: string;
+  /** Where a caller logs in who comes to a state that requires it. */
+  login?: string;
   states: ReadonlyMap<string, State>;
   locales: Locales;
   registry: Registry;
+}
+
+export function requiresLogin(state: State | undefined): boolean {
+  return state !== undefined && 'requires' in state && state.requires === 'authenticated';
 }
 
 /** True for the screens that ask something of a form, as opposed to menus that only lead on. */

@@ -14,6 +14,7 @@ export interface MenuFile {
   file: string;
   start?: { name: string; line: number };
   exit?: { name: string; line: number };
+  login?: { name: string; line: number };
   states: Map<string, PlacedState>;
   faults: Fault[];
 }
@@ -31,7 +32,8 @@ const optionSchema = z.strictObject({
   when: z.enum(conditions).exactOptional(),
   set: z.record(nameSchema, z.string().max(60)).exactOptional(),
 });
-const screen = { text: keySchema, back: z.boolean().default(true) };
+const guarded = { requires: z.literal('authenticated').exactOptional() };
+const screen = { text: keySchema, back: z.boolean().default(true), ...guarded };
 
 const stateSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('menu'), ...screen, options: z.array(optionSchema).min(1).max(40) }),
@@ -46,6 +48,7 @@ const stateSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('page'), ...screen, options: z.array(optionSchema).max(40).default([]) }),
   z.strictObject({
     kind: z.literal('action'),
+    ...guarded,
     action: nameSchema,
     outcomes: z.record(
       nameSchema,
@@ -61,6 +64,7 @@ const stateSchema = z.discriminatedUnion('kind', [
 const fileSchema = z.strictObject({
   start: nameSchema.exactOptional(),
   exit: nameSchema.exactOptional(),
+  login: nameSchema.exactOptional(),
   states: z.record(nameSchema, z.unknown()),
 });
 
@@ -74,9 +78,10 @@ export function parseMenu(file: string, source: string): MenuFile {
     result.faults.push(...toFaults(shape.error, file, (path) => yaml.lineOf(path)));
     return result;
   }
-  const { start, exit, states } = shape.data;
+  const { start, exit, login, states } = shape.data;
   if (start !== undefined) result.start = { name: start, line: yaml.lineOf(['start']) };
   if (exit !== undefined) result.exit = { name: exit, line: yaml.lineOf(['exit']) };
+  if (login !== undefined) result.login = { name: login, line: yaml.lineOf(['login']) };
   for (const [name, value] of Object.entries(states)) {
     const lineOf = (...path: PropertyKey[]) => yaml.lineOf(['states', name, ...path]);
     const state = stateSchema.safeParse(value);

@@ -47,6 +47,8 @@ export interface TurnParts {
 }
 
 interface Turn extends TurnRequest {
+  /** The one in use when the request came: a reload meanwhile changes nothing for it. */
+  menu: Menu;
   now: number;
   log: Logger;
 }
@@ -61,7 +63,7 @@ export function createHandleTurn(parts: TurnParts): HandleTurn {
   const queue = createKeyedQueue({ maxWaiting: maxWaitingTurns });
   return (request, log) =>
     queue(request.sessionId, async () => {
-      const turn = { ...request, now: Date.now(), log };
+      const turn = { ...request, menu: parts.menu(), now: Date.now(), log };
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
         const result = await runTurn(parts, turn, attempt > 1);
@@ -80,7 +82,7 @@ async function runTurn(parts: TurnParts, turn: Turn, fresh: boolean): Promise<Tu
   const known = cached ?? (text === '' && !fresh ? undefined : await parts.sessions.load(sessionId));
   if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
   if (text === '') return openSession(parts, turn, known);
-  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
+  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, turn, known);
 
   const { textHash } = parts;
   const opening = known ? unpackOpening(known.opening) : await parts.profiles.loadOpening(phoneNumber, now);
@@ -101,7 +103,7 @@ function findCached({ cache, timeoutMs }: TurnParts, { sessionId, now }: Turn): 
 
 async function openSession(parts: TurnParts, turn: Turn, known: Session | undefined): Promise<TurnResult | undefined> {
   const opening = await parts.profiles.loadOpening(turn.phoneNumber, turn.now);
-  const step = openDialogue(parts.menu(), opening);
+  const step = openDialogue(turn.menu, opening);
   return save(parts, turn, { known, opening, step, kind: 'opened' });
 }
 
@@ -118,7 +120,7 @@ async function goOn(
   turn: Turn,
   { known, inputs, opening, from }: Course,
 ): Promise<TurnResult | undefined> {
-  const menu = parts.menu();
+  const { menu } = turn;
   const all = toParts(turn.text);
   const values = all.map(({ value }) => value);
   let step: Step = from ? { dialogue: from, ended: false } : openDialogue(menu, opening);
@@ -155,7 +157,7 @@ interface Outcome {
 
 async function save(parts: TurnParts, turn: Turn, outcome: Outcome): Promise<TurnResult | undefined> {
   const { known, opening, step, kind } = outcome;
-  const screen = renderScreen(parts.menu(), step.dialogue);
+  const screen = renderScreen(turn.menu, step.dialogue);
   const reply = `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
   const session: Session = {
     id: turn.sessionId,
@@ -172,7 +174,7 @@ async function save(parts: TurnParts, turn: Turn, outcome: Outcome): Promise<Tur
     seenAt: turn.now,
   };
   const write: SessionWrite = { session };
-  const resume = toResume(parts.menu(), outcome, turn.now);
+  const resume = toResume(turn.menu, outcome, turn.now);
   if (resume) write.resume = resume;
   if (!(await parts.sessions.save(write))) return undefined;
   if (step.ended) parts.cache.delete(session.id);
@@ -190,9 +192,9 @@ function toResume(menu: Menu, { step, before, known, kind }: Outcome, now: numbe
   return wasInForm && step.dialogue.state !== menu.exit ? { form: null, at: now } : undefined;
 }
 
-function refuseExpired(parts: TurnParts, session: Session): TurnResult {
-  parts.cache.delete(session.id);
-  const { locales } = parts.menu();
+function refuseExpired({ cache }: TurnParts, { menu }: Turn, session: Session): TurnResult {
+  cache.delete(session.id);
+  const { locales } = menu;
   const { language } = unpackDialogue(session.dialogue);
   return { reply: `END ${toShowable(translate(locales, language, 'main.expired'))}`, kind: 'expired' };
 }

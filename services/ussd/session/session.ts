@@ -1,4 +1,4 @@
-import type { Dialogue, FormSnapshot } from '../menu/dialogue.ts';
+import type { Dialogue, FormSnapshot, Place } from '../menu/dialogue.ts';
 import type { Opening } from '../menu/engine.ts';
 
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
@@ -41,6 +41,7 @@ interface PackedDialogue {
   x?: Readonly<Record<string, number>>;
   a?: string;
   r?: FormSnapshot;
+  n?: Place;
 }
 
 export function packDialogue(dialogue: Dialogue): string {
@@ -53,16 +54,18 @@ export function packDialogue(dialogue: Dialogue): string {
   if (!isEmpty(dialogue.secrets)) packed.x = dialogue.secrets;
   if (dialogue.account !== undefined) packed.a = dialogue.account;
   if (dialogue.resume !== undefined) packed.r = dialogue.resume;
+  if (dialogue.afterLogin !== undefined) packed.n = dialogue.afterLogin;
   return JSON.stringify(packed);
 }
 
 export function unpackDialogue(text: string): Dialogue {
-  const { s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r } = JSON.parse(text) as PackedDialogue;
+  const { s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n } = JSON.parse(text) as PackedDialogue;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
   if (g !== undefined) dialogue.hintPage = g;
   if (a !== undefined) dialogue.account = a;
   if (r !== undefined) dialogue.resume = r;
+  if (n !== undefined) dialogue.afterLogin = n;
   return dialogue;
 }
 

@@ -1,0 +1,83 @@
+// Menus that change while requests are under way, and files that are saved the way editors and deployments save them.
+import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTempDir, waitFor } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { toMenuSources } from '../actions/default-menu.ts';
+import { startService } from './service-fixture.ts';
+
+const menu = (page: string) => `
+start: home
+exit: bye
+states:
+  home: { kind: menu, text: home, options: [{ key: 1, text: ask, to: wait }, { key: 2, text: ask, to: ${page} }] }
+  wait: { kind: action, action: wait, outcomes: { done: ${page} } }
+  ${page}: { kind: page, text: page }
+  bye: { kind: end, text: bye }
+`;
+
+async function prepareSources() {
+  const dir = await createTempDir();
+  const path = (name: string) => join(dir.path, name);
+  cpSync(toMenuSources({}).locales, path('locales'), { recursive: true });
+  for (const language of ['en', 'fr', 'sw']) {
+    const file = path(`locales/${language}.yaml`);
+    writeFileSync(file, `${readFileSync(file, 'utf8')}\nhome: Home one\nask: Ask\npage: The page\nbye: Bye\n`);
+  }
+  writeFileSync(path('menu.yaml'), menu('page'));
+  writeFileSync(
+    path('actions.mjs'),
+    `import { existsSync } from 'node:fs';
+     export const actions = { wait: { outcomes: ['done'], finishes: false, async run() {
+       while (!existsSync(${JSON.stringify(path('go'))})) await new Promise((resolve) => setTimeout(resolve, 20));
+       return { outcome: 'done' };
+     } } };`,
+  );
+  const env = {
+    USSD_MENUS: path('menu.yaml'),
+    USSD_LOCALES: path('locales'),
+    USSD_ACTIONS: path('actions.mjs'),
+    USSD_WATCH_MENUS: 'true',
+  };
+  return { path, env, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+/** As editors and deployments do: a new file takes the old one's place. */
+function saveAtomically(file: string, source: string): void {
+  writeFileSync(`${file}.new`, source);
+  renameSync(`${file}.new`, file);
+}
+
+test('a request ends on the menu it began with, also when its state is gone from the new one', async () => {
+  await using sources = await prepareSources();
+  await using service = await startService('sqlite', sources.env);
+  const waiting = service.say('a', '1');
+  saveAtomically(sources.path('menu.yaml'), menu('other'));
+  // A session that stands on the removed page shows that the new menu is in use.
+  let n = 0;
+  await service.say('b', '2');
+  await waitFor('the new menu', async () => {
+    n += 1;
+    return (await service.say('b', ['2', ...Array<string>(n).fill('9')].join('*'))).includes('Home one');
+  });
+  writeFileSync(sources.path('go'), '');
+  expect(await waiting).toBe('CON The page\n0. Back\n*. Exit');
+  expect(await service.say('a', '1*9')).toMatch(/^CON Home one\n/);
+});
+
+test('a single menu file is watched through any number of atomic saves', async () => {
+  await using sources = await prepareSources();
+  await using service = await startService('sqlite', sources.env);
+  for (const round of [1, 2, 3]) {
+    const source = menu('page').replace(
+      /options: \[(\{[^}]+\}), /,
+      (_, first) => `options: [${first}, ${'{ key: 3, text: ask, to: page }, '.repeat(round === 2 ? 1 : 0)}`,
+    );
+    saveAtomically(sources.path('menu.yaml'), source);
+    await waitFor(
+      `the menu of save ${round}`,
+      async () => (await service.say(`s${Math.random()}`, '')).includes('3. Ask') === (round === 2),
+      5_000,
+    );
+  }
+});
