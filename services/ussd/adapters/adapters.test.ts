@@ -47,22 +47,7 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
 
   test('a later input from another number is refused', async () => {
     await using service = await startService(engine);
-    const say = async (fields: object) => {
-      const body = JSON.stringify({
-        sessionID: 'x',
-        userID: 'u',
-        newSession: false,
-        msisdn: '233544919953',
-        userData: '1',
-        ...fields,
-      });
-      const response = await fetch(`${service.url}/api/ussd/arkesel`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body,
-      });
-      return (await response.json()) as { message: string };
-    };
+    const say = createArkeselPhone(service);
     await say({ newSession: true, userData: '*928#' });
     expect((await say({ msisdn: '233544919954' })).message).toBe('Invalid input. Please try again.');
     // Nor does a first request from there take the session over.
@@ -77,4 +62,44 @@ describe.each(engines)('telecom gateways on %s', (engine) => {
     expect((await say({ sessionID: 'unknown' })).message).toBe('Invalid input. Please try again.');
     expect((await say({ userData: 7 })).message).toBe('Invalid input. Please try again.');
   });
+
+  test('empty answers ask again, as often as they come', async () => {
+    await using service = await startService(engine);
+    const say = createArkeselPhone(service);
+    await say({ newSession: true, userData: '*928#' });
+    await say({ userData: '2' });
+    expect((await say({ userData: '1' })).message).toContain('What is your name?');
+    for (let i = 0; i < 3; i++) {
+      const reply = await say({ userData: '' });
+      expect(reply).toMatchObject({ continueSession: true, message: expect.stringMatching(/^Please type an answer/) });
+    }
+    expect((await say({ userData: 'Kofi' })).message).toContain('Choose a PIN');
+    expect((await say({ userData: '*' })).continueSession).toBe(false);
+  });
+
+  test('an answer that contains a star is one answer', async () => {
+    await using service = await startService(engine);
+    const second = await service.startAnother();
+    const say = createArkeselPhone(service);
+    const sayThere = createArkeselPhone(second);
+    await say({ newSession: true, userData: '*928#' });
+    for (const [i, userData] of ['3*1', '1*', '**', '*1'].entries()) {
+      expect((await (i % 2 ? sayThere : say)({ userData })).message).toMatch(/^Not a choice/);
+    }
+    expect((await sayThere({ userData: '1' })).message).toContain('About Palaver');
+    expect((await say({ userData: '0' })).message).toContain('Welcome to Palaver');
+  });
 });
+
+/** A telecom gateway that sends only the newest input, for one session. */
+function createArkeselPhone(service: TestService) {
+  return async (fields: object) => {
+    const fixed = { sessionID: 'x', userID: 'u', newSession: false, msisdn: '233544919953', userData: '1' };
+    const response = await fetch(`${service.url}/api/ussd/arkesel`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...fixed, ...fields }),
+    });
+    return (await response.json()) as { message: string; continueSession: boolean };
+  };
+}

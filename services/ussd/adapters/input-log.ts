@@ -1,5 +1,6 @@
 import type { Store } from '@palaver/store';
 import type { KeyRing } from '../accounts/key-ring.ts';
+import { appendInput } from '../session/text-parts.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 interface Kept {
@@ -41,7 +42,7 @@ export function createInputLog({ db }: Pick<Store<UssdTables>, 'db'>, keys: KeyR
           .executeTakeFirst();
         if (!row) return undefined;
         const kept = JSON.parse(keys.open(row.sealed, about(sessionId)).toString()) as Kept;
-        const text = kept.text === '' ? input : `${kept.text}*${input}`;
+        const text = appendInput(kept.text, input);
         if (kept.phoneNumber !== phoneNumber || text.length > maxCharacters) return undefined;
         const next = { ...kept, text };
         const { numUpdatedRows } = await db

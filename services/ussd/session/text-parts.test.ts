@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toNewParts, toParts } from './text-parts.ts';
+import { appendInput, toNewParts, toParts } from './text-parts.ts';
 
 const values = (text: string) => toParts(text).map((part) => part.value);
 
@@ -33,6 +33,19 @@ describe('the accumulated text', () => {
     ['1*', '1*5', undefined],
   ])('after %j, %j brings %j', (consumed, text, inputs) => {
     expect(toNewParts(text, consumed.length)?.map((part) => part.value)).toEqual(inputs);
+  });
+
+  test('inputs that came one by one stay what they are: empty ones, stars and all', () => {
+    const input = fc.string({ unit: fc.constantFrom('0', '1', '*', 'a'), maxLength: 3 });
+    fc.assert(
+      fc.property(fc.array(input, { minLength: 1, maxLength: 6 }), fc.nat(), (inputs, n) => {
+        const text = inputs.reduce(appendInput, '');
+        expect(toParts(text).map((part) => part.value)).toEqual(inputs);
+        const seen = n % (inputs.length + 1);
+        const consumed = inputs.slice(0, seen).reduce(appendInput, '');
+        expect(toNewParts(text, consumed.length)?.map((part) => part.value)).toEqual(inputs.slice(seen));
+      }),
+    );
   });
 
   test('every part ends where the text stood after it', () => {

@@ -1,3 +1,9 @@
+/**
+ * Stands before each input in a text that was made from a list of inputs, where `*` separates nothing and an input may be
+ * empty. No text of a telecom gateway holds one: control characters are refused.
+ */
+const inputMark = '\0';
+
 /** One input of a dialogue: what was typed, and where the accumulated text stood after it. */
 export interface Part {
   value: string;
@@ -10,6 +16,7 @@ export interface Part {
  */
 export function toParts(text: string): Part[] {
   if (text === '') return [];
+  if (text.startsWith(inputMark)) return toListedParts(text);
   const exit = text === '*' || text.endsWith('**');
   const before = exit ? text.slice(0, -2) : text;
   const parts: Part[] = [];
@@ -24,11 +31,30 @@ export function toParts(text: string): Part[] {
   return parts;
 }
 
+/** The accumulated text of a gateway that sends inputs one by one, with one more. */
+export function appendInput(text: string, input: string): string {
+  // A session that was opened by an earlier version ends the way it began.
+  if (text !== '' && !text.startsWith(inputMark)) return `${text}*${input}`;
+  return `${text}${inputMark}${input}`;
+}
+
+function toListedParts(text: string): Part[] {
+  let end = 0;
+  return text
+    .slice(1)
+    .split(inputMark)
+    .map((input) => {
+      end += 1 + input.length;
+      return { value: input.trim(), end };
+    });
+}
+
 /**
  * The inputs of `text` beyond its first `consumed` characters, or `undefined` when `text` does not go on from there
  * (`1` became `12`, not `1*2`) and must be replayed from the start. The caller has compared the consumed characters.
  */
 export function toNewParts(text: string, consumed: number): Part[] | undefined {
-  if (consumed > 0 && consumed < text.length && text[consumed] !== '*') return undefined;
+  if (consumed > 0 && consumed < text.length && text[consumed] !== '*' && text[consumed] !== inputMark)
+    return undefined;
   return toParts(text).filter((part) => part.end > consumed);
 }
