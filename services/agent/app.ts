@@ -1,7 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
-import { closeServer, createServer, type Env, keepOpen, type Logger, type Server } from '@palaver/service-kit';
-import type { Store } from '@palaver/store';
+import {
+  addAuditRoute,
+  addOperatorAudit,
+  closeServer,
+  createServer,
+  type Env,
+  keepOpen,
+  type Logger,
+  type Server,
+} from '@palaver/service-kit';
+import { auditMigrations, createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
 import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
@@ -59,7 +68,7 @@ export interface AgentApp {
   close(): Promise<void>;
 }
 
-const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics', '/metrics/errors'];
+const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics', '/metrics/errors', '/audit'];
 const turnGraceMs = 8_000;
 const sweepMs = 5_000;
 
@@ -67,7 +76,14 @@ const sweepMs = 5_000;
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const { config, logger, store, signer, redis } = parts;
   await using started = new AsyncDisposableStack();
+  await store.migrate('audit', auditMigrations);
   await store.migrate('agent', agentMigrations);
+  const audit = createAuditLog(store, {
+    service: 'agent',
+    referenceKey: deriveKey(signer.toSecret(), 'audit person'),
+    ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'agent'), logger),
+  });
+  started.defer(() => audit.close());
   const oracle = toOracleIdentity(config, signer);
   const sessions = createSessionStore(store, oracle);
   const messages = createMessageStore(store);
@@ -137,6 +153,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
       config: pluginConfig,
       logger: logger.child({ plugin: plugin.name }),
       store,
+      audit,
       oracle,
       models,
       llm: { get: models.get },
@@ -204,6 +221,8 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   addAuth(server, { ...auth, isPublic });
   await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
+  addOperatorAudit(server, audit);
+  addAuditRoute(server, { path: '/audit', audit });
   addSessionRoutes(server, {
     sessions,
     messages,
@@ -223,7 +242,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     beforeSend: plugins.beforeSend,
   });
   addRunRoutes(server, { hub, runs, peers });
-  addDelegationRoutes(server, { delegations, verifier, onRevoked: sockets.dropDelegation });
+  addDelegationRoutes(server, { delegations, verifier, audit, onRevoked: sockets.dropDelegation });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));

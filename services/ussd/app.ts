@@ -1,5 +1,5 @@
 import { ussdLimits } from '@palaver/contract';
-import { addRateLimit, createServer, keepOpen, type Logger, type Server } from '@palaver/service-kit';
+import { addOperatorAudit, addRateLimit, createServer, keepOpen, type Logger, type Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { KeyRing } from './accounts/key-ring.ts';
 import type { UssdConfig } from './config.ts';
@@ -47,6 +47,7 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
   const metrics = createUssdMetrics(server.metrics, () => domain.sessions.countActive(Date.now()));
   const domain = await createDomain({ config, logger, store, keys, metrics });
   started.defer(() => domain.close());
+  addOperatorAudit(server, domain.audit);
   await server.register(async (scope) => {
     const limited = scope as unknown as Server;
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { keepOpen, type Logger, StartError } from '@palaver/service-kit';
-import type { Store } from '@palaver/store';
+import { createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
 import type { KeyRing } from './accounts/key-ring.ts';
 import { createPinVault } from './accounts/pin-vault.ts';
-import { loadServiceSecret } from './accounts/service-secret.ts';
+import { loadServiceSecret, toReferenceKey } from './accounts/service-secret.ts';
 import { createAccountActions } from './actions/account-actions.ts';
 import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
 import { createAssistantActions } from './actions/assistant-actions.ts';
@@ -48,7 +48,13 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
   const secret = await loadServiceSecret(store, keys);
-  const accounts = createAccounts(store, createPinVault(keys));
+  const audit = createAuditLog(store, {
+    service: 'ussd',
+    referenceKey: toReferenceKey(secret),
+    ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'ussd'), logger),
+  });
+  started.defer(() => audit.close());
+  const accounts = createAccounts(store, { vault: createPinVault(keys), audit });
   const reports = createReports(store);
   const questions = createQuestions(store);
   const assistant =
@@ -67,7 +73,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     resumeMs,
   });
   const runs: RunOf<DefaultAction> = {
-    ...createAccountActions({ accounts, reports, profiles, protocol }),
+    ...createAccountActions({ accounts, reports, profiles, protocol, audit }),
     ...createAssistantActions({ assistant, questions }),
   };
   const actions: Actions = { ...declare(runs), ...(await loadOwnActions(config.USSD_ACTIONS)) };
@@ -88,6 +94,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     sessions,
     accounts,
     reports,
+    audit,
     timeoutMs,
     inputLog: createInputLog(store, keys),
     handleTurn: createHandleTurn({ sessions, cache, profiles, runAction, textHash, menu: menus.current, timeoutMs }),

@@ -17,7 +17,7 @@ import {
   StartError,
   toDatabaseUrl,
 } from '@palaver/service-kit';
-import { engineOf, openStore } from '@palaver/store';
+import { auditMigrations, engineOf, openStore } from '@palaver/store';
 import { createKeyRing, type KeyRing, parseKey } from './accounts/key-ring.ts';
 import { createUssdApp } from './app.ts';
 import { type UssdConfig, ussdConfigSchema } from './config.ts';
@@ -41,6 +41,7 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   const databaseUrl = toDatabaseUrl(config, 'ussd');
   const store = await openStore<UssdTables>(databaseUrl, databaseWaits[engineOf(databaseUrl)]);
   started.defer(() => store.close());
+  await store.migrate('audit', auditMigrations);
   await store.migrate('ussd', migrations);
   const server = await createUssdApp({ config, logger, store, keys, redis });
   started.defer(() => closeServer(server));

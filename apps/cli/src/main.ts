@@ -1,6 +1,7 @@
 import { exitOnStartFault } from '@palaver/service-kit';
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
+import { addAuditCommands } from './commands/audit.ts';
 import { addChatCommand } from './commands/chat.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addMenuCommands } from './commands/menu.ts';
@@ -19,5 +20,6 @@ addChatCommand(program);
 addPhoneCommands(program);
 addMenuCommands(program);
 addDoctorCommand(program);
+addAuditCommands(program);
 
 program.parseAsync().catch(exitOnStartFault);

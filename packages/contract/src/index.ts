@@ -10,6 +10,15 @@ export {
   sessionParamsSchema,
   sessionSchema,
 } from './agent-sessions.ts';
+export {
+  type AuditAction,
+  type AuditLine,
+  type AuditQuery,
+  auditActions,
+  auditLineSchema,
+  auditListSchema,
+  auditQuerySchema,
+} from './audit.ts';
 export { countCodePoints } from './code-points.ts';
 export {
   type CreditAccount,

@@ -107,7 +107,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const metrics = addMetrics(server, options.name);
   const recentErrors = addRecentErrors(server);
   const operatorGuard = createOperatorGuard(options.operatorToken);
-  server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
+  server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard).decorateRequest('operator', null);
 
   server.get(
     '/health',

@@ -19,7 +19,8 @@ export { sendError, toAppError } from './error-reply.ts';
 export { isJsonTooDeep } from './json-depth.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
-export { createOperatorGuard, equalSecrets, isDirectFromLoopback } from './operator-guard.ts';
+export { addAuditRoute, addOperatorAudit, type OperatorAudit, toAuditActor } from './operator-audit.ts';
+export { createOperatorGuard, equalSecrets, isDirectFromLoopback, type Operator } from './operator-guard.ts';
 export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
 export type { RecentError } from './recent-errors.ts';
 export { openRedis } from './redis.ts';
@@ -37,3 +38,4 @@ export {
 } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
 export { StartError } from './start-error.ts';
+export { toCsvLines } from './to-csv.ts';

@@ -10,13 +10,29 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
+/** Who was let in as an operator. */
+export interface Operator {
+  name: string;
+  role: 'viewer' | 'operator' | 'admin';
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set once the guard of an operators' route let the request in. */
+    operator: Operator | null;
+  }
+}
+
 /**
  * Lets operators in: by bearer token when one is set, otherwise only direct connections from this machine.
  * A reverse proxy on the same machine also connects from loopback, hence the look at the forwarding headers.
  */
 export function createOperatorGuard(token: string | undefined) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (token === undefined ? isDirectFromLoopback(request.raw) : equalSecrets(bearerOf(request), token)) return;
+    if (token === undefined ? isDirectFromLoopback(request.raw) : equalSecrets(bearerOf(request), token)) {
+      request.operator = { name: token === undefined ? 'loopback' : 'token', role: 'admin' };
+      return;
+    }
     reply.header('www-authenticate', 'Bearer');
     const remedy = token === undefined ? 'Set OPERATOR_TOKEN to use it from elsewhere.' : 'Send it as a bearer token.';
     throw new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);

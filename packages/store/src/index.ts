@@ -1,3 +1,16 @@
+export type { AuditHead } from './audit/audit-chain.ts';
+export {
+  type AuditActor,
+  type AuditEvent,
+  type AuditFilter,
+  type AuditLog,
+  type AuditLogOptions,
+  createAuditLog,
+  readAudit,
+} from './audit/audit-log.ts';
+export { auditMigrations } from './audit/audit-tables.ts';
+export { keepAuditHead, loadAnchor, toAnchorPath } from './audit/keep-audit-head.ts';
+export { type AuditVerdict, verifyAudit } from './audit/verify-audit.ts';
 export type { BindValue } from './bind-value.ts';
 export type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 export type { Migration } from './migrate.ts';

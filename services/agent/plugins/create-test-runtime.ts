@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { AppError, type Message, type SendMessageInput, type SseEvent } from '@palaver/contract';
 import { createLogger, type Env, type Logger } from '@palaver/service-kit';
-import { openStore, type Store } from '@palaver/store';
+import { auditMigrations, createAuditLog, openStore, type Store } from '@palaver/store';
 import { createSigner, deriveSigner } from '@palaver/ucan';
 import { deriveKey } from '../auth/derive-key.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
@@ -68,7 +68,9 @@ const defaultUser = 'did:key:z6MkTestUser';
 export async function createTestRuntime(plugin: OraclePlugin, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
   const logger = options.logger ?? createLogger({ name: 'test', level: 'silent' });
   const store = await openStore<AgentDatabase>(options.databaseUrl ?? 'file::memory:');
+  await store.migrate('audit', auditMigrations);
   await store.migrate('agent', agentMigrations);
+  const audit = createAuditLog(store, { service: 'agent', referenceKey: new Uint8Array(32) });
   const signer = await createSigner();
   const oracle: OracleIdentity = {
     name: 'Test agent',
@@ -111,6 +113,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     config,
     logger,
     store,
+    audit,
     oracle,
     models,
     llm: { get: models.get },
@@ -129,6 +132,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     logger,
     createContext: (_plugin, config) => createContext(config),
   }).catch(async (error) => {
+    await audit.close();
     await store.close();
     throw error;
   });
@@ -167,6 +171,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     async close() {
       await hub.close(0);
       await plugins.close();
+      await audit.close();
       await store.close();
     },
   };

@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { EndedRunStatus, Message, SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
-import type { Store } from '@palaver/store';
+import type { AuditLog, Store } from '@palaver/store';
 import type { ZodObject, ZodType } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
@@ -132,6 +132,9 @@ export interface PluginContext<Config = Record<string, unknown>> {
   logger: Logger;
   // biome-ignore lint/suspicious/noExplicitAny: each plugin brings its own tables and types.
   store: Store<any>;
+  /** Records what an auditor asks about; with a transaction, together with it. */
+  // biome-ignore lint/suspicious/noExplicitAny: as `store`.
+  audit: Pick<AuditLog<any>, 'record' | 'person'>;
   oracle: OracleIdentity;
   models: Models;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };

@@ -1,5 +1,6 @@
 import {
   AppError,
+  type AuditAction,
   delegationParamsSchema,
   delegationRevokedSchema,
   delegationStatusSchema,
@@ -10,9 +11,12 @@ import {
   storeDelegationSchema,
 } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import type { AuditLog } from '@palaver/store';
 import type { VerifiedToken, Verifier } from '@palaver/ucan';
+import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { DelegationStore } from '../store/delegations.ts';
+import type { AgentDatabase } from '../store/schema.ts';
 
 /** How a token's faults are told when it is posted as a body, not as a credential. */
 const codes: Partial<Record<string, ErrorCode>> = {
@@ -23,11 +27,17 @@ const codes: Partial<Record<string, ErrorCode>> = {
 export interface DelegationRouteParts {
   delegations: DelegationStore;
   verifier: Verifier;
+  audit: Pick<AuditLog<AgentDatabase>, 'record' | 'person'>;
   /** Closes the sockets that the token had signed in. */
   onRevoked(delegation: { did: string; cid: string }): void;
 }
 
-export function addDelegationRoutes(server: Server, { delegations, verifier, onRevoked }: DelegationRouteParts): void {
+export function addDelegationRoutes(server: Server, parts: DelegationRouteParts): void {
+  const { delegations, verifier, onRevoked } = parts;
+  const record = (request: FastifyRequest, action: AuditAction, cid: string) => {
+    const person = parts.audit.person(identityOf(request).did);
+    return parts.audit.record({ actor: person, action, subject: person, from: request.ip, details: { cid } });
+  };
   const tags = ['Delegation'];
 
   server.post(
@@ -44,6 +54,7 @@ export function addDelegationRoutes(server: Server, { delegations, verifier, onR
       const { did } = identityOf(request);
       const token = await checkDelegation(request.body, did, verifier);
       await delegations.put(did, { token: request.body.raw, cid: token.cid, expiration: token.expiration });
+      await record(request, 'delegation.stored', token.cid);
       return { ok: true as const, expiration: token.expiration, cid: token.cid };
     },
   );
@@ -68,7 +79,10 @@ export function addDelegationRoutes(server: Server, { delegations, verifier, onR
     },
     async (request) => {
       const { did } = identityOf(request);
-      for (const cid of await delegations.revokeAll(did)) onRevoked({ did, cid });
+      for (const cid of await delegations.revokeAll(did)) {
+        onRevoked({ did, cid });
+        await record(request, 'delegation.revoked', cid);
+      }
       return { ok: true as const };
     },
   );
@@ -88,6 +102,7 @@ export function addDelegationRoutes(server: Server, { delegations, verifier, onR
       const { cid } = request.params;
       await delegations.revoke(did, cid);
       onRevoked({ did, cid });
+      await record(request, 'delegation.revoked', cid);
       return { ok: true as const };
     },
   );

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
-import type { Store } from '@palaver/store';
+import type { AuditActor, AuditLog, Store } from '@palaver/store';
 import type { Kysely, Transaction } from 'kysely';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
 import { keyIdOf } from './key-ring.ts';
@@ -34,12 +34,21 @@ export interface Accounts {
   countPin(trx: Trx, checked: CheckedPin, now: number): Promise<PinCheck>;
   hashNewPin(account: AccountTable, pin: string): Promise<string>;
   setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
-  setAddress(phone: string, address: string | null): Promise<boolean>;
+  /** Changes a payout address and records who did, in one transaction. */
+  setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
   /** Seals every PIN record with the current key; returns how many were sealed with another. */
   rotate(currentKeyId: string): Promise<number>;
 }
 
-export function createAccounts(store: Pick<Store<UssdTables>, 'db' | 'transaction'>, vault: PinVault): Accounts {
+export interface AccountParts {
+  vault: PinVault;
+  audit: AuditLog<UssdTables>;
+}
+
+export function createAccounts(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  { vault, audit }: AccountParts,
+): Accounts {
   return {
     find: (phone) => findBy(store.db, 'phone', phone),
     async prepare({ phone, name, pin, address }) {
@@ -67,16 +76,22 @@ export function createAccounts(store: Pick<Store<UssdTables>, 'db' | 'transactio
     async setPin(trx, { id }, pin) {
       await trx.updateTable('ussd_account').set({ pin }).where('id', '=', id).execute();
     },
-    async setAddress(phone, address) {
-      const done = await store.db
-        .updateTable('ussd_account')
-        .set({ address })
-        .where('phone', '=', phone)
-        .executeTakeFirst();
-      return done.numUpdatedRows > 0n;
-    },
+    setAddress: (phone, address, by) =>
+      store.transaction(async (trx) => {
+        const account = await findBy(trx, 'phone', phone);
+        if (!account) return false;
+        await trx.updateTable('ussd_account').set({ address }).where('id', '=', account.id).execute();
+        const details = { from: shorten(account.address), to: shorten(address) };
+        await audit.record({ ...by, action: 'address.changed', subject: audit.person(phone), details }, trx);
+        return true;
+      }),
     rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),
   };
+}
+
+/** Enough of an address to recognise it by; it leads to a person, so the audit log does not keep it whole. */
+function shorten(address: string | null): string | null {
+  return address && `${address.slice(0, 6)}…${address.slice(-6)}`;
 }
 
 async function findBy(db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { StartError } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { UssdTables } from '../store/tables.ts';
@@ -38,4 +38,9 @@ export async function rotateServiceSecret(store: Pick<Store<UssdTables>, 'db'>, 
     .where('name', '=', name)
     .execute();
   return true;
+}
+
+/** The key of references to persons in the audit log. */
+export function toReferenceKey(secret: Buffer): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd audit person', 32));
 }

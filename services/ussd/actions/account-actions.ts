@@ -1,8 +1,11 @@
+import type { AuditAction } from '@palaver/contract';
+import type { AuditEvent, AuditLog } from '@palaver/store';
 import type { Accounts, PinCheck } from '../accounts/accounts.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { Reports } from '../reports/reports.ts';
 import type { Profiles } from '../session/profiles.ts';
+import type { UssdTables } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 import type { DefaultAction } from './default-signatures.ts';
 
@@ -11,6 +14,7 @@ export interface AccountActionParts {
   reports: Reports;
   profiles: Profiles;
   protocol: QueryClient | undefined;
+  audit: AuditLog<UssdTables>;
 }
 
 const reportsShown = 10;
@@ -18,34 +22,39 @@ const reportsShown = 10;
 type AccountAction = Exclude<DefaultAction, 'openAssistant' | 'askAssistant' | 'showAnswer'>;
 
 export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
-  const { accounts, reports, profiles, protocol } = parts;
+  const { accounts, reports, profiles, protocol, audit } = parts;
   return {
     hasAccount: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
     async register(context) {
       const name = context.answer('name');
       const input = { phone: context.phoneNumber, name, pin: context.answer('pin'), address: null };
       const { account, insert } = await accounts.prepare(input);
-      const result = await context.commit(async (trx) =>
-        (await insert(trx)) ? { outcome: 'registered', account: account.id, values: { name } } : { outcome: 'exists' },
-      );
-      audit(context, result.outcome === 'registered' ? 'registration' : 'registration refused', result.account);
+      const result = await context.commit(async (trx) => {
+        if (!(await insert(trx))) return { outcome: 'exists' };
+        await audit.record(toAuditEvent(audit, context, 'account.registered', { account: account.id }), trx);
+        return { outcome: 'registered', account: account.id, values: { name } };
+      });
+      logAudit(context, result.outcome === 'registered' ? 'registration' : 'registration refused', result.account);
       return result;
     },
     logIn: (context) =>
-      withPin({ accounts, context, answer: 'pin' }, async (_, account) => ({
+      withPin({ accounts, audit, context, answer: 'pin', action: 'login.succeeded' }, async (_, account) => ({
         outcome: 'in',
         account: account.id,
         values: { name: account.name },
       })),
     async logOut(context) {
-      audit(context, 'logout', context.account);
-      return { outcome: 'out', account: null };
+      logAudit(context, 'logout', context.account);
+      return context.commit(async (trx) => {
+        await audit.record(toAuditEvent(audit, context, 'logout', { account: context.account ?? null }), trx);
+        return { outcome: 'out', account: null };
+      });
     },
-    checkPin: (context) => withPin({ accounts, context, answer: 'oldPin' }, async () => ({ outcome: 'right' })),
+    checkPin: (context) => withPin({ accounts, audit, context, answer: 'oldPin' }, async () => ({ outcome: 'right' })),
     async changePin(context) {
       const account = await accounts.find(context.phoneNumber);
       const record = account && (await accounts.hashNewPin(account, context.answer('pin')));
-      return withPin({ accounts, context, answer: 'oldPin' }, async (trx, holder) => {
+      return withPin({ accounts, audit, context, answer: 'oldPin', action: 'pin.changed' }, async (trx, holder) => {
         if (record === undefined) throw new Error('the account is gone');
         await accounts.setPin(trx, holder, record);
         return { outcome: 'changed' };
@@ -76,7 +85,7 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       return lines.length > 0 ? { outcome: 'shown', values: { list: lines.join('\n') } } : { outcome: 'none' };
     },
     fileReport: (context) =>
-      withPin({ accounts, context, answer: 'pin' }, async (trx, account) => {
+      withPin({ accounts, audit, context, answer: 'pin', action: 'report.filed' }, async (trx, account) => {
         const [activity, amount] = [context.answer('activity'), context.answer('amount')];
         const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, now: context.now };
         return { outcome: 'filed', values: { reference: await reports.file(trx, report) } };
@@ -89,14 +98,17 @@ type Account = Extract<PinCheck, { kind: 'right' }>['account'];
 
 interface PinQuestion {
   accounts: Accounts;
+  audit: AuditLog<UssdTables>;
   context: ActionContext;
   /** The name the PIN was saved under. */
   answer: string;
+  /** What is recorded of a right PIN; nothing when another step records it. */
+  action?: AuditAction;
 }
 
 /** Goes on with `act` when the PIN is right; a wrong one is counted in the same transaction that records the outcome. */
 async function withPin(
-  { accounts, context, answer }: PinQuestion,
+  { accounts, audit, context, answer, action }: PinQuestion,
   act: (trx: Trx, account: Account) => Promise<ActionResult>,
 ): Promise<ActionResult> {
   const account = await accounts.find(context.phoneNumber);
@@ -107,19 +119,37 @@ async function withPin(
     const check = await accounts.countPin(trx, checked, Date.now());
     if (check.kind === 'right') {
       event = 'PIN accepted';
-      return act(trx, check.account);
+      const done = await act(trx, check.account);
+      if (action) await audit.record(toAuditEvent(audit, context, action, toDetails(account.id, done)), trx);
+      return done;
     }
+    const refusal = check.kind === 'locked' && check.newly ? 'login.locked' : 'login.refused';
+    await audit.record(toAuditEvent(audit, context, refusal, { account: account.id, reason: check.kind }), trx);
     event = check.kind === 'wrong' ? 'PIN refused' : check.newly ? 'lockout' : 'PIN refused while locked';
     return check.kind === 'wrong'
       ? { outcome: 'wrong', values: { left: String(check.left) } }
       : { outcome: 'locked', values: { minutes: String(check.minutes) } };
   });
-  audit(context, event === 'PIN accepted' && result.outcome === 'in' ? 'login' : event, account.id);
+  logAudit(context, event === 'PIN accepted' && result.outcome === 'in' ? 'login' : event, account.id);
   return result;
 }
 
+function toDetails(account: string, { values }: ActionResult): AuditEvent['details'] {
+  return { account, ...(values?.reference !== undefined && { reference: values.reference }) };
+}
+
+function toAuditEvent(
+  audit: AuditLog<UssdTables>,
+  { phoneNumber }: ActionContext,
+  action: AuditAction,
+  details: AuditEvent['details'],
+): AuditEvent {
+  const person = audit.person(phoneNumber);
+  return { actor: person, action, subject: person, from: 'ussd', details };
+}
+
 /** One line for each thing an auditor asks about. Phone numbers are masked by the logger. */
-function audit({ log, phoneNumber }: ActionContext, event: string, account: string | null | undefined): void {
+function logAudit({ log, phoneNumber }: ActionContext, event: string, account: string | null | undefined): void {
   log.info({ audit: event, phoneNumber, account: account ?? undefined }, 'audit');
 }
 

@@ -10,19 +10,21 @@ import {
   ussdSessionsRecordSchema,
   visibleAsciiPattern,
 } from '@palaver/contract';
-import type { Server } from '@palaver/service-kit';
+import { addAuditRoute, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
+import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Reports } from '../reports/reports.ts';
-import { toCsvLines } from '../reports/to-csv.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
 import type { SessionStore } from '../session/session-store.ts';
+import type { UssdTables } from '../store/tables.ts';
 
 export interface OperatorParts {
   sessions: SessionStore;
   reports: Reports;
   accounts: Accounts;
   timeoutMs: number;
+  audit: AuditLog<UssdTables>;
 }
 
 const addressPattern = /^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/;
@@ -54,6 +56,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     });
 
     addReportRoute(typed, parts.reports);
+    addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
 
     typed.put(
       '/api/ussd/accounts/:phoneNumber/address',
@@ -62,9 +65,12 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
           params: z.object({ phoneNumber: phoneNumberSchema }),
           body: z.object({ address: z.string().regex(addressPattern, 'must be a protocol address').nullable() }),
         },
+        config: { audited: true },
       },
-      async ({ params, body }) => {
-        if (!(await parts.accounts.setAddress(params.phoneNumber, body.address))) {
+      async (request) => {
+        const { params, body } = request;
+        const by = { actor: toAuditActor(request), from: request.ip };
+        if (!(await parts.accounts.setAddress(params.phoneNumber, body.address, by))) {
           throw new AppError('NOT_FOUND', 'There is no account of this phone number.');
         }
         return { phoneNumber: params.phoneNumber, address: body.address };

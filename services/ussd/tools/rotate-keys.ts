@@ -1,9 +1,9 @@
 import { type Env, loadConfig, StartError, toDatabaseUrl } from '@palaver/service-kit';
-import { openStore } from '@palaver/store';
+import { auditMigrations, createAuditLog, openStore } from '@palaver/store';
 import { createAccounts } from '../accounts/accounts.ts';
 import { createKeyRing } from '../accounts/key-ring.ts';
 import { createPinVault } from '../accounts/pin-vault.ts';
-import { rotateServiceSecret } from '../accounts/service-secret.ts';
+import { loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../accounts/service-secret.ts';
 import { ussdConfigSchema } from '../config.ts';
 import { migrations } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
@@ -15,9 +15,18 @@ export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: 
   const keys = createKeyRing(config.PIN_ENCRYPTION_KEY, config.PIN_ENCRYPTION_KEYS_OLD);
   const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'));
   try {
+    await store.migrate('audit', auditMigrations);
     await store.migrate('ussd', migrations);
     const secret = await rotateServiceSecret(store, keys);
-    const accounts = await createAccounts(store, createPinVault(keys)).rotate(keys.currentId);
+    const referenceKey = toReferenceKey(await loadServiceSecret(store, keys));
+    const audit = createAuditLog(store, { service: 'ussd', referenceKey });
+    const accounts = await createAccounts(store, { vault: createPinVault(keys), audit }).rotate(keys.currentId);
+    await audit.record({
+      actor: 'command',
+      action: 'keys.rotated',
+      details: { accounts, secret, key: keys.currentId },
+    });
+    await audit.close();
     return { accounts, secret };
   } finally {
     await store.close();

@@ -14,6 +14,8 @@ export interface LedgerOptions {
 }
 
 type Trx = Transaction<CreditsDatabase>;
+/** Runs inside the transaction that books a payment. */
+export type OnBooked = (trx: Trx, payment: { did: string; amount: number }) => Promise<void>;
 type Funds = { did: string; balance: number; held: number };
 
 // Longer than any turn in practice; what is left behind by a process that died is given back after it.
@@ -109,17 +111,19 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         await reconcile(trx, did);
       }),
 
-    topUp: ({ did, amount, idempotencyKey }: CreditTopUp): Promise<CreditAccount> =>
+    /** Books a payment, once; `onBooked` belongs to its transaction. */
+    topUp: ({ did, amount, idempotencyKey }: CreditTopUp, onBooked?: OnBooked): Promise<CreditAccount> =>
       run(did, async (trx) => {
         const id = `top-up:${idempotencyKey}`;
         const entries = { [systemAccounts.payments]: -amount, [userAccount(did)]: amount };
-        if (!(await post(trx, { id, kind: 'top-up', did, entries }))) await requireSame(trx, { id, did, amount });
+        if (await post(trx, { id, kind: 'top-up', did, entries })) await onBooked?.(trx, { did, amount });
+        else await requireSame(trx, { id, did, amount });
         await reconcile(trx, did);
         return toAccount(trx, await readFunds(trx, did));
       }),
 
     /** Books the payment of a claim, once; undefined where there is no such claim. */
-    async settleClaim(claimId: string): Promise<CreditAccount | undefined> {
+    async settleClaim(claimId: string, onBooked?: OnBooked): Promise<CreditAccount | undefined> {
       const claim = await store.db
         .selectFrom('agent_credit_claim')
         .select('user_did')
@@ -141,6 +145,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
             [userAccount(did)]: amount - debt,
           };
           await post(trx, { id: `claim:${claimId}`, kind: 'claim', did, entries });
+          await onBooked?.(trx, { did, amount });
           await closeClaim(trx, claimId, 'settled');
           await reconcile(trx, did);
         }

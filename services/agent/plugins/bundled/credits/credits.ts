@@ -7,11 +7,12 @@ import {
   errorBodySchema,
   toPaymentDetails,
 } from '@palaver/contract';
-import { envBoolean, envInteger, type Server } from '@palaver/service-kit';
+import { envBoolean, envInteger, type Server, toAuditActor } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
-import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
-import { createLedger, type Ledger } from './credits-ledger.ts';
+import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
+import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
 import { envPrices, toCost } from './credits-prices.ts';
 import { creditsMigrations } from './credits-schema.ts';
 
@@ -70,7 +71,7 @@ export function createCreditsPlugin(): OraclePlugin {
           ledger.charge(userDid, sendId, toCost((config as Config).CREDITS_PRICES, model, usage)),
       },
     ],
-    getRoutes: () => (server) => addCreditRoutes(server, ledger),
+    getRoutes: (ctx) => (server) => addCreditRoutes(server, ledger, ctx.audit),
     // They ask for the operator's token instead.
     getAuthExcludedRoutes: () => [
       { path: '/credits/top-up', method: 'POST' },
@@ -87,7 +88,15 @@ function paymentRequired(claimIds: string[]): AppError {
   return new AppError('PAYMENT_REQUIRED', message, { details: toPaymentDetails(claimIds) });
 }
 
-function addCreditRoutes(server: Server, ledger: Ledger): void {
+function addCreditRoutes(server: Server, ledger: Ledger, audit: PluginContext['audit']): void {
+  const recordBy =
+    (request: FastifyRequest, reference: Record<string, string>): OnBooked =>
+    (trx, { did, amount }) => {
+      const by = { actor: toAuditActor(request), from: request.ip };
+      const details = { amount, ...reference };
+      return audit.record({ ...by, action: 'credits.booked', subject: audit.person(did), details }, trx);
+    };
+
   const tags = ['Credits'];
   const response = { 200: creditAccountSchema, 401: errorBodySchema };
 
@@ -114,7 +123,10 @@ function addCreditRoutes(server: Server, ledger: Ledger): void {
     security: [],
     response: { ...response, 400: errorBodySchema, 409: errorBodySchema },
   };
-  server.post('/credits/top-up', { ...operator, schema: topUp }, async ({ body }) => ledger.topUp(body));
+  const audited = { ...operator, config: { audited: true } };
+  server.post('/credits/top-up', { ...audited, schema: topUp }, async (request) =>
+    ledger.topUp(request.body, recordBy(request, { payment: request.body.idempotencyKey })),
+  );
 
   const settle = {
     tags,
@@ -123,8 +135,9 @@ function addCreditRoutes(server: Server, ledger: Ledger): void {
     security: [],
     response: { ...response, 404: errorBodySchema },
   };
-  server.post('/credits/claims/:claimId/settle', { ...operator, schema: settle }, async ({ params }) => {
-    const account = await ledger.settleClaim(params.claimId);
+  server.post('/credits/claims/:claimId/settle', { ...audited, schema: settle }, async (request) => {
+    const { claimId } = request.params;
+    const account = await ledger.settleClaim(claimId, recordBy(request, { claim: claimId }));
     if (!account) throw new AppError('NOT_FOUND', 'There is no such claim.');
     return account;
   });

@@ -1,0 +1,67 @@
+import { StartError, toCsvLines, withEnvFile } from '@palaver/service-kit';
+import {
+  type AuditHead,
+  auditMigrations,
+  loadAnchor,
+  openStore,
+  readAudit,
+  type Store,
+  toAnchorPath,
+  verifyAudit,
+} from '@palaver/store';
+import { findDatabases, type ServiceDatabase } from './databases.ts';
+
+/** What `palaver audit verify` prints; false when a fault was found. */
+export async function verifyAuditLogs(heads: AuditHead[]): Promise<boolean> {
+  const { databases, dataDir } = findAuditLogs();
+  let isSound = true;
+  for (const database of databases) {
+    const kept = database.services.map((service) => loadAnchor(toAnchorPath(dataDir, service)));
+    const anchors = [...heads, ...kept.filter((anchor) => anchor !== undefined)];
+    const { lines, head, faults } = await withAudit(database, (store) => verifyAudit(store, anchors));
+    const name = database.services.join(' and ');
+    for (const { seq, fault } of faults) process.stdout.write(`${name}: line ${seq}: ${fault}\n`);
+    const checked = `${lines} lines checked, against ${anchors.length} heads kept elsewhere`;
+    const verdict = faults.length === 0 ? 'no faults' : `${faults.length} faults`;
+    process.stdout.write(`${name}: ${checked}; ${verdict}; head ${head.seq}:${head.hash}\n`);
+    isSound &&= faults.length === 0;
+  }
+  return isSound;
+}
+
+/** What `palaver audit export` prints. */
+export async function exportAuditLogs(format: 'json' | 'csv'): Promise<void> {
+  for (const database of findAuditLogs().databases) {
+    await withAudit(database, async (store) => {
+      for await (const lines of readAudit(store)) {
+        if (format === 'json') process.stdout.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+        else
+          process.stdout.write(
+            toCsvLines(lines.map(({ details, ...line }) => toCells({ ...line, details: JSON.stringify(details) }))),
+          );
+      }
+    });
+  }
+}
+
+function findAuditLogs() {
+  const found = findDatabases(withEnvFile(process.env));
+  if (found.databases.length > 0) return found;
+  throw new StartError(
+    `There is no database in ${found.dataDir}; set DATA_DIR or DATABASE_URL as the services have it.`,
+  );
+}
+
+async function withAudit<T>({ url }: ServiceDatabase, use: (store: Store<never>) => Promise<T>): Promise<T> {
+  const store = await openStore<never>(url);
+  try {
+    await store.migrate('audit', auditMigrations);
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function toCells(line: Record<string, string | number | null>): string[] {
+  return Object.values(line).map((value) => String(value ?? ''));
+}

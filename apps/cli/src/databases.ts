@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { baseVariables, type Env, loadConfig } from '@palaver/service-kit';
+import { z } from 'zod';
+
+const { DATA_DIR, DATABASE_URL } = baseVariables({ port: 0 });
+const schema = z.object({ DATA_DIR, DATABASE_URL });
+
+/** Services that keep a database. */
+export const storingServices = ['ussd', 'agent'] as const;
+
+export interface ServiceDatabase {
+  services: readonly (typeof storingServices)[number][];
+  url: string;
+}
+
+export interface Databases {
+  dataDir: string;
+  /** Those that exist: one that all services share, or one file for each. */
+  databases: ServiceDatabase[];
+}
+
+/** Where the services keep their data, by the variables they start with. */
+export function findDatabases(env: Env): Databases {
+  const config = loadConfig(schema, env);
+  const dataDir = resolve(config.DATA_DIR);
+  if (config.DATABASE_URL !== undefined) {
+    return { dataDir, databases: [{ services: storingServices, url: config.DATABASE_URL }] };
+  }
+  const files = storingServices.map((service) => ({ service, path: join(dataDir, `${service}.sqlite`) }));
+  const databases = files
+    .filter(({ path }) => existsSync(path))
+    .map(({ service, path }) => ({ services: [service], url: `file:${path}` }));
+  return { dataDir, databases };
+}

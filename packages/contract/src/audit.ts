@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { timestampSchema } from './primitives.ts';
+
+/** What the audit log records. */
+export const auditActions = [
+  'account.registered',
+  'account.unlocked',
+  'login.succeeded',
+  'login.refused',
+  'login.locked',
+  'logout',
+  'pin.changed',
+  'address.proposed',
+  'address.changed',
+  'report.filed',
+  'operator.read',
+  'operator.write',
+  'operator.refused',
+  'operator.added',
+  'operator.revoked',
+  'credits.booked',
+  'delegation.stored',
+  'delegation.revoked',
+  'keys.rotated',
+  'data.exported',
+  'data.erased',
+  'audit.exported',
+  'audit.pruned',
+] as const;
+
+export type AuditAction = (typeof auditActions)[number];
+
+export const auditLineSchema = z
+  .object({
+    seq: z.int(),
+    at: timestampSchema,
+    service: z.string(),
+    actor: z.string(),
+    action: z.enum(auditActions),
+    subject: z.string().nullable(),
+    from: z.string().nullable(),
+    details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+    previous: z.string(),
+    hash: z.string(),
+  })
+  .meta({ id: 'AuditLine', description: 'One line of the audit log; `hash` covers the line and `previous`.' });
+
+export type AuditLine = z.infer<typeof auditLineSchema>;
+
+export const auditListSchema = z
+  .object({
+    lines: z.array(auditLineSchema),
+    nextCursor: z.string().nullable().meta({ description: 'Value of `before` for the next, older page.' }),
+  })
+  .meta({ id: 'AuditList', description: 'A page of the audit log, newest line first.' });
+
+const isoTime = z.iso.datetime({ offset: true });
+
+export const auditQuerySchema = z
+  .object({
+    limit: z.coerce.number().int().min(1).max(1000).default(100),
+    before: z
+      .string()
+      .regex(/^[1-9]\d{0,14}$/)
+      .optional()
+      .meta({ description: 'Only lines before this one: `nextCursor` of the page before.' }),
+    action: z.enum(auditActions).optional(),
+    actor: z.string().min(1).max(200).optional(),
+    subject: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .meta({ description: 'A phone number, a DID, or a `person:` reference.' }),
+    since: isoTime.optional(),
+    until: isoTime.optional(),
+    format: z.enum(['json', 'csv']).optional(),
+  })
+  .meta({ description: 'Filters of the audit log; `format=csv` (or `Accept: text/csv`) exports every match.' });
+
+export type AuditQuery = z.infer<typeof auditQuerySchema>;

@@ -1,0 +1,116 @@
+import { Readable } from 'node:stream';
+import {
+  type AuditAction,
+  type AuditLine,
+  type AuditQuery,
+  auditListSchema,
+  auditQuerySchema,
+  didPattern,
+  phoneNumberPattern,
+} from '@palaver/contract';
+import type { FastifyRequest } from 'fastify';
+import type { Server } from './create-server.ts';
+import { toCsvLines } from './to-csv.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler records what it does by itself, in the transaction that does it. */
+    audited?: boolean;
+  }
+}
+
+/** The part of an audit log (`createAuditLog` of `@palaver/store`) that operators' routes need. */
+export interface OperatorAudit {
+  record(event: {
+    actor: `operator:${string}`;
+    action: AuditAction;
+    subject?: string | null;
+    from?: string;
+    details?: Record<string, string | number>;
+  }): Promise<void>;
+  person(identifier: string): string;
+  list(query: AuditQuery): Promise<{ lines: AuditLine[]; nextCursor: string | null }>;
+  listAll(query: Partial<AuditQuery>): AsyncGenerator<AuditLine[]>;
+}
+
+const repeatMs = 60_000;
+const maxRemembered = 1_000;
+
+/** How an operator is named in the audit log. */
+export function toAuditActor({ operator }: FastifyRequest): `operator:${string}` {
+  return `operator:${operator?.name ?? 'unknown'}`;
+}
+
+/**
+ * Records what operators read and write, except metrics. The same read again within a minute (a page that refreshes
+ * itself) is recorded once. A request whose line cannot be written is not served.
+ */
+export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
+  const isRepeat = createRepeats();
+  server.addHook('preHandler', async (request) => {
+    const { config, url = '' } = request.routeOptions;
+    if (!request.operator || config.audited || url.startsWith('/metrics')) return;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    const actor = toAuditActor(request);
+    if (isRead && isRepeat([actor, request.ip, request.url].join(' '))) return;
+    await audit.record({
+      actor,
+      action: isRead ? 'operator.read' : 'operator.write',
+      subject: toSubject(request.params, audit),
+      from: request.ip,
+      details: { method: request.method, route: url },
+    });
+  });
+}
+
+/** `GET <path>`: the audit log for operators, in pages of JSON or whole as CSV. */
+export function addAuditRoute(server: Server, { path, audit }: { path: string; audit: OperatorAudit }): void {
+  const schema = { tags: ['Operators'], summary: 'Audit log (operators)', querystring: auditQuerySchema, security: [] };
+  server.get(path, { schema, onRequest: server.operatorGuard }, async ({ query, headers }, reply) => {
+    const { format, subject, ...filter } = query;
+    const wanted = { ...filter, ...(subject !== undefined && { subject: toReference(subject, audit) }) };
+    if (format === 'csv' || (format === undefined && headers.accept?.includes('text/csv'))) {
+      reply.header('content-disposition', 'attachment; filename="audit.csv"').type('text/csv; charset=utf-8');
+      return reply.send(Readable.from(toCsv(audit.listAll(wanted))));
+    }
+    return auditListSchema.parse(await audit.list(wanted));
+  });
+}
+
+const columns = ['seq', 'at', 'service', 'actor', 'action', 'subject', 'from', 'details', 'previous', 'hash'] as const;
+
+async function* toCsv(pieces: AsyncGenerator<AuditLine[]>): AsyncGenerator<string> {
+  yield toCsvLines([[...columns]]);
+  for await (const lines of pieces) {
+    yield toCsvLines(
+      lines.map((line) =>
+        columns.map((name) => (name === 'details' ? JSON.stringify(line[name]) : `${line[name] ?? ''}`)),
+      ),
+    );
+  }
+}
+
+/** Phone numbers and DIDs stand in the log as references only. */
+function toReference(identifier: string, audit: OperatorAudit): string {
+  const isPerson = phoneNumberPattern.test(identifier) || didPattern.test(identifier);
+  return isPerson ? audit.person(identifier) : identifier;
+}
+
+function toSubject(params: unknown, audit: OperatorAudit): string | null {
+  const [first] = Object.values((params ?? {}) as Record<string, unknown>);
+  return typeof first === 'string' ? toReference(first, audit) : null;
+}
+
+function createRepeats(): (key: string) => boolean {
+  const seen = new Map<string, number>();
+  return (key) => {
+    const now = Date.now();
+    const isRepeat = now - (seen.get(key) ?? Number.NEGATIVE_INFINITY) < repeatMs;
+    if (isRepeat) return true;
+    seen.delete(key);
+    seen.set(key, now);
+    const [oldest] = seen.size > maxRemembered ? seen.keys() : [];
+    if (oldest !== undefined) seen.delete(oldest);
+    return false;
+  };
+}

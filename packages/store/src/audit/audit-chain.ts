@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Store } from '../store.ts';
+import type { AuditTables } from './audit-tables.ts';
+
+export type ChainedRow = AuditTables['palaver_audit'];
+
+/** Where the chain ends. Kept outside the database, it shows lines that were removed from the end. */
+export interface AuditHead {
+  seq: number;
+  hash: string;
+}
+
+const batchSize = 500;
+
+/** The hash of a line: over everything it says and the hash of the line before. */
+export function hashLine(row: Omit<ChainedRow, 'hash'>): string {
+  const { previous, seq, at, service, actor, action, subject, from_address, details } = row;
+  const said = [previous, seq, at, service, actor, action, subject, from_address, details];
+  return createHash('sha256').update(JSON.stringify(said)).digest('hex');
+}
+
+/** Takes the chain for this transaction: one instance at a time may lengthen or shorten it. */
+export async function lockState(trx: Transaction<AuditTables>, engine: Store<unknown>['engine']) {
+  const query = trx.selectFrom('palaver_audit_state').selectAll();
+  return (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow();
+}
+
+/** Moves pending lines into the chain, oldest first; returns the new head, or nothing when there were none. */
+export async function chainPending(
+  store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
+): Promise<AuditHead | undefined> {
+  let head: AuditHead | undefined;
+  while (await hasPending(store.db)) {
+    const moved = await store.transaction(
+      async (trx) => {
+        const state = await lockState(trx, store.engine);
+        const pending = await trx
+          .selectFrom('palaver_audit_pending')
+          .selectAll()
+          .orderBy('at')
+          .orderBy('id')
+          .limit(batchSize)
+          .execute();
+        if (pending.length === 0) return undefined;
+        let [seq, previous] = [state.head_seq, state.head_hash];
+        const rows = pending.map(({ id: _, ...said }) => {
+          seq++;
+          const row = { ...said, seq, previous };
+          previous = hashLine(row);
+          return { ...row, hash: previous };
+        });
+        await trx.insertInto('palaver_audit').values(rows).execute();
+        const ids = pending.map(({ id }) => id);
+        await trx.deleteFrom('palaver_audit_pending').where('id', 'in', ids).execute();
+        await trx.updateTable('palaver_audit_state').set({ head_seq: seq, head_hash: previous }).execute();
+        return { seq, hash: previous };
+      },
+      // Each statement must see what the instance before has committed, once its lock is free.
+      { isolation: 'read committed' },
+    );
+    head = moved ?? head;
+  }
+  return head;
+}
+
+async function hasPending(db: Kysely<AuditTables>): Promise<boolean> {
+  const found = await db.selectFrom('palaver_audit_pending').select(sql`1`.as('one')).limit(1).execute();
+  return found.length > 0;
+}

@@ -1,0 +1,86 @@
+import type { Kysely } from 'kysely';
+import type { Store } from '../store.ts';
+import { type AuditHead, type ChainedRow, chainPending, hashLine } from './audit-chain.ts';
+import type { AuditTables } from './audit-tables.ts';
+
+export interface AuditFault {
+  /** The line it was found at. */
+  seq: number;
+  fault: string;
+}
+
+export interface AuditVerdict {
+  lines: number;
+  head: AuditHead;
+  faults: AuditFault[];
+}
+
+const pageSize = 1_000;
+const maxFaults = 20;
+
+/**
+ * Reads the whole chain and names every line that was changed, removed, moved or added by other means than the audit
+ * log. `anchors` are heads that were kept elsewhere: they show a chain whose end was cut off or written again.
+ */
+export async function verifyAudit(
+  store: Pick<Store<never>, 'transaction' | 'engine' | 'db'>,
+  anchors: readonly AuditHead[] = [],
+): Promise<AuditVerdict> {
+  const tables = store as unknown as Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>;
+  await chainPending(tables);
+  const { db } = tables;
+  const floor = await loadState(db);
+  const faults: AuditFault[] = [];
+  const report = (seq: number, fault: string) => {
+    if (faults.length < maxFaults) faults.push({ seq, fault });
+  };
+  const wanted = new Map(anchors.map((anchor) => [anchor.seq, anchor.hash]));
+  let last: AuditHead = { seq: floor.floor_seq, hash: floor.floor_hash };
+  let lines = 0;
+  let isFloorRecorded = floor.floor_seq === 0;
+  let state = floor;
+
+  const check = (row: ChainedRow) => {
+    lines++;
+    if (row.seq !== last.seq + 1) report(row.seq, `${row.seq - last.seq - 1} lines before it are missing`);
+    else if (row.previous !== last.hash) report(row.seq, 'it does not follow the line before it');
+    if (row.hash !== hashLine(row)) report(row.seq, 'it was changed');
+    const anchor = wanted.get(row.seq);
+    if (anchor !== undefined && anchor !== row.hash)
+      report(row.seq, 'it differs from the head that was kept elsewhere');
+    isFloorRecorded ||= isPruneLine(row, floor.floor_seq, floor.floor_hash);
+    last = { seq: row.seq, hash: row.hash };
+  };
+
+  while (true) {
+    const page = await loadPage(db, last.seq);
+    for (const row of page) check(row);
+    if (page.length > 0) continue;
+    state = await loadState(db);
+    // Lines are added together with the new head: what is missing now is missing for good.
+    if (state.head_seq <= last.seq || (await loadPage(db, last.seq)).length === 0) break;
+  }
+  if (state.floor_seq !== floor.floor_seq) return verifyAudit(store, anchors); // pruned meanwhile
+  if (state.head_seq !== last.seq || state.head_hash !== last.hash) {
+    report(last.seq, `the chain ends here, but its head is recorded at ${state.head_seq}`);
+  }
+  for (const { seq } of anchors) {
+    if (seq > last.seq) report(last.seq, `the chain ends here, but its head was at ${seq}`);
+  }
+  if (!isFloorRecorded) report(floor.floor_seq + 1, 'lines before it are missing and no line tells of their removal');
+  return { lines, head: last, faults };
+}
+
+function isPruneLine({ action, details }: ChainedRow, seq: number, hash: string): boolean {
+  if (action !== 'audit.pruned') return false;
+  const told = JSON.parse(details) as Partial<AuditHead>;
+  return told.seq === seq && told.hash === hash;
+}
+
+function loadState(db: Kysely<AuditTables>) {
+  return db.selectFrom('palaver_audit_state').selectAll().executeTakeFirstOrThrow();
+}
+
+function loadPage(db: Kysely<AuditTables>, after: number): Promise<ChainedRow[]> {
+  return db.selectFrom('palaver_audit').selectAll().where('seq', '>', after).orderBy('seq').limit(pageSize).execute();
+}

@@ -1,0 +1,35 @@
+import type { AuditLine } from '@palaver/contract';
+import { engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { delegate, startTestAgent } from './test-agent.ts';
+
+describe.each(engines)('audit on %s', (engine) => {
+  test('credits booked, delegations and what operators read leave lines that name nobody', async () => {
+    await using agent = await startTestAgent({ engine, env: { CREDITS_ENABLED: 'true' } });
+    const user = await agent.createUser();
+    const book = () =>
+      fetch(`${agent.url}/credits/top-up`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ did: user.did, amount: 500, idempotencyKey: 'payment-1' }),
+      });
+    expect((await book()).status).toBe(200);
+    expect((await book()).status).toBe(200);
+    expect((await fetch(`${agent.url}/credits/accounts/${user.did}`)).status).toBe(200);
+    const raw = await delegate(user.signer, agent.did);
+    expect((await user.send('POST', '/delegation', { raw })).status).toBe(200);
+    expect((await user.send('DELETE', '/delegation')).status).toBe(200);
+
+    const subject = encodeURIComponent(user.did);
+    const { lines } = (await (await fetch(`${agent.url}/audit?subject=${subject}`)).json()) as { lines: AuditLine[] };
+    expect(lines.toReversed()).toMatchObject([
+      { action: 'credits.booked', actor: 'operator:loopback', details: { amount: 500, payment: 'payment-1' } },
+      { action: 'operator.read', details: { route: '/credits/accounts/:did' } },
+      { action: 'delegation.stored', actor: lines[0]?.subject },
+      { action: 'delegation.revoked', actor: lines[0]?.subject },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(user.did);
+    expect((await fetch(`${agent.url}/audit`, { headers: { via: 'x' } })).status).toBe(401);
+    expect((await user.send('GET', '/audit', undefined, { via: 'x' })).status).toBe(401);
+  });
+});

@@ -1,0 +1,87 @@
+import type { AuditLine } from '@palaver/contract';
+import { openStore, verifyAudit } from '@palaver/store';
+import { engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
+
+const address = `ixo1${'q'.repeat(38)}`;
+
+async function readAudit(service: TestService, query = ''): Promise<AuditLine[]> {
+  const response = await service.get(`/api/ussd/audit?${query}`);
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { lines: AuditLine[] }).lines.toReversed();
+}
+
+const actionsOf = (lines: AuditLine[]) => lines.map(({ action }) => action);
+
+describe.each(engines)('audit on %s', (engine) => {
+  test('registrations, logins, refusals, lockouts, reports and PIN changes leave a line each', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    await service.say('in', '2*2*4071');
+    await service.say('report', '3*1*5*4071');
+    await service.say('pin', '2*5*4071*5083*5083');
+    for (const i of [1, 2, 3]) await service.say(`wrong${i}`, '2*2*9999');
+    const lines = (await readAudit(service)).filter(({ from }) => from === 'ussd');
+    expect(actionsOf(lines)).toEqual(
+      expect.arrayContaining([
+        'account.registered',
+        'login.succeeded',
+        'report.filed',
+        'login.refused',
+        'login.locked',
+      ]),
+    );
+    expect(lines.find(({ action }) => action === 'report.filed')?.details.reference).toMatch(/^[2-9A-Z]{9}$/);
+    expect(new Set(lines.map(({ subject }) => subject)).size).toBe(1);
+    const text = JSON.stringify(lines);
+    for (const secret of ['4071', '5083', '9999', '254700000001', 'Ana']) expect(text).not.toContain(secret);
+  });
+
+  test('a retry of a report leaves no second line', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    for (let i = 0; i < 3; i++) await service.say('report', '3*1*5*4071');
+    expect(await readAudit(service, 'action=report.filed')).toHaveLength(1);
+  });
+
+  test('operators leave a line for what they read and change, found by phone number, in JSON and in CSV', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    for (let i = 0; i < 3; i++) await service.get('/api/ussd/sessions');
+    const put = (phone: string) =>
+      fetch(`${service.url}/api/ussd/accounts/${encodeURIComponent(phone)}/address`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ address }),
+      });
+    expect((await put(phoneNumber)).status).toBe(200);
+    expect((await put('+254799999999')).status).toBe(404);
+    const reads = await readAudit(service, 'action=operator.read');
+    expect(reads.filter(({ details }) => details.route === '/api/ussd/sessions')).toEqual([
+      expect.objectContaining({ actor: 'operator:loopback', from: '127.0.0.1' }),
+    ]);
+    const changes = await readAudit(service, 'action=address.changed');
+    expect(changes).toEqual([
+      expect.objectContaining({ actor: 'operator:loopback', details: { from: null, to: 'ixo1qq…qqqqqq' } }),
+    ]);
+    const own = await readAudit(service, `subject=${encodeURIComponent(phoneNumber)}`);
+    expect(actionsOf(own)).toEqual(['account.registered', 'address.changed']);
+    const csv = await service.get('/api/ussd/audit?format=csv&action=address.changed');
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect((await csv.text()).split('\r\n')[1]).toContain('operator:loopback,address.changed,person:');
+    for (const query of ['action=none', 'limit=0', 'before=x', 'since=yesterday']) {
+      expect((await service.get(`/api/ussd/audit?${query}`)).status).toBe(400);
+    }
+    expect((await service.get('/api/ussd/audit', { 'x-forwarded-for': '1.2.3.4' })).status).toBe(401);
+  });
+
+  test('what the service wrote verifies after it has stopped', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    await service.close();
+    const store = await openStore<never>(service.databaseUrl);
+    expect(await verifyAudit(store)).toMatchObject({ lines: 1, faults: [] });
+    await store.close();
+  });
+});
