@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createTempDir, freePort, launchBrowser, startProcess, waitFor } from '@palaver/test-kit';
+import { installTools } from '@palaver/test-kit/install-tools';
 import type { Browser, Page } from 'playwright-core';
 
 const root = join(import.meta.dirname, '../../..');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const axe = readFileSync(join(installTools('test'), 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 export interface TestConsole {
   url: string;

@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { installTools } from '@palaver/test-kit/install-tools';
 import { build, type Rolldown } from 'vite';
 
 const root = fileURLToPath(new URL('page', import.meta.url));
 const reactFolders = {
-  18: fileURLToPath(new URL('../../react-18/node_modules', import.meta.url)),
+  18: join(installTools('test'), 'node_modules'),
   19: fileURLToPath(new URL('../../../node_modules', import.meta.url)),
 };
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
+import { loadTestPrograms } from './install-tools.ts';
 
 const installed = [
   '/usr/bin/chromium',
@@ -45,7 +46,7 @@ async function* candidates(): AsyncGenerator<{ path: string; args: string[] }> {
     return;
   }
   if (process.platform === 'linux' && process.arch === 'x64') {
-    const { default: packed } = await import('@sparticuz/chromium');
+    const packed = await (await loadTestPrograms()).loadChromium();
     yield { path: await packed.executablePath(), args: packed.args.filter((arg) => !unwanted.has(arg)) };
   }
   for (const path of installed) if (existsSync(path)) yield { path, args: [] };

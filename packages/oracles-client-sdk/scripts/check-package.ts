@@ -1,0 +1,23 @@
+// Builds and packs the library and asks "Are the types wrong?" whether every ESM consumer gets its types. ESM alone is the
+// decision: `require`, and resolution without `exports`, are not promised.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { installTools } from '@palaver/test-kit/install-tools';
+import { buildPackage } from './build-package.ts';
+
+const attw = join(installTools('check'), 'node_modules/@arethetypeswrong/cli/dist/index.js');
+await buildPackage();
+const folder = mkdtempSync(join(tmpdir(), 'palaver-package-'));
+const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
+  cwd: fileURLToPath(new URL('..', import.meta.url)),
+  encoding: 'utf8',
+  shell: process.platform === 'win32',
+});
+const [{ filename }] = JSON.parse(packed.stdout);
+const args = [attw, join(folder, filename), '--profile', 'esm-only', '--format', 'ascii'];
+const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
+rmSync(folder, { recursive: true });
+process.exit(status ?? 1);

@@ -1,0 +1,41 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, globSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+it('installs without a word about the version of Node', () => {
+  const { stdout, stderr, status } = spawnSync('npm', ['install', '--dry-run', '--offline', '--no-audit'], {
+    cwd: root,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+  });
+  expect(status, stderr).toBe(0);
+  expect(stdout + stderr).not.toMatch(/EBADENGINE|deprecated/);
+});
+
+it('asks for no Node of its own in any workspace: all run on the Node that is installed with them', () => {
+  const manifests = globSync('{package.json,{packages,services,apps}/*/package.json}', { cwd: root });
+  expect(manifests.length).toBeGreaterThan(8);
+  const asking = manifests.filter((path) => 'engines' in JSON.parse(readFileSync(join(root, path), 'utf8')));
+  expect(asking).toEqual([]);
+});
+
+it.skipIf(process.platform !== 'linux')('takes at most 400 MB of disk', () => {
+  const folders = ['node_modules', ...globSync('{packages,services,apps}/*/node_modules', { cwd: root })];
+  const bytes = folders.reduce((sum, folder) => sum + diskUsage(join(root, folder)), 0);
+  expect(Math.round(bytes / 2 ** 20)).toBeLessThanOrEqual(400);
+});
+
+/** Like `du`, without the caches that programs write later (`.vite`, `.cache`). */
+function diskUsage(folder: string): number {
+  if (!existsSync(folder)) return 0;
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => !entry.name.startsWith('.'))
+    .reduce((sum, entry) => {
+      const path = join(folder, entry.name);
+      return sum + lstatSync(path).blocks * 512 + (entry.isDirectory() ? diskUsage(path) : 0);
+    }, 0);
+}
