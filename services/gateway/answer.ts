@@ -3,6 +3,7 @@ import type { GatewayErrorBody } from '@palaver/contract';
 import { toFailureBody } from './gateway-error.ts';
 import { toHeaders } from './metadata.ts';
 import type { GrpcFailure, Metadata } from './upstream/call.ts';
+import { readHeight } from './upstream/node-watch.ts';
 
 /** A reply as it is sent and kept: everything that does not depend on who asks. */
 export interface Answer {
@@ -12,6 +13,8 @@ export interface Answer {
   /** Empty for errors. */
   etag: string;
   grpcCode: number;
+  /** The height it is about, where the node told it. */
+  height: number | undefined;
   /** Whether it says something about the block, and so holds as long as that lasts. */
   keeps: boolean;
   /** Whether the node could not be asked, so that an older answer is better than this one. */
@@ -28,6 +31,7 @@ export function toJsonAnswer(json: string, metadata: Metadata): Answer {
     headers: { 'content-type': jsonType, ...toHeaders(metadata) },
     etag: `"${hash('sha1', body, 'base64url')}"`,
     grpcCode: 0,
+    height: readHeight(metadata),
     keeps: true,
     isOutage: false,
   };
@@ -46,6 +50,7 @@ export function toFailureAnswer(failure: GrpcFailure, details: GatewayErrorBody[
     },
     etag: '',
     grpcCode: body.code,
+    height: readHeight(failure.metadata),
     keeps: body.reason === 'NOT_FOUND',
     isOutage,
   };

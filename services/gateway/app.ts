@@ -15,7 +15,7 @@ import type { Authorize } from './auth/authorize.ts';
 import { createCache } from './cache.ts';
 import { type GatewayConfig, toPrefixes } from './config.ts';
 import { toRefusalBody } from './gateway-error.ts';
-import { createLatestHeight } from './latest-height.ts';
+import { createHeightFloors } from './height-floors.ts';
 import { createLiveTable } from './live-table.ts';
 import { readHealth } from './read-health.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
@@ -44,6 +44,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   const upstream = createUpstream({
     addresses: config.GATEWAY_UPSTREAMS,
     ca,
+    maxLagBlocks: config.GATEWAY_MAX_LAG_BLOCKS,
     // A node that is back may be another version of itself.
     onConnect: (address, again) => {
       logger.info({ address }, again ? 'node reached again' : 'node reached');
@@ -67,12 +68,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       firstLoad.resolve();
     },
   });
-  const latestHeight = createLatestHeight({
-    upstream,
-    canAsk: (path) =>
-      upstream.status().some(({ healthy }) => healthy) &&
-      live.current()?.table.routes.some(({ grpcPath }) => grpcPath === path) === true,
-  });
+  const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
   let retry: NodeJS.Timeout | undefined;
   started.defer(() => clearTimeout(retry));
   const loadRoutes = () => {
@@ -91,22 +87,23 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     bodyLimit,
     cors: config.CORS_ORIGIN && {
       origins: config.CORS_ORIGIN,
-      extraHeaders: ['x-api-key', 'x-cosmos-block-height', 'if-none-match'],
+      extraHeaders: ['x-api-key', 'x-cosmos-block-height', 'x-min-block-height', 'if-none-match'],
       exposedHeaders: ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Cache', 'ETag', 'Warning'],
     },
     toErrorBody: toRefusalBody,
-    health: () => readHealth({ upstream, live, latestHeight }),
+    health: async () => checkHealth(),
   });
   const tally = createTally({
     registry: server.metrics,
     cacheBytes: cache.bytes,
     routes: () => live.current()?.table.routes.length ?? 0,
     upstreams: upstream.status,
+    chain: () => checkHealth().body,
   });
   addStatusRoute(server);
   addDocumentRoutes(server, live);
 
-  const ask = createAskNode({ upstream, tally, logger, latestHeight });
+  const ask = createAskNode({ upstream, tally, logger });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'X-Cosmos-Block-Height',
@@ -119,6 +116,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     authorize,
     ask,
     tally,
+    floors: createHeightFloors(() => upstream.chain().height),
     options: {
       timeoutMs: config.GATEWAY_TIMEOUT_MS,
       forwardAuth: config.GATEWAY_FORWARD_AUTH,

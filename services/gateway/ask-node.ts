@@ -5,7 +5,6 @@ import type { Logger } from '@palaver/service-kit';
 import { type Answer, toFailureAnswer, toJsonAnswer } from './answer.ts';
 import type { Encoded } from './encode-response.ts';
 import { parseDetails, printDetail } from './gateway-error.ts';
-import type { LatestHeight } from './latest-height.ts';
 import type { Snapshot } from './live-table.ts';
 import type { RequestMetadata } from './metadata.ts';
 import type { Route } from './route-table.ts';
@@ -17,6 +16,8 @@ export interface Query {
   route: Route;
   bytes: Uint8Array;
   metadata: RequestMetadata;
+  /** The lowest height that the answer may be about. */
+  minHeight: number;
   /** Standard proto3 JSON instead of the reference's. */
   proto3: boolean;
   snapshot: Snapshot;
@@ -26,7 +27,6 @@ export interface AskParts {
   upstream: Upstream;
   tally: Tally;
   logger: Logger;
-  latestHeight: LatestHeight;
 }
 
 /** How deep types that have to be asked for may lie inside each other. */
@@ -34,14 +34,19 @@ const maxRounds = 8;
 /** Types of an error's details that are asked for. */
 const maxDetailTypes = 8;
 
-export function createAskNode({ upstream, tally, logger, latestHeight }: AskParts) {
-  return async ({ route, bytes, metadata, proto3, snapshot }: Query, signal: AbortSignal): Promise<Answer> => {
+export function createAskNode({ upstream, tally, logger }: AskParts) {
+  return async (
+    { route, bytes, metadata, minHeight, proto3, snapshot }: Query,
+    signal: AbortSignal,
+  ): Promise<Answer> => {
     const started = performance.now();
     const answer = await upstream.call({
       path: route.grpcPath,
       body: bytes,
       metadata: metadata.metadata,
       timeoutMs: metadata.timeoutMs,
+      height: metadata.height === '' ? undefined : Number(metadata.height),
+      minHeight,
       signal,
     });
     tally.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
@@ -55,8 +60,6 @@ export function createAskNode({ upstream, tally, logger, latestHeight }: AskPart
         details.map((detail) => printDetail(detail, snapshot)),
       );
     }
-    if (metadata.height === '') latestHeight.note(answer.metadata);
-
     for (let round = 0; ; round += 1) {
       const encoded = (proto3 ? encodeProto3 : encodeAnswer)(snapshot, route, answer.message);
       if (encoded.ok) return toJsonAnswer(encoded.json, answer.metadata);

@@ -51,6 +51,14 @@ export const gatewayConfigSchema = z
       description: 'Longest wait for an answer of a node.',
       example: '5000',
     }),
+    GATEWAY_MAX_LAG_BLOCKS: envInteger({ min: 0, max: 1_000_000 }).prefault('2').meta({
+      description: 'How many blocks a node may be behind the highest one; those further behind are not asked.',
+      example: '5',
+    }),
+    GATEWAY_HALTED_AFTER_MS: envInteger({ min: 1_000, max: maxMs }).prefault('60000').meta({
+      description: 'A chain without a new block for this long is shown as halted.',
+      example: '30000',
+    }),
     GATEWAY_CACHE_TTL_MS: envInteger({ min: 0, max: maxMs }).prefault('1000').meta({
       description: 'How long an answer about the latest block is kept: the life of a block. 0 turns the cache off.',
       example: '5000',

@@ -4,6 +4,8 @@ import type { Metadata } from './upstream/call.ts';
 import { parseGrpcTimeout } from './upstream/grpc-message.ts';
 
 export const heightHeader = 'x-cosmos-block-height';
+/** The lowest height that an answer about the latest block may have: what a client has seen on another connection. */
+export const minHeightHeader = 'x-min-block-height';
 const prefix = 'grpc-metadata-';
 const metadataName = /^[0-9a-z_.-]+$/;
 const printable = /^[\x20-\x7e]*$/;
@@ -19,6 +21,8 @@ export interface RequestMetadata {
   metadata: Metadata;
   /** The pinned height, empty for the latest. */
   height: string;
+  /** The height below which the client does not want to go back, 0 for none. */
+  minHeight: number;
   timeoutMs: number;
   /** Whether something in it may entitle its sender to more than others see. */
   hasCredentials: boolean;
@@ -60,20 +64,23 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
     size += target.length + text.length;
   }
   if (size > maxBytes) return { ok: false, message: `more than ${maxBytes} bytes of metadata` };
-  const height = metadata[heightHeader];
-  if (height === undefined) return { ok: true, metadata, height: '', timeoutMs, key, hasCredentials: hasAny(metadata) };
-  const digits = String(height).trim();
-  if (!/^\d{1,19}$/.test(digits) || BigInt(digits) > maxHeight)
-    return { ok: false, message: `invalid height header ${heightHeader}: ${digits.slice(0, 40)}` };
-  // Height 0 is the latest, as nodes read it.
-  return {
-    ok: true,
-    metadata,
-    height: /^0+$/.test(digits) ? '' : digits,
-    timeoutMs,
-    key,
-    hasCredentials: hasAny(metadata),
-  };
+  const height = parseHeight(metadata[heightHeader]);
+  const minHeight = parseHeight(headers[minHeightHeader]);
+  if (height === undefined) return invalidHeight(heightHeader, metadata[heightHeader]);
+  if (minHeight === undefined || !Number.isSafeInteger(Number(minHeight)))
+    return invalidHeight(minHeightHeader, headers[minHeightHeader]);
+  return { ok: true, metadata, height, minHeight: Number(minHeight), timeoutMs, key, hasCredentials: hasAny(metadata) };
+}
+
+/** The digits of a height; empty for none and for 0, which nodes read as the latest. */
+function parseHeight(value: string | string[] | undefined): string | undefined {
+  const digits = String(value ?? '0').trim();
+  if (!/^\d{1,19}$/.test(digits) || BigInt(digits) > maxHeight) return undefined;
+  return /^0+$/.test(digits) ? '' : digits;
+}
+
+function invalidHeight(header: string, value: string | string[] | undefined): ReadMetadata {
+  return { ok: false, message: `invalid height header ${header}: ${String(value).slice(0, 40)}` };
 }
 
 function hasAny(metadata: Metadata): boolean {

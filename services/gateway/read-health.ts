@@ -1,23 +1,33 @@
 import type { GatewayHealth } from '@palaver/contract';
-import type { LatestHeight } from './latest-height.ts';
 import type { LiveTable } from './live-table.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface HealthParts {
   upstream: Upstream;
   live: LiveTable;
-  latestHeight: LatestHeight;
+  /** A chain without a new block for this long is halted. */
+  haltedAfterMs: number;
 }
 
 /** What `GET /health` says. */
-export async function readHealth({ upstream, live, latestHeight }: HealthParts) {
-  const upstreams = upstream.status();
-  const up = upstreams.filter(({ healthy }) => healthy).length;
+export function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
+  const nodes = upstream.status();
+  const isReached = nodes.some(({ reachable }) => reachable);
   const table = live.current()?.table;
   const routes = table?.routes.length ?? 0;
+  const { height, blockAgeMs } = upstream.chain();
+  const halted = blockAgeMs !== null && blockAgeMs >= haltedAfterMs;
+  const isWhole = nodes.every(({ healthy }) => healthy) && routes > 0 && !halted;
   // Without a table no query is answered, whoever is reached.
-  const status = up === 0 || !table ? 'down' : up < upstreams.length || routes === 0 ? 'degraded' : 'ok';
-  const height = await latestHeight.read();
-  const body: GatewayHealth = { status, height, routes, upstreams, timestamp: new Date().toISOString() };
+  const status = !isReached || !table ? 'down' : isWhole ? 'ok' : 'degraded';
+  const body: GatewayHealth = {
+    status,
+    height,
+    blockAgeSeconds: blockAgeMs === null ? null : Math.floor(blockAgeMs / 1000),
+    halted,
+    routes,
+    upstreams: nodes.map(({ reachable: _reachable, ...node }) => node),
+    timestamp: new Date().toISOString(),
+  };
   return { healthy: status !== 'down', body };
 }

@@ -1,6 +1,7 @@
 // The gateway's own metrics. Requests are counted in a plain map and handed to the registry when it is read: the client
 // library's labels cost more than a cached answer.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { UpstreamStatus } from './upstream.ts';
 
 export type CacheState = 'hit' | 'miss' | 'shared' | 'stale';
 
@@ -13,10 +14,11 @@ export interface TallyOptions {
   registry: Registry;
   cacheBytes(): number;
   routes(): number;
-  upstreams(): { address: string; healthy: boolean }[];
+  upstreams(): UpstreamStatus[];
+  chain(): { blockAgeSeconds: number | null; halted: boolean };
 }
 
-export function createTally({ registry, cacheBytes, routes, upstreams }: TallyOptions): Tally {
+export function createTally({ registry, cacheBytes, routes, upstreams, chain }: TallyOptions): Tally {
   const registers = [registry];
   const counts = new Map<string, number>();
   new Counter({
@@ -50,16 +52,22 @@ export function createTally({ registry, cacheBytes, routes, upstreams }: TallyOp
     });
   gauge('gateway_cache_bytes', 'Bytes of kept answers', cacheBytes);
   gauge('gateway_routes', 'Routes served', routes);
-  new Gauge({
-    name: 'gateway_upstream_healthy',
-    help: '1 for nodes that calls are sent to',
-    labelNames: ['address'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { address, healthy } of upstreams()) this.set({ address }, healthy ? 1 : 0);
-    },
-  });
+  gauge('gateway_block_age_seconds', 'Age of the latest block', () => chain().blockAgeSeconds ?? Number.NaN);
+  gauge('gateway_chain_halted', '1 when no block came for GATEWAY_HALTED_AFTER_MS', () => Number(chain().halted));
+  const perNode = (name: string, help: string, read: (node: UpstreamStatus) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['address'],
+      registers,
+      collect() {
+        this.reset();
+        for (const node of upstreams()) this.set({ address: node.address }, read(node));
+      },
+    });
+  perNode('gateway_upstream_healthy', '1 for nodes that calls are sent to', ({ healthy }) => Number(healthy));
+  perNode('gateway_upstream_height', 'The height that a node last told', ({ height }) => height ?? Number.NaN);
+  perNode('gateway_upstream_catching_up', '1 for nodes that are catching up', ({ catchingUp }) => Number(catchingUp));
   return {
     countRequest(route, cache, grpcCode) {
       const key = `${route}\n${cache}\n${grpcCode}`;

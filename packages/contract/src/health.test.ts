@@ -9,8 +9,8 @@ import {
 
 const timestamp = '2026-01-02T03:04:05.678Z';
 const ussd = { status: 'ok', environment: 'production', timestamp, uptime: 1.5, database: 'connected' };
-const upstreams = [{ address: 'localhost:9090', healthy: true }];
-const gateway = { status: 'ok', height: 12, routes: 40, upstreams, timestamp };
+const upstreams = [{ address: 'localhost:9090', healthy: true, height: 12, catchingUp: false }];
+const gateway = { status: 'ok', height: 12, blockAgeSeconds: 3, halted: false, routes: 40, upstreams, timestamp };
 
 test.each([
   [ussdHealthSchema, ussd],

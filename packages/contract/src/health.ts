@@ -35,8 +35,21 @@ export const gatewayHealthSchema = z
   .object({
     status: z.enum(['ok', 'degraded', 'down']),
     height: z.int().min(0).nullable().meta({ description: 'The latest block height seen, null before the first.' }),
+    blockAgeSeconds: z
+      .int()
+      .min(0)
+      .nullable()
+      .meta({ description: 'Age of the latest block, null before the first height.' }),
+    halted: z.boolean().meta({ description: 'Whether no block came for longer than the configured time.' }),
     routes: z.int().min(0).meta({ description: 'How many routes are served.' }),
-    upstreams: z.array(z.object({ address: z.string(), healthy: z.boolean() })),
+    upstreams: z.array(
+      z.object({
+        address: z.string(),
+        healthy: z.boolean().meta({ description: 'Whether queries are sent there.' }),
+        height: z.int().min(0).nullable(),
+        catchingUp: z.boolean(),
+      }),
+    ),
     timestamp: timestampSchema,
   })
   .meta({ id: 'GatewayHealth', description: 'Health of the query gateway; 503 when no upstream is up.' });

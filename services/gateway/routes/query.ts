@@ -7,6 +7,7 @@ import type { Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
 import type { Cache } from '../cache.ts';
 import { decodeRequest, hasField } from '../decode-request.ts';
+import type { HeightFloors } from '../height-floors.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
 import { cleanPath, escapePath } from '../request/clean-path.ts';
@@ -22,6 +23,7 @@ export interface QueryParts {
   authorize: Authorize;
   ask(query: Query, signal: AbortSignal): Promise<Answer>;
   tally: Tally;
+  floors: HeightFloors;
   options: QueryOptions;
 }
 
@@ -38,7 +40,7 @@ export interface QueryOptions {
 
 const allowed = 'GET, HEAD, OPTIONS';
 
-export function createQueryHandler({ live, cache, authorize, ask, tally, options }: QueryParts) {
+export function createQueryHandler({ live, cache, authorize, ask, tally, floors, options }: QueryParts) {
   return async function handleQuery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const url = request.raw.url ?? '/';
     const mark = url.indexOf('?');
@@ -78,27 +80,39 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, options
     const isShared = !metadata.hasCredentials;
     const isKept = isShared && options.ttlMs > 0;
     const key = `${snapshot.version}\n${authorized.identity}\n${url}\n${metadata.key}`;
+    const isLatest = metadata.height === '';
+    const { socket } = request.raw;
+    const minHeight = isLatest ? Math.max(metadata.minHeight, floors.of(socket)) : 0;
+    const isBehind = ({ height }: Answer) => height !== undefined && height < minHeight;
     const kept = isKept ? cache.find(key) : undefined;
-    if (kept) return send(kept, 'hit', ttlMs);
+    if (kept && !isBehind(kept)) return send(kept, 'hit', ttlMs);
 
     const decoded = decodeRequest(match, query);
     if (!decoded.ok) throw new AppError('BAD_REQUEST', decoded.message);
     const proto3 = wantsProto3(match, query);
-    const asked: Query = { route, bytes: decoded.bytes, metadata, proto3, snapshot };
+    const asked: Query = { route, bytes: decoded.bytes, metadata, minHeight, proto3, snapshot };
     const left = signalOfLeaving(reply);
     if (!isShared) return send(await ask(asked, left), 'miss', 0);
 
-    const run = cache.share(`${key}\n${metadata.timeoutMs}`, left, async (signal) => {
-      const answer = await ask(asked, signal);
-      if (isKept && answer.keeps) cache.keep(key, answer, ttlMs);
-      return answer;
-    });
-    const answer = await run.value;
+    const shareAs = (name: string) =>
+      cache.share(name, left, async (signal) => {
+        const answer = await ask(asked, signal);
+        if (isKept && answer.keeps) cache.keep(key, answer, ttlMs);
+        return answer;
+      });
+    let run = shareAs(`${key}\n${metadata.timeoutMs}`);
+    let answer = await run.value;
+    if (run.shared && isBehind(answer)) {
+      // The call was begun for a client that has not come as far.
+      run = shareAs(`${key}\n${metadata.timeoutMs}\n${minHeight}`);
+      answer = await run.value;
+    }
     const stale = answer.isOutage ? cache.findStale(key) : undefined;
     return stale ? send(stale, 'stale', 0) : send(answer, run.shared ? 'shared' : 'miss', isKept ? ttlMs : 0);
 
     function send(answer: Answer, state: CacheState, keptMs: number): FastifyReply {
       tally.countRequest(route.template, state, answer.grpcCode);
+      if (isLatest) floors.raise(socket, answer.height);
       reply.headers(answer.headers);
       reply.header('x-cache', state === 'stale' ? 'hit' : state);
       reply.header('cache-control', toCacheControl(answer, keptMs, options.isPublic));

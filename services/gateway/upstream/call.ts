@@ -27,7 +27,7 @@ export interface GrpcFailure {
   /** `grpc-status-details-bin` as it came. */
   details?: string | undefined;
   /** Set when the gateway itself refused or missed the answer. */
-  fault?: 'deadline' | 'cancelled' | 'unreachable' | 'too large' | 'malformed';
+  fault?: 'deadline' | 'cancelled' | 'unreachable' | 'behind' | 'too large' | 'malformed';
   metadata: Metadata;
 }
 
@@ -174,11 +174,12 @@ function malformed(fault: MessageFault): GrpcFailure {
   };
 }
 
-export function failure(fault: 'deadline' | 'cancelled' | 'unreachable'): GrpcFailure {
+export function failure(fault: 'deadline' | 'cancelled' | 'unreachable' | 'behind'): GrpcFailure {
   const shown = {
     deadline: { code: toGrpcCode('DEADLINE_EXCEEDED'), message: 'the node did not answer in time' },
     cancelled: { code: toGrpcCode('CANCELLED'), message: 'the request was cancelled' },
     unreachable: { code: toGrpcCode('UNAVAILABLE'), message: 'no node can be reached at the moment' },
+    behind: { code: toGrpcCode('UNAVAILABLE'), message: 'no node has reached the height that the client has seen' },
   }[fault];
   return { ok: false, ...shown, fault, metadata: {} };
 }

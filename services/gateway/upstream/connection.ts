@@ -14,6 +14,11 @@ export interface Connection {
   call(request: GrpcRequest): Promise<GrpcAnswer>;
   /** Calls on the session of now only: a node that is replaced is another one. */
   pin(): Caller;
+  /** A question of the gateway's own: only a failure says something about the node. */
+  probe(request: GrpcRequest): Promise<GrpcAnswer>;
+  /** Whether the node is known not to have a method; forgotten when it is connected to again. */
+  lacks(path: string): boolean;
+  noteLack(path: string): void;
   close(): void;
 }
 
@@ -63,6 +68,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   let ejections = 0;
   let ejectedUntil = 0;
   let answeredAt = 0;
+  const lacking = new Set<string>();
 
   const open = () => {
     isConnecting = true;
@@ -85,6 +91,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
         failures = 0;
         ejectedUntil = 0;
         connects += 1;
+        lacking.clear();
         resolve();
         onConnect?.(connects > 1);
       });
@@ -138,13 +145,18 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
     ejections += 1;
   };
 
-  const callOn = async (own: ClientHttp2Session | undefined, request: GrpcRequest): Promise<GrpcAnswer> => {
+  const callOn = async (
+    own: ClientHttp2Session | undefined,
+    request: GrpcRequest,
+    isProbe = false,
+  ): Promise<GrpcAnswer> => {
     if (!own || own.closed || own.destroyed) return failure('unreachable');
     inFlight += 1;
     const sentAt = performance.now();
     const answer = await callUnary(own, authority, request);
     inFlight -= 1;
-    judge(answer, sentAt);
+    // A node may answer small questions while its queries hang.
+    if (!isProbe || (!answer.ok && answer.fault)) judge(answer, sentAt);
     return answer;
   };
 
@@ -160,6 +172,9 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       const own = session;
       return { call: (request) => callOn(own, request) };
     },
+    probe: (request) => callOn(session, request, true),
+    lacks: (path) => lacking.has(path),
+    noteLack: (path) => lacking.add(path),
     close() {
       isClosed = true;
       clearTimeout(retry);

@@ -1,0 +1,200 @@
+// Several nodes at different heights: a real chain's nodes are never all at the same block.
+import { Agent, request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BinaryReader } from '@bufbuild/protobuf/wire';
+import { gatewayHealthSchema } from '@palaver/contract';
+import { waitFor } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
+import { startFixtureNode } from './fixture-node.ts';
+import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
+
+const chainProto = `syntax = "proto3"; package cosmos.base.tendermint.v1beta1;
+  message GetSyncingRequest {} message GetSyncingResponse { bool syncing = 1; }
+  service Service { rpc GetSyncing(GetSyncingRequest) returns (GetSyncingResponse); }`;
+
+interface ChainNode {
+  height(): number;
+  isSyncing?: () => boolean;
+  /** Heights below are pruned. */
+  earliest?: number;
+}
+
+/** A node whose item N exists from height N on. */
+function startChainNode({ height, isSyncing = () => false, earliest = 1 }: ChainNode) {
+  return startFixtureNode({
+    files: (files) => [...files, ...parseProtoFiles([{ name: 'tendermint.proto', text: chainProto }])],
+    reply: ({ method, request, metadata }) => {
+      const latest = height();
+      const told = { 'x-cosmos-block-height': String(metadata.get('x-cosmos-block-height')[0] ?? latest) };
+      if (method === 'GetSyncing') return { message: Uint8Array.from(isSyncing() ? [8, 1] : []), metadata: told };
+      const asked = Number(metadata.get('x-cosmos-block-height')[0] ?? latest);
+      if (asked > latest)
+        return { code: 3, message: 'cannot query with height in the future; please provide a valid height' };
+      if (asked < earliest)
+        return {
+          code: 3,
+          message: `failed to load state at height ${asked}; version does not exist (latest height: ${latest})`,
+        };
+      const reader = new BinaryReader(request);
+      reader.tag();
+      if (Number(reader.string()) > asked) return { code: 5, message: 'no such item' };
+      return { message: request, metadata: told };
+    },
+  });
+}
+
+/** A client with one connection that is kept open. */
+function createClient(gateway: TestGateway) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    new Promise<{ status: number; height: number }>((resolve, reject) => {
+      httpRequest(gateway.url + path, { agent, headers }, (response) => {
+        response.resume();
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            height: Number(response.headers['x-cosmos-block-height'] ?? Number.NaN),
+          }),
+        );
+      })
+        .on('error', reject)
+        .end();
+    });
+  return { get, close: () => agent.destroy() };
+}
+
+/** Asks for the item that the last answer's height has made; counts what a client must never see. */
+async function watchClient(gateway: TestGateway, turns: number) {
+  const client = createClient(gateway);
+  const seen = { backwards: 0, missing: 0, statuses: new Set<number>(), heights: new Set<number>() };
+  let last = 1;
+  for (let turn = 0; turn < turns; turn += 1) {
+    const { status, height } = await client.get(`/fixture/item/${last}?note=${turn % 7}`);
+    seen.statuses.add(status);
+    if (status === 404) seen.missing += 1;
+    if (height < last) seen.backwards += 1;
+    if (status === 200) seen.heights.add(height);
+    last = Math.max(last, height || 0);
+    await sleep(2);
+  }
+  client.close();
+  return seen;
+}
+
+const blockMs = 60;
+const growing = (behind: number) => () => Math.floor(Date.now() / blockMs) - behind;
+
+async function readHealth(gateway: TestGateway) {
+  return gatewayHealthSchema.parse(await (await gateway.get('/health')).json());
+}
+
+async function startPair(nodes: { address: string }[], env: Record<string, string> = {}) {
+  const gateway = await startTestGateway({ GATEWAY_UPSTREAMS: nodes.map(({ address }) => address).join(), ...env });
+  await waitFor('the heights', async () =>
+    (await readHealth(gateway)).upstreams.every(({ height }) => height !== null),
+  );
+  return gateway;
+}
+
+test.each(['0', '1000'])('a node that is catching up is not asked, with answers kept %s ms', async (ttl) => {
+  await using synced = await startChainNode({ height: growing(0) });
+  await using behind = await startChainNode({ height: growing(1_400), isSyncing: () => true });
+  await using gateway = await startPair([synced, behind], { GATEWAY_CACHE_TTL_MS: ttl });
+  const before = behind.calls.filter(({ method }) => method === 'Item').length;
+  const seen = await Promise.all(Array.from({ length: 4 }, () => watchClient(gateway, 100)));
+  for (const client of seen) {
+    expect(client).toMatchObject({ backwards: 0, missing: 0, statuses: new Set([200]) });
+    expect(client.heights.size).toBeGreaterThan(ttl === '0' ? 3 : 0);
+  }
+  expect(behind.calls.filter(({ method }) => method === 'Item').length).toBe(before);
+  expect((await readHealth(gateway)).upstreams).toMatchObject([
+    { healthy: true, catchingUp: false },
+    { healthy: false, catchingUp: true },
+  ]);
+});
+
+test('a node that lags beyond the limit without knowing it is not asked, and comes back', async () => {
+  let lag = 500;
+  await using first = await startChainNode({ height: growing(0) });
+  await using second = await startChainNode({ height: () => growing(lag)() });
+  await using gateway = await startPair([first, second], { GATEWAY_CACHE_TTL_MS: '0' });
+  const asked = () => second.calls.filter(({ method }) => method === 'Item').length;
+  const before = asked();
+  expect(await watchClient(gateway, 60)).toMatchObject({ backwards: 0, missing: 0, statuses: new Set([200]) });
+  expect(asked()).toBe(before);
+  lag = 0;
+  await waitFor('the return', async () => {
+    await gateway.get(`/fixture/item/1`);
+    return asked() > before;
+  });
+});
+
+test.each(['0', '1000'])('nodes a block apart never take a client back, with answers kept %s ms', async (ttl) => {
+  await using first = await startChainNode({ height: growing(0) });
+  await using second = await startChainNode({ height: growing(1) });
+  await using gateway = await startPair([first, second], { GATEWAY_CACHE_TTL_MS: ttl });
+  const seen = await Promise.all(Array.from({ length: 4 }, () => watchClient(gateway, 100)));
+  for (const client of seen) expect(client).toMatchObject({ backwards: 0, missing: 0, statuses: new Set([200]) });
+});
+
+test('a client on several connections names the height it has seen', async () => {
+  await using first = await startChainNode({ height: () => 1_000 });
+  await using second = await startChainNode({ height: () => 999 });
+  await using gateway = await startPair([first, second], { GATEWAY_CACHE_TTL_MS: '0' });
+  const heights = [];
+  for (let turn = 0; turn < 20; turn += 1) {
+    const client = createClient(gateway);
+    heights.push((await client.get('/fixture/item/1', { 'x-min-block-height': '1000' })).height);
+    client.close();
+  }
+  expect(new Set(heights)).toEqual(new Set([1_000]));
+  const bad = await gateway.get('/fixture/item/1', { 'x-min-block-height': 'soon' });
+  expect(bad.status).toBe(400);
+  const ahead = await gateway.get('/fixture/item/1', { 'x-min-block-height': '5000', 'grpc-timeout': '300m' });
+  expect([ahead.status, ahead.headers.get('retry-after')]).toEqual([503, '1']);
+});
+
+test('a height that one node has pruned or not reached yet is answered by another', async () => {
+  await using full = await startChainNode({ height: () => 1_000 });
+  await using pruned = await startChainNode({ height: () => 1_002, earliest: 900 });
+  await using gateway = await startPair([full, pruned], { GATEWAY_CACHE_TTL_MS: '0' });
+  for (let turn = 0; turn < 20; turn += 1) {
+    for (const height of ['5', '1002', '950'])
+      expect((await gateway.get('/fixture/item/1', { 'x-cosmos-block-height': height })).status).toBe(200);
+  }
+  const nowhere = await gateway.get('/fixture/item/1', { 'x-cosmos-block-height': '2000' });
+  expect(nowhere.status).toBe(400);
+  expect(await nowhere.json()).toMatchObject({ message: expect.stringContaining('height in the future') });
+});
+
+test('nodes that are all catching up are asked all the same; a halted chain is shown', async () => {
+  let height = 500;
+  await using node = await startChainNode({ height: () => height, isSyncing: () => true });
+  await using gateway = await startPair([node], { GATEWAY_CACHE_TTL_MS: '0', GATEWAY_HALTED_AFTER_MS: '1500' });
+  expect((await gateway.get('/fixture/item/1')).status).toBe(200);
+  const health = await waitFor('the halt', async () => {
+    const seen = await readHealth(gateway);
+    return seen.halted ? seen : undefined;
+  });
+  expect(health).toMatchObject({ status: 'degraded', height: 500, upstreams: [{ height: 500, catchingUp: true }] });
+  expect(health.blockAgeSeconds).toBeGreaterThan(0);
+  const metrics = await (await gateway.get('/metrics')).text();
+  expect(metrics).toMatch(/gateway_upstream_catching_up\{[^}]*\} 1/);
+  expect(metrics).toMatch(/gateway_upstream_height\{[^}]*\} 500/);
+  expect(metrics).toMatch(/gateway_chain_halted\{[^}]*\} 1/);
+  expect(metrics).toMatch(/gateway_block_age_seconds\{[^}]*\} [1-9]/);
+  height = 501;
+  await waitFor('the next block', async () => !(await readHealth(gateway)).halted);
+});
+
+test('a node that came back on a lower height is followed after a while, not refused for ever', async () => {
+  let height = 1_000;
+  await using node = await startChainNode({ height: () => height });
+  await using gateway = await startPair([node], { GATEWAY_CACHE_TTL_MS: '0' });
+  const client = createClient(gateway);
+  expect((await client.get('/fixture/item/1')).height).toBe(1_000);
+  height = 10;
+  await waitFor('the new chain', async () => (await client.get('/fixture/item/1')).height === 10, 30_000);
+  client.close();
+}, 40_000);
