@@ -1,6 +1,6 @@
 // The path of a request: a file of the page is answered by routes/page.ts, a call to a service by routes/services.ts,
 // which hands it on as forwarding.ts says.
-import { createServer, type Logger, type Server } from '@palaver/service-kit';
+import { createServer, type Logger, type Server, toEdge } from '@palaver/service-kit';
 import type { ConsoleConfig } from './config.ts';
 import type { Page } from './page/create-page.ts';
 import { addPageRoutes } from './routes/page.ts';
@@ -17,8 +17,7 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
   const server = await createServer({
     name: 'console',
     logger,
-    trustProxy: config.TRUST_PROXY_ENABLED,
-    operatorToken: config.OPERATOR_TOKEN,
+    ...toEdge(config),
     bodyLimit: 1024, // bodies pass through unread; each service has its own limit
     async health() {
       const { status } = page.current();

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isDirectFromLoopback } from '@palaver/service-kit';
+import { clientAddress, isForeignPage, isTrustedLocal } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 
 /** Where the console reaches each service, by the name in its own path: `/api/<name>/…`. */
@@ -20,18 +20,20 @@ const hopByHop = [
   'upgrade',
 ];
 
+const pageHeaders = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest', 'sec-fetch-user'];
+
 /**
  * The headers a service gets for a request of the browser.
  *
- * Without OPERATOR_TOKEN the operators' routes answer only to direct connections from the service's own machine, and the
- * console's connection is one. So it says for whom it asks, which closes them, unless the browser itself is on this machine and
- * came directly. A page elsewhere whose name was made to point here (DNS rebinding) shows in the Host header and counts as far away.
+ * While there is neither a token nor a named operator, the operators' routes answer to whoever is trusted on the service's own
+ * machine, and the console's connection comes from there. So it names the client, which closes them, unless the services would
+ * trust the browser's own request. What the browser says of the page's origin is about the console, which has compared it.
  */
 export function toServiceHeaders(request: FastifyRequest, headers: Headers): IncomingHttpHeaders {
   const passed = withoutHopByHop(headers);
   passed['x-request-id'] = request.id;
-  if (!isDirectFromLoopback(request.raw) || !isLoopbackName(request.headers.host))
-    passed['x-forwarded-for'] = request.ip;
+  if (!isTrustedLocal(request.raw)) passed['x-forwarded-for'] = clientAddress(request);
+  if (!isForeignPage(request.headers)) for (const name of pageHeaders) delete passed[name];
   return passed;
 }
 
@@ -62,9 +64,4 @@ function withoutHopByHop(headers: Headers): Headers {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !hopByHop.includes(name) && !named.includes(name)),
   );
-}
-
-function isLoopbackName(host: string | undefined): boolean {
-  const name = (host ?? '').replace(/:\d+$/, '').toLowerCase();
-  return name === 'localhost' || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
 }

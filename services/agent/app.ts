@@ -9,6 +9,7 @@ import {
   keepOpen,
   type Logger,
   type Server,
+  toEdge,
 } from '@palaver/service-kit';
 import { auditMigrations, createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
 import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
@@ -114,8 +115,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const server = await createServer({
     name: 'agent',
     logger,
-    trustProxy: config.TRUST_PROXY_ENABLED,
-    operatorToken: config.OPERATOR_TOKEN,
+    ...toEdge(config),
     bodyLimit: config.BODY_LIMIT_BYTES,
     cors: { origins: config.CORS_ORIGIN, exposedHeaders: ['X-Run-Id'] },
     async health() {

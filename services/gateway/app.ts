@@ -8,6 +8,7 @@ import {
   type openRedis,
   type Server,
   StartError,
+  toEdge,
 } from '@palaver/service-kit';
 import { type Answer, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
@@ -82,8 +83,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   const server = await createServer({
     name: 'gateway',
     logger,
-    trustProxy: config.TRUST_PROXY_ENABLED,
-    operatorToken: config.OPERATOR_TOKEN,
+    ...toEdge(config),
     bodyLimit,
     cors: config.CORS_ORIGIN && {
       origins: config.CORS_ORIGIN,

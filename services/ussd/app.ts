@@ -1,5 +1,13 @@
 import { ussdLimits } from '@palaver/contract';
-import { addOperatorAudit, addRateLimit, createServer, keepOpen, type Logger, type Server } from '@palaver/service-kit';
+import {
+  addOperatorAudit,
+  addRateLimit,
+  createServer,
+  keepOpen,
+  type Logger,
+  type Server,
+  toEdge,
+} from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { KeyRing } from './accounts/key-ring.ts';
 import type { UssdConfig } from './config.ts';
@@ -28,8 +36,7 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
   const server = await createServer({
     name: 'ussd',
     logger,
-    trustProxy: config.TRUST_PROXY_ENABLED,
-    operatorToken: config.OPERATOR_TOKEN,
+    ...toEdge(config),
     bodyLimit: ussdLimits.bodyBytes,
     async health() {
       const healthy = await store.ping();

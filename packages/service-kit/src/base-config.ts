@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { envBoolean, envInteger, envUrl } from './env-types.ts';
+import { envCidrs } from './client-address.ts';
+import { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
 
 /** The variables every service shares; a service's schema is `z.object({ ...baseVariables({ port }), … })`. */
 export function baseVariables(defaults: { port: number }) {
@@ -40,13 +41,33 @@ export function baseVariables(defaults: { port: number }) {
       .meta({ description: 'How much is logged, as JSON lines (pretty on a terminal).', example: 'debug' }),
     OPERATOR_TOKEN: z.string().optional().meta({
       description:
-        "Bearer token of the operators' routes. Without it they answer only to direct connections from this machine.",
+        "Bearer token of the operators' routes, with the role admin. Without it, and without named operators, they answer only to direct connections from this machine.",
       example: 'a-long-random-text',
       secret: true,
     }),
     TRUST_PROXY_ENABLED: envBoolean().prefault('false').meta({
-      description: 'Take the client address from X-Forwarded-For. Only behind a reverse proxy that sets it.',
+      description:
+        'Take the client address from X-Forwarded-For. Only behind a reverse proxy that adds to it or sets it.',
       example: 'true',
+    }),
+    TRUST_PROXY_HOPS: envInteger({ min: 1, max: 10 }).prefault('1').meta({
+      description:
+        'How many reverse proxies stand before the service: the client address is the entry of X-Forwarded-For so many places from the right.',
+      example: '2',
+    }),
+    TRUST_PROXY_CIDRS: envCidrs().optional().meta({
+      description:
+        'Addresses of the reverse proxies, instead of TRUST_PROXY_HOPS: the client address is the rightmost entry outside them. Connections from elsewhere are taken as they are.',
+      example: '10.0.0.0/8,127.0.0.1',
+    }),
+    ALLOWED_HOSTS: envList().optional().meta({
+      description:
+        'Host names under which the service may be called. Without it a service that listens on loopback, behind no trusted proxy, takes `localhost` and addresses only, and others take any.',
+      example: 'ussd.example,ussd.internal',
+    }),
+    OPERATORS_FILE: z.string().optional().meta({
+      description: 'File of named operators, written by `palaver operator`. By default operators.json in DATA_DIR.',
+      example: '/etc/palaver/operators.json',
     }),
   };
 }

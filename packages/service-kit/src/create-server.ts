@@ -10,13 +10,16 @@ import Fastify, {
   type RawServerDefault,
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { addCors, type CorsOptions } from './cors.ts';
+import type { Edge } from './edge.ts';
 import { sendError, toAppError } from './error-reply.ts';
 import { isJsonTooDeep } from './json-depth.ts';
+import { checkHosts, refuseForeignPages } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
-import { createOperatorGuard } from './operator-guard.ts';
+import { createOperatorGuards, type OperatorGuard } from './operator-guard.ts';
+import type { Operator, OperatorRole } from './operators.ts';
 import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
 import { createRequestLog, pathOf } from './request-log.ts';
@@ -32,16 +35,20 @@ export type Server = FastifyInstance<
 declare module 'fastify' {
   interface FastifyInstance {
     metrics: Registry;
-    /** An `onRequest` hook for routes of operators. */
-    operatorGuard: ReturnType<typeof createOperatorGuard>;
+    /** An `onRequest` hook for routes of operators: reading needs a viewer, everything else an operator. */
+    operatorGuard: OperatorGuard;
+    /** The same for routes that need a certain role. */
+    operatorGuardFor(role: OperatorRole): OperatorGuard;
+  }
+  interface FastifyRequest {
+    /** Who asks, on routes of operators. */
+    operator: Operator | null;
   }
 }
 
-export interface ServerOptions {
+export interface ServerOptions extends Edge {
   name: string;
   logger: Logger;
-  trustProxy: boolean;
-  operatorToken: string | undefined;
   bodyLimit: number;
   cors?: CorsOptions | undefined;
   /** Longest URL in bytes, headers aside. */
@@ -103,11 +110,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   });
 
   acceptEmptyJson(server);
+  if (options.allowedHosts) checkHosts(server, options.allowedHosts);
+  refuseForeignPages(server, options.cors?.origins ?? []);
   if (options.cors) await addCors(server, options.cors);
   const metrics = addMetrics(server, options.name);
   const recentErrors = addRecentErrors(server);
-  const operatorGuard = createOperatorGuard(options.operatorToken);
-  server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard).decorateRequest('operator', null);
+  const operatorGuard = addOperatorGuards(server, options, metrics);
 
   server.get(
     '/health',
@@ -127,6 +135,42 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     reply.header('cache-control', 'no-store').send({ errors: recentErrors() }),
   );
   return server;
+}
+
+function addOperatorGuards(server: Server, options: ServerOptions, metrics: Registry): OperatorGuard {
+  const wrongTokens = new Counter({
+    name: 'operator_tokens_refused_total',
+    help: 'Wrong operator tokens that were sent',
+    registers: [metrics],
+  });
+  const toGuard = createOperatorGuards({
+    token: options.operatorToken,
+    file: options.operatorsFile,
+    onWrongToken: () => wrongTokens.inc(),
+  });
+  const guards = new Set<unknown>();
+  const keep = (guard: OperatorGuard) => {
+    guards.add(guard);
+    return guard;
+  };
+  const operatorGuard = keep(toGuard());
+  server.decorate('metrics', metrics).decorate('operatorGuard', operatorGuard);
+  server.decorate('operatorGuardFor', (role: OperatorRole) => keep(toGuard(role)));
+  server.decorateRequest('operator', null);
+  if (options.cors) withoutPreflight(server, (hook) => guards.has(hook));
+  return operatorGuard;
+}
+
+/** Routes of operators have no CORS, so a preflight for them is answered without it too. */
+function withoutPreflight(server: Server, isGuard: (hook: unknown) => boolean): void {
+  const paths = new Set<string>();
+  server.addHook('onRoute', function addPlainOptions(this: FastifyInstance, { url, onRequest }) {
+    if (![onRequest].flat().some(isGuard) || paths.has(url)) return;
+    paths.add(url);
+    this.options(url, { config: { cors: false }, schema: { hide: true } }, async (_request, reply) =>
+      reply.callNotFound(),
+    );
+  });
 }
 
 /** JSON bodies as usual, but an empty one is no body: clients send the header on every request. */

@@ -1,4 +1,5 @@
 export { type BaseConfig, baseVariables } from './base-config.ts';
+export { clientAddress } from './client-address.ts';
 export {
   type ConfigOptions,
   type Env,
@@ -13,14 +14,17 @@ export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
 export { prepareDataDir, toDatabaseUrl } from './data-dir.ts';
+export { toEdge } from './edge.ts';
 export { withEnvFile } from './env-file.ts';
 export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
 export { isJsonTooDeep } from './json-depth.ts';
+export { isForeignPage, isTrustedLocal } from './local-trust.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { addAuditRoute, addOperatorAudit, type OperatorAudit, toAuditActor } from './operator-audit.ts';
-export { createOperatorGuard, equalSecrets, isDirectFromLoopback, type Operator } from './operator-guard.ts';
+export { equalSecrets } from './operator-guard.ts';
+export type { Operator, OperatorRole } from './operators.ts';
 export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
 export type { RecentError } from './recent-errors.ts';
 export { openRedis } from './redis.ts';

@@ -1,41 +1,85 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { BlockList } from 'node:net';
 import { AppError } from '@palaver/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clientAddress, toAddressKey } from './client-address.ts';
+import { isTrustedLocal } from './local-trust.ts';
+import { hashOperatorToken, mayAct, type Operator, type OperatorRole, watchOperators } from './operators.ts';
 
-const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
-
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
-
-/** Who was let in as an operator. */
-export interface Operator {
-  name: string;
-  role: 'viewer' | 'operator' | 'admin';
+export interface OperatorGuardOptions {
+  token: string | undefined;
+  /** Named operators; see `OPERATORS_FILE`. */
+  file: string | undefined;
+  onWrongToken(): void;
 }
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set once the guard of an operators' route let the request in. */
-    operator: Operator | null;
-  }
-}
+export type OperatorGuard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+export const wrongTokensPerMinute = 10;
 
 /**
- * Lets operators in: by bearer token when one is set, otherwise only direct connections from this machine.
- * A reverse proxy on the same machine also connects from loopback, hence the look at the forwarding headers.
+ * Makes `onRequest` hooks that let operators of a role in and note who it is in `request.operator`. While neither a token nor a
+ * named operator exists, trusted requests of this machine are an admin's.
  */
-export function createOperatorGuard(token: string | undefined) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (token === undefined ? isDirectFromLoopback(request.raw) : equalSecrets(bearerOf(request), token)) {
-      request.operator = { name: token === undefined ? 'loopback' : 'token', role: 'admin' };
-      return;
+export function createOperatorGuards(options: OperatorGuardOptions): (needed?: OperatorRole) => OperatorGuard {
+  const { token, file, onWrongToken } = options;
+  const operators = watchOperators(file);
+  const limit = createWrongTokenLimit();
+
+  function identify(request: FastifyRequest): Operator | undefined {
+    const named = operators();
+    if (token === undefined && named.length === 0)
+      return isTrustedLocal(request.raw) ? { name: 'loopback', role: 'admin' } : undefined;
+    const given = bearerOf(request);
+    if (given === undefined) return undefined;
+    const key = toAddressKey(clientAddress(request));
+    limit.check(key);
+    if (token !== undefined && equalSecrets(given, token)) return { name: 'token', role: 'admin' };
+    const hash = hashOperatorToken(given);
+    const found = named === 'unreadable' ? undefined : named.find(({ sha256 }) => equalSecrets(hash, sha256));
+    if (found) return { name: found.name, role: found.role };
+    limit.count(key);
+    onWrongToken();
+    return undefined;
+  }
+
+  return (needed) => async (request, reply) => {
+    for (const name of Object.keys(reply.getHeaders())) {
+      if (name.startsWith('access-control-')) reply.removeHeader(name);
     }
-    reply.header('www-authenticate', 'Bearer');
-    const remedy = token === undefined ? 'Set OPERATOR_TOKEN to use it from elsewhere.' : 'Send it as a bearer token.';
-    throw new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);
+    const operator = identify(request);
+    if (!operator) throw unauthorized(reply, token === undefined && operators().length === 0);
+    const role = needed ?? (request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator');
+    if (!mayAct(operator.role, role)) throw new AppError('FORBIDDEN', `This needs an operator with the role ${role}.`);
+    request.operator = operator;
+  };
+}
+
+function unauthorized(reply: FastifyReply, isLocalOnly: boolean): AppError {
+  reply.header('www-authenticate', 'Bearer');
+  const remedy = isLocalOnly ? 'Set OPERATOR_TOKEN to use it from elsewhere.' : 'Send a token as a bearer token.';
+  return new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);
+}
+
+/** After too many wrong tokens in a minute an address waits for its end, whatever it sends then. */
+function createWrongTokenLimit({ now = Date.now, maxKeys = 10_000 } = {}) {
+  const wrong = new Map<string, { count: number; endsAt: number }>();
+  return {
+    check(key: string): void {
+      const entry = wrong.get(key);
+      if (!entry || entry.count < wrongTokensPerMinute || now() >= entry.endsAt) return;
+      throw new AppError('RATE_LIMITED', 'Too many wrong operator tokens from this address; try again in a minute.');
+    },
+    count(key: string): void {
+      const entry = wrong.get(key);
+      if (entry && now() < entry.endsAt) {
+        entry.count += 1;
+        return;
+      }
+      wrong.delete(key); // so that it stands last, behind older ones
+      const oldest = wrong.size >= maxKeys ? wrong.keys().next().value : undefined;
+      if (oldest !== undefined) wrong.delete(oldest);
+      wrong.set(key, { count: 1, endsAt: now() + 60_000 });
+    },
   };
 }
 
@@ -47,12 +91,4 @@ export function equalSecrets(given: string | undefined, expected: string): boole
 
 function bearerOf(request: FastifyRequest): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-}
-
-/** Whether a request came from this machine without a proxy in between that would say so. */
-export function isDirectFromLoopback({ headers, socket }: IncomingMessage): boolean {
-  if (forwardingHeaders.some((name) => headers[name] !== undefined)) return false;
-  const { remoteAddress = '', remoteFamily } = socket;
-  const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
-  return loopback.check(address, remoteFamily === 'IPv6' && address === remoteAddress ? 'ipv6' : 'ipv4');
 }

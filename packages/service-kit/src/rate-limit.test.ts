@@ -1,6 +1,7 @@
 import { testWithRedis } from '@palaver/test-kit';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { TrustProxy } from './client-address.ts';
 import { createServer, type Server } from './create-server.ts';
 import { createLogger } from './logger.ts';
 import { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
@@ -8,7 +9,7 @@ import { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
 const logger = createLogger({ name: 'test', level: 'silent' });
 const servers: Server[] = [];
 
-async function limited(options: Partial<RateLimitOptions> & { trustProxy?: boolean } = {}): Promise<Server> {
+async function limited(options: Partial<RateLimitOptions> & { trustProxy?: TrustProxy } = {}): Promise<Server> {
   const { trustProxy = false, ...limit } = options;
   const server = await createServer({
     name: 'test',
@@ -46,7 +47,7 @@ test('routes of one scope share a counter, refused requests count, others are ex
 
 test('a spoofed X-Forwarded-For changes nothing, a trusted one is the client', async () => {
   const plain = await limited({ perMinute: 1 });
-  const behind = await limited({ perMinute: 1, trustProxy: true });
+  const behind = await limited({ perMinute: 1, trustProxy: ['192.0.2.1'] });
   const from = (address: string) => ({ 'x-forwarded-for': address });
   expect([
     (await get(plain, '/a', from('198.51.100.1'))).statusCode,

@@ -1,6 +1,7 @@
 import { AppError } from '@palaver/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
+import { clientAddress, toAddressKey } from './client-address.ts';
 import { countInMemory, countInRedis, type MinuteCount } from './count-in-minute.ts';
 
 export interface RateLimitOptions {
@@ -17,7 +18,13 @@ export interface RateLimitOptions {
 
 /** Limits all routes registered on `scope` after this call; they share one counter per key. */
 export function addRateLimit(scope: FastifyInstance, options: RateLimitOptions): void {
-  const { name, perMinute, redis, key = (request) => request.ip, hook = 'onRequest' } = options;
+  const {
+    name,
+    perMinute,
+    redis,
+    key = (request) => toAddressKey(clientAddress(request)),
+    hook = 'onRequest',
+  } = options;
   const count = redis ? countInRedis(redis, name) : countInMemory();
   // As a hook of the scope, not of each route: it runs before a route's own guards, so refused requests count too.
   scope.addHook(hook as 'onRequest', (request, reply, done) => {

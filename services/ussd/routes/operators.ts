@@ -61,6 +61,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     typed.put(
       '/api/ussd/accounts/:phoneNumber/address',
       {
+        onRequest: scope.operatorGuardFor('admin'),
         schema: {
           params: z.object({ phoneNumber: phoneNumberSchema }),
           body: z.object({ address: z.string().regex(addressPattern, 'must be a protocol address').nullable() }),

@@ -1,5 +1,5 @@
 import { AppError, ussdReplies, ussdRequestSchema } from '@palaver/contract';
-import { equalSecrets, type Logger, type Server } from '@palaver/service-kit';
+import { clientAddress, equalSecrets, type Logger, type Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { africasTalking } from '../adapters/africas-talking.ts';
 import { arkesel } from '../adapters/arkesel.ts';
@@ -54,7 +54,7 @@ function checkCaller(
     if (!equalSecrets(typeof given === 'string' ? given : undefined, secret)) throw forbidden();
   }
   if (allowed !== undefined) {
-    const address = request.ip.replace(/^::ffff:(?=\d+\.)/, '');
+    const address = clientAddress(request);
     if (!allowed.check(address, address.includes(':') ? 'ipv6' : 'ipv4')) throw forbidden();
   }
 }

@@ -155,7 +155,9 @@ describe('settings of the session endpoint', () => {
     await using here = await startService('sqlite', { USSD_ALLOWED_IPS: '127.0.0.0/8' });
     expect((await here.post(body)).status).toBe(200);
     await using proxied = await startService('sqlite', { USSD_ALLOWED_IPS: '10.0.0.0/8', TRUST_PROXY_ENABLED: 'true' });
-    expect((await proxied.post(body, { headers: { ...json, 'x-forwarded-for': '10.1.2.3' } })).status).toBe(200);
+    const through = (chain: string) => proxied.post(body, { headers: { ...json, 'x-forwarded-for': chain } });
+    expect((await through('10.1.2.3')).status).toBe(200);
+    expect((await through('10.1.2.3, 198.51.100.7')).status).toBe(403);
   });
 });
 
@@ -189,6 +191,7 @@ describe('the rate limit', () => {
     expect((await from('10.0.0.1')).status).toBe(401);
     expect((await from('10.0.0.1')).status).toBe(401);
     expect((await from('10.0.0.1')).status).toBe(429);
+    expect((await from('203.0.113.9, 10.0.0.1')).status).toBe(429);
     expect((await from('10.0.0.2')).status).toBe(401);
   });
 });

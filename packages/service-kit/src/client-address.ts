@@ -1,0 +1,70 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { BaseConfig } from './base-config.ts';
+
+/** Fastify's `trustProxy`: never `true`, which believes the address the caller wrote. */
+export type TrustProxy = false | string[] | ((address: string, hop: number) => boolean);
+
+export function toTrustProxy(
+  config: Pick<BaseConfig, 'TRUST_PROXY_ENABLED' | 'TRUST_PROXY_HOPS' | 'TRUST_PROXY_CIDRS'>,
+): TrustProxy {
+  if (!config.TRUST_PROXY_ENABLED) return false;
+  return config.TRUST_PROXY_CIDRS ?? ((_address, hop) => hop < config.TRUST_PROXY_HOPS);
+}
+
+/** Addresses and CIDR blocks separated by commas. */
+export function envCidrs() {
+  return z
+    .string()
+    .transform((text) =>
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter(Boolean),
+    )
+    .refine((list) => list.length > 0 && list.every(isCidr), 'expected addresses or CIDR blocks, separated by commas');
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const width = isIPv6(address) ? 128 : 32;
+  return (
+    isIP(address) !== 0 && rest.length === 0 && (bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= width))
+  );
+}
+
+/**
+ * The client's address for allow lists and limits. Some proxies write a port behind it, which the client chooses; what is no
+ * address at all is nobody's, so the connection's own address stands in.
+ */
+export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): string {
+  const given = request.ip
+    .replace(/^\[(.+)\](:\d+)?$/, '$1')
+    .replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1')
+    .replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(given) ? given : (request.socket.remoteAddress ?? 'unknown');
+}
+
+/** What a limit per address counts: an IPv6 client has at least a whole /64 to choose from. */
+export function toAddressKey(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.toLowerCase().split('%')[0]?.split('::') ?? [];
+  const front = head === '' ? [] : head.split(':');
+  const back = tail ? tail.split(':') : [];
+  const middle = tail === undefined ? [] : Array<string>(Math.max(0, 8 - front.length - back.length)).fill('0');
+  return `${[...front, ...middle, ...back]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+export function isLoopbackAddress(text: string): boolean {
+  const address = text.replace(/^::ffff:(?=\d+\.)/i, '');
+  const version = isIP(address);
+  return version !== 0 && loopback.check(address, version === 6 ? 'ipv6' : 'ipv4');
+}

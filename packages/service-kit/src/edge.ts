@@ -1,0 +1,32 @@
+import { join, resolve } from 'node:path';
+import type { BaseConfig } from './base-config.ts';
+import { isLoopbackAddress, type TrustProxy, toTrustProxy } from './client-address.ts';
+
+/** Whom a server believes: proxies, operators, host names. */
+export interface Edge {
+  trustProxy: TrustProxy;
+  operatorToken: string | undefined;
+  /** File of named operators. */
+  operatorsFile?: string | undefined;
+  /** Host names that are served; any where it is not set. */
+  allowedHosts?: string[] | undefined;
+}
+
+export function toEdge(config: BaseConfig): Edge {
+  // On loopback only this machine can connect, its browser included: another name in Host is a page that was pointed here.
+  const isLocalOnly = isLoopbackHost(config.HOST) && !config.TRUST_PROXY_ENABLED;
+  return {
+    trustProxy: toTrustProxy(config),
+    operatorToken: config.OPERATOR_TOKEN,
+    operatorsFile: toOperatorsFile(config),
+    allowedHosts: config.ALLOWED_HOSTS ?? (isLocalOnly ? [] : undefined),
+  };
+}
+
+export function toOperatorsFile(config: Pick<BaseConfig, 'OPERATORS_FILE' | 'DATA_DIR'>): string {
+  return resolve(config.OPERATORS_FILE ?? join(config.DATA_DIR, 'operators.json'));
+}
+
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host);
+}

@@ -1,0 +1,66 @@
+// What a request from this machine may do because it comes from this machine. A web page can make the browser of an
+// operator send one too: a page elsewhere shows in Origin and Sec-Fetch-Site, a name that was made to point here in Host.
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { AppError } from '@palaver/contract';
+import type { FastifyInstance } from 'fastify';
+import { isLoopbackAddress } from './client-address.ts';
+
+const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
+const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Whether a request was sent on this machine, to this machine by name, by no proxy and by no foreign page. */
+export function isTrustedLocal({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): boolean {
+  return (
+    isLoopbackAddress(socket.remoteAddress ?? '') &&
+    forwardingHeaders.every((name) => headers[name] === undefined) &&
+    isLoopbackHost(headers.host) &&
+    !hasForeignOrigin(headers) &&
+    !isForeignPage(headers)
+  );
+}
+
+/** Whether a page of another origin sent the request. The browser itself says so; programs say nothing. */
+export function isForeignPage(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  // Its comparison wins over ours: a reverse proxy may have renamed the host.
+  return site === undefined ? hasForeignOrigin(headers) : site !== 'same-origin' && site !== 'none';
+}
+
+function hasForeignOrigin({ origin, host }: IncomingHttpHeaders): boolean {
+  return origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host?.toLowerCase());
+}
+
+function isLoopbackHost(host: string | undefined): boolean {
+  const name = toHostName(host);
+  return name === 'localhost' || isLoopbackAddress(name);
+}
+
+function toHostName(host: string | undefined): string {
+  return (host ?? '')
+    .toLowerCase()
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1');
+}
+
+/**
+ * Refuses requests to a name that is not this service's. Addresses and `localhost` cannot be made to point elsewhere, so they
+ * always pass.
+ */
+export function checkHosts(server: FastifyInstance, allowed: string[]): void {
+  server.addHook('onRequest', (request, _reply, done) => {
+    const name = toHostName(request.headers.host);
+    const isKnown =
+      name === '' || name === 'localhost' || name.endsWith('.localhost') || isIP(name) !== 0 || allowed.includes(name);
+    done(isKnown ? undefined : new AppError('FORBIDDEN', 'This host name is not served here; see ALLOWED_HOSTS.'));
+  });
+}
+
+/** Refuses what a page of another origin would change, unless CORS names that origin. */
+export function refuseForeignPages(server: FastifyInstance, origins: string[]): void {
+  if (origins.includes('*')) return;
+  server.addHook('onRequest', ({ method, headers }, _reply, done) => {
+    const isRefused = !harmlessMethods.has(method) && !origins.includes(headers.origin ?? '') && isForeignPage(headers);
+    done(isRefused ? new AppError('FORBIDDEN', 'Pages of other origins may not send this request.') : undefined);
+  });
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { z } from 'zod';
+import { StartError } from './start-error.ts';
+
+const operatorRoles = ['viewer', 'operator', 'admin'] as const;
+
+/** `viewer` reads, `operator` also changes, `admin` also does what cannot be undone or concerns other operators. */
+export type OperatorRole = (typeof operatorRoles)[number];
+
+/** Who sent a request of operators, for audit lines. */
+export interface Operator {
+  name: string;
+  role: OperatorRole;
+}
+
+export const operatorEntrySchema = z.object({
+  name: z.string().regex(/^[a-z0-9][a-z0-9._@-]{0,63}$/i, 'expected letters, digits and . _ @ -, at most 64'),
+  role: z.enum(operatorRoles),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  createdAt: z.string(),
+});
+
+export type OperatorEntry = z.infer<typeof operatorEntrySchema>;
+
+export function mayAct(role: OperatorRole, needed: OperatorRole): boolean {
+  return operatorRoles.indexOf(role) >= operatorRoles.indexOf(needed);
+}
+
+/** Tokens are random and long, so one round of SHA-256 is enough. */
+export function hashOperatorToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/** The named operators of the file, `[]` where there is none. A file that cannot be read is an error, not an empty list. */
+export function loadOperators(path: string): OperatorEntry[] {
+  try {
+    return z.array(operatorEntrySchema).parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw new StartError(`The operators' file ${path} cannot be read; see "palaver operator list".`, { cause: error });
+  }
+}
+
+/** The same, read again when the file has changed. While it cannot be read, nobody named in it is let in. */
+export function watchOperators(path: string | undefined): () => OperatorEntry[] | 'unreadable' {
+  if (path === undefined) return () => [];
+  let known: OperatorEntry[] | 'unreadable' = loadOperators(path);
+  let state = stateOf(path);
+  return () => {
+    const now = stateOf(path);
+    if (now !== state) {
+      state = now;
+      try {
+        known = loadOperators(path);
+      } catch {
+        known = 'unreadable';
+      }
+    }
+    return known;
+  };
+}
+
+function stateOf(path: string): string {
+  const { mtimeNs, size, ino } = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? {};
+  return `${mtimeNs}:${size}:${ino}`;
+}
