@@ -69,7 +69,7 @@ export interface AgentApp {
   close(): Promise<void>;
 }
 
-const ownPublicRoutes = ['/', '/health', '/docs', '/docs/*', '/metrics', '/metrics/errors', '/audit'];
+const ownPublicRoutes = ['/', '/health', '/ready', '/docs', '/docs/*', '/metrics', '/metrics/errors', '/audit'];
 const turnGraceMs = 8_000;
 const sweepMs = 5_000;
 

@@ -50,6 +50,8 @@ export interface OracleApp {
   did: string;
   /** How others know it: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
   identity: { name: string; did: string; entityDid: string | undefined; model: string };
+  /** How long `close` keeps serving first (`DRAIN_DELAY_MS`). */
+  drainDelayMs: number;
   listen(): Promise<string>;
   close(): Promise<void>;
   /** Answers a request without a network, for tests. */
@@ -84,6 +86,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   });
   started.defer(() => options.hooks?.onClose?.());
   started.defer(() => app.close());
+  started.defer(() => app.server.lifecycle.drain(config.DRAIN_DELAY_MS));
   return {
     did: config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did(),
     identity: {
@@ -92,6 +95,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
       entityDid: config.ORACLE_ENTITY_DID,
       model: app.models.list.default,
     },
+    drainDelayMs: config.DRAIN_DELAY_MS,
     listen: () => listen(app.server, { host: config.HOST, port: config.PORT, portName: configOptions.names?.PORT }),
     close: keepOpen(started),
     inject: app.server.inject.bind(app.server) as Server['inject'],

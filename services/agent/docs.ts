@@ -25,6 +25,14 @@ const earlierPaths = {
       responses: { 200: { description: '`status` and `timestamp`' }, 503: { description: 'The database is away' } },
     },
   },
+  '/ready': {
+    get: {
+      tags: ['Service'],
+      summary: 'Whether to send requests here',
+      security: [],
+      responses: { 200: { description: '`status: "ready"`' }, 503: { description: 'Draining, or not healthy' } },
+    },
+  },
   '/metrics': toOperatorPath('Metrics as Prometheus reads them'),
   '/metrics/errors': toOperatorPath('The latest errors'),
 };

@@ -13,7 +13,8 @@ export async function startAgent(env: Env, options: ConfigOptions = {}): Promise
   await using started = new AsyncDisposableStack();
   const app = started.adopt(await createOracleApp({ env, configOptions: options }), (app) => app.close());
   const { name: oracleName, ...identity } = app.identity;
-  return { name: 'agent', oracleName, ...identity, url: await app.listen(), close: keepOpen(started) };
+  const { drainDelayMs } = app;
+  return { name: 'agent', oracleName, ...identity, drainDelayMs, url: await app.listen(), close: keepOpen(started) };
 }
 
 if (import.meta.main) await runMain(startAgent, process.env);

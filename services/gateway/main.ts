@@ -28,15 +28,16 @@ export async function startGateway(env: Env, options: ConfigOptions = {}): Promi
     config.GATEWAY_AUTH === 'api-key' ? loadApiKeys(config.GATEWAY_API_KEYS_FILE ?? '') : [],
     loadCertificates(config.GATEWAY_TLS_CA_FILE),
   ]);
+  const { DRAIN_DELAY_MS: drainDelayMs } = config;
   await using started = new AsyncDisposableStack();
   const hasLimits = config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 || keys.some((key) => key.perMinute !== undefined);
   const redis = hasLimits && config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
   started.defer(() => redis?.disconnect());
   const authorize = createAuthorize(config, keys, redis && countInRedis(redis, 'gateway-key'));
   const server = await createGatewayApp({ config, logger, authorize, ca, redis });
-  started.defer(() => closeServer(server));
+  started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
-  return { name: 'gateway', url, close: keepOpen(started) };
+  return { name: 'gateway', url, drainDelayMs, close: keepOpen(started) };
 }
 
 function createAuthorize(config: GatewayConfig, keys: ApiKey[], count: CountInMinute | undefined): Authorize {

@@ -35,6 +35,7 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   const config = loadConfig(ussdConfigSchema, env, options);
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
+  const { DRAIN_DELAY_MS: drainDelayMs } = config;
   await using started = new AsyncDisposableStack();
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
   started.defer(() => redis?.disconnect());
@@ -44,9 +45,9 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   await store.migrate('audit', auditMigrations);
   await store.migrate('ussd', migrations);
   const server = await createUssdApp({ config, logger, store, keys, redis });
-  started.defer(() => closeServer(server));
+  started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
-  return { name: 'ussd', url, close: keepOpen(started) };
+  return { name: 'ussd', url, drainDelayMs, close: keepOpen(started) };
 }
 
 function loadKeys(config: UssdConfig, logger: Logger): KeyRing {

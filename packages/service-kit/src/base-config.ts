@@ -33,6 +33,11 @@ export function baseVariables(defaults: { port: number }) {
       example: 'redis://cache.example:6379',
       secret: true,
     }),
+    DRAIN_DELAY_MS: envInteger({ min: 0, max: 60_000 }).prefault('0').meta({
+      description:
+        'How long the service keeps serving after SIGTERM while `/ready` and `/health` answer 503. Behind a load balancer: longer than its health checks take to notice.',
+      example: '5000',
+    }),
     LOG_LEVEL: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
         error: 'expected trace, debug, info, warn, error, fatal or silent',

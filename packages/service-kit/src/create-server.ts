@@ -15,6 +15,7 @@ import { addCors, type CorsOptions } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { sendError, toAppError } from './error-reply.ts';
 import { isJsonTooDeep } from './json-depth.ts';
+import { addLifecycle } from './lifecycle.ts';
 import { checkHosts, refuseForeignPages } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
@@ -78,7 +79,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which otherwise meet closed connections
     forceCloseConnections: 'idle',
-    return503OnClosing: true,
+    return503OnClosing: false, // a request on a connection that is still open is answered
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false },
     http: { maxHeaderSize: maxUrlLength + 64 * 1024 },
     onProtoPoisoning: 'remove',
@@ -117,17 +118,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const recentErrors = addRecentErrors(server);
   const operatorGuard = addOperatorGuards(server, options, metrics);
 
-  server.get(
-    '/health',
-    { schema: { tags: ['Service'], summary: 'Health of the service' } },
-    async (_request, reply) => {
-      const { healthy, body } = await options.health();
-      return reply
-        .status(healthy ? 200 : 503)
-        .header('cache-control', 'no-store')
-        .send(body);
-    },
-  );
+  addLifecycle(server, options.health);
   server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
   );

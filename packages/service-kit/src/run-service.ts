@@ -11,6 +11,8 @@ const stuckExitMs = 3_000;
 export interface RunningService {
   name: string;
   url: string;
+  /** How long it keeps serving after a signal; the 10 s for closing begin after it. */
+  drainDelayMs?: number;
   close(): Promise<void>;
 }
 
@@ -93,19 +95,15 @@ export function exitOnStartFault(fault: unknown): void {
   setTimeout(() => process.exit(1), stuckExitMs).unref();
 }
 
-/** Ends a server: no new connections, 10 s for what is in flight, then the rest is cut. */
-export async function closeServer(server: Server): Promise<void> {
-  // A kept-alive connection is idle again once its reply is out, and would hold the close up until its own time limit.
-  const sweep = setInterval(() => server.server.closeIdleConnections(), 50);
-  const cut = setTimeout(() => server.server.closeAllConnections(), shutdownTimeoutMs - 500);
-  await server.close().finally(() => {
-    clearInterval(sweep);
-    clearTimeout(cut);
-  });
+/** Ends a server: out of service for `drainDelayMs`, then no new connections and 10 s for what is in flight. */
+export async function closeServer(server: Server, drainDelayMs = 0): Promise<void> {
+  await server.lifecycle.drain(drainDelayMs);
+  await server.lifecycle.close();
 }
 
 /** Keeps the process until SIGTERM or Ctrl-C, closes everything within 10 s and exits 0. A second signal exits at once. */
 export function stopOnSignals(services: RunningService[]): void {
+  const drainDelayMs = Math.max(...services.map((service) => service.drainDelayMs ?? 0));
   let stoppingSince: number | undefined;
   const stop = async (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
@@ -118,7 +116,7 @@ export function stopOnSignals(services: RunningService[]): void {
     const late = setTimeout(() => {
       process.stderr.write('Not everything ended in time.\n');
       process.exit(0);
-    }, shutdownTimeoutMs);
+    }, shutdownTimeoutMs + drainDelayMs);
     const closed = await Promise.allSettled(services.map((service) => service.close()));
     for (const [index, result] of closed.entries()) {
       if (result.status === 'rejected')

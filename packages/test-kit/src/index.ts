@@ -1,3 +1,4 @@
+export { balancerCheckMs, startBalancer } from './balancer.ts';
 export { launchBrowser } from './browser.ts';
 export { createTestDatabase, type Engine, engines } from './database.ts';
 export { freePort } from './free-port.ts';

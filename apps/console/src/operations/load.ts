@@ -26,7 +26,7 @@ export interface Rate {
 
 const metric = 'http_request_duration_seconds';
 // Asked by this page and by probes all the time; they would drown what users do.
-const probes = new Set(['/health', '/metrics', '/metrics/errors']);
+const probes = new Set(['/health', '/ready', '/metrics', '/metrics/errors']);
 
 /** What a service has answered since it started, by route. */
 export function toSnapshot(samples: Sample[], time: number): Snapshot {
