@@ -107,7 +107,11 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     audiences: [...new Set([oracle.did, oracle.keyDid])],
     maxTtlSeconds: config.UCAN_AUTH_MAX_TTL_SECONDS,
     delegationMaxTtlSeconds: config.UCAN_DELEGATION_MAX_TTL_SECONDS,
-    resolveDid: createDidResolver({ ...(config.GATEWAY_URL && { gatewayUrl: config.GATEWAY_URL }) }),
+    resolveDid: createDidResolver({
+      ...(config.GATEWAY_URL && { gatewayUrl: config.GATEWAY_URL }),
+      dnsServers: config.DNS_SERVERS,
+      lookupsPerMinute: config.UCAN_LOOKUPS_PER_MINUTE,
+    }),
     isRevoked: delegations.isRevoked,
     wasSentDownstream: delegations.wasSentDownstream,
   });
@@ -129,6 +133,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     ...auth,
     server,
     origins: config.CORS_ORIGIN,
+    trustsProxy: config.TRUST_PROXY_ENABLED,
     redis,
     pages: peers.pages,
     sessions,

@@ -52,6 +52,15 @@ export const agentConfigSchema = z
       description: 'Whether a delegation alone signs its issuer in.',
       example: 'false',
     }),
+    UCAN_LOOKUPS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).prefault(String(ucanLimits.lookupsPerMinute)).meta({
+      description: 'How many DIDs that are not known yet the tokens of one client address may name in a minute.',
+      example: '30',
+    }),
+    DNS_SERVERS: envList().prefault('').meta({
+      description:
+        "Name servers for hosts that users name (did:web, Matrix homeservers), separated by commas. The machine's own when not set.",
+      example: '192.0.2.53,192.0.2.54:5353',
+    }),
     GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
       description: 'The query gateway: resolves protocol DIDs and answers the protocol-query plugin.',
       example: 'http://127.0.0.1:1317',

@@ -88,16 +88,20 @@ export const gatewayConfigSchema = z
         'JSON file of the API keys, [{ name, sha256, perMinute?, routes? }]; needed with GATEWAY_AUTH=api-key.',
       example: '/etc/palaver/api-keys.json',
     }),
-    GATEWAY_DIDS: envList()
-      .refine(
-        (list) => list.every((item) => /^did:[a-z0-9]+:\S+$/.test(item)),
-        'expected a comma-separated list of DIDs',
-      )
-      .prefault('')
-      .meta({
-        description: 'The DIDs that UCANs for this gateway are made out to; needed with GATEWAY_AUTH=ucan.',
-        example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
-      }),
+    GATEWAY_DIDS: envDids().prefault('').meta({
+      description: 'The DIDs that UCANs for this gateway are made out to; needed with GATEWAY_AUTH=ucan.',
+      example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
+    }),
+    GATEWAY_UCAN_ISSUERS: envDids().prefault('').meta({
+      description:
+        'The DIDs whose UCANs, or whose delegations as proofs, open this gateway. Those of GATEWAY_DIDS when not set.',
+      example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
+    }),
+    GATEWAY_UCAN_ABILITY: z
+      .string()
+      .regex(/^oracle\/[a-z0-9/*-]{1,100}$/, 'expected oracle/…')
+      .optional()
+      .meta({ description: 'The ability that a UCAN must have to open this gateway.', example: 'oracle/query' }),
     GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 }).prefault('0').meta({
       description: 'Queries a minute from one client address. 0 is off.',
       example: '600',
@@ -114,7 +118,15 @@ export const gatewayConfigSchema = z
   .refine((config) => config.GATEWAY_AUTH !== 'ucan' || config.GATEWAY_DIDS.length > 0, {
     path: ['GATEWAY_DIDS'],
     error: 'is needed with GATEWAY_AUTH=ucan',
-  });
+  })
+  .refine(
+    ({ GATEWAY_AUTH, GATEWAY_UCAN_ISSUERS, GATEWAY_UCAN_ABILITY }) =>
+      GATEWAY_AUTH !== 'ucan' || GATEWAY_UCAN_ISSUERS.length > 0 || GATEWAY_UCAN_ABILITY !== undefined,
+    {
+      path: ['GATEWAY_UCAN_ISSUERS'],
+      error: 'this or GATEWAY_UCAN_ABILITY is needed with GATEWAY_AUTH=ucan: anyone can make a key',
+    },
+  );
 
 export type GatewayConfig = Readonly<z.infer<typeof gatewayConfigSchema>>;
 
@@ -122,6 +134,13 @@ export type GatewayConfig = Readonly<z.infer<typeof gatewayConfigSchema>>;
 export function toPrefixes(config: GatewayConfig): Prefixes {
   const { GATEWAY_SOURCE_PREFIX: source, GATEWAY_PREFIX: served = source, GATEWAY_LEGACY_PREFIXES: legacy } = config;
   return { source, served, legacy };
+}
+
+function envDids() {
+  return envList().refine(
+    (list) => list.every((item) => /^did:[a-z0-9]+:\S+$/.test(item)),
+    'expected a comma-separated list of DIDs',
+  );
 }
 
 function envPrefix() {

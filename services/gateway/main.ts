@@ -42,7 +42,7 @@ export async function startGateway(env: Env, options: ConfigOptions = {}): Promi
 
 function createAuthorize(config: GatewayConfig, keys: ApiKey[], count: CountInMinute | undefined): Authorize {
   if (config.GATEWAY_AUTH === 'api-key') return authorizeApiKey(keys, count);
-  if (config.GATEWAY_AUTH === 'ucan') return authorizeUcan(config.GATEWAY_DIDS);
+  if (config.GATEWAY_AUTH === 'ucan') return authorizeUcan(config);
   return authorizeAnyone;
 }
 

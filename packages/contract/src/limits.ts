@@ -66,6 +66,9 @@ export const ucanLimits = {
   delegationMaxTtlSeconds: 30 * 86_400,
   clockSkewSeconds: 30,
   resolveTimeoutMs: 3_000,
+  /** DID documents that unverified tokens of one client address may cause to be fetched. */
+  lookupsPerMinute: 30,
+  lookupsUnderwayPerClient: 4,
 } as const;
 
 export const gatewayLimits = {

@@ -1,6 +1,7 @@
 export { balancerCheckMs, startBalancer } from './balancer.ts';
 export { launchBrowser } from './browser.ts';
 export { createTestDatabase, type Engine, engines } from './database.ts';
+export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { freePort } from './free-port.ts';
 export { startProcess, type TestProcess } from './process.ts';
 export { testWithRedis } from './redis-fixture.ts';

@@ -58,6 +58,14 @@ export function checkSignIn(view: UcanView, policy: ChainPolicy): ChainRefusal |
   );
 }
 
+/** Whether one of these issuers stands at some point of the chain that gives a token a capability. */
+export function isGrantedBy(view: UcanView, capability: Capability, issuers: ReadonlySet<string>): boolean {
+  if (issuers.has(view.issuer)) return true;
+  return view.proofs.some((proof) =>
+    proof.capabilities.some((granted) => coversCapability(granted, capability) && isGrantedBy(proof, granted, issuers)),
+  );
+}
+
 export function checkDelegation(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
   return checkEnvelope(view, policy) ?? checkProofs(view, policy);
 }

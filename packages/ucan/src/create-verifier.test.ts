@@ -263,7 +263,7 @@ describe('issuers that are not keys', () => {
     const resolveDid = vi.fn(async () => ({ ok: [friend.did(), 'did:key:zNonsense', user.did()] }));
     const verdict = await setUp({ resolveDid }).verifyInvocation(await mint());
     expect(unwrap(verdict).did).toBe(did);
-    expect(resolveDid).toHaveBeenCalledWith(did);
+    expect(resolveDid).toHaveBeenCalledWith(did, undefined);
   });
 
   it('are asked again a minute later, and at once after a refusal', async () => {

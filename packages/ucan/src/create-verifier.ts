@@ -55,11 +55,20 @@ export interface VerifiedToken {
 export type Verdict = Result<VerifiedToken, UcanError>;
 
 export interface Verifier {
-  verifyInvocation(token: string): Promise<Verdict>;
+  /** `client` is the address the token came from, by which look-ups of unverified issuers are bounded. */
+  verifyInvocation(token: string, client?: string): Promise<Verdict>;
   /** Whether a delegation is good for what it grants; that alone does not sign anyone in. */
-  verifyDelegation(token: string): Promise<Verdict>;
+  verifyDelegation(token: string, client?: string): Promise<Verdict>;
   /** Whether a delegation takes the place of an invocation. */
-  verifySignIn(token: string): Promise<Verdict>;
+  verifySignIn(token: string, client?: string): Promise<Verdict>;
+}
+
+interface Question {
+  readonly kind: keyof typeof checks;
+  readonly token: string;
+  /** Unix time. */
+  readonly seconds: number;
+  readonly client: string | undefined;
 }
 
 /** A verdict and the Unix second it holds until. */
@@ -95,19 +104,19 @@ export function createVerifier(options: VerifierOptions): Verifier {
   const accepted = new LruMap<Remembered>(options.cacheSize ?? defaultCacheSize);
   const refused = new LruMap<Remembered>(refusalCacheSize);
 
-  async function verify(kind: keyof typeof checks, token: string): Promise<Verdict> {
+  async function verify(kind: keyof typeof checks, token: string, client?: string): Promise<Verdict> {
     const seconds = now() / 1000;
     // Not worth a hash: it is refused by its length alone.
-    if (token.length > agentLimits.tokenCharacters) return (await judge(kind, token, seconds)).verdict;
+    if (token.length > agentLimits.tokenCharacters) return (await judge({ kind, token, seconds, client })).verdict;
     const key = await hashText(`${kind} ${token}`);
     const known = recall(accepted, key, seconds) ?? recall(refused, key, seconds);
     if (known) return await checkRevocation(known);
-    const { verdict, until } = await judge(kind, token, seconds);
+    const { verdict, until } = await judge({ kind, token, seconds, client });
     if (until > seconds) (verdict.ok ? accepted : refused).set(key, { verdict, from: seconds, until });
     return await checkRevocation(verdict);
   }
 
-  async function judge(kind: keyof typeof checks, token: string, seconds: number): Promise<Judgement> {
+  async function judge({ kind, token, seconds, client }: Question): Promise<Judgement> {
     const parsed = await parseToken(token);
     if (parsed.error) return { verdict: parsed, until: forever };
     const view = parsed.ok;
@@ -115,7 +124,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const policy: ChainPolicy = { audiences, ...limits, canIssue, now: seconds };
     const refusal = checks[kind](view, policy);
     if (refusal) return { verdict: { error: refusal.error }, until: refusal.passing ? seconds : forever };
-    const { error, resolved } = await verifySignatures(view, resolveDid);
+    const { error, resolved } = await verifySignatures(view, (did) => resolveDid(did, client));
     // What a DID document decided: a refusal is asked again, an acceptance is kept for a short time.
     if (error) return { verdict: { error }, until: resolved ? seconds : forever };
     const expiration = findExpiration(view);
@@ -130,15 +139,15 @@ export function createVerifier(options: VerifierOptions): Verifier {
     return revoked ? { error: { code: 'UCAN_NOT_ALLOWED', message: 'it has been revoked', revoked: true } } : verdict;
   }
 
-  async function verifySignIn(token: string): Promise<Verdict> {
-    const verdict = await verify('signIn', token);
+  async function verifySignIn(token: string, client?: string): Promise<Verdict> {
+    const verdict = await verify('signIn', token, client);
     if (!verdict.ok || !(await options.wasSentDownstream?.(verdict.ok.cid))) return verdict;
     return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it was sent to another service as a proof' } };
   }
 
   return {
-    verifyInvocation: (token) => verify('invocation', token),
-    verifyDelegation: (token) => verify('delegation', token),
+    verifyInvocation: (token, client) => verify('invocation', token, client),
+    verifyDelegation: (token, client) => verify('delegation', token, client),
     verifySignIn,
   };
 }

@@ -1,5 +1,5 @@
-export { type Capability, hasCapability } from './capability.ts';
-export { findExpiration } from './check-chain.ts';
+export { type Capability, coversAbility, hasCapability } from './capability.ts';
+export { findExpiration, isGrantedBy } from './check-chain.ts';
 export {
   createVerifier,
   type IssuedToken,

@@ -15,4 +15,6 @@ export interface UcanError {
   readonly message: string;
   /** Set when the token was good once: it, or a proof it stands on, has been revoked. */
   readonly revoked?: true;
+  /** Set when its issuer was not looked up because too many look-ups are under way; it may be good. */
+  readonly limited?: true;
 }

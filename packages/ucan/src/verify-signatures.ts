@@ -3,7 +3,6 @@ import { verifyEd25519 } from '#crypto';
 import { listChain } from './check-chain.ts';
 import type { DidKeys } from './did/did-document.ts';
 import { fromDidKey } from './did/did-key.ts';
-import type { ResolveDid } from './did/resolve-did.ts';
 import type { UcanView } from './parse-token.ts';
 import type { UcanError } from './result.ts';
 
@@ -17,23 +16,43 @@ export interface SignatureVerdict {
 const maxDocuments = 4;
 
 /** Checks the signature of a token and of every proof under it. */
-export async function verifySignatures(root: UcanView, resolveDid: ResolveDid): Promise<SignatureVerdict> {
+export async function verifySignatures(
+  root: UcanView,
+  resolveDid: (did: string) => Promise<DidKeys>,
+): Promise<SignatureVerdict> {
   const chain = listChain(root);
-  const others = new Set(chain.map(({ issuer }) => issuer).filter((issuer) => !issuer.startsWith('did:key:')));
+  const [known, unknown] = [chain.filter(isByKey), chain.filter((view) => !isByKey(view))];
+  const others = new Set(unknown.map(({ issuer }) => issuer));
   if (others.size > maxDocuments) {
     const message = `more than ${maxDocuments} of its issuers are not a did:key`;
     return { error: { code: 'UCAN_BAD_PROOF', message }, resolved: false };
   }
+  // First what needs no network: a token that is wrong here fetches nothing.
+  const early = await findFirstFault(root, known, new Map());
+  if (early) return { error: early, resolved: false };
   // All at once, so that the time limit of one is the time limit of the token.
   const documents = new Map(await Promise.all([...others].map(async (did) => [did, await resolveDid(did)] as const)));
-  const resolved = others.size > 0;
+  return { error: await findFirstFault(root, unknown, documents), resolved: others.size > 0 };
+}
+
+function isByKey({ issuer }: UcanView): boolean {
+  return issuer.startsWith('did:key:');
+}
+
+async function findFirstFault(
+  root: UcanView,
+  chain: UcanView[],
+  documents: Map<string, DidKeys>,
+): Promise<UcanError | null> {
   for (const view of chain) {
-    const fault = await findFault(view, documents.get(view.issuer) ?? { ok: [view.issuer] });
+    const keys = documents.get(view.issuer) ?? { ok: [view.issuer] };
+    const fault = await findFault(view, keys);
     if (fault === null) continue;
-    if (view === root) return { error: { code: 'UCAN_BAD_SIGNATURE', message: fault }, resolved };
-    return { error: { code: 'UCAN_BAD_PROOF', message: `a proof is not good: ${fault}` }, resolved };
+    const limited = keys.error?.limited && { limited: true as const };
+    if (view === root) return { code: 'UCAN_BAD_SIGNATURE', message: fault, ...limited };
+    return { code: 'UCAN_BAD_PROOF', message: `a proof is not good: ${fault}`, ...limited };
   }
-  return { error: null, resolved };
+  return null;
 }
 
 async function findFault(view: UcanView, { ok, error }: DidKeys): Promise<string | null> {

@@ -1,5 +1,5 @@
 import { AppError } from '@palaver/contract';
-import type { Server } from '@palaver/service-kit';
+import { clientAddress, type Server, toAddressKey } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { type AuthorizeOptions, authorize, type Identity, readCredentials } from './authorize.ts';
 
@@ -21,13 +21,19 @@ export type RouteMatcher = (url: string, method: string) => boolean;
 /** Protects every route but the public ones, which never look at auth headers. */
 export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: RouteMatcher }): void {
   server.decorateRequest('identity', null);
-  server.addHook('onRequest', async (request) => {
+  server.addHook('onRequest', async (request, reply) => {
     // An unknown path is a 404 for everyone, and preflights carry no credentials.
     if (request.is404 || request.method === 'OPTIONS') return;
     // By the route's own template: what a client can write into a path must not decide.
     if (options.isPublic(request.routeOptions.url ?? '', request.method)) return;
-    const result = await authorize(readCredentials(request.headers), options);
-    if ('error' in result) throw result.error;
+    const result = await authorize(
+      { ...readCredentials(request.headers), client: toAddressKey(clientAddress(request)) },
+      options,
+    );
+    if ('error' in result) {
+      if (result.error.code === 'RATE_LIMITED') reply.header('retry-after', '60');
+      throw result.error;
+    }
     request.identity = result.identity;
   });
 }

@@ -1,5 +1,5 @@
 import { AppError } from '@palaver/contract';
-import type { UcanView, Verifier } from '@palaver/ucan';
+import type { UcanError, UcanView, Verifier } from '@palaver/ucan';
 
 /** Who is calling, as their token says. */
 export interface Identity {
@@ -13,13 +13,15 @@ export interface Identity {
 export interface Credentials {
   invocation: string | undefined;
   delegation: string | undefined;
+  /** The client address, by which look-ups of unverified issuers are bounded. */
+  client: string | undefined;
 }
 
 const missingMessage =
   'Missing UCAN authentication: send the invocation as "Authorization: Bearer <invocation>" with "X-Auth-Type: ucan", or a delegation in the "x-ucan-delegation" header.';
 
 /** The tokens of an HTTP request. Without `X-Auth-Type: ucan` the bearer is not for us and is not read. */
-export function readCredentials(headers: Record<string, string | string[] | undefined>): Credentials {
+export function readCredentials(headers: Record<string, string | string[] | undefined>): Omit<Credentials, 'client'> {
   const isUcan = one(headers['x-auth-type'])?.trim().toLowerCase() === 'ucan';
   // The whole rest, blanks included: what is no token is a malformed one, not a missing one.
   const bearer = /^Bearer +(.+)$/i.exec(one(headers.authorization) ?? '')?.[1];
@@ -37,24 +39,29 @@ export interface AuthorizeOptions {
  * The refusals are the specification's.
  */
 export async function authorize(
-  { invocation, delegation }: Credentials,
+  { invocation, delegation, client }: Credentials,
   { verifier, allowDelegation }: AuthorizeOptions,
 ): Promise<{ identity: Identity } | { error: AppError }> {
   if (invocation !== undefined) {
-    const verdict = await verifier.verifyInvocation(invocation);
-    if (!verdict.ok) return { error: new AppError(verdict.error.code, 'Invalid UCAN invocation') };
+    const verdict = await verifier.verifyInvocation(invocation, client);
+    if (!verdict.ok) return { error: toAppError(verdict.error, 'Invalid UCAN invocation') };
     const { did, expiration } = verdict.ok;
-    const downstream = delegation === undefined ? undefined : await verifier.verifyDelegation(delegation);
+    const downstream = delegation === undefined ? undefined : await verifier.verifyDelegation(delegation, client);
     // Somebody else's delegation, or a broken one, is simply not used.
     const own = downstream?.ok?.did === did ? downstream.ok : undefined;
     const carried = own && delegation ? { token: delegation, view: own.view, expiration: own.expiration } : undefined;
     return { identity: { did, expiration, ...(carried && { delegation: carried }) } };
   }
   if (delegation === undefined || !allowDelegation) return { error: new AppError('UCAN_MISSING', missingMessage) };
-  const verdict = await verifier.verifySignIn(delegation);
-  if (!verdict.ok) return { error: new AppError(verdict.error.code, 'Invalid UCAN delegation') };
+  const verdict = await verifier.verifySignIn(delegation, client);
+  if (!verdict.ok) return { error: toAppError(verdict.error, 'Invalid UCAN delegation') };
   const { did, expiration, view } = verdict.ok;
   return { identity: { did, expiration, delegation: { token: delegation, view, expiration } } };
+}
+
+function toAppError({ code, limited }: UcanError, message: string): AppError {
+  if (!limited) return new AppError(code, message);
+  return new AppError('RATE_LIMITED', 'Too many issuers of tokens are being looked up. Try again in a minute.');
 }
 
 function one(value: string | string[] | undefined): string | undefined {

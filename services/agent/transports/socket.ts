@@ -13,7 +13,7 @@ import {
   toSocketPayload,
   ucanLimits,
 } from '@palaver/contract';
-import type { Logger, Server } from '@palaver/service-kit';
+import { type Logger, type Server, toAddressKey } from '@palaver/service-kit';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
@@ -25,6 +25,8 @@ import type { BrowserCall, BrowserResult } from './browser-calls.ts';
 export interface SocketParts extends AuthorizeOptions {
   server: Server;
   origins: string[];
+  /** Whether connections come through a reverse proxy. */
+  trustsProxy: boolean;
   sessions: SessionStore;
   logger: Logger;
   pages: Pages;
@@ -188,7 +190,9 @@ async function admit({ handshake }: Socket, parts: SocketParts): Promise<SocketD
   if (!query.success || !auth.success)
     throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
   const { invocation, ucanDelegation: delegation } = auth.data;
-  const result = await authorize({ invocation, delegation }, parts);
+  // Behind a proxy it is the proxy's address; then only the bound of all look-ups together holds.
+  const client = parts.trustsProxy ? undefined : toAddressKey(handshake.address);
+  const result = await authorize({ invocation, delegation, client }, parts);
   if ('error' in result) throw result.error;
   const { did, expiration, delegation: own }: Identity = result.identity;
   const { sessionId } = query.data;

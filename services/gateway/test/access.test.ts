@@ -1,11 +1,20 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { loadConfig } from '@palaver/service-kit';
 import { createTempDir } from '@palaver/test-kit';
-import { createDelegation, createInvocation, createSigner } from '@palaver/ucan';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  createDelegation,
+  createInvocation,
+  createSigner,
+  type InvocationOptions,
+  parseToken,
+  type Signer,
+} from '@palaver/ucan';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { authorizeApiKey, loadApiKeys } from '../auth/api-key.ts';
 import { authorizeUcan } from '../auth/ucan.ts';
+import { type GatewayConfig, gatewayConfigSchema } from '../config.ts';
 import { type FixtureNode, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 
@@ -67,37 +76,82 @@ test('holders of different keys never share an answer', async () => {
   expect(states).toEqual(['miss', 'miss', 'hit']);
 });
 
-test('with ucan, a bearer made out to this gateway opens it, and the refusal says why', async () => {
-  const self = await createSigner();
-  const user = await createSigner();
-  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_AUTH: 'ucan', GATEWAY_DIDS: self.did() };
-  await using gateway = await startTestGateway(env, { authorize: authorizeUcan([self.did()]) });
-  const ask = (headers: Record<string, string>) => gateway.get('/fixture/item/1', headers);
-  const bearer = (token: string) => ({ authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' });
+const [self, user, eve] = [await createSigner(), await createSigner(), await createSigner()];
 
+describe('with ucan', () => {
   const capability = { can: 'oracle/query', with: self.did() } as const;
-  const good = await createInvocation({ issuer: user, audience: self.did(), capability });
-  const answered = await ask(bearer(good.serialized));
-  expect([answered.status, answered.headers.get('cache-control')]).toEqual([200, 'private, max-age=1']);
-  const foreign = await createInvocation({ issuer: user, audience: user.did(), capability });
-  const delegation = await createDelegation({
-    issuer: user,
-    audience: self.did(),
-    capabilities: [{ can: 'oracle/*', with: user.did() }],
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' });
+  const invoke = async (issuer: Signer, more: Partial<InvocationOptions> = {}) =>
+    bearer((await createInvocation({ issuer, audience: self.did(), capability, ...more })).serialized);
+  const lend = async (from: Signer, to: Signer) => {
+    const lent = await createDelegation({ issuer: from, audience: to.did(), capabilities: [capability] });
+    const { ok } = await parseToken(lent.serialized);
+    return ok ? [ok] : [];
+  };
+  const start = (more: { GATEWAY_UCAN_ISSUERS?: string[]; GATEWAY_UCAN_ABILITY?: string }) =>
+    startTestGateway(
+      {
+        GATEWAY_UPSTREAMS: node.address,
+        GATEWAY_AUTH: 'ucan',
+        GATEWAY_DIDS: self.did(),
+        GATEWAY_UCAN_ISSUERS: user.did(),
+      },
+      { authorize: authorizeUcan({ GATEWAY_DIDS: [self.did()], GATEWAY_UCAN_ISSUERS: [], ...more } as GatewayConfig) },
+    );
+
+  test('a bearer made out to this gateway by a named issuer opens it, and the refusal says why', async () => {
+    await using gateway = await start({ GATEWAY_UCAN_ISSUERS: [user.did()] });
+    const ask = (headers: Record<string, string>) => gateway.get('/fixture/item/1', headers);
+    const good = await invoke(user);
+    const answered = await ask(good);
+    expect([answered.status, answered.headers.get('cache-control')]).toEqual([200, 'private, max-age=1']);
+    const delegation = await createDelegation({
+      issuer: user,
+      audience: self.did(),
+      capabilities: [{ can: 'oracle/*', with: user.did() }],
+    });
+    expect((await ask({ 'x-ucan-delegation': delegation.serialized })).status).toBe(200);
+    expect((await ask(await invoke(eve, { proofs: await lend(user, eve) }))).status).toBe(200);
+    const refusals = [
+      [{}, 401, 'UCAN_MISSING'],
+      [bearer('nonsense'), 401, 'UCAN_MALFORMED'],
+      [await invoke(user, { audience: user.did() }), 401, 'UCAN_WRONG_AUDIENCE'],
+      [{ authorization: good.authorization }, 401, 'UCAN_MISSING'],
+      // A key that anyone can make, with the right ability.
+      [await invoke(eve), 403, 'FORBIDDEN'],
+      [await invoke(eve, { capability: { can: '*', with: eve.did() } }), 403, 'FORBIDDEN'],
+      // The lent capability is for another resource than the one used.
+      [
+        await invoke(eve, { capability: { can: '*', with: eve.did() }, proofs: await lend(user, eve) }),
+        403,
+        'FORBIDDEN',
+      ],
+    ] as const;
+    for (const [headers, status, reason] of refusals) {
+      const response = await ask(headers);
+      expect(await response.json()).toMatchObject({ statusCode: status, reason });
+    }
+    expect((await gateway.get('/openapi.json')).status).toBe(200);
   });
-  expect((await ask({ 'x-ucan-delegation': delegation.serialized })).status).toBe(200);
-  const refusals = [
-    [{}, 'UCAN_MISSING'],
-    [bearer('nonsense'), 'UCAN_MALFORMED'],
-    [bearer(foreign.serialized), 'UCAN_WRONG_AUDIENCE'],
-    [{ authorization: `Bearer ${good.serialized}` }, 'UCAN_MISSING'],
-  ] as const;
-  for (const [headers, reason] of refusals) {
-    const response = await ask(headers);
-    expect(response.status).toBe(401);
-    expect(await response.json()).toMatchObject({ statusCode: 401, code: 16, reason });
-  }
-  expect((await gateway.get('/openapi.json')).status).toBe(200);
+
+  test('a required ability is one that the gateway itself has granted', async () => {
+    await using gateway = await start({ GATEWAY_UCAN_ABILITY: 'oracle/query' });
+    const ask = async (headers: Record<string, string>) => (await gateway.get('/fixture/item/1', headers)).status;
+    expect(await ask(await invoke(user, { proofs: await lend(self, user) }))).toBe(200);
+    expect(await ask(await invoke(user))).toBe(403);
+    const chat = { ...capability, can: 'oracle/chat' } as const;
+    const lent = await createDelegation({ issuer: self, audience: user.did(), capabilities: [chat] });
+    const { ok } = await parseToken(lent.serialized);
+    expect(await ask(await invoke(user, { capability: chat, proofs: ok ? [ok] : [] }))).toBe(403);
+  });
+
+  test('does not start without an issuer or an ability', () => {
+    const env = { GATEWAY_AUTH: 'ucan', GATEWAY_DIDS: self.did() };
+    const parse = (more = {}) => loadConfig(gatewayConfigSchema, { ...env, ...more });
+    expect(() => parse()).toThrow(/GATEWAY_UCAN_ISSUERS/);
+    expect(parse({ GATEWAY_UCAN_ISSUERS: user.did() })).toBeDefined();
+    expect(parse({ GATEWAY_UCAN_ABILITY: 'oracle/query' })).toBeDefined();
+  });
 });
 
 test('a faulty file of keys stops the start and says why', async () => {

@@ -4,7 +4,7 @@ import type { Result } from '../result.ts';
 import { toDidKey, untagPublicKey } from './did-key.ts';
 
 /** The Ed25519 keys, as did:key, that may sign in the name of a DID. */
-export type DidKeys = Result<readonly string[], { message: string }>;
+export type DidKeys = Result<readonly string[], { message: string; limited?: true }>;
 
 // Signing a token is authentication or the use of a capability. Keys listed for other purposes only, such as issuing
 // credentials (assertionMethod) or encryption (keyAgreement), do not sign tokens.

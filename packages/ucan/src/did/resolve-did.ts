@@ -2,17 +2,23 @@ import { ucanLimits } from '@palaver/contract';
 import { LruMap } from '../lru-map.ts';
 import type { DidKeys } from './did-document.ts';
 import { fromDidKey } from './did-key.ts';
+import { createLookupLimits } from './lookup-limits.ts';
 import { resolveProtocolDid } from './resolve-protocol-did.ts';
 import { resolveWebDid } from './resolve-web-did.ts';
 
-export type ResolveDid = (did: string) => Promise<DidKeys>;
+/** `client` is the address that the token came from: what it may cause to be looked up is bounded. */
+export type ResolveDid = (did: string, client?: string) => Promise<DidKeys>;
 
 export interface DidResolverOptions {
   /** The query gateway that knows protocol DIDs; without it they are refused. */
   readonly gatewayUrl?: string;
   /** Hosts (`host` or `host:port`) of did:web that may have a private address; only of use inside one network. */
   readonly privateHosts?: readonly string[];
+  /** Name servers for hosts of did:web instead of the machine's; not in browsers. */
+  readonly dnsServers?: readonly string[];
   readonly timeoutMs?: number;
+  /** How many DIDs that are not known yet one client may ask for in a minute. */
+  readonly lookupsPerMinute?: number;
   /** Milliseconds, like `Date.now`. */
   readonly now?: () => number;
 }
@@ -20,41 +26,52 @@ export interface DidResolverOptions {
 const keptMs = 5 * 60_000;
 const failureKeptMs = 10_000;
 const maxKept = 1_000;
-const maxUnderway = 64;
+// Each way of lookup has its own places: names that never answer must not keep protocol DIDs waiting.
+const maxUnderway = { web: 32, protocol: 64 };
 
 /** Resolves did:key by itself, did:web over HTTPS and every other method through the query gateway, with a cache. */
 export function createDidResolver(options: DidResolverOptions = {}): ResolveDid {
-  const { gatewayUrl, privateHosts = [], timeoutMs = ucanLimits.resolveTimeoutMs, now = Date.now } = options;
+  const { gatewayUrl, privateHosts = [], dnsServers = [], now = Date.now } = options;
+  const timeoutMs = options.timeoutMs ?? ucanLimits.resolveTimeoutMs;
+  const perMinute = options.lookupsPerMinute ?? ucanLimits.lookupsPerMinute;
   const kept = new LruMap<{ keys: DidKeys; until: number }>(maxKept);
+  // Apart from the good ones, so that a flood of made-up names cannot push those out.
+  const failed = new LruMap<{ keys: DidKeys; until: number }>(maxKept);
   const underway = new Map<string, Promise<DidKeys>>();
+  const limits = {
+    web: createLookupLimits(maxUnderway.web, { perMinute, now }),
+    protocol: createLookupLimits(maxUnderway.protocol, { perMinute, now }),
+  };
 
   async function look(did: string): Promise<DidKeys> {
-    if (did.startsWith('did:web:')) return await resolveWebDid({ did, privateHosts, timeoutMs });
+    if (did.startsWith('did:web:')) return await resolveWebDid({ did, privateHosts, dnsServers, timeoutMs });
     if (gatewayUrl) return await resolveProtocolDid({ did, gatewayUrl, timeoutMs });
     return { error: { message: 'there is no resolver for its issuer' } };
   }
 
   async function lookAndKeep(did: string): Promise<DidKeys> {
-    try {
-      const keys = await look(did);
-      kept.set(did, { keys, until: now() + (keys.ok ? keptMs : failureKeptMs) });
-      return keys;
-    } finally {
-      underway.delete(did);
-    }
+    const keys = await look(did);
+    if (keys.ok) kept.set(did, { keys, until: now() + keptMs });
+    else failed.set(did, { keys, until: now() + failureKeptMs });
+    return keys;
   }
 
-  return async (did) => {
+  return async (did, client) => {
     if (did.startsWith('did:key:')) {
       return fromDidKey(did) ? { ok: [did] } : { error: { message: 'its issuer is not an Ed25519 key' } };
     }
-    const known = kept.get(did);
-    if (known && now() < known.until) return known.keys;
+    for (const cache of [kept, failed]) {
+      const known = cache.get(did);
+      if (known && now() < known.until) return known.keys;
+    }
     const shared = underway.get(did);
     if (shared) return await shared;
-    // Tokens name any host they like before anyone is authenticated: the sockets they can hold open are bounded.
-    if (underway.size >= maxUnderway) return { error: { message: 'too many issuers are being looked up' } };
-    const lookup = lookAndKeep(did);
+    const leave = limits[did.startsWith('did:web:') ? 'web' : 'protocol'].enter(client);
+    if (!leave) return { error: { message: 'too many issuers are being looked up', limited: true } };
+    const lookup = lookAndKeep(did).finally(() => {
+      underway.delete(did);
+      leave();
+    });
     underway.set(did, lookup);
     return await lookup;
   };

@@ -4,15 +4,21 @@ import { type DidKeys, listSigningKeys } from './did-document.ts';
 interface WebDidRequest {
   readonly did: string;
   readonly privateHosts: readonly string[];
+  readonly dnsServers?: readonly string[];
   readonly timeoutMs: number;
 }
 
 /** Fetches the document of a did:web from its host. */
-export async function resolveWebDid({ did, privateHosts, timeoutMs }: WebDidRequest): Promise<DidKeys> {
+export async function resolveWebDid({ did, privateHosts, dnsServers, timeoutMs }: WebDidRequest): Promise<DidKeys> {
   const url = toDocumentUrl(did);
   if (!url) return { error: { message: 'its issuer is not a usable did:web' } };
   const allowPrivate = privateHosts.includes(url.host) || privateHosts.includes(url.hostname);
-  const { ok, error } = await fetchPublicDocument({ url: url.href, timeoutMs, allowPrivate });
+  const { ok, error } = await fetchPublicDocument({
+    url: url.href,
+    timeoutMs,
+    allowPrivate,
+    ...(dnsServers && { dnsServers }),
+  });
   return error ? { error } : listSigningKeys(ok, did);
 }
 

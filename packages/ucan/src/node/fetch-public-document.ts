@@ -5,6 +5,7 @@ import { get } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { type FetchedDocument, readDocument, unreachable } from '../did/fetch-document.ts';
 import type { PublicDocumentRequest } from '../web/fetch-public-document.ts';
+import { createHostLookup } from './host-lookup.ts';
 import { guardLookup, isPublicAddress } from './public-address.ts';
 
 /**
@@ -12,13 +13,16 @@ import { guardLookup, isPublicAddress } from './public-address.ts';
  * so a name that answers differently the second time gains nothing.
  */
 export async function fetchPublicDocument(
-  { url, timeoutMs, allowPrivate }: PublicDocumentRequest,
-  lookup: LookupFunction = dnsLookup,
+  { url, timeoutMs, allowPrivate, dnsServers }: PublicDocumentRequest,
+  ownLookup?: LookupFunction,
 ): Promise<FetchedDocument> {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
   // An address in the URL itself is never looked up.
   if (!allowPrivate && isIP(host) && !isPublicAddress(host)) return unreachable('no public address');
   const signal = AbortSignal.timeout(timeoutMs);
+  // A host that the operator named may stand in the machine's own table of hosts.
+  const lookup =
+    ownLookup ?? (allowPrivate ? dnsLookup : createHostLookup({ signal, ...(dnsServers && { servers: dnsServers }) }));
   try {
     const request = get(url, {
       signal,

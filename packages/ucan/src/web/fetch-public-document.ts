@@ -3,6 +3,8 @@ import { type DocumentRequest, type FetchedDocument, fetchDocument } from '../di
 export interface PublicDocumentRequest extends DocumentRequest {
   /** Whether the host may have a private address. A browser keeps its own rules about these. */
   readonly allowPrivate: boolean;
+  /** Name servers instead of the machine's; a browser asks its own. */
+  readonly dnsServers?: readonly string[];
 }
 
 /** Fetches a document from a host that a stranger named. */

@@ -245,6 +245,7 @@ it('a homeserver that never answers is given up when the time is over', async ()
   const work = guardedGet(new URL(home.url), {
     token,
     allowedHosts: [home.host],
+    dnsServers: [],
     signal: AbortSignal.timeout(100),
     onBytes: () => {},
   });

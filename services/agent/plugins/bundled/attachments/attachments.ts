@@ -14,6 +14,7 @@ const configSchema = z.object({
     example: 'matrix.internal,127.0.0.1:8008',
   }),
   LLM_CONTEXT_TOKENS: agentConfigSchema.shape.LLM_CONTEXT_TOKENS,
+  DNS_SERVERS: agentConfigSchema.shape.DNS_SERVERS,
 });
 
 type AttachmentsConfig = z.infer<typeof configSchema>;
@@ -44,7 +45,7 @@ export function createAttachmentsPlugin(): OraclePlugin {
 
 async function loadAttachments(
   { message, secrets, blobs }: PendingSend,
-  { MATRIX_ALLOWED_HOSTS: allowedHosts, LLM_CONTEXT_TOKENS: contextTokens }: AttachmentsConfig,
+  { MATRIX_ALLOWED_HOSTS: allowedHosts, DNS_SERVERS: dnsServers, LLM_CONTEXT_TOKENS: contextTokens }: AttachmentsConfig,
 ): Promise<void> {
   const { attachments = [], metadata = {} } = message;
   if (attachments.length === 0) return;
@@ -54,6 +55,7 @@ async function loadAttachments(
     token: secrets.matrixAccessToken,
     roomId: [metadata.roomId, metadata.editorRoomId].find((id) => typeof id === 'string'),
     allowedHosts,
+    dnsServers,
     signal: AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]),
   };
   const allowance = createAllowance();

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { get as httpsGet } from 'node:https';
 import { isIP } from 'node:net';
+import { createHostLookup } from '@palaver/ucan/host-lookup';
 import { guardLookup, isPublicAddress } from '@palaver/ucan/public-address';
 
 export interface GuardedGetOptions {
@@ -10,6 +11,8 @@ export interface GuardedGetOptions {
   signal: AbortSignal;
   /** Hosts (`name` or `name:port`) that may be private and without TLS. */
   allowedHosts: string[];
+  /** Name servers instead of the machine's. */
+  dnsServers: string[];
   /** Told of every piece; throws to end the transfer. */
   onBytes(count: number): void;
 }
@@ -47,7 +50,10 @@ export async function guardedGet(start: URL, options: GuardedGetOptions): Promis
   throw new UnreachableError('it is redirected too often');
 }
 
-async function open(url: URL, { token, signal, allowedHosts }: GuardedGetOptions): Promise<IncomingMessage> {
+async function open(
+  url: URL,
+  { token, signal, allowedHosts, dnsServers }: GuardedGetOptions,
+): Promise<IncomingMessage> {
   const isAllowed = allowedHosts.includes(url.hostname) || allowedHosts.includes(url.host);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (url.protocol !== 'https:' && !(isAllowed && url.protocol === 'http:'))
@@ -60,7 +66,7 @@ async function open(url: URL, { token, signal, allowedHosts }: GuardedGetOptions
     signal,
     agent: false,
     headers: { accept: '*/*', 'accept-encoding': 'identity', ...(token && { authorization: `Bearer ${token}` }) },
-    lookup: isAllowed ? dnsLookup : guardLookup(dnsLookup),
+    lookup: isAllowed ? dnsLookup : guardLookup(createHostLookup({ signal, servers: dnsServers })),
   });
   // What goes wrong after the answer has begun reaches the reader of the body; nobody else listens by then.
   request.on('error', () => {});
