@@ -59,6 +59,7 @@ export function createLiveTable({ descriptors, upstream, prefixes, logger, onCha
     onChange(snapshot);
     logger.info({ routes: table.routes.length, services: source.services.length }, 'routes loaded');
     for (const fault of table.faults) logger.warn({ fault }, 'a route is not served');
+    learner?.learnListed().catch((error: unknown) => logger.warn({ err: error }, 'the types could not be listed'));
   };
   // A node that was reached while others were being asked may be another version: it is asked as well.
   const loadUntilCurrent = async () => {

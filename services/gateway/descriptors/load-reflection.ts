@@ -16,26 +16,32 @@ const concurrency = 8;
 type Ask = (field: number, text: string) => Promise<Reply>;
 
 interface Reply {
-  files: FileDescriptorProto[];
+  files: RawFile[];
   services: string[];
 }
+
+/** A file that is not parsed yet: nodes send the same imports with every file that needs them. */
+interface RawFile {
+  name: string;
+  bytes: Uint8Array;
+  dependency: string[];
+}
+
+type RawFiles = Map<string, RawFile>;
 
 /** All services the node lists, in its order, with every file they need. Throws when the node cannot be asked. */
 export async function loadReflection(node: Caller): Promise<DescriptorSource> {
   const { ask, services } = await listServices(node);
-  const files = new Map<string, FileDescriptorProto>();
-  const keep = (reply: Reply) => {
-    for (const file of reply.files) files.set(file.name, file);
-  };
+  const files: RawFiles = new Map();
   // A node may list a service whose files it does not have; its other services are served all the same.
   const known = new Set<string>();
-  await inBatches(services, async (service) => {
+  await inParallel(services, async (service) => {
     const reply = await ask(question.fileOfSymbol, service).catch(emptyIfUnknown);
     if (reply.files.length > 0) known.add(service);
-    keep(reply);
+    keepNew(files, reply);
   });
   await loadImports(ask, files, () => false);
-  return { files: [...files.values()], services: services.filter((service) => known.has(service)) };
+  return { files: parseFiles(files), services: services.filter((service) => known.has(service)) };
 }
 
 /**
@@ -51,30 +57,35 @@ export async function loadSymbol(
     const ask = createAsk(node, version);
     const reply = await ask(question.fileOfSymbol, typeName).catch(emptyIfUnknown);
     if (reply.files.length === 0) continue;
-    const files = new Map(reply.files.map((file) => [file.name, file]));
+    const files: RawFiles = new Map();
+    keepNew(files, reply, isKnown);
     await loadImports(ask, files, isKnown);
-    return [...files.values()];
+    return parseFiles(files);
   }
   return [];
 }
 
 /** Some nodes send a file without those it imports. */
-async function loadImports(
-  ask: Ask,
-  files: Map<string, FileDescriptorProto>,
-  isKnown: (fileName: string) => boolean,
-): Promise<void> {
+async function loadImports(ask: Ask, files: RawFiles, isKnown: (fileName: string) => boolean): Promise<void> {
   for (;;) {
     const imports = new Set([...files.values()].flatMap((file) => file.dependency));
     const missing = [...imports].filter((name) => !files.has(name) && !isKnown(name));
     const before = files.size;
-    await inBatches(missing, async (name) => {
+    await inParallel(missing, async (name) => {
       // A file that only declares options may be unknown to the node; linking finds out if it was needed.
       const reply = await ask(question.fileByName, name).catch(emptyIfUnknown);
-      for (const file of reply.files) files.set(file.name, file);
+      keepNew(files, reply, isKnown);
     });
     if (files.size === before) return;
   }
+}
+
+function keepNew(files: RawFiles, reply: Reply, isKnown: (fileName: string) => boolean = () => false): void {
+  for (const file of reply.files) if (!files.has(file.name) && !isKnown(file.name)) files.set(file.name, file);
+}
+
+function parseFiles(files: RawFiles): FileDescriptorProto[] {
+  return [...files.values()].map(({ bytes }) => parseFile(bytes));
 }
 
 async function listServices(node: Caller): Promise<{ ask: Ask; services: string[] }> {
@@ -121,7 +132,7 @@ function createAsk(node: Caller, version: string): Ask {
 function parseReply(bytes: Uint8Array): Reply {
   const reply = emptyReply();
   for (const [no, value] of readFields(bytes)) {
-    if (no === answer.files) reply.files.push(...readFields(value).map(([, file]) => parseFile(file)));
+    if (no === answer.files) reply.files.push(...readFields(value).map(([, file]) => readRawFile(file)));
     if (no === answer.services) {
       for (const [, service] of readFields(value))
         reply.services.push(...readFields(service).map(([, name]) => Buffer.from(name).toString('utf8')));
@@ -132,6 +143,17 @@ function parseReply(bytes: Uint8Array): Reply {
     }
   }
   return reply;
+}
+
+const fileField = { name: 1, dependency: 3 };
+
+function readRawFile(bytes: Uint8Array): RawFile {
+  const file: RawFile = { name: '', bytes, dependency: [] };
+  for (const [no, value] of readFields(bytes)) {
+    if (no === fileField.name) file.name = Buffer.from(value).toString('utf8');
+    if (no === fileField.dependency) file.dependency.push(Buffer.from(value).toString('utf8'));
+  }
+  return file;
 }
 
 function emptyReply(): Reply {
@@ -150,6 +172,11 @@ function readFields(bytes: Uint8Array): [number, Uint8Array][] {
   return fields;
 }
 
-async function inBatches<T>(items: T[], run: (item: T) => Promise<void>): Promise<void> {
-  for (let at = 0; at < items.length; at += concurrency) await Promise.all(items.slice(at, at + concurrency).map(run));
+/** Runs for all items, a few at a time. */
+export async function inParallel<T>(items: T[], run: (item: T) => Promise<void>): Promise<void> {
+  const rest = items.values();
+  const work = async () => {
+    for (const item of rest) await run(item);
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
 }

@@ -2,12 +2,15 @@
 // nothing that is compiled or kept has to be made again.
 import type { Logger } from '@palaver/service-kit';
 import type { Upstream } from '../upstream.ts';
-import { loadSymbol } from './load-reflection.ts';
+import { listAnyTypes } from './list-any-types.ts';
+import { inParallel, loadSymbol } from './load-reflection.ts';
 import { addFiles, type Schema } from './schema.ts';
 
 export interface TypeLearner {
   /** Resolves when each type is known to the schema, or known to be unknown. */
   learn(typeNames: string[]): Promise<void>;
+  /** Learns all types that the nodes list, where they do. */
+  learnListed(): Promise<void>;
 }
 
 export interface TypeLearnerOptions {
@@ -51,6 +54,12 @@ export function createTypeLearner({ schema, upstream, logger, now = Date.now }: 
   };
 
   return {
+    async learnListed() {
+      // A few at a time: a query that meets an unknown type meanwhile does not wait behind all the others.
+      const names = await listAnyTypes(await upstream.pin());
+      await inParallel(names, async (name) => learnOne(name));
+      logger.info({ types: names.length }, 'types learned');
+    },
     async learn(typeNames) {
       await Promise.all(typeNames.map(learnOne));
     },

@@ -144,6 +144,68 @@ test('a type that is not known yet is asked for once, whoever meets it, and cost
   expect(node.asked.filter((name) => name === 'hidden.v1.Nowhere').length).toBe(1);
 });
 
+const hiddenTypes = (count: number) => {
+  const names = Array.from({ length: count }, (_, index) => `T${index}`);
+  const files = parseProtoFiles(
+    names.map((name) => ({
+      name: `${name}.proto`,
+      text: `syntax = "proto3"; package hidden.v1; message ${name} { string word = 1; }`,
+    })),
+  );
+  return { names: names.map((name) => `hidden.v1.${name}`), files };
+};
+
+test('a first answer with many unknown types is whole, and each is asked for once', async () => {
+  const { names, files } = hiddenTypes(40);
+  await using node = await startHolder(() => [...names, ...names].map((name) => anyOf(`/${name}`).finish()), files);
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '0' });
+  node.asked.length = 0;
+  const replies = await Promise.all(Array.from({ length: 10 }, (_, turn) => gateway.get(`/holder/${turn}`)));
+  expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  const [first] = await Promise.all(replies.map((reply) => reply.json() as Promise<{ held: { word: string }[] }>));
+  expect(first?.held.map(({ word }) => word)).toEqual(Array(80).fill('x'));
+  expect(node.asked.sort()).toEqual([...names].sort());
+});
+
+test('types that the node lists are known before the first query', async () => {
+  const { names, files } = hiddenTypes(30);
+  const listing = `syntax = "proto3"; package cosmos.base.reflection.v1beta1; message M { repeated string names = 1; }
+    service ReflectionService { rpc ListAllInterfaces(M) returns (M); rpc ListImplementations(M) returns (M); }`;
+  const texts = (...values: string[]) =>
+    Buffer.concat(values.map((value) => new BinaryWriter().uint32(10).string(value).finish()));
+  const types = `syntax = "proto3"; package holder.v1; import "google/api/annotations.proto"; import "google/protobuf/any.proto";
+    message Ask { string id = 1; } message Holder { repeated google.protobuf.Any held = 1; }
+    service Query { rpc Held(Ask) returns (Holder) { option (google.api.http).get = "/holder/{id}"; } }`;
+  await using node = await startFixtureNode({
+    hidden: files,
+    files: () =>
+      parseProtoFiles([
+        { name: 'holder.proto', text: types },
+        { name: 'listing.proto', text: listing },
+      ]),
+    reply: ({ method, request }) => {
+      if (method === 'ListAllInterfaces') return { message: texts('first', 'second') };
+      const half = request.toString().includes('first') ? names.slice(0, 20) : names.slice(10);
+      if (method === 'ListImplementations') return { message: texts(...half.map((name) => `/${name}`)) };
+      return {
+        message: Buffer.concat(
+          names.map((name) =>
+            new BinaryWriter()
+              .uint32(10)
+              .bytes(anyOf(`/${name}`).finish())
+              .finish(),
+          ),
+        ),
+      };
+    },
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  await waitFor('the types', () => names.every((name) => node.asked.includes(name)));
+  node.asked.length = 0;
+  expect((await gateway.get('/holder/1')).status).toBe(200);
+  expect(node.asked).toEqual([]);
+});
+
 test('routes never come from nodes of two versions, whichever answers', async () => {
   const services = Array.from({ length: 12 }, (_, index) => `S${index}`);
   const version = (name: string) => () =>
