@@ -13,6 +13,8 @@ export interface Answer {
   /** Empty for errors. */
   etag: string;
   grpcCode: number;
+  /** When it came from the node. */
+  madeAt: number;
   /** The height it is about, where the node told it. */
   height: number | undefined;
   /** Whether it says something about the block, and so holds as long as that lasts. */
@@ -31,6 +33,7 @@ export function toJsonAnswer(json: string, metadata: Metadata): Answer {
     headers: { 'content-type': jsonType, ...toHeaders(metadata) },
     etag: `"${hash('sha1', body, 'base64url')}"`,
     grpcCode: 0,
+    madeAt: Date.now(),
     height: readHeight(metadata),
     keeps: true,
     isOutage: false,
@@ -50,6 +53,7 @@ export function toFailureAnswer(failure: GrpcFailure, details: GatewayErrorBody[
     },
     etag: '',
     grpcCode: body.code,
+    madeAt: Date.now(),
     height: readHeight(failure.metadata),
     keeps: body.reason === 'NOT_FOUND',
     isOutage,

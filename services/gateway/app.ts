@@ -122,6 +122,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       forwardAuth: config.GATEWAY_FORWARD_AUTH,
       ttlMs: config.GATEWAY_CACHE_TTL_MS,
       pinnedTtlMs: config.GATEWAY_PINNED_TTL_MS,
+      countKeys: config.GATEWAY_AUTH === 'api-key',
       isPublic,
       vary: varyOn.join(', '),
     },

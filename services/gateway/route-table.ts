@@ -2,11 +2,12 @@
 // the last segment are data unless a registered verb says otherwise. A tree over the segments stands in for the
 // reference's walk over all patterns; the registration number decides between several matches.
 import type { DescMethod } from '@bufbuild/protobuf';
-import { readHttpRules } from './descriptors/options.ts';
+import { type HttpRule, readHttpRules } from './descriptors/options.ts';
 import { type Schema, toMethodPath } from './descriptors/schema.ts';
 import { type PathTemplate, parseTemplate } from './path-template.ts';
 
 export interface Route {
+  verb: HttpRule['method'];
   /** The path template as served, after the prefix was exchanged. */
   template: string;
   method: DescMethod;
@@ -41,6 +42,8 @@ export interface RouteTable {
   faults: string[];
   /** The first registered route that matches a decoded path. */
   match(path: string): Match | undefined;
+  /** Whether a rule of the node that is not served has this path, with whatever method. */
+  isElsewhere(path: string): boolean;
 }
 
 interface Node {
@@ -53,31 +56,48 @@ interface Node {
 }
 
 export function createRouteTable(schema: Schema, prefixes: Prefixes): RouteTable {
-  const current: Route[] = [];
-  const legacy: Route[] = [];
   const faults: string[] = [];
-  const add = (list: Route[], route: Omit<Route, 'order' | 'pattern'>) => {
+  const all: Route[] = [];
+  const add = (route: Omit<Route, 'order' | 'pattern'>) => {
     const parsed = parseTemplate(route.template);
-    if (parsed.ok) list.push({ ...route, pattern: parsed.template, order: 0 });
-    else faults.push(`${route.method.parent.typeName}.${route.method.name}: ${parsed.message}`);
+    if (parsed.ok) all.push({ ...route, pattern: parsed.template, order: 0 });
+    else if (route.verb === 'GET')
+      faults.push(`${route.method.parent.typeName}.${route.method.name}: ${parsed.message}`);
   };
   for (const method of schema.services.flatMap((service) => service.methods)) {
     if (method.methodKind !== 'unary') continue;
     for (const { method: verb, path, responseBody } of readHttpRules(method)) {
-      if (verb !== 'GET') continue;
-      const route = { method, grpcPath: toMethodPath(method), responseBody };
+      const route = { verb, method, grpcPath: toMethodPath(method), responseBody };
       const below = pathBelow(path, prefixes.source);
-      add(current, { ...route, template: below === undefined ? path : prefixes.served + below });
+      add({ ...route, template: below === undefined ? path : prefixes.served + below });
       if (below === undefined) continue;
       for (const prefix of prefixes.legacy)
-        add(legacy, { ...route, template: prefix + below, legacy: { prefix, successor: prefixes.served } });
+        add({ ...route, template: prefix + below, legacy: { prefix, successor: prefixes.served } });
     }
   }
-  const routes = [...current, ...legacy].map((route, order) => ({ ...route, order }));
+  const isServed = ({ verb }: Route) => verb === 'GET';
+  const toOrdered = (routes: Route[]) =>
+    [...routes.filter(({ legacy }) => !legacy), ...routes.filter(({ legacy }) => legacy)].map((route, order) => ({
+      ...route,
+      order,
+    }));
+  const routes = toOrdered(all.filter(isServed));
+  const root = createTree(routes);
+  const others = createTree(toOrdered(all.filter((route) => !isServed(route))));
+  const served = [...new Set(routes.map(({ template }) => toPrefix(template, prefixes)))];
+  return {
+    routes,
+    faults,
+    prefixes: served,
+    match: (path) => matchPath(root, path),
+    isElsewhere: (path) => matchPath(others, path) !== undefined,
+  };
+}
+
+function createTree(routes: Route[]): Node {
   const root = createNode();
   for (const route of routes) insert(root, route);
-  const served = [...new Set(routes.map(({ template }) => toPrefix(template, prefixes)))];
-  return { routes, faults, prefixes: served, match: (path) => matchPath(root, path) };
+  return root;
 }
 
 function toPrefix(template: string, { served, legacy }: Prefixes): string {

@@ -7,6 +7,8 @@ export type CacheState = 'hit' | 'miss' | 'shared' | 'stale';
 
 export interface Tally {
   countRequest(route: string, cache: CacheState, grpcCode: number): void;
+  /** Counts a request by the name of its API key. */
+  countKey(name: string): void;
   observeUpstream(grpcMethod: string, grpcCode: number, seconds: number): void;
 }
 
@@ -33,6 +35,12 @@ export function createTally({ registry, cacheBytes, routes, upstreams, chain }: 
         this.inc({ route, cache, grpc_code: grpcCode }, count);
       }
     },
+  });
+  const keyRequests = new Counter({
+    name: 'gateway_key_requests_total',
+    help: 'Queries by the name of the API key',
+    labelNames: ['key'],
+    registers,
   });
   const upstreamSeconds = new Histogram({
     name: 'gateway_upstream_seconds',
@@ -73,6 +81,7 @@ export function createTally({ registry, cacheBytes, routes, upstreams, chain }: 
       const key = `${route}\n${cache}\n${grpcCode}`;
       counts.set(key, (counts.get(key) ?? 0) + 1);
     },
+    countKey: (key) => keyRequests.inc({ key }),
     observeUpstream(method, grpcCode, seconds) {
       upstreamSeconds.observe({ method, grpc_code: grpcCode }, seconds);
     },

@@ -88,6 +88,13 @@ test('whatever bytes come, a call ends with an answer', async () => {
   );
 });
 
+test.each(['invalid denom: ', 'two  '])('the message %j of a node arrives whole', async (text) => {
+  const answer = await answerOf((stream) =>
+    respond(stream, Buffer.alloc(0), { 'grpc-status': '3', 'grpc-message': text }),
+  );
+  expect(answer).toMatchObject({ ok: false, code: 3, message: text });
+});
+
 test('an answer of almost 16 MiB passes', async () => {
   const large = Buffer.alloc(16 * 1024 * 1024 - 1, 7);
   const answer = await answerOf((stream) => respond(stream, frame(large)));

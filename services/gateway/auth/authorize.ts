@@ -1,7 +1,7 @@
 import type { AppError } from '@palaver/contract';
 import type { FastifyRequest } from 'fastify';
 
-/** Who asks; the name sets cached answers apart and is what the log shows. */
+/** Who asks: the name of an API key, or a DID. Answers do not depend on it. */
 export type Authorized =
   | { ok: true; identity: string }
   | { ok: false; error: AppError; headers?: Record<string, string> | undefined };

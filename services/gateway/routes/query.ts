@@ -12,7 +12,7 @@ import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
 import { cleanPath, escapePath } from '../request/clean-path.ts';
 import { decodeEscapes, parseQuery } from '../request/parse-query.ts';
-import type { Match } from '../route-table.ts';
+import type { Match, Route } from '../route-table.ts';
 import type { CacheState, Tally } from '../tally.ts';
 import { failure } from '../upstream/call.ts';
 import { isUnchanged } from './is-unchanged.ts';
@@ -33,6 +33,8 @@ export interface QueryOptions {
   /** How long answers are kept; with 0 none is, and equal requests share a call only while it runs. */
   ttlMs: number;
   pinnedTtlMs: number;
+  /** Whether requests are counted by the name of the API key. */
+  countKeys: boolean;
   /** Whether answers may be kept by caches on the way. */
   isPublic: boolean;
   vary: string;
@@ -58,13 +60,7 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
     }
     const match = snapshot.table.match(path);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    // The gateway's own pages come here only with a method that they do not have.
-    if (!match && (isRead || !request.server.hasRoute({ method: 'GET', url: path })))
-      throw unknownPath(path, snapshot.table.prefixes);
-    if (!match || !isRead) {
-      reply.header('allow', allowed);
-      throw new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries: ${allowed}.`);
-    }
+    if (!match || !isRead) throw refuseMethod(Boolean(match));
     const { route } = match;
     if (route.legacy) markDeprecated(reply, path, route.legacy);
 
@@ -76,16 +72,19 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
     const metadata = readMetadata(request.headers, options);
     if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
 
-    const ttlMs = metadata.height === '' ? options.ttlMs : options.pinnedTtlMs;
+    if (options.countKeys) tally.countKey(authorized.identity);
+    const ttlMs = metadata.height === '' || isAlwaysLive(route) ? options.ttlMs : options.pinnedTtlMs;
     const isShared = !metadata.hasCredentials;
     const isKept = isShared && options.ttlMs > 0;
-    const key = `${snapshot.version}\n${authorized.identity}\n${url}\n${metadata.key}`;
+    const key = `${snapshot.version}\n${url}\n${metadata.key}`;
     const isLatest = metadata.height === '';
     const { socket } = request.raw;
     const minHeight = isLatest ? Math.max(metadata.minHeight, floors.of(socket)) : 0;
+    // What is not there may still come: a node that was asked for a height may not have had it.
+    const lifeOf = ({ grpcCode }: Answer) => (grpcCode === 0 ? ttlMs : Math.min(ttlMs, options.ttlMs));
     const isBehind = ({ height }: Answer) => height !== undefined && height < minHeight;
     const kept = isKept ? cache.find(key) : undefined;
-    if (kept && !isBehind(kept)) return send(kept, 'hit', ttlMs);
+    if (kept && !isBehind(kept)) return send(kept, 'hit', lifeOf(kept));
 
     const decoded = decodeRequest(match, query);
     if (!decoded.ok) throw new AppError('BAD_REQUEST', decoded.message);
@@ -97,7 +96,7 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
     const shareAs = (name: string) =>
       cache.share(name, left, async (signal) => {
         const answer = await ask(asked, signal);
-        if (isKept && answer.keeps) cache.keep(key, answer, ttlMs);
+        if (isKept && answer.keeps) cache.keep(key, answer, lifeOf(answer));
         return answer;
       });
     let run = shareAs(`${key}\n${metadata.timeoutMs}`);
@@ -108,7 +107,17 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
       answer = await run.value;
     }
     const stale = answer.isOutage ? cache.findStale(key) : undefined;
-    return stale ? send(stale, 'stale', 0) : send(answer, run.shared ? 'shared' : 'miss', isKept ? ttlMs : 0);
+    return stale ? send(stale, 'stale', 0) : send(answer, run.shared ? 'shared' : 'miss', isKept ? lifeOf(answer) : 0);
+
+    function refuseMethod(isQuery: boolean): AppError {
+      // The gateway's own pages come here only with a method that they do not have.
+      const isPage = !isRead && request.server.hasRoute({ method: 'GET', url: path ?? '' });
+      if (!isQuery && !isPage && !snapshot?.table.isElsewhere(path ?? ''))
+        return unknownPath(path ?? '', snapshot?.table.prefixes ?? []);
+      const methods = isQuery || isPage ? allowed : 'OPTIONS';
+      reply.header('allow', methods);
+      return new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries. Allowed here: ${methods}.`);
+    }
 
     function send(answer: Answer, state: CacheState, keptMs: number): FastifyReply {
       tally.countRequest(route.template, state, answer.grpcCode);
@@ -117,6 +126,8 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
       reply.header('x-cache', state === 'stale' ? 'hit' : state);
       reply.header('cache-control', toCacheControl(answer, keptMs, options.isPublic));
       reply.header('vary', options.vary);
+      if (state === 'hit' || state === 'stale')
+        reply.header('age', Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000)));
       if (state === 'stale') reply.header('warning', '110 - "Response is Stale"');
       if (answer.etag !== '') {
         reply.header('etag', answer.etag);
@@ -125,6 +136,13 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
       return reply.code(answer.status).send(answer.body);
     }
   };
+}
+
+/** Services that answer from the node itself and not from the state of a block: a height changes nothing there. */
+const liveServices = /^cosmos\.(?:base\.(?:tendermint|node|reflection)|tx|reflection)\./;
+
+function isAlwaysLive({ method }: Route): boolean {
+  return liveServices.test(method.parent.typeName);
 }
 
 function unknownPath(path: string, prefixes: string[]): AppError {

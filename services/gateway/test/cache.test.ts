@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
+import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
 import { type NodeCall, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 
@@ -38,6 +39,39 @@ test('a pinned height has an entry of its own that lives longer', async () => {
   const again = await gateway.get('/fixture/item/1', pinned);
   expect([cacheOf(again), again.headers.get('x-cosmos-block-height')]).toEqual(['hit', '7']);
   expect(again.headers.get('cache-control')).toBe('public, max-age=3600');
+});
+
+test('what a node answers from its latest block whatever the height is not kept for longer', async () => {
+  const live = `syntax = "proto3"; package cosmos.base.tendermint.v1beta1; import "google/api/annotations.proto";
+    message M { string id = 1; }
+    service Service { rpc GetLatestBlock(M) returns (M) { option (google.api.http).get = "/blocks/latest"; } }`;
+  let code = 0;
+  await using node = await startFixtureNode({
+    files: (files) => [...files, ...parseProtoFiles([{ name: 'live.proto', text: live }])],
+    reply: ({ request }) => (code ? { code, message: 'no' } : { message: request }),
+  });
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '30' });
+  const askTwice = async (path: string) => {
+    const pinned = { 'x-cosmos-block-height': '7' };
+    await gateway.get(path, pinned);
+    await sleep(40);
+    return cacheOf(await gateway.get(path, pinned));
+  };
+  expect(await askTwice('/blocks/latest')).toBe('miss');
+  expect(await askTwice('/fixture/item/1')).toBe('hit');
+  code = 5;
+  expect(await askTwice('/fixture/item/2')).toBe('miss');
+});
+
+test('a hit says how old it is', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  expect((await gateway.get('/fixture/item/1')).headers.get('age')).toBeNull();
+  expect((await gateway.get('/fixture/item/1')).headers.get('age')).toBe('0');
+  await sleep(1_100);
+  const later = await gateway.get('/fixture/item/1');
+  expect(Number(later.headers.get('age'))).toBeGreaterThan(0);
+  expect(later.headers.get('cache-control')).toBe('public, max-age=60');
 });
 
 test('metadata that goes up is part of the key', async () => {

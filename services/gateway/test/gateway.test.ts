@@ -158,6 +158,12 @@ describe('errors', () => {
     expect(body.message).toBe('panic: nil map');
   });
 
+  test.each(['GET', 'POST', 'DELETE'])('%s on a path that only another method has is 405', async (method) => {
+    const response = await gateway.get('/things/write', {}, method);
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'OPTIONS']);
+    expect(await response.json()).toMatchObject({ reason: 'METHOD_NOT_ALLOWED' });
+  });
+
   test('a method that the node lacks is 501', async () => {
     const response = await gateway.get('/things/star/a/b');
     expect(response.status).toBe(501);

@@ -76,6 +76,8 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       ...(isTls && { ca, ALPNProtocols: ['h2'] }),
       settings: { enablePush: false, initialWindowSize: streamWindow },
       maxSessionMemory: 64,
+      // Messages of a node may end in a space; the strict reading of RFC 9113 would drop them.
+      strictFieldWhitespaceValidation: false,
     });
     let connectedAt = Number.POSITIVE_INFINITY;
     newest = opening;
