@@ -41,5 +41,6 @@ export {
   toReachableHost,
 } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
+export { serializeErrorPlaces } from './serialize-error.ts';
 export { StartError } from './start-error.ts';
 export { toCsvLines } from './to-csv.ts';

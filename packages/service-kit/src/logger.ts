@@ -1,5 +1,6 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
 import { maskFields, maskText } from './mask.ts';
+import { serializeError } from './serialize-error.ts';
 
 export type { Logger } from 'pino';
 
@@ -16,7 +17,9 @@ export function createLogger(options: { name: string; level: string; destination
       base: { service: options.name },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: (fields) => maskFields(fields) },
-      hooks: { streamWrite: maskText },
+      // Errors are plain objects by then, wherever they stand in the fields.
+      serializers: { err: (value: unknown) => (value instanceof Error ? serializeError(value) : value) },
+      hooks: { streamWrite: maskText, logMethod: addMessage },
       ...(pretty && {
         transport: {
           target: 'pino-pretty',
@@ -26,6 +29,14 @@ export function createLogger(options: { name: string; level: string; destination
     },
     destination as DestinationStream,
   );
+}
+
+/** Without a message of the line, pino takes that of the error as it is. */
+function addMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
+  const [first] = args as unknown[];
+  const error = first instanceof Error ? first : (first as { err?: unknown } | null)?.err;
+  if (args.length > 1 || !(error instanceof Error)) method.apply(this, args);
+  else method.call(this, first === error ? { err: error } : first, error.name);
 }
 
 let standardOutput: DestinationStream | undefined;

@@ -1,3 +1,5 @@
+import { serializeError } from './serialize-error.ts';
+
 /** Names whose values are secrets wherever they stand in a log line. */
 const secretNames =
   /^(.*(pin|secret|password|passphrase|token|api-?_?key|private-?_?key|encryption-?_?key|invocation|delegation|raw)|authorization|cookie|set-cookie|x-gateway-secret)$/i;
@@ -7,6 +9,10 @@ const phone = /(?<![\w.])(?:\+|%2B)[1-9]\d{2,10}(\d{4})(?!\d)/gi;
 const bearer = /\b(Bearer\s+)[\w.+/=~-]+/gi;
 const urlPassword = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]+@/gi;
 
+// A UCAN: the beginning of a CAR archive in base64, base64url or multibase.
+const ucan = /[mu]?OqJlcm9vdHOB[\w+/=%-]+/g;
+const ucanStart = 'OqJlcm9vdHOB';
+
 const maxDepth = 6;
 
 /** An E.164 number without its last four digits: `+25471234****`. */
@@ -14,9 +20,10 @@ export function maskPhone(number: string): string {
   return number.replace(/\d{4}$/, '****');
 }
 
-/** Masks what is recognisable as personal or secret by its form alone: phone numbers, bearer tokens, passwords in URLs. */
+/** Masks what is recognisable as personal or secret by its form alone: phone numbers, bearer tokens, UCANs, passwords in URLs. */
 export function maskText(text: string): string {
-  const masked = text.replace(phone, (match) => maskPhone(match)).replace(bearer, '$1[hidden]');
+  const known = text.replace(phone, (match) => maskPhone(match)).replace(bearer, '$1[hidden]');
+  const masked = known.includes(ucanStart) ? known.replace(ucan, '[hidden]') : known;
   // The look for a URL costs more than the rest of the line; most lines have none.
   return masked.includes('://') ? masked.replace(urlPassword, '$1:[hidden]@') : masked;
 }
@@ -34,7 +41,8 @@ function maskValue(value: unknown, depth: number): unknown {
   if (depth >= maxDepth) return '[deep]';
   if (Array.isArray(value)) return value.map((item) => maskValue(item, depth + 1));
   const prototype = Object.getPrototypeOf(value);
-  // Errors, requests, dates and the like have serialisers of their own.
+  if (value instanceof Error) return serializeError(value);
+  // Requests, dates and the like have serialisers of their own.
   if (prototype !== Object.prototype && prototype !== null) return value;
   return maskFields(value as Record<string, unknown>, depth + 1);
 }

@@ -1,4 +1,5 @@
 import { agentLimits } from '@palaver/contract';
+import { serializeErrorPlaces } from '@palaver/service-kit';
 import { checkArguments } from '../plugins/check-arguments.ts';
 import type { Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
@@ -56,7 +57,7 @@ export async function runToolCall(
     if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
     if (late.aborted) return { error: `TOOL_TIMEOUT: ${call.toolName} did not answer within ${timeoutMs / 1000} s.` };
     if (error instanceof ToolError) return { error: `${error.code}: ${error.message}` };
-    rt.logger.warn({ err: error, toolName: call.toolName }, 'a tool failed');
+    rt.logger.warn({ error: serializeErrorPlaces(error), toolName: call.toolName }, 'a tool failed');
     return { error: `TOOL_FAILED: ${call.toolName} failed.` };
   }
 }
