@@ -15,3 +15,9 @@ for (const folder of ['.', 'node/node_modules']) {
 
 // typed-emitter, whose types livekit-client uses, brings rxjs (12 MB) for an entry that nobody imports.
 for (const part of ['dist', 'src']) remove('rxjs', part);
+
+// Source maps of code that runs in browsers (14 MB).
+for (const folder of ['swagger-ui-dist', 'livekit-client/dist']) {
+  if (!existsSync(join(modules, folder))) continue;
+  for (const name of readdirSync(join(modules, folder))) if (name.endsWith('.map')) remove(folder, name);
+}

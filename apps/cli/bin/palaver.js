@@ -7,10 +7,13 @@ import { fileURLToPath } from 'node:url';
 const needed = 24;
 
 if (Number(process.versions.node.split('.')[0]) >= needed) {
+  // Loading the services takes a second or two.
+  if (process.argv.slice(2).join() === 'up') console.log('Starting Palaver …');
   await import('../src/main.ts');
 } else {
-  const own = fileURLToPath(new URL('../../../node_modules/node/bin/node', import.meta.url));
-  if (!existsSync(own)) {
+  const bin = new URL('../../../node_modules/node/bin/', import.meta.url);
+  const own = ['node', 'node.exe'].map((name) => fileURLToPath(new URL(name, bin))).find(existsSync);
+  if (!own) {
     console.error(
       `Palaver needs Node ${needed} or newer; this is ${process.version}. Run "npm install", which brings it.`,
     );

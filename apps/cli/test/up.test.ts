@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createTempDir, freePort, startProcess, type TestProcess } from '@palaver/test-kit';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { services } from '../src/services.ts';
 
 const launcher = join(import.meta.dirname, '../bin/palaver.js');
@@ -73,9 +73,47 @@ test('a busy port is one sentence and exit 1', async () => {
   const child = await palaver(['up'], { ...(await freePorts()), AGENT_PORT: String(port) });
   expect(await child.exited).toBe(1);
   expect(child.output()).toBe(
-    `Port ${port} is already in use; stop the other program or set AGENT_PORT to another port.\n`,
+    `Starting Palaver …\nPort ${port} is already in use; stop the other program or set AGENT_PORT to another port.\n`,
   );
   busy.close();
+});
+
+test('a second start beside a running one is refused in one line that names every port and its variable', async () => {
+  const ports = await freePorts();
+  const first = await palaver(['up'], ports);
+  await first.printed('Ctrl-C stops everything.');
+  const second = await palaver(['up'], ports);
+  expect(await second.exited).toBe(1);
+  const [, line, rest] = second.output().split('\n');
+  for (const { portName } of Object.values(services)) expect(line).toContain(`${ports[portName]} (${portName})`);
+  expect(rest).toBe('');
+});
+
+test('up reports each service as it comes up, and a person at a terminal is left with the table', async ({ skip }) => {
+  if (process.platform !== 'linux') skip('the terminal of this test comes from the `script` command of Linux');
+  await using dir = await createTempDir();
+  const env = Object.entries(await freePorts()).map(([name, value]) => `${name}=${value}`);
+  // `script` gives the program a terminal.
+  const command = ['env', ...env, process.execPath, launcher, 'up'].join(' ');
+  const child = startProcess('script', ['-qec', command, '/dev/null'], { cwd: dir.path });
+  started.push(child);
+  await child.printed('Ctrl-C stops everything.', 40_000);
+  const port = env.find((pair) => pair.startsWith('USSD_PORT'))?.split('=')[1];
+  expect((await fetch(`http://127.0.0.1:${port}/no-such-path`)).status).toBe(404);
+  const log = join(dir.path, 'data/palaver.log');
+  await vi.waitFor(() => expect(readFileSync(log, 'utf8')).toContain('no-such-path'), 10_000);
+  const lines = child.output().split('\r\n');
+  expect(lines[0]).toBe('Starting Palaver …');
+  for (const { title } of Object.values(services)) {
+    expect(lines.findIndex((line) => line.includes(`started ${title}`))).toBeGreaterThan(0);
+  }
+  expect(lines.slice(-3)).toEqual([
+    'Logs are in data/palaver.log; to see them here, set LOG_LEVEL.',
+    'Ctrl-C stops everything.',
+    '',
+  ]);
+  expect(statSync(log).mode & 0o777).toBe(0o600);
+  child.child.kill('SIGTERM');
 });
 
 test('a data folder that cannot be written to is one sentence and exit 1', async () => {
@@ -83,7 +121,7 @@ test('a data folder that cannot be written to is one sentence and exit 1', async
   writeFileSync(join(dir.path, 'file'), '');
   const child = await palaver(['up'], { ...(await freePorts()), DATA_DIR: join(dir.path, 'file', 'data') });
   expect(await child.exited).toBe(1);
-  expect(child.output()).toBe(
+  expect(child.output()).toContain(
     `The data folder ${dir.path}/file/data cannot be written to (ENOTDIR); set DATA_DIR to one that can.\n`,
   );
 });

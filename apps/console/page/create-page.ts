@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { accessSync, existsSync, constants as fsConstants, mkdirSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '@palaver/service-kit';
-import { fingerprint } from './fingerprint.ts';
 import { loadFiles, type PageFile } from './load-files.ts';
+import { dist, pageName } from './page-name.ts';
 
 export type { PageFile };
 
@@ -20,36 +20,33 @@ export interface Page {
   close(): Promise<void>;
 }
 
-const root = join(import.meta.dirname, '../../..');
-const dist = join(import.meta.dirname, '../dist');
-/** Everything the page is made of. */
-const sources = [
-  'apps/console/src',
-  'apps/console/public',
-  'apps/console/index.html',
-  'apps/console/vite.config.ts',
-  'apps/console/package.json',
-  'packages/contract/src',
-  'packages/ucan/src',
-  'packages/oracles-client-sdk/src',
-  'services/ussd/tools',
-];
+export interface BuiltPage extends Page {
+  /** Resolves when the page is built or its build has failed. */
+  settled: Promise<void>;
+}
+
+export interface PageOptions {
+  logger: Logger;
+  /** Called when the page must be built and its own folder is read-only; returns a folder to build into. */
+  otherFolder(): string;
+}
 
 /**
  * The built page. Where it is missing or made of other sources it is built in a process of its own, so that the services
  * in this one never wait for it.
  */
-export function createPage(logger: Logger): Page {
-  const name = fingerprint(root, sources);
-  if (existsSync(join(dist, name))) {
-    const files = loadFiles(join(dist, name));
-    return { current: () => ({ status: 'ready', files }), close: async () => {} };
+export function createPage({ logger, otherFolder }: PageOptions): BuiltPage {
+  const name = pageName();
+  const folder = existsSync(join(dist, name)) ? dist : writableFolder(otherFolder);
+  if (existsSync(join(folder, name))) {
+    const files = loadFiles(join(folder, name));
+    return { current: () => ({ status: 'ready', files }), settled: Promise.resolve(), close: async () => {} };
   }
   let state: PageState = { status: 'building' };
   const started = performance.now();
   const stopping = new AbortController();
   logger.info('building the console page (once; a few seconds)');
-  const built = buildInto(name, stopping.signal).then(
+  const settled = buildInto({ folder, name, signal: stopping.signal }).then(
     (files) => {
       state = { status: 'ready', files };
       logger.info(`the console page is ready after ${((performance.now() - started) / 1000).toFixed(1)} s`);
@@ -61,17 +58,35 @@ export function createPage(logger: Logger): Page {
   );
   return {
     current: () => state,
+    settled,
     async close() {
       stopping.abort();
-      await built;
+      await settled;
     },
   };
 }
 
-async function buildInto(name: string, signal: AbortSignal): Promise<Map<string, PageFile>> {
-  const unfinished = join(dist, `.${name}-${process.pid}`);
+/** `dist`, unless the program's own files are read-only, as in a container or under systemd's `ProtectSystem`. */
+function writableFolder(otherFolder: () => string): string {
   try {
-    await mkdir(dist, { recursive: true });
+    mkdirSync(dist, { recursive: true });
+    accessSync(dist, fsConstants.W_OK);
+    return dist;
+  } catch {
+    return otherFolder();
+  }
+}
+
+interface Build {
+  folder: string;
+  name: string;
+  signal: AbortSignal;
+}
+
+async function buildInto({ folder, name, signal }: Build): Promise<Map<string, PageFile>> {
+  const unfinished = join(folder, `.${name}-${process.pid}`);
+  try {
+    await mkdir(folder, { recursive: true });
     const script = join(import.meta.dirname, 'build-page.ts');
     const child = spawn(process.execPath, [script, unfinished], { stdio: ['ignore', 'ignore', 'pipe'], signal });
     if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
@@ -81,19 +96,19 @@ async function buildInto(name: string, signal: AbortSignal): Promise<Map<string,
     });
     const [code] = (await once(child, 'close')) as [number | null];
     if (code !== 0) throw new Error(complaint || `the build ended with ${code}`);
-    await publish(unfinished, name);
-    return loadFiles(join(dist, name));
+    await publish(unfinished, folder, name);
+    return loadFiles(join(folder, name));
   } finally {
     await rm(unfinished, { recursive: true, force: true });
   }
 }
 
 /** Moves the finished build into its place in one step, and clears away those of other sources. */
-async function publish(unfinished: string, name: string): Promise<void> {
-  await rename(unfinished, join(dist, name)).catch((error: unknown) => {
-    if (!existsSync(join(dist, name))) throw error; // otherwise another process has finished the same build first
+async function publish(unfinished: string, folder: string, name: string): Promise<void> {
+  await rename(unfinished, join(folder, name)).catch((error: unknown) => {
+    if (!existsSync(join(folder, name))) throw error; // otherwise another process has finished the same build first
   });
-  for (const entry of await readdir(dist)) {
-    if (entry !== name && !entry.startsWith('.')) await rm(join(dist, entry), { recursive: true, force: true });
+  for (const entry of await readdir(folder)) {
+    if (entry !== name && !entry.startsWith('.')) await rm(join(folder, entry), { recursive: true, force: true });
   }
 }

@@ -43,7 +43,11 @@ export function baseVariables(defaults: { port: number }) {
         error: 'expected trace, debug, info, warn, error, fatal or silent',
       })
       .prefault('info')
-      .meta({ description: 'How much is logged, as JSON lines (pretty on a terminal).', example: 'debug' }),
+      .meta({
+        description:
+          'How much is logged, as JSON lines (pretty on a terminal). Unset, `npm start` at a terminal logs to palaver.log in DATA_DIR.',
+        example: 'debug',
+      }),
     OPERATOR_TOKEN: z.string().optional().meta({
       description:
         "Bearer token of the operators' routes, with the role admin. Without it, and without named operators, they answer only to direct connections from this machine.",

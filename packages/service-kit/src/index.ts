@@ -20,7 +20,7 @@ export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
 export { isJsonTooDeep } from './json-depth.ts';
 export { isForeignPage, isTrustedLocal } from './local-trust.ts';
-export { createLogger, type Logger } from './logger.ts';
+export { createLogger, type Logger, sendLogsTo } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { addAuditRoute, addOperatorAudit, type OperatorAudit, toAuditActor } from './operator-audit.ts';
 export { equalSecrets } from './operator-guard.ts';

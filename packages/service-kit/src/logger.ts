@@ -4,13 +4,23 @@ import { serializeError } from './serialize-error.ts';
 
 export type { Logger } from 'pino';
 
+let logFile: DestinationStream | undefined;
+
+/** Loggers created from now on append to this file instead of standard output. Only its owner can read it. */
+export function sendLogsTo(path: string): void {
+  const output = pino.destination({ dest: path, mode: 0o600, sync: false });
+  process.once('exit', () => output.flushSync());
+  logFile = output;
+}
+
 /**
  * JSON lines on standard output, pretty on a terminal. Secrets are masked twice: fields by their name before the line
  * is written, phone numbers and tokens by their form in the finished line.
  */
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
-  const pretty = options.destination === undefined && process.stdout.isTTY === true;
-  const destination = options.destination ?? (pretty ? undefined : useStandardOutput());
+  const chosen = options.destination ?? logFile;
+  const pretty = chosen === undefined && process.stdout.isTTY === true;
+  const destination = chosen ?? (pretty ? undefined : useStandardOutput());
   return pino(
     {
       level: options.level,

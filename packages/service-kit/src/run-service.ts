@@ -103,7 +103,6 @@ export async function closeServer(server: Server, drainDelayMs = 0): Promise<voi
 
 /** Keeps the process until SIGTERM or Ctrl-C, closes everything within 10 s and exits 0. A second signal exits at once. */
 export function stopOnSignals(services: RunningService[]): void {
-  const drainDelayMs = Math.max(...services.map((service) => service.drainDelayMs ?? 0));
   let stoppingSince: number | undefined;
   const stop = async (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
@@ -112,6 +111,7 @@ export function stopOnSignals(services: RunningService[]): void {
       return;
     }
     stoppingSince = Date.now();
+    const drainDelayMs = Math.max(0, ...services.map((service) => service.drainDelayMs ?? 0));
     process.stderr.write(`${signal}: stopping\n`);
     const late = setTimeout(() => {
       process.stderr.write('Not everything ended in time.\n');

@@ -1,39 +1,71 @@
+import { existsSync, renameSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { defaultPorts } from '@palaver/contract';
 import {
   type Env,
   parseConfig,
+  prepareDataDir,
   type RunningService,
   StartError,
+  sendLogsTo,
   stopOnSignals,
   toConfigMessage,
   toReachableHost,
 } from '@palaver/service-kit';
+import { refuseBusyPorts } from '../busy-ports.ts';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
 
 /** Runs every service in this process, each on its own port, until a signal comes. */
 export async function up(env: Env): Promise<void> {
-  checkAll(env);
+  const places = checkAll(env);
+  await refuseBusyPorts(places.filter(({ name }) => name !== 'devnode' || !env.GATEWAY_UPSTREAMS));
+  const logPath = keepLogsOffTerminal(env);
   const running: RunningService[] = [];
+  stopOnSignals(running);
   try {
     const rows = await startAll(env, running);
-    stopOnSignals(running);
-    process.stdout.write(`\n${toTable(['Service', 'Address', 'Try'], rows)}\n\nCtrl-C stops everything.\n\n`);
+    const where = logPath ? `Logs are in ${logPath}; to see them here, set LOG_LEVEL.\n` : '';
+    print(`\n${toTable(['Service', 'Address', 'Try'], rows)}\n\n${where}Ctrl-C stops everything.\n`);
   } catch (error) {
     await Promise.allSettled(running.map((service) => service.close()));
     throw error;
   }
 }
 
-/** Every fault of every service's configuration in one message, before anything starts. */
-function checkAll(env: Env): void {
-  const faults = Object.values(services).flatMap(({ schema, portName }) => {
-    const result = parseConfig(schema, env, { names: { PORT: portName } });
-    return 'faults' in result ? result.faults : [];
-  });
+/** Every fault of every service's configuration in one message, before anything starts. Returns where each will listen. */
+function checkAll(env: Env): { name: string; host: string; port: number; portName: string }[] {
+  const results = Object.values(services).map(({ name, schema, portName }: ServiceEntry) => ({
+    name,
+    portName,
+    ...parseConfig(schema, env, { names: { PORT: portName } }),
+  }));
+  const faults = results.flatMap((result) => ('faults' in result ? result.faults : []));
   faults.push(...unknownVariables(env));
   if (faults.length > 0) throw new StartError(toConfigMessage(faults));
+  return results.map(({ name, portName, ...result }) => {
+    const { HOST, PORT } = ('config' in result ? result.config : {}) as { HOST: string; PORT: number };
+    return { name, host: HOST, port: PORT, portName };
+  });
 }
+
+/**
+ * At a terminal, logs go to a file, so that the table stays the last thing on the screen; the log of the start before is
+ * kept beside it. Under a supervisor, or where LOG_LEVEL is set, they go to standard output.
+ */
+function keepLogsOffTerminal(env: Env): string | undefined {
+  if (!process.stdout.isTTY || env.LOG_LEVEL) return undefined;
+  const path = join(prepareDataDir(env.DATA_DIR || './data'), 'palaver.log');
+  if (existsSync(path)) renameSync(path, `${path}.1`);
+  sendLogsTo(path);
+  return relative(process.cwd(), path);
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+const titleWidth = Math.max(...Object.values(services).map(({ title }) => title.length));
 
 /** Those that others ask are told their addresses; what the environment sets (a real node, another agent) wins. */
 async function startAll(env: Env, running: RunningService[]): Promise<string[][]> {
@@ -46,6 +78,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
     const started = await service;
     running.push(started);
     rows.push([entry.title, started.url, hint(started.url)]);
+    print(`  started ${entry.title.padEnd(titleWidth)}  ${started.url}\n`);
     return started;
   }
   const { agent, console, devnode, gateway, ussd } = services;
@@ -77,6 +110,9 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   );
   const phones = await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);
   const shown = { ...env, USSD_URL: phones.url, AGENT_URL: oracle.url, GATEWAY_URL: queries.url };
-  await start(console, console.start(shown, portOf(console)), (url) => `open ${url}`);
+  const { page } = await start(console, console.start(shown, portOf(console)), (url) => `open ${url}`);
+  if (page.current().status === 'building') print('  building the console page (on the first start only) …\n');
+  await page.settled;
+  if (page.current().status === 'failed') print('  The console page could not be built; the log has the reason.\n');
   return rows;
 }
