@@ -1,5 +1,6 @@
 import type { DescMessage, Registry } from '@bufbuild/protobuf';
-import { compileBare, compileMessage, type MessagePrinter } from './printer/compile-message.ts';
+import { compileBare, compileMessage, type FindPrinter, type MessagePrinter } from './printer/compile-message.ts';
+import { compileGoJson, printsItself } from './printer/go-json.ts';
 import { quoteText } from './printer/json-text.ts';
 import { durationPrinter, timestampPrinter } from './printer/time-printers.ts';
 import { WireError, WireReader, wire } from './printer/wire-reader.ts';
@@ -22,13 +23,15 @@ const bareTypes = new Set([
 /** Printers for the types of a registry, compiled when first used. */
 export function createEncoder(registry: Registry): Encoder {
   const printers = new Map<string, MessagePrinter>();
-  const find = (type: DescMessage): MessagePrinter => {
-    const known = printers.get(type.typeName);
+  const find: FindPrinter = (type, place) => {
+    const isOwn = place === 'field' && printsItself(type);
+    const name = isOwn ? `${type.typeName} in a field` : type.typeName;
+    const known = printers.get(name);
     if (known) return known;
     // Types may contain themselves: while one is being compiled, others already hold its place.
-    const place: MessagePrinter = { print: () => '', wellKnown: false };
-    printers.set(type.typeName, place);
-    return Object.assign(place, compile(type));
+    const printer: MessagePrinter = { print: () => '', wellKnown: false };
+    printers.set(name, printer);
+    return Object.assign(printer, isOwn ? compileGoJson(type, find) : compile(type));
   };
   const compile = (type: DescMessage): MessagePrinter => {
     if (type.typeName === 'google.protobuf.Timestamp') return timestampPrinter;

@@ -20,10 +20,19 @@ export interface FieldRules {
   castType: string;
   stdTime: boolean;
   stdDuration: boolean;
+  /** The tag of the Go field for encoding/json, where it is set. */
+  jsonTag: string | undefined;
 }
 
 const httpExtension = 72295728;
-const gogo = { nullable: 65001, customType: 65003, castType: 65007, stdTime: 65010, stdDuration: 65011 };
+const gogo = {
+  nullable: 65001,
+  customType: 65003,
+  jsonTag: 65005,
+  castType: 65007,
+  stdTime: 65010,
+  stdDuration: 65011,
+};
 const httpField = {
   get: 2,
   put: 3,
@@ -51,6 +60,7 @@ export function readFieldRules(field: DescField): FieldRules {
     castType: lastText(options, gogo.castType),
     stdTime: lastVarint(options, gogo.stdTime) === 1,
     stdDuration: lastVarint(options, gogo.stdDuration) === 1,
+    jsonTag: lastText(options, gogo.jsonTag) || undefined,
   };
 }
 
@@ -82,6 +92,7 @@ export function writeFieldRules(options: Record<string, unknown>): Uint8Array<Ar
   };
   flag(gogo.nullable, options['(gogoproto.nullable)']);
   text(gogo.customType, options['(gogoproto.customtype)']);
+  text(gogo.jsonTag, options['(gogoproto.jsontag)']);
   text(gogo.castType, options['(gogoproto.casttype)']);
   flag(gogo.stdTime, options['(gogoproto.stdtime)']);
   flag(gogo.stdDuration, options['(gogoproto.stdduration)']);

@@ -13,7 +13,8 @@ export interface MessagePrinter {
   wellKnown: boolean;
 }
 
-export type FindPrinter = (type: DescMessage) => MessagePrinter;
+/** Some types print otherwise where they are the value of a field. */
+export type FindPrinter = (type: DescMessage, place?: 'field') => MessagePrinter;
 
 /** What has been read of a message so far: JSON text or a map's entries per field, and last the numbers of merged fields. */
 export type Slots = unknown[];

@@ -34,7 +34,7 @@ export function compileMessageValue(message: DescMessage, rules: FieldRules, fin
         ? stdDurationPrinter
         : undefined;
   if (std) return { ...std, initial: () => (rules.nullable ? 'null' : std.zero), merges: false };
-  const printer = find(message);
+  const printer = find(message, 'field');
   return {
     wireType: wire.bytes,
     zero: 'null',

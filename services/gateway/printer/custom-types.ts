@@ -1,4 +1,5 @@
 // Go types that gogoproto puts in place of a field's own (`customtype`, `casttype`) and that print themselves.
+import { compactJson } from './json-text.ts';
 import { WireError, type WireReader } from './wire-reader.ts';
 
 export interface CustomType {
@@ -36,6 +37,19 @@ const hexBytes: CustomType = {
   print: (reader, start, end) => `"${reader.bytes.toString('hex', start, end).toUpperCase()}"`,
 };
 
+/** JSON in a bytes field, printed as it is but for white space. */
+const rawJson: CustomType = {
+  zero: 'null',
+  print: (reader, start, end) => (start === end ? 'null' : compactJson(reader.bytes.toString('utf8', start, end))),
+};
+
+const castTypes = new Map<string, CustomType>([
+  ['bytes.HexBytes', hexBytes],
+  ['RawContractMessage', rawJson],
+  ['types.RawContractMessage', rawJson],
+  ['json.RawMessage', rawJson],
+]);
+
 const customTypes = new Map<string, CustomType>([
   ['math.Int', integer],
   ['types.Int', integer],
@@ -47,9 +61,12 @@ const customTypes = new Map<string, CustomType>([
 ]);
 
 export function findCustomType(rules: { customType: string; castType: string }): CustomType | undefined {
-  if (rules.castType.endsWith('bytes.HexBytes')) return hexBytes;
   // "cosmossdk.io/math.Int": only the package's last element and the type's name matter.
-  return customTypes.get(rules.customType.slice(rules.customType.lastIndexOf('/') + 1));
+  return castTypes.get(lastElement(rules.castType)) ?? customTypes.get(lastElement(rules.customType));
+}
+
+function lastElement(goType: string): string {
+  return goType.slice(goType.lastIndexOf('/') + 1);
 }
 
 function readInteger([reader, start, end]: [WireReader, number, number], maxBits: number): string {

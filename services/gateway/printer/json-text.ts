@@ -48,6 +48,20 @@ function repair(bytes: Buffer): string {
   return json;
 }
 
+const jsonToken = /"(?:[^"\\]|\\.)*"|[^\s"]+|\s+/gs;
+
+/** JSON text without its white space and with Go's escapes; digits, escapes and repeated keys stay as they are. */
+export function compactJson(text: string): string {
+  try {
+    JSON.parse(text);
+  } catch {
+    throw new WireError('not JSON');
+  }
+  return text
+    .replace(jsonToken, (token) => (/^\s/.test(token) ? '' : token))
+    .replace(/[<>&\u2028\u2029]/g, (character) => escapes[character] as string);
+}
+
 /** A signed 64-bit integer from its halves. */
 export function toInt64(lo: number, hi: number): string {
   if (hi === 0) return String(lo);

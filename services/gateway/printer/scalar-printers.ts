@@ -70,7 +70,17 @@ export function scalarPrinter(type: ScalarType): ValuePrinter {
   return scalarPrinters[type];
 }
 
+/** Enums whose Go type has its own names, by number, and the name of all other numbers. */
+const ownNames: Record<string, { names: Record<number, string>; other: string }> = {
+  'cosmwasm.wasm.v1.AccessType': {
+    names: { 1: '"Nobody"', 3: '"Everybody"', 4: '"AnyOfAddresses"' },
+    other: '"Unspecified"',
+  },
+};
+
 export function enumPrinter(type: DescEnum): ValuePrinter {
+  const own = ownNames[type.typeName];
+  if (own) return varint(own.other, (reader) => own.names[reader.lo | 0] ?? own.other);
   if (type.typeName === 'google.protobuf.NullValue') return varint('null', () => 'null');
   const names = new Map<number, string>();
   // An alias prints as the name declared first.
