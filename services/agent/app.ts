@@ -11,7 +11,7 @@ import {
   type Server,
   toEdge,
 } from '@palaver/service-kit';
-import { auditMigrations, createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
+import { createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
 import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
@@ -20,6 +20,7 @@ import { deriveKey } from './auth/derive-key.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
+import { migrateAgentTables } from './migrate.ts';
 import { createModels, type Models } from './models/create-models.ts';
 import type { OraclePlugin, PluginManifest } from './plugins/plugin.ts';
 import { createBlobStore } from './plugins/runtime-context.ts';
@@ -32,7 +33,6 @@ import { addSessionRoutes } from './routes/sessions.ts';
 import { addStatusRoute } from './routes/status.ts';
 import { createDelegationStore } from './store/delegations.ts';
 import { createMessageStore } from './store/messages.ts';
-import { agentMigrations } from './store/migrations.ts';
 import { createRunStore } from './store/runs.ts';
 import type { AgentDatabase } from './store/schema.ts';
 import { createSessionStore, type OracleIdentity } from './store/sessions.ts';
@@ -77,8 +77,7 @@ const sweepMs = 5_000;
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const { config, logger, store, signer, redis } = parts;
   await using started = new AsyncDisposableStack();
-  await store.migrate('audit', auditMigrations);
-  await store.migrate('agent', agentMigrations);
+  await migrateAgentTables(store);
   const audit = createAuditLog(store, {
     service: 'agent',
     referenceKey: deriveKey(signer.toSecret(), 'audit person'),

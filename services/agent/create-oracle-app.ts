@@ -14,6 +14,7 @@ import {
   type Server,
   StartError,
   toDatabaseUrl,
+  toStoreOptions,
 } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
@@ -67,7 +68,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const logger = options.logger ?? createLogger({ name: 'agent', level: config.LOG_LEVEL });
   const signer = await loadSigner(config, logger);
   await using started = new AsyncDisposableStack();
-  const store = await openStore<never>(toDatabaseUrl(config, 'agent'));
+  const store = await openStore<never>(toDatabaseUrl(config, 'agent'), toStoreOptions(config));
   started.defer(() => store.close());
   const redis = config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
   started.defer(() => redis?.disconnect());

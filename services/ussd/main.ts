@@ -16,12 +16,13 @@ import {
   runMain,
   StartError,
   toDatabaseUrl,
+  toStoreOptions,
 } from '@palaver/service-kit';
-import { auditMigrations, engineOf, openStore } from '@palaver/store';
+import { engineOf, openStore } from '@palaver/store';
 import { createKeyRing, type KeyRing, parseKey } from './accounts/key-ring.ts';
 import { createUssdApp } from './app.ts';
 import { type UssdConfig, ussdConfigSchema } from './config.ts';
-import { migrations } from './store/migrations.ts';
+import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
 /**
@@ -40,10 +41,12 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
   started.defer(() => redis?.disconnect());
   const databaseUrl = toDatabaseUrl(config, 'ussd');
-  const store = await openStore<UssdTables>(databaseUrl, databaseWaits[engineOf(databaseUrl)]);
+  const store = await openStore<UssdTables>(databaseUrl, {
+    ...databaseWaits[engineOf(databaseUrl)],
+    ...toStoreOptions(config),
+  });
   started.defer(() => store.close());
-  await store.migrate('audit', auditMigrations);
-  await store.migrate('ussd', migrations);
+  await migrateUssd(store);
   const server = await createUssdApp({ config, logger, store, keys, redis });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { envCidrs } from './client-address.ts';
-import { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
+import { envBoolean, envDatabaseUrl, envInteger, envList, envUrl } from './env-types.ts';
 
 /** The variables every service shares; a service's schema is `z.object({ ...baseVariables({ port }), … })`. */
 export function baseVariables(defaults: { port: number }) {
@@ -23,10 +23,28 @@ export function baseVariables(defaults: { port: number }) {
       description: 'Folder of the embedded databases and of keys made at the first start.',
       example: '/var/lib/palaver',
     }),
-    DATABASE_URL: envUrl('file:', 'postgres:', 'postgresql:').optional().meta({
-      description: 'Database to use instead of the embedded one in DATA_DIR.',
-      example: 'postgres://palaver:secret@db.example:5432/palaver',
+    DATABASE_URL: envDatabaseUrl().optional().meta({
+      description:
+        'Database to use instead of the embedded one in DATA_DIR. Of several PostgreSQL hosts, separated by commas, the one that takes writes is used.',
+      example: 'postgres://palaver:secret@db1.example:5432,db2.example:5432/palaver',
       secret: true,
+    }),
+    DATABASE_READ_URL: envDatabaseUrl().optional().meta({
+      description: 'PostgreSQL replica that reports and exports are read from; while it is away, DATABASE_URL is read.',
+      example: 'postgres://palaver:secret@replica.example:5432/palaver',
+      secret: true,
+    }),
+    DATABASE_POOLER: z
+      .enum(['auto', 'transaction', 'none'], { error: 'expected auto, transaction or none' })
+      .prefault('auto')
+      .meta({
+        description:
+          'Whether DATABASE_URL leads to a pooler in transaction mode, such as PgBouncer: `auto` finds out and then sends no session parameters and no named statements.',
+        example: 'transaction',
+      }),
+    MIGRATE_ON_START: envBoolean().prefault('true').meta({
+      description: 'Bring the database up to date at the start. With `false`, run `palaver migrate` before.',
+      example: 'false',
     }),
     REDIS_URL: envUrl('redis:', 'rediss:').optional().meta({
       description: 'Redis or Valkey that joins several instances: shared rate limits, events and runs.',

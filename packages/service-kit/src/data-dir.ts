@@ -22,3 +22,14 @@ export function prepareDataDir(path: string): string {
 export function toDatabaseUrl(config: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DIR'>, service: string): string {
   return config.DATABASE_URL ?? `file:${join(prepareDataDir(config.DATA_DIR), `${service}.sqlite`)}`;
 }
+
+/** How a service opens its database, as `openStore` of `@palaver/store` takes it. */
+export function toStoreOptions(
+  config: Pick<BaseConfig, 'DATABASE_POOLER' | 'DATABASE_READ_URL' | 'MIGRATE_ON_START'>,
+): { pooler: 'auto' | 'transaction' | 'none'; readUrl: string | undefined; migrations: 'apply' | 'check' } {
+  return {
+    pooler: config.DATABASE_POOLER,
+    readUrl: config.DATABASE_READ_URL,
+    migrations: config.MIGRATE_ON_START ? 'apply' : 'check',
+  };
+}

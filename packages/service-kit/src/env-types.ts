@@ -36,3 +36,14 @@ export function envUrl(...protocols: string[]) {
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), expected)
     .transform((text) => text.replace(/\/+$/, ''));
 }
+
+/** `file:…` or `postgres://…`, where several PostgreSQL hosts may stand separated by commas. */
+export function envDatabaseUrl() {
+  const moreHosts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?[^,/?#]+)(?:,[^,/?#]+)+/;
+  const url = envUrl('file:', 'postgres:', 'postgresql:');
+  return z.string().superRefine((text, context) => {
+    for (const issue of url.safeParse(text.replace(moreHosts, '$1')).error?.issues ?? []) {
+      context.addIssue({ code: 'custom', message: issue.message });
+    }
+  });
+}

@@ -13,7 +13,7 @@ export {
 export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
-export { prepareDataDir, toDatabaseUrl } from './data-dir.ts';
+export { prepareDataDir, toDatabaseUrl, toStoreOptions } from './data-dir.ts';
 export { toEdge } from './edge.ts';
 export { withEnvFile } from './env-file.ts';
 export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';

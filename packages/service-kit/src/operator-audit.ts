@@ -9,6 +9,7 @@ import {
   phoneNumberPattern,
 } from '@palaver/contract';
 import type { FastifyRequest } from 'fastify';
+import { clientAddress } from './client-address.ts';
 import type { Server } from './create-server.ts';
 import { toCsvLines } from './to-csv.ts';
 
@@ -52,12 +53,12 @@ export function addOperatorAudit(server: Server, audit: OperatorAudit): void {
     if (!request.operator || config.audited || url.startsWith('/metrics')) return;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const actor = toAuditActor(request);
-    if (isRead && isRepeat([actor, request.ip, request.url].join(' '))) return;
+    if (isRead && isRepeat([actor, clientAddress(request), request.url].join(' '))) return;
     await audit.record({
       actor,
       action: isRead ? 'operator.read' : 'operator.write',
       subject: toSubject(request.params, audit),
-      from: request.ip,
+      from: clientAddress(request),
       details: { method: request.method, route: url },
     });
   });

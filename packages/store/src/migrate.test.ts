@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { createTempDir, createTestDatabase, engines, startProcess } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { type Migration, openStore } from './index.ts';
+import { createIndex, type Migration, openStore } from './index.ts';
 
 const create = (name: string, table: string): Migration => ({
   name,
@@ -74,15 +74,50 @@ describe.each(engines)('migrations on %s', (engine) => {
     expect(await fixture.tables()).toEqual(['one', 'palaver_migration', 'two']);
   });
 
-  test('a database of a newer version is refused and not touched', async () => {
+  test('the database of a newer version serves unless a step is breaking', async () => {
     await using fixture = await setUp();
     await fixture.store.migrate('ussd', [one, two]);
+    await fixture.store.migrate('ussd', [one]);
+    await fixture.store.migrate('ussd', [one, two, { ...three, breaking: true }]);
     await expect(fixture.store.migrate('ussd', [one])).rejects.toMatchObject({
       kind: 'newer',
-      message: expect.stringContaining('002-two'),
+      message: expect.stringContaining('003-three'),
     });
-    await expect(fixture.store.migrate('ussd', [one, three])).rejects.toMatchObject({ kind: 'newer' });
-    expect(await fixture.tables()).toEqual(['one', 'palaver_migration', 'two']);
+    expect(await fixture.tables()).toEqual(['one', 'palaver_migration', 'three', 'two']);
+  });
+
+  test('a start that may not migrate says what is missing, and starts once it is there', async () => {
+    await using fixture = await setUp();
+    const careful = await openStore<unknown>(fixture.url, { migrations: 'check' });
+    await expect(careful.migrate('ussd', [one])).rejects.toThrow('lacks migration 001-one of ussd');
+    await fixture.store.migrate('ussd', [one]);
+    await careful.migrate('ussd', [one]);
+    await expect(careful.migrate('ussd', [one, two])).rejects.toThrow(/002-two of ussd .* palaver migrate/);
+    await careful.close();
+    expect(await fixture.tables()).toEqual(['one', 'palaver_migration']);
+  });
+
+  test('an index is built while others write, and again after it failed half-way', async () => {
+    await using fixture = await setUp();
+    const { store } = fixture;
+    const index: Migration = {
+      name: '002-index',
+      concurrent: true,
+      up: (db, on) => createIndex(db, on, { name: 'one_id', on: 'one (id)' }),
+    };
+    await store.migrate('ussd', [one]);
+    if (engine === 'postgres') {
+      // A duplicate makes a unique index fail half-way: what is left is not valid.
+      await sql`insert into one values ('x'), ('x')`.execute(store.db);
+      await expect(sql`create unique index concurrently one_id on one (id)`.execute(store.db)).rejects.toThrow();
+    }
+    await Promise.all([store.migrate('ussd', [one, index]), store.migrate('ussd', [one, index, three])]);
+    const found =
+      engine === 'postgres'
+        ? sql`select 1 from pg_index where indexrelid = 'one_id'::regclass and indisvalid`
+        : sql`select 1 from sqlite_schema where name = 'one_id'`;
+    expect((await found.execute(store.db)).rows).toHaveLength(1);
+    expect(await fixture.tables()).toEqual(['one', 'palaver_migration', 'three']);
   });
 
   test('a list out of order, or one with a step slipped in before an applied one, is refused', async () => {

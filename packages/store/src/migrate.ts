@@ -1,53 +1,128 @@
-import { sql, type Transaction } from 'kysely';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Engine, RunTransaction } from './store.ts';
 import { messageOf, StoreError } from './store-error.ts';
 
-/** One step forward. Steps are never changed or removed once released; names sort in the order they are listed. */
+/**
+ * One step forward. Steps are never changed or removed once released; names sort in the order they are listed. A step only
+ * expands (new tables, new columns with a default or null, new indexes), so that the previous version runs on.
+ */
 export interface Migration {
   /** Such as `001-create-accounts`. */
   name: string;
-  up(db: Transaction<unknown>, engine: Engine): Promise<void>;
+  /**
+   * On PostgreSQL it runs outside of a transaction, as `create index concurrently` must; see `createIndex`. It may run again
+   * after it failed half-way.
+   */
+  concurrent?: boolean;
+  /** The previous version cannot run on it, and is refused from then on. */
+  breaking?: boolean;
+  up(db: Kysely<unknown>, engine: Engine): Promise<void>;
 }
 
 interface MigrationTable {
-  palaver_migration: { component: string; name: string; applied_at: number };
+  palaver_migration: { component: string; name: string; applied_at: number; breaking: number };
+}
+
+interface MigrateOptions<DB> {
+  transaction: RunTransaction<DB>;
+  /** A connection beside the transaction's, for concurrent steps. */
+  db: Kysely<DB>;
+  engine: Engine;
+  component: string;
+  migrations: readonly Migration[];
 }
 
 /** Any number; all instances of all components on one PostgreSQL database wait for each other on it. */
 const advisoryLock = 7_252_837;
+const lockPollMs = 100;
 
-export async function migrate<DB>(options: {
-  transaction: RunTransaction<DB>;
-  engine: Engine;
-  component: string;
-  migrations: readonly Migration[];
-}): Promise<void> {
-  const { transaction, engine, component, migrations } = options;
-  assertOrdered(component, migrations);
-  // Read committed: after the wait for the lock, the next statement must see what its holder committed.
-  await transaction(
+/** `busy`: another instance is at it. */
+type Progress = 'more' | 'done' | 'busy';
+
+export async function migrate<DB>(options: MigrateOptions<DB>): Promise<void> {
+  assertOrdered(options.component, options.migrations);
+  for (let state: Progress = 'more'; state !== 'done'; ) {
+    state = await applyNext(options);
+    if (state === 'busy') await sleep(lockPollMs);
+  }
+}
+
+/** Whether nothing is left to do; for a start that must not change the database. */
+export async function checkMigrated<DB>(options: Omit<MigrateOptions<DB>, 'transaction'>): Promise<void> {
+  const { component, migrations, engine } = options;
+  const db = options.db as unknown as Kysely<MigrationTable>;
+  const hasTable = (await db.introspection.getTables()).some(({ name }) => name === 'palaver_migration');
+  const pending = hasTable ? pendingOf(component, migrations, await loadApplied(db, component)) : migrations;
+  if (pending.length === 0) return;
+  const names = pending.map(({ name }) => name).join(', ');
+  const where = engine === 'postgres' ? 'PostgreSQL' : 'SQLite';
+  throw new StoreError(
+    'migration-failed',
+    `the ${where} database lacks migration ${names} of ${component} and MIGRATE_ON_START is off; run: palaver migrate`,
+  );
+}
+
+/** Applies what fits into one transaction, or one concurrent step. */
+function applyNext<DB>({ transaction, db, engine, component, migrations }: MigrateOptions<DB>): Promise<Progress> {
+  // Read committed: once the lock is taken, the next statement must see what its last holder committed.
+  return transaction(
     async (handle) => {
       const trx = handle as unknown as Transaction<MigrationTable>;
-      if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLock)})`.execute(trx);
-      await createMigrationTable(trx);
-      const applied = await trx
-        .selectFrom('palaver_migration')
-        .select('name')
-        .where('component', '=', component)
-        .execute();
-      for (const migration of pendingOf(component, migrations, new Set(applied.map(({ name }) => name)))) {
-        const { name } = migration;
+      if (engine === 'postgres') {
+        // Not waited for inside a statement: a concurrent index waits for every statement that began before it.
+        const lock = sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(advisoryLock)}) as taken`;
+        if (!(await lock.execute(trx)).rows[0]?.taken) return 'busy';
+      }
+      await createMigrationTable(trx, engine);
+      const pending = pendingOf(component, migrations, await loadApplied(trx, component));
+      const isConcurrent = ({ concurrent }: Migration) => concurrent === true && engine === 'postgres';
+      const [first] = pending;
+      if (!first) return 'done';
+      const end = pending.findIndex(isConcurrent);
+      const steps = isConcurrent(first) ? [first] : pending.slice(0, end === -1 ? undefined : end);
+      for (const migration of steps) {
+        const { name, breaking = false } = migration;
         try {
-          await migration.up(trx as unknown as Transaction<unknown>, engine);
+          // The step may take long, and this transaction waits for it, holding the lock. A statement without parameters also
+          // lets go of the last one's snapshot, which a concurrent index would wait for.
+          if (isConcurrent(migration)) await sql`set local idle_in_transaction_session_timeout = 0`.execute(trx);
+          await migration.up((isConcurrent(migration) ? db : trx) as unknown as Kysely<unknown>, engine);
         } catch (error) {
           const what = `migration ${name} of ${component} failed and the database was left as it was`;
           throw new StoreError('migration-failed', `${what}: ${messageOf(error)}`, error);
         }
-        await trx.insertInto('palaver_migration').values({ component, name, applied_at: Date.now() }).execute();
+        const row = { component, name, applied_at: Date.now(), breaking: breaking ? 1 : 0 };
+        await trx.insertInto('palaver_migration').values(row).execute();
       }
+      return steps.length < pending.length ? 'more' : 'done';
     },
     { isolation: 'read committed' },
   );
+}
+
+/** An index that PostgreSQL builds without holding up writes, in a migration that is `concurrent`. */
+export async function createIndex(
+  db: Kysely<unknown>,
+  engine: Engine,
+  index: { name: string; on: string },
+): Promise<void> {
+  const name = sql.id(index.name);
+  if (engine === 'sqlite') {
+    await sql`create index if not exists ${name} on ${sql.raw(index.on)}`.execute(db);
+    return;
+  }
+  // One that failed half-way is there and is not used.
+  const { rows } = await sql<{ valid: boolean }>`
+    select indisvalid as valid from pg_index where indexrelid = to_regclass(${index.name})`.execute(db);
+  if (rows[0]?.valid) return;
+  if (rows[0]) await sql`drop index concurrently ${name}`.execute(db);
+  await sql`create index concurrently ${name} on ${sql.raw(index.on)}`.execute(db);
+}
+
+async function loadApplied(db: Kysely<MigrationTable>, component: string): Promise<Map<string, boolean>> {
+  const rows = await db.selectFrom('palaver_migration').selectAll().where('component', '=', component).execute();
+  return new Map(rows.map(({ name, breaking }) => [name, breaking === 1]));
 }
 
 function assertOrdered(component: string, migrations: readonly Migration[]): void {
@@ -59,9 +134,14 @@ function assertOrdered(component: string, migrations: readonly Migration[]): voi
   }
 }
 
-function pendingOf(component: string, migrations: readonly Migration[], applied: ReadonlySet<string>): Migration[] {
+function pendingOf(
+  component: string,
+  migrations: readonly Migration[],
+  applied: ReadonlyMap<string, boolean>,
+): Migration[] {
   const known = new Set(migrations.map(({ name }) => name));
-  const unknown = [...applied].filter((name) => !known.has(name)).sort();
+  // A newer version's steps that only expand are no hindrance: during an upgrade both versions run.
+  const unknown = [...applied].flatMap(([name, breaking]) => (breaking && !known.has(name) ? [name] : [])).sort();
   if (unknown.length > 0) {
     const found = `it holds migration ${unknown.join(', ')} of ${component}, which this version does not know`;
     throw new StoreError('newer', `the database was written by a newer version: ${found}`);
@@ -76,7 +156,7 @@ function pendingOf(component: string, migrations: readonly Migration[], applied:
   return pending;
 }
 
-async function createMigrationTable(trx: Transaction<MigrationTable>): Promise<void> {
+async function createMigrationTable(trx: Transaction<MigrationTable>, engine: Engine): Promise<void> {
   await trx.schema
     .createTable('palaver_migration')
     .ifNotExists()
@@ -85,4 +165,14 @@ async function createMigrationTable(trx: Transaction<MigrationTable>): Promise<v
     .addColumn('applied_at', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('palaver_migration_pk', ['component', 'name'])
     .execute();
+  const columns =
+    engine === 'postgres'
+      ? sql<{
+          name: string;
+        }>`select attname as name from pg_attribute where attrelid = to_regclass('palaver_migration') and attnum > 0`
+      : sql<{ name: string }>`select name from pragma_table_info('palaver_migration')`;
+  const { rows } = await columns.execute(trx);
+  if (!rows.some(({ name }) => name === 'breaking')) {
+    await sql`alter table palaver_migration add column breaking integer not null default 0`.execute(trx);
+  }
 }

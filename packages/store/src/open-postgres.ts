@@ -1,58 +1,148 @@
+import { createHash } from 'node:crypto';
 import { type CompiledQuery, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import { bindValue } from './bind-value.ts';
+import { type PostgresHosts, parsePostgresUrl } from './postgres-hosts.ts';
 import type { EngineConnection, StoreOptions } from './store.ts';
-import { messageOf, StoreError } from './store-error.ts';
+import { faultKind, messageOf, StoreError } from './store-error.ts';
 
 const networkGraceMs = 2_000;
 
-export async function openPostgres(url: string, options: StoreOptions): Promise<EngineConnection> {
-  const target = describeTarget(url);
-  const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
-  const pool = new pg.Pool({
-    connectionString: url,
-    application_name: 'palaver',
-    max: options.poolSize ?? 10,
-    connectionTimeoutMillis: options.waitMs ?? 10_000,
-    statement_timeout: statementTimeoutMs,
-    // For a server that cannot even say so any more (power, network): TCP itself would wait a quarter of an hour.
-    query_timeout: statementTimeoutMs + networkGraceMs,
-    idle_in_transaction_session_timeout: 60_000,
-    keepAlive: true,
-    types: { getTypeParser },
-  });
-  // Without listeners a connection that breaks, idle or between two queries of a transaction, would end the process.
-  // Nothing is lost by ignoring it here: the next query on it fails, and `ping` tells.
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+/**
+ * Opens the first host that can be used. With `fallback` it is for reading: any host will do, and those of `fallback`
+ * are tried last.
+ */
+export async function openPostgres(url: string, options: StoreOptions, fallback?: string): Promise<EngineConnection> {
+  const hosts = parsePostgresUrl(url);
+  if (fallback !== undefined) {
+    hosts.urls.push(...parsePostgresUrl(fallback).urls);
+    hosts.writable = false;
+  }
+  const open = async (pooler: boolean) => {
+    const pools = createPools(hosts, options, pooler);
+    try {
+      (await pools.connect()).release();
+      return pools;
+    } catch (error) {
+      await pools.end();
+      throw error;
+    }
+  };
+  const state = { isPooler: options.pooler === 'transaction' };
+  let pools: Pools;
   try {
-    await pool.query('select 1');
+    pools = await open(state.isPooler).catch((error) => {
+      if (options.pooler === 'none' || state.isPooler || !isStartupRefusal(error)) throw error;
+      state.isPooler = true;
+      return open(true);
+    });
   } catch (error) {
-    await pool.end();
-    throw new StoreError('unreachable', `cannot use PostgreSQL at ${target}: ${messageOf(error)}`, error);
+    throw new StoreError('unreachable', `cannot use PostgreSQL at ${hosts.target}: ${messageOf(error)}`, error);
   }
   const preparedNames = new Map<string, string>();
+  const onNameFault = () => {
+    state.isPooler = true;
+  };
   return {
-    dialect: new PostgresDialect({ pool: bindingPool(pool, preparedNames) }),
-    ping: async () => (await pool.query('select 1')).rowCount === 1,
-    // Serialization failure, deadlock: the transaction was undone whole and may run again.
-    isRetryable: (error) => error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01'),
-    onPrepare({ sql }: CompiledQuery) {
-      if (!preparedNames.has(sql)) preparedNames.set(sql, `palaver_${preparedNames.size}`);
+    dialect: new PostgresDialect({
+      pool: bindingPool(pools, {
+        nameOf: (text) => (state.isPooler ? undefined : preparedNames.get(text)),
+        onNameFault,
+      }),
+    }),
+    ping: async () => {
+      const client = await pools.connect();
+      try {
+        return (await client.query('select 1')).rowCount === 1;
+      } finally {
+        client.release();
+      }
     },
+    // Serialization failure, deadlock: the transaction was undone whole and may run again. So may one that met a pooler.
+    isRetryable: (error) =>
+      error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01' || isNameFault(error)),
+    onPrepare({ sql }: CompiledQuery) {
+      // By its text: behind a pooler two programs may meet on one connection, and a name must never mean two statements.
+      if (!preparedNames.has(sql))
+        preparedNames.set(sql, `palaver_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`);
+    },
+    waiting: pools.waiting,
   };
 }
 
-/** Host, port and database; never the password. */
-function describeTarget(url: string): string {
-  if (!URL.canParse(url)) {
-    throw new StoreError(
-      'bad-url',
-      'the database address is malformed; expected postgres://user:password@host:5432/name',
-    );
-  }
-  const { hostname, port, pathname } = new URL(url);
-  return `${hostname || 'localhost'}:${port || 5432}${pathname}`;
+interface Pools {
+  connect(): Promise<pg.PoolClient>;
+  end(): Promise<void>;
+  waiting(): number;
+}
+
+/** A pool for each host. A connection comes from the host that served last, while it can. */
+function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, pooler: boolean): Pools {
+  const statementTimeoutMs = options.statementTimeoutMs ?? 10_000;
+  // A pooler in transaction mode refuses parameters of a session; the limit on this side still holds.
+  const session = pooler
+    ? { query_timeout: statementTimeoutMs }
+    : {
+        statement_timeout: statementTimeoutMs,
+        // For a server that cannot even say so any more (power, network): TCP itself would wait a quarter of an hour.
+        query_timeout: statementTimeoutMs + networkGraceMs,
+        idle_in_transaction_session_timeout: 60_000,
+      };
+  const pools = urls.map((connectionString) => {
+    const pool = new pg.Pool({
+      connectionString,
+      application_name: 'palaver',
+      max: options.poolSize ?? 10,
+      connectionTimeoutMillis: Math.ceil((options.waitMs ?? 10_000) / urls.length),
+      keepAlive: true,
+      types: { getTypeParser },
+      ...session,
+      ...(writable && { onConnect: refuseStandby }),
+    });
+    // Without listeners a connection that breaks, idle or between two queries of a transaction, would end the process.
+    // Nothing is lost by ignoring it here: the next query on it fails, and `ping` tells.
+    pool.on('error', () => {});
+    pool.on('connect', (client) => client.on('error', () => {}));
+    return pool;
+  });
+  let current = 0;
+  return {
+    async connect() {
+      let first: unknown;
+      for (let tried = 0; tried < pools.length; tried++) {
+        const index = (current + tried) % pools.length;
+        try {
+          const client = await (pools[index] as pg.Pool).connect();
+          current = index;
+          return client;
+        } catch (error) {
+          first ??= error;
+          if (faultKind(error) === undefined) throw error;
+        }
+      }
+      throw first;
+    },
+    end: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
+    waiting: () => pools.reduce((sum, pool) => sum + pool.waitingCount, 0),
+  };
+}
+
+async function refuseStandby(client: {
+  query(text: string): Promise<{ rows: { standby?: boolean }[] }>;
+}): Promise<void> {
+  const { rows } = await client.query(
+    "select pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as standby",
+  );
+  if (rows[0]?.standby) throw new StoreError('unreachable', 'the host is a standby and takes no writes');
+}
+
+function isStartupRefusal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '08P01' && error.message.includes('startup parameter');
+}
+
+/** A named statement that is missing, or there already: the connection behind is not always the same one. */
+function isNameFault(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.code === '26000' || error.code === '42P05');
 }
 
 /** 64-bit integers and sums are numbers, as SQLite gives them; one that a number cannot hold is an error, as there. */
@@ -68,18 +158,34 @@ function toSafeInteger(text: string): number {
   return value;
 }
 
-/** The pool as Kysely's driver sees it: parameters are bound as on SQLite, prepared texts go out under their name. */
-function bindingPool(pool: pg.Pool, preparedNames: ReadonlyMap<string, string>) {
+interface Naming {
+  nameOf(text: string): string | undefined;
+  /** Called when a name met a pooler: statements go unnamed from then on. */
+  onNameFault(): void;
+}
+
+/** The pools as Kysely's driver sees them: parameters are bound as on SQLite, prepared texts go out under their name. */
+function bindingPool(pools: Pools, { nameOf, onNameFault }: Naming) {
   const seen = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   const wrap = (client: pg.PoolClient): PostgresPoolClient => {
     let broken = false;
-    const query = (text: string, parameters: readonly unknown[]) =>
-      client
-        .query({ text, values: parameters.map(bindValue), name: preparedNames.get(text) })
-        .catch((error: unknown) => {
-          broken ||= !(error instanceof pg.DatabaseError);
-          throw error;
-        });
+    let inTransaction = false;
+    const query = async (text: string, parameters: readonly unknown[]) => {
+      const values = parameters.map(bindValue);
+      const name = nameOf(text);
+      if (/^(begin|start transaction)/i.test(text)) inTransaction = true;
+      else if (/^(commit|rollback)$/i.test(text)) inTransaction = false;
+      try {
+        return await client.query({ text, values, name });
+      } catch (error) {
+        if (name !== undefined && isNameFault(error)) {
+          onNameFault();
+          if (!inTransaction) return client.query({ text, values });
+        }
+        broken ||= !(error instanceof pg.DatabaseError) || isDemoted(error);
+        throw error;
+      }
+    };
     return {
       query: query as unknown as PostgresPoolClient['query'],
       // A connection whose answer never came must not go back to the pool: the next query would wait behind it.
@@ -87,13 +193,18 @@ function bindingPool(pool: pg.Pool, preparedNames: ReadonlyMap<string, string>) 
     };
   };
   return {
-    options: pool.options,
-    end: () => pool.end(),
+    options: {},
+    end: () => pools.end(),
     async connect(): Promise<PostgresPoolClient> {
-      const client = await pool.connect();
+      const client = await pools.connect();
       const wrapped = seen.get(client) ?? wrap(client);
       seen.set(client, wrapped);
       return wrapped;
     },
   };
+}
+
+/** A primary that became a standby, or is shutting down: the next connection looks for another host. */
+function isDemoted({ code = '' }: pg.DatabaseError): boolean {
+  return code === '25006' || code.startsWith('57P');
 }

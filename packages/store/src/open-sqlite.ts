@@ -22,8 +22,10 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
     const inodeNow = () => (path === ':memory:' ? 0 : statSync(path, { throwIfNoEntry: false })?.ino);
     const inode = inodeNow();
     const isInPlace = () => inodeNow() === inode;
+    const { dialect, waiting } = createSqliteDialect(database, { waitMs, isInPlace });
     return {
-      dialect: createSqliteDialect(database, { waitMs, isInPlace }),
+      dialect,
+      waiting,
       ping: async () => opened.prepare('select count(*) from sqlite_schema').all().length === 1 && isInPlace(),
       isRetryable: () => false,
     };

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely } from 'kysely';
 import { createGroupWriter } from './group-writer.ts';
-import { migrate } from './migrate.ts';
+import { checkMigrated, migrate } from './migrate.ts';
 import { openPostgres } from './open-postgres.ts';
 import { openSqlite } from './open-sqlite.ts';
 import { createPrepareQuery } from './prepare-query.ts';
@@ -16,6 +16,7 @@ const transactionAttempts = 20;
 export async function openStore<DB>(url: string, options: StoreOptions = {}): Promise<Store<DB>> {
   const engine = engineOf(url);
   const { connection, db, transaction } = await connect<DB>(url, options);
+  const readDb = await openReplica(db, url, options);
   const writers = new Set<{ close(): Promise<void> }>();
   let pinging: Promise<boolean> | undefined;
   let closing: Promise<void> | undefined;
@@ -23,13 +24,17 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
   return {
     engine,
     db,
+    readDb,
+    waiting: connection.waiting,
     transaction,
     prepare: createPrepareQuery(db, connection.onPrepare),
     async migrate(component, migrations) {
-      if (engine === 'sqlite') return migrate({ transaction, engine, component, migrations });
+      if (options.migrations === 'check') return checkMigrated({ db, engine, component, migrations });
+      if (engine === 'sqlite') return migrate({ transaction, db, engine, component, migrations });
       // A connection of its own, because a step may take longer than a request's statement may.
-      const own = await connect<DB>(url, { ...options, poolSize: 1, statementTimeoutMs: migrationLimitMs });
-      await migrate({ transaction: own.transaction, engine, component, migrations }).finally(() => own.db.destroy());
+      const own = await connect<DB>(url, { ...options, poolSize: 2, statementTimeoutMs: migrationLimitMs });
+      const { transaction: apply, db: beside } = own;
+      await migrate({ transaction: apply, db: beside, engine, component, migrations }).finally(() => beside.destroy());
     },
     createGroupWriter(writerOptions) {
       const writer = createGroupWriter(transaction, writerOptions);
@@ -48,7 +53,10 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
       return Promise.race([pinging, sleep(pingLimitMs, false, { ref: false })]);
     },
     close() {
-      closing ??= Promise.all([...writers].map((writer) => writer.close())).then(() => db.destroy());
+      closing ??= Promise.all([...writers].map((writer) => writer.close())).then(async () => {
+        if (readDb !== db) await readDb.destroy();
+        await db.destroy();
+      });
       return closing;
     },
   };
@@ -61,6 +69,14 @@ async function connect<DB>(url: string, options: StoreOptions) {
   // Kysely sets its driver up with the first query, and tears down only what it has set up.
   await db.connection().execute(async () => {});
   return { connection, db, transaction: createTransactionRunner(db, engine, connection.isRetryable) };
+}
+
+async function openReplica<DB>(db: Kysely<DB>, url: string, options: StoreOptions): Promise<Kysely<DB>> {
+  if (options.readUrl === undefined || engineOf(url) !== 'postgres') return db;
+  const { dialect } = await openPostgres(options.readUrl, options, url);
+  const readDb = new Kysely<DB>({ dialect });
+  await readDb.connection().execute(async () => {});
+  return readDb;
 }
 
 /** Which engine an address is for; throws for one that is neither's. */

@@ -23,12 +23,19 @@ export interface SqliteOptions {
 }
 
 /** Kysely on one `node:sqlite` connection. */
-export function createSqliteDialect(database: DatabaseSync, options: SqliteOptions): Dialect {
+export function createSqliteDialect(
+  database: DatabaseSync,
+  options: SqliteOptions,
+): { dialect: Dialect; waiting(): number } {
+  const driver = new SqliteDriver(database, options);
   return {
-    createDriver: () => new SqliteDriver(database, options),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-    createAdapter: () => new QueueingAdapter(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
+    waiting: () => driver.waiting,
+    dialect: {
+      createDriver: () => driver,
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createAdapter: () => new QueueingAdapter(),
+      createIntrospector: (db) => new SqliteIntrospector(db),
+    },
   };
 }
 
@@ -52,6 +59,10 @@ class SqliteDriver implements Driver {
     this.#waitMs = waitMs;
     this.#isInPlace = isInPlace;
     this.#connection = new SqliteConnection(database, waitMs);
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   async init(): Promise<void> {}

@@ -32,8 +32,11 @@ const sqliteFaults: Record<number, StoreErrorKind> = {
   26: 'corrupt',
 };
 
-/** SQLSTATE classes 08 (connection), 28 (login), 3D (no such database), 53 (resources), 57P (shutdown); then system errors. */
-const postgresFaultCode = /^(08|28|3D|53|57P)[0-9A-Z]*$|^E(AI_AGAIN|[A-Z]+)$/;
+/**
+ * SQLSTATE classes 08 (connection), 28 (login), 3D (no such database), 53 (resources), 57P (shutdown), 25006 (a standby);
+ * then system errors.
+ */
+const postgresFaultCode = /^(08|25006|28|3D|53|57P)[0-9A-Z]*$|^E(AI_AGAIN|[A-Z]+)$/;
 const postgresFaultMessage =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered|was closed))/;
 

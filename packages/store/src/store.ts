@@ -12,6 +12,15 @@ export interface StoreOptions {
   poolSize?: number;
   /** PostgreSQL: how long one statement may run. Default 10 s. */
   statementTimeoutMs?: number;
+  /**
+   * PostgreSQL: whether a pooler in transaction mode (PgBouncer) stands between. `auto` finds out: it then sends no
+   * parameters of a session and no named statements.
+   */
+  pooler?: 'auto' | 'transaction' | 'none';
+  /** PostgreSQL: a replica for `readDb`. While it is away the database itself is read. */
+  readUrl?: string | undefined;
+  /** Whether `migrate` changes the database or only checks that nothing is left to do. Default `apply`. */
+  migrations?: 'apply' | 'check';
 }
 
 export interface TransactionOptions {
@@ -30,6 +39,8 @@ export type RunTransaction<DB> = <T>(
 export interface Store<DB> {
   readonly engine: Engine;
   readonly db: Kysely<DB>;
+  /** For reports and exports, which may be some seconds behind: the replica, or `db` where there is none. */
+  readonly readDb: Kysely<DB>;
   /**
    * Runs `fn` in one write transaction. On PostgreSQL it runs again after a serialization failure or a deadlock, so it
    * must have no effect but through `trx`. Inside it only `trx` may be used, never `db`.
@@ -40,6 +51,8 @@ export interface Store<DB> {
   /** Brings one component's tables up to date; see {@link Migration}. */
   migrate(component: string, migrations: readonly Migration[]): Promise<void>;
   createGroupWriter<Item, Result>(options: GroupWriterOptions<DB, Item, Result>): GroupWriter<Item, Result>;
+  /** Queries that wait for a connection now. */
+  waiting(): number;
   /** Whether the database answers; never throws, resolves within 2 s. */
   ping(): Promise<boolean>;
   /** Finishes pending group writes, then closes. May be called again. */
@@ -52,4 +65,5 @@ export interface EngineConnection {
   ping(): Promise<boolean>;
   isRetryable(error: unknown): boolean;
   onPrepare?(query: CompiledQuery): void;
+  waiting(): number;
 }

@@ -3,6 +3,7 @@ export { launchBrowser } from './browser.ts';
 export { createTestDatabase, type Engine, engines } from './database.ts';
 export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { freePort } from './free-port.ts';
+export { startPgbouncer } from './pgbouncer.ts';
 export { startProcess, type TestProcess } from './process.ts';
 export { testWithRedis } from './redis-fixture.ts';
 export { createSelfSignedCertificate } from './self-signed-certificate.ts';

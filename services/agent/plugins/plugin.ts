@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { EndedRunStatus, Message, SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
-import type { AuditLog, Store } from '@palaver/store';
+import type { AuditLog, Migration, Store } from '@palaver/store';
 import type { ZodObject, ZodType } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
@@ -169,6 +169,8 @@ export interface OraclePlugin {
   autoDetect?(env: Record<string, string | undefined>): boolean;
   /** What to set so that `autoDetect` says yes. */
   autoDetectHint?: string;
+  /** Its tables, brought up to date before `setup`, or apart from the start by `palaver migrate`. */
+  migrations?: readonly Migration[];
   getTools?(ctx: PluginContext): Awaitable<Tools>;
   /** Tools of one request only. */
   getRequestTools?(rt: RuntimeContext): Awaitable<Tools>;

@@ -109,6 +109,7 @@ export async function startPlugins(
 
 async function load({ plugin, manifest }: SelectedPlugin, ctx: PluginContext): Promise<LoadedPlugin> {
   try {
+    await migratePlugin(plugin, ctx.store);
     await plugin.setup?.(ctx);
     const tools = (await plugin.getTools?.(ctx)) ?? {};
     const subAgents = (await plugin.getSubAgents?.(ctx)) ?? [];
@@ -119,6 +120,14 @@ async function load({ plugin, manifest }: SelectedPlugin, ctx: PluginContext): P
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(`plugin ${plugin.name} could not start: ${reason}`, { cause: error });
   }
+}
+
+/** Brings the tables of a plugin up to date. */
+export async function migratePlugin(
+  plugin: OraclePlugin,
+  store: Pick<PluginContext['store'], 'migrate'>,
+): Promise<void> {
+  if (plugin.migrations) await store.migrate(`agent-${plugin.name}`, plugin.migrations);
 }
 
 /** The end of a message that never became a turn. */

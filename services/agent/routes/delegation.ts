@@ -10,7 +10,7 @@ import {
   type StoreDelegation,
   storeDelegationSchema,
 } from '@palaver/contract';
-import type { Server } from '@palaver/service-kit';
+import { clientAddress, type Server } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
 import type { VerifiedToken, Verifier } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
@@ -36,7 +36,13 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
   const { delegations, verifier, onRevoked } = parts;
   const record = (request: FastifyRequest, action: AuditAction, cid: string) => {
     const person = parts.audit.person(identityOf(request).did);
-    return parts.audit.record({ actor: person, action, subject: person, from: request.ip, details: { cid } });
+    return parts.audit.record({
+      actor: person,
+      action,
+      subject: person,
+      from: clientAddress(request),
+      details: { cid },
+    });
   };
   const tags = ['Delegation'];
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { openStore } from '@palaver/store';
 import { createTestDatabase } from '@palaver/test-kit';
 import { expect, onTestFinished, test } from 'vitest';
-import { migrations } from '../store/migrations.ts';
+import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { createKeyRing } from './key-ring.ts';
 import { loadServiceSecret } from './service-secret.ts';
@@ -11,7 +11,7 @@ test('all who hold the key get the same secret; who does not is told what to set
   const { url } = await createTestDatabase('sqlite');
   const store = await openStore<UssdTables>(url);
   onTestFinished(() => store.close());
-  await store.migrate('ussd', migrations);
+  await migrateUssd(store);
   const key = randomBytes(32);
   const secret = await loadServiceSecret(store, createKeyRing(key));
   expect(await loadServiceSecret(store, createKeyRing(randomBytes(32), [key]))).toEqual(secret);

@@ -1,7 +1,7 @@
 import { openStore } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { migrations } from '../store/migrations.ts';
+import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { createReports } from './reports.ts';
 
@@ -10,7 +10,7 @@ const phone = '+254700000001';
 test.each(engines)('an export holds each report once, also when more are filed meanwhile: %s', async (engine) => {
   await using database = await createTestDatabase(engine);
   const store = await openStore<UssdTables>(database.url);
-  await store.migrate('ussd', migrations);
+  await migrateUssd(store);
   const account = { id: 'a', phone, name: 'Ana', pin: '', address: null, failed: 0, locks: 0, locked_until: null };
   await store.db
     .insertInto('ussd_account')

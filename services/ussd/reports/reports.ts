@@ -26,7 +26,7 @@ const pieceSize = 1_000;
 // Without letters and digits that are mistaken for each other when read out over the phone.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 
-export function createReports({ db }: Pick<Store<UssdTables>, 'db'>): Reports {
+export function createReports({ db, readDb }: Pick<Store<UssdTables>, 'db' | 'readDb'>): Reports {
   return {
     async file(trx, { accountId, phone, activity, amount, now }) {
       const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');
@@ -51,7 +51,7 @@ export function createReports({ db }: Pick<Store<UssdTables>, 'db'>): Reports {
       return Number(count);
     },
     async list({ limit, offset }) {
-      const rows = await db
+      const rows = await readDb
         .selectFrom('ussd_report')
         .selectAll()
         .orderBy('created_at', 'desc')
@@ -59,14 +59,14 @@ export function createReports({ db }: Pick<Store<UssdTables>, 'db'>): Reports {
         .limit(limit)
         .offset(offset)
         .execute();
-      const { count } = await db
+      const { count } = await readDb
         .selectFrom('ussd_report')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow();
       return { reports: rows.map(toReport), total: Number(count) };
     },
     async *listAll() {
-      const query = db.selectFrom('ussd_report').selectAll().orderBy('created_at', 'desc').orderBy('reference');
+      const query = readDb.selectFrom('ussd_report').selectAll().orderBy('created_at', 'desc').orderBy('reference');
       let rows = await query.limit(pieceSize).execute();
       for (let last = rows.at(-1); last; last = rows.at(-1)) {
         yield rows.map(toReport);

@@ -10,7 +10,7 @@ import {
   ussdSessionsRecordSchema,
   visibleAsciiPattern,
 } from '@palaver/contract';
-import { addAuditRoute, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
+import { addAuditRoute, clientAddress, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -70,7 +70,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
       },
       async (request) => {
         const { params, body } = request;
-        const by = { actor: toAuditActor(request), from: request.ip };
+        const by = { actor: toAuditActor(request), from: clientAddress(request) };
         if (!(await parts.accounts.setAddress(params.phoneNumber, body.address, by))) {
           throw new AppError('NOT_FOUND', 'There is no account of this phone number.');
         }

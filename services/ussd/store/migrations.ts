@@ -1,7 +1,7 @@
-import type { Migration } from '@palaver/store';
+import { auditMigrations, type Migration, type Store } from '@palaver/store';
 import { sql } from 'kysely';
 
-export const migrations: readonly Migration[] = [
+const migrations: readonly Migration[] = [
   {
     name: '001-first',
     async up(trx) {
@@ -37,3 +37,9 @@ export const migrations: readonly Migration[] = [
     },
   },
 ];
+
+/** Brings the tables of the service up to date, those of its audit log included. */
+export async function migrateUssd(store: Pick<Store<never>, 'migrate'>): Promise<void> {
+  await store.migrate('audit', auditMigrations);
+  await store.migrate('ussd', migrations);
+}

@@ -1,11 +1,11 @@
 import { type Env, loadConfig, StartError, toDatabaseUrl } from '@palaver/service-kit';
-import { auditMigrations, createAuditLog, openStore } from '@palaver/store';
+import { createAuditLog, openStore } from '@palaver/store';
 import { createAccounts } from '../accounts/accounts.ts';
 import { createKeyRing } from '../accounts/key-ring.ts';
 import { createPinVault } from '../accounts/pin-vault.ts';
 import { loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../accounts/service-secret.ts';
 import { ussdConfigSchema } from '../config.ts';
-import { migrations } from '../store/migrations.ts';
+import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 /** Seals everything with PIN_ENCRYPTION_KEY that was sealed with a key of PIN_ENCRYPTION_KEYS_OLD. Services may run on. */
@@ -15,8 +15,7 @@ export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: 
   const keys = createKeyRing(config.PIN_ENCRYPTION_KEY, config.PIN_ENCRYPTION_KEYS_OLD);
   const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'));
   try {
-    await store.migrate('audit', auditMigrations);
-    await store.migrate('ussd', migrations);
+    await migrateUssd(store);
     const secret = await rotateServiceSecret(store, keys);
     const referenceKey = toReferenceKey(await loadServiceSecret(store, keys));
     const audit = createAuditLog(store, { service: 'ussd', referenceKey });

@@ -20,6 +20,17 @@ export function addServiceCommands(program: Command): void {
       const { up } = await import('./up.ts');
       await up(withEnvFile(process.env));
     });
+  program
+    .command('migrate')
+    .description('bring the databases of all services up to date; for starts with MIGRATE_ON_START=false')
+    .action(async () => {
+      const { migrateUssdDatabase } = await import('@palaver/ussd/tools/migrate');
+      const { migrateAgent } = await import('@palaver/agent/migrate');
+      const env = withEnvFile(process.env);
+      await migrateUssdDatabase(env);
+      await migrateAgent(env);
+      process.stdout.write('The databases are up to date.\n');
+    });
   for (const [name, title] of Object.entries(titles) as [ServiceName, string][]) {
     const command = program.command(name).description(`run the ${title} alone`);
     command.action(() => runMain((env) => startAlone(name, env), process.env));

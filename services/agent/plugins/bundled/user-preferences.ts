@@ -48,8 +48,8 @@ export function createUserPreferences(): OraclePlugin {
       visibility: 'always',
       stability: 'stable',
     },
+    migrations,
     async setup({ store }) {
-      await store.migrate('agent-user-preferences', migrations);
       preferences = createPreferenceStore(store);
     },
     getTools: () => ({

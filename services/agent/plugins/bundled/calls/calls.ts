@@ -84,7 +84,7 @@ export function createCallsPlugin(): OraclePlugin {
     configSchema,
     autoDetect: (env) => Boolean(env.LIVEKIT_URL && env.LIVEKIT_API_KEY && env.LIVEKIT_API_SECRET),
     autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
-    setup: ({ store }) => store.migrate('agent-calls', migrations),
+    migrations,
     getRoutes: (ctx) => (server) => addCallRoutes(server, ctx),
     // It asks for the operator's token instead.
     getAuthExcludedRoutes: () => [{ path: '/calls/:callId', method: 'GET' }],

@@ -7,7 +7,7 @@ import {
   errorBodySchema,
   toPaymentDetails,
 } from '@palaver/contract';
-import { envBoolean, envInteger, type Server, toAuditActor } from '@palaver/service-kit';
+import { clientAddress, envBoolean, envInteger, type Server, toAuditActor } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
@@ -56,9 +56,9 @@ export function createCreditsPlugin(): OraclePlugin {
     configSchema,
     autoDetect: (env) => envBoolean().safeParse(env.CREDITS_ENABLED).data === true,
     autoDetectHint: 'set CREDITS_ENABLED=true',
+    migrations: creditsMigrations,
     async setup({ store, config }) {
       const { CREDITS_FREE: free, CREDITS_RESERVATION: reservation, CREDITS_CLAIM: claim } = config as Config;
-      await store.migrate('agent-credits', creditsMigrations);
       ledger = createLedger(store, { free, reservation, claim });
     },
     getMiddlewares: ({ config }) => [
@@ -92,7 +92,7 @@ function addCreditRoutes(server: Server, ledger: Ledger, audit: PluginContext['a
   const recordBy =
     (request: FastifyRequest, reference: Record<string, string>): OnBooked =>
     (trx, { did, amount }) => {
-      const by = { actor: toAuditActor(request), from: request.ip };
+      const by = { actor: toAuditActor(request), from: clientAddress(request) };
       const details = { amount, ...reference };
       return audit.record({ ...by, action: 'credits.booked', subject: audit.person(did), details }, trx);
     };

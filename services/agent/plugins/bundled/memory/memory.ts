@@ -59,8 +59,8 @@ export function createMemoryPlugin(): OraclePlugin {
       visibility: 'always',
       stability: 'stable',
     },
+    migrations: memoryMigrations,
     async setup({ store }) {
-      await store.migrate('agent-memory', memoryMigrations);
       memories = createMemoryStore(store);
     },
     getTools: () => createTools(memories),

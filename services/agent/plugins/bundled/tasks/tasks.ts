@@ -55,8 +55,8 @@ export function createTasksPlugin(): OraclePlugin {
       stability: 'stable',
     },
     configSchema,
+    migrations: taskMigrations,
     async setup({ store, send, logger, config }) {
-      await store.migrate('agent-tasks', taskMigrations);
       tasks = createTaskStore(store);
       const { TASKS_POLL_MS: pollMs } = config as z.infer<typeof configSchema>;
       runner = createTaskRunner({ tasks, send, instance: randomUUID(), pollMs, logger });

@@ -44,7 +44,7 @@ export function createWebhooksPlugin(): OraclePlugin {
     configSchema,
     autoDetect: (env) => Boolean(env.SLACK_SIGNING_SECRET && env.SLACK_BOT_TOKEN),
     autoDetectHint: 'set SLACK_SIGNING_SECRET and SLACK_BOT_TOKEN',
-    setup: ({ store }) => store.migrate('agent-webhooks', slackMigrations),
+    migrations: slackMigrations,
     getRoutes(ctx) {
       const { SLACK_SIGNING_SECRET } = ctx.config as z.infer<typeof configSchema>;
       const events = createSlackStore(ctx.store);

@@ -1,0 +1,69 @@
+import { createTestDatabase } from '@palaver/test-kit';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { openStore } from './index.ts';
+import { parsePostgresUrl } from './postgres-hosts.ts';
+
+const dead = '127.0.0.1:1';
+
+/** The same server under another database, which takes no writes, stands for a standby. */
+async function createStandby() {
+  const database = await createTestDatabase('postgres');
+  const { host, pathname } = new URL(database.url);
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query(`alter database ${pathname.slice(1)} set default_transaction_read_only = on`);
+  await client.end();
+  return { ...database, host };
+}
+
+test('addresses with one host and with several', () => {
+  expect(parsePostgresUrl('postgres://u:p@a:5433/x?sslmode=disable')).toEqual({
+    urls: ['postgres://u:p@a:5433/x?sslmode=disable'],
+    writable: false,
+    target: 'a:5433/x',
+  });
+  expect(parsePostgresUrl('postgresql://u:p@a,b:5433/x?target_session_attrs=read-write')).toEqual({
+    urls: ['postgresql://u:p@a/x', 'postgresql://u:p@b:5433/x'],
+    writable: true,
+    target: 'a:5432,b:5433/x',
+  });
+  expect(parsePostgresUrl('postgres://a,b/x').writable).toBe(true);
+  expect(parsePostgresUrl('postgres://a,b/x?target_session_attrs=any').writable).toBe(false);
+  for (const bad of ['postgres://u:p@a:b/x', 'postgres://a,,/x?', 'postgres:/x']) {
+    expect(() => parsePostgresUrl(bad)).toThrow('malformed');
+  }
+});
+
+test('a host that is away is passed over', async () => {
+  await using database = await createTestDatabase('postgres');
+  const { host } = new URL(database.url);
+  const store = await openStore<unknown>(database.url.replace(host, `${dead},${host}`));
+  expect((await sql`select 1 as one`.execute(store.db)).rows).toEqual([{ one: 1 }]);
+  expect(await store.ping()).toBe(true);
+  await store.close();
+});
+
+test('a host that takes no writes is passed over, or refused where there is no other', async () => {
+  await using standby = await createStandby();
+  const several = standby.url.replace(standby.host, `${dead},${standby.host}`);
+  await expect(openStore(several)).rejects.toMatchObject({ kind: 'unreachable' });
+  const any = await openStore<unknown>(`${several}?target_session_attrs=any`);
+  expect(await any.ping()).toBe(true);
+  await any.close();
+  await expect(openStore(`${standby.url}?target_session_attrs=read-write`)).rejects.toThrow('takes no writes');
+});
+
+test('reports are read from the replica, and from the database itself while the replica is away', async () => {
+  await using database = await createTestDatabase('postgres');
+  await using replica = await createStandby();
+  const nameOf = async (readUrl: string) => {
+    const store = await openStore<unknown>(database.url, { readUrl });
+    const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(store.readDb);
+    await store.close();
+    return `/${rows[0]?.name}`;
+  };
+  expect(await nameOf(replica.url)).toBe(new URL(replica.url).pathname);
+  expect(await nameOf(`postgres://postgres@${dead}/x`)).toBe(new URL(database.url).pathname);
+});

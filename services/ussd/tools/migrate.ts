@@ -1,0 +1,14 @@
+import { baseVariables, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+import { z } from 'zod';
+import { migrateUssd } from '../store/migrations.ts';
+
+/** Brings the USSD gateway's database up to date without starting it. */
+export async function migrateUssdDatabase(env: Env): Promise<void> {
+  const config = loadConfig(z.object(baseVariables({ port: 0 })), env);
+  const store = await openStore<never>(toDatabaseUrl(config, 'ussd'), {
+    ...toStoreOptions(config),
+    migrations: 'apply',
+  });
+  await migrateUssd(store).finally(() => store.close());
+}
