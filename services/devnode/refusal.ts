@@ -18,3 +18,8 @@ export function refuseArgument(message: string): Refusal {
 export function refuseMissing(message: string): Refusal {
   return refuse('NOT_FOUND', message);
 }
+
+/** A record that a module's own error reports as missing: real nodes give such errors no gRPC code, so it is UNKNOWN. */
+export function refuseUnknown(message: string): Refusal {
+  return refuse('UNKNOWN', message);
+}

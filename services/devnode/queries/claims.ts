@@ -1,4 +1,4 @@
-import { refuseArgument, refuseMissing } from '../refusal.ts';
+import { refuseArgument, refuseUnknown } from '../refusal.ts';
 import { type Intent, toIntentKey } from '../world/world.ts';
 import { answerPage, type Paged, paginate } from './paginate.ts';
 import { type Answer, answer, type ById, type Query } from './query.ts';
@@ -27,5 +27,5 @@ export const claimsQueries = {
 
 function answerOne(field: string, asked: string, { found, missing }: { found: unknown; missing: string }): Answer {
   if (asked === '') return refuseArgument('invalid request');
-  return found === undefined ? refuseMissing(missing) : answer({ [field]: found });
+  return found === undefined ? refuseUnknown(missing) : answer({ [field]: found });
 }

@@ -1,4 +1,4 @@
-import { refuseArgument, refuseMissing } from '../refusal.ts';
+import { refuseArgument, refuseUnknown } from '../refusal.ts';
 import { emptyTable } from '../world/table.ts';
 import { answerPage, type Paged, paginate } from './paginate.ts';
 import { answer, type ById, type Query } from './query.ts';
@@ -12,7 +12,7 @@ export const tokenQueries = {
     const properties = world.tokenProperties.get(id);
     const token = properties && world.tokensByName.get(properties.name);
     if (!token) {
-      return refuseMissing(
+      return refuseUnknown(
         `no TokenProperties for token ${id}: token properties not found for ${id}: token properties not found`,
       );
     }
@@ -41,6 +41,6 @@ export const tokenQueries = {
     if (minter === '' || contractAddress === '') return refuseArgument('invalid request');
     const tokenDoc = world.tokensByMinter.get(minter)?.get(contractAddress);
     if (tokenDoc) return answer({ tokenDoc });
-    return refuseMissing(`token not found minter ${minter} and contract address ${contractAddress}: token not found`);
+    return refuseUnknown(`token not found minter ${minter} and contract address ${contractAddress}: token not found`);
   },
 } satisfies Record<string, Query>;

@@ -39,8 +39,10 @@ function toSegment(text: string): string {
 }
 
 function toToolError(status: number, body: unknown, what: string): ToolError {
-  const { message } = (body ?? {}) as { message?: unknown };
-  if (status === 404) return new ToolError('TOOL_FAILED', `the protocol knows no ${what}`);
+  const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
+  // Modules of the protocol report a missing record as an error without a gRPC code: 2, HTTP 500.
+  const isMissing = status === 404 || (code === 2 && /not found\b/.test(String(message)));
+  if (isMissing) return new ToolError('TOOL_FAILED', `the protocol knows no ${what}`);
   if (status === 400) return new ToolError('TOOL_FAILED', `the protocol did not understand: ${String(message)}`);
   if (status === 401 || status === 403) return new ToolError('TOOL_UNAVAILABLE', 'the protocol does not let us ask');
   if (status === 501) return new ToolError('TOOL_UNAVAILABLE', 'this protocol node does not answer such questions');

@@ -96,6 +96,13 @@ describe('what goes wrong is a sentence', () => {
     expect((await useTool('get_claim', { id: 'none' })).error).toBe('TOOL_FAILED: the protocol knows no claim none');
   });
 
+  it('an unknown id of a module that gives its errors no code', async () => {
+    const body = { statusCode: 500, message: 'for bafy1: claim not found', code: 2, reason: 'UNKNOWN', details: [] };
+    expect(await withAnswer((_request, response) => response.writeHead(500).end(JSON.stringify(body)))).toBe(
+      'TOOL_FAILED: the protocol knows no claim bafy1',
+    );
+  });
+
   it.each([
     [400, 'TOOL_FAILED: the protocol did not understand: bad id'],
     [401, 'TOOL_UNAVAILABLE: the protocol does not let us ask'],
