@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { constants, deflateRawSync, deflateSync } from 'node:zlib';
 
 /** The one access token it takes. */
 export const matrixToken = 'syt_secret';
@@ -58,11 +59,26 @@ export async function startHomeserver(): Promise<Homeserver> {
 /** The smallest PDF that says something. */
 export function createPdf(text: string): Buffer {
   const content = `BT /F1 12 Tf 20 100 Td (${text}) Tj ET`;
+  return toPdf(`<< /Length ${content.length} >>\nstream\n${content}\nendstream`);
+}
+
+/** A PDF of a few kilobytes whose page unpacks to that many megabytes. */
+export function createPdfBomb(megabytes: number): Buffer {
+  // Compressed pieces that end in a full flush can be strung together.
+  const piece = deflateRawSync(Buffer.alloc(1024 * 1024, ' '), { finishFlush: constants.Z_FULL_FLUSH });
+  const pieces = Array<Buffer>(megabytes).fill(piece);
+  let packed = Buffer.concat([Buffer.from('789c', 'hex'), ...pieces, Buffer.from('0300', 'hex'), Buffer.alloc(4)]);
+  for (let layer = 0; layer < 2; layer += 1) packed = deflateSync(packed, { level: 9 });
+  const filters = '/Filter [/FlateDecode /FlateDecode /FlateDecode]';
+  return toPdf(`<< /Length ${packed.length} ${filters} >>\nstream\n${packed.toString('latin1')}\nendstream`);
+}
+
+function toPdf(contents: string): Buffer {
   const objects = [
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
-    `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+    contents,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
   ];
   let pdf = '%PDF-1.4\n';
@@ -73,5 +89,5 @@ export function createPdf(text: string): Buffer {
   });
   const table = `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.join('')}`;
   const trailer = `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${pdf.length}\n%%EOF\n`;
-  return Buffer.from(pdf + table + trailer);
+  return Buffer.from(pdf + table + trailer, 'latin1');
 }

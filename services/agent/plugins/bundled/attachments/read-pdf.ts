@@ -1,28 +1,78 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { finished } from 'node:stream/promises';
+import { StringDecoder } from 'node:string_decoder';
+import { fileURLToPath } from 'node:url';
 
 const timeoutMs = 20_000;
-const maxMemoryMb = 256;
+const heapMb = 192;
+/**
+ * Everything the process may write to, the reader's buffers outside the heap included. V8 reserves about 550 MB of it for
+ * code, which it hardly uses.
+ */
+const dataKb = 1_000_000;
+const maxCharacters = 20_000_000;
+const maxAtOnce = 2;
+const maxWaiting = 16;
+const reader = fileURLToPath(new URL('./pdf-reader.ts', import.meta.url));
+const shell = '/bin/sh';
+
+let running = 0;
+const waiting: (() => void)[] = [];
 
 /**
- * The text of a PDF; undefined where it cannot be read. In a thread of its own with limits on time and memory: a file
- * made for the purpose may keep the reader busy for ever.
+ * The text of a PDF; undefined where it cannot be read. In a process of its own with hard limits on time and memory: a few
+ * kilobytes made for the purpose unpack to gigabytes or keep the reader busy for ever.
  */
 export async function readPdf(bytes: Buffer): Promise<string | undefined> {
-  const worker = new Worker(new URL('./pdf-worker.ts', import.meta.url), {
-    workerData: new Uint8Array(bytes),
-    // What the reader has to say about a stranger's file does not belong in our log.
-    stdout: true,
-    stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb },
-  });
-  worker.on('error', () => {}); // also after the answer, when nobody waits any more
+  if (running >= maxAtOnce) {
+    if (waiting.length >= maxWaiting) return undefined;
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  }
+  running += 1;
   try {
-    const [text] = await once(worker, 'message', { signal: AbortSignal.timeout(timeoutMs) });
-    return typeof text === 'string' ? text : undefined;
+    return await readInProcess(bytes);
   } catch {
     return undefined;
   } finally {
-    await worker.terminate();
+    running -= 1;
+    waiting.shift()?.();
   }
+}
+
+async function readInProcess(bytes: Buffer): Promise<string | undefined> {
+  const child = startReader();
+  const end = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+  try {
+    const exited = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
+    // A reader that ends early closes its input.
+    child.stdin?.on('error', () => {}).end(bytes);
+    const [text, code] = await Promise.all([readOutput(child), exited]);
+    return code === 0 ? text : undefined;
+  } finally {
+    clearTimeout(end);
+    child.kill('SIGKILL');
+  }
+}
+
+/** The shell sets a limit of the kernel, which also holds for memory outside the heap. It is enforced on Linux. */
+function startReader(): ChildProcess {
+  const args = [`--max-old-space-size=${heapMb}`, reader];
+  const limited = ['-c', `ulimit -d ${dataKb}; exec "$0" "$@"`, process.execPath, ...args];
+  const [command, given] = existsSync(shell) ? [shell, limited] : [process.execPath, args];
+  // Without the environment, which holds secrets; what it writes about the file is not logged.
+  return spawn(command, given, { env: {}, stdio: ['pipe', 'pipe', 'ignore'] });
+}
+
+async function readOutput(child: ChildProcess): Promise<string> {
+  const { stdout } = child;
+  if (!stdout) return '';
+  const decoder = new StringDecoder('utf8');
+  let text = '';
+  stdout.on('data', (chunk: Buffer) => {
+    text += decoder.write(chunk);
+    if (text.length > maxCharacters) child.kill('SIGKILL');
+  });
+  await finished(stdout);
+  return text + decoder.end();
 }

@@ -1,0 +1,9 @@
+// The process of `read-pdf.ts`: reads a PDF from standard input, writes its text to standard output.
+import { buffer } from 'node:stream/consumers';
+import { extractText, getDocumentProxy } from 'unpdf';
+
+// What the reader has to say about a stranger's file does not belong to its text.
+for (const method of ['log', 'info', 'warn', 'debug'] as const) console[method] = () => {};
+const document = await getDocumentProxy(new Uint8Array(await buffer(process.stdin)));
+const { text } = await extractText(document, { mergePages: false });
+process.stdout.write(text.join('\n\n'));
