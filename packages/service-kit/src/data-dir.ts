@@ -1,13 +1,16 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { StartError } from './start-error.ts';
 
-/** Makes sure the data folder is there and can be written to. */
+// What the services write there. Whatever else lies in the folder stays as it is: DATA_DIR may be set by mistake.
+const ownFiles = /\.(?:sqlite(?:-wal|-shm|-journal)?|key|json)$/;
+
+/** Makes sure the data folder is there, can be written to, and is read by nobody else, nor are the files in it. */
 export function prepareDataDir(path: string): string {
   const folder = resolve(path);
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -15,7 +18,27 @@ export function prepareDataDir(path: string): string {
       cause: error,
     });
   }
+  if (process.platform === 'win32') return folder;
+  makePrivate(folder, 0o700);
+  for (const { name } of readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()))
+    if (ownFiles.test(name)) makePrivate(join(folder, name), 0o600);
   return folder;
+}
+
+function makePrivate(path: string, mode: number): void {
+  const found = lstatSync(path, { throwIfNoEntry: false }); // a journal may be gone by now
+  if (!found || (found.mode & 0o777) === mode) return;
+  // Folders of everyone (/tmp) are sticky; closing one would break the machine.
+  if ((found.mode & 0o1000) !== 0 || path === '/')
+    throw new StartError(`The data folder ${path} is shared with other users; set DATA_DIR to one of its own.`);
+  try {
+    chmodSync(path, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || (found.mode & 0o007) === 0) return;
+    throw new StartError(`${path} can be read by every user of this machine; run: chmod ${mode.toString(8)} ${path}`, {
+      cause: error,
+    });
+  }
 }
 
 /** The database of a service: `DATABASE_URL`, or a file of its own in the data folder. */

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
   const waitMs = options.waitMs ?? 10_000;
   let database: DatabaseSync | undefined;
   try {
-    if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if (path !== ':memory:') createPrivateFile(path);
     // SQLite's own busy timeout blocks the event loop; it only bridges the moment of a commit, `waitMs` the rest.
     const opened = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5 });
     database = opened;
@@ -33,6 +33,13 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
     database?.close();
     throw openFault(path, error);
   }
+}
+
+/** Only its owner may read the file. SQLite gives the files beside it (-wal, -shm) the same mode. */
+function createPrivateFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
+  if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
 }
 
 function toPath(url: string): string {
