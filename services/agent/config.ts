@@ -22,12 +22,19 @@ export const agentConfigSchema = z
       description: 'What the agent calls itself.',
       example: 'Farm helper',
     }),
-    ORACLE_PRIVATE_KEY: z.string().optional().meta({
-      description:
-        "The agent's Ed25519 key: 64 hex digits or multibase (Mg…). Made at the first start and kept in DATA_DIR when not set.",
-      example: '4bd22700ec3450b5f27e47ba70c233a680c981ab02c1432a859ae23111bef377',
-      secret: true,
-    }),
+    ORACLE_PRIVATE_KEY: z
+      .string()
+      .optional()
+      .meta({
+        description:
+          "The agent's Ed25519 key: 64 hex digits or multibase (Mg…). Made at the first start and kept in DATA_DIR when not set.",
+        example: '4bd22700ec3450b5f27e47ba70c233a680c981ab02c1432a859ae23111bef377',
+        secret: true,
+        inProduction: (text: string | undefined, { isExposed }: { isExposed: boolean }) =>
+          text === undefined && isExposed
+            ? 'production on an address that others reach needs a key of its own; make one with: openssl rand -hex 32'
+            : undefined,
+      }),
     ORACLE_DID: did.optional().meta({
       description: "The agent's DID. Its key's did:key when not set.",
       example: 'did:key:z6MkwDK3M4PxU1FqcSt4quXghquH1MoWXGzTrNkNWTSy2NLD',

@@ -1,5 +1,5 @@
 import { defaultPorts } from '@palaver/contract';
-import { baseVariables, envInteger, envUrl } from '@palaver/service-kit';
+import { baseVariables, envBoolean, envInteger, envUrl, type VariableMeta } from '@palaver/service-kit';
 import { z } from 'zod';
 
 const { HOST, PORT, LOG_LEVEL } = baseVariables({ port: defaultPorts.devnode });
@@ -8,6 +8,17 @@ export const devnodeConfigSchema = z.object({
   HOST,
   PORT,
   LOG_LEVEL,
+  GATEWAY_ALLOW_DEVNODE: envBoolean()
+    .prefault('false')
+    .meta({
+      description: 'Allow the development node, whose data is made up, in production.',
+      example: 'true',
+      inProduction: (text, { env, isExposed }) =>
+        // `palaver up` starts it only where no real node is set.
+        isExposed && text !== 'true' && !env.GATEWAY_UPSTREAMS
+          ? 'the development node is not for production; set GATEWAY_UPSTREAMS to a real node'
+          : undefined,
+    } satisfies VariableMeta),
   DEVNODE_SEED: z.string().optional().meta({
     description: 'Folder with seed files; each replaces the bundled file of its name.',
     example: './my-seed',

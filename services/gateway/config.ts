@@ -1,5 +1,5 @@
 import { defaultPorts } from '@palaver/contract';
-import { baseVariables, envBoolean, envInteger, envList, envOrigins } from '@palaver/service-kit';
+import { baseVariables, envBoolean, envInteger, envList, envOrigins, type VariableMeta } from '@palaver/service-kit';
 import { z } from 'zod';
 import type { Prefixes } from './route-table.ts';
 
@@ -19,7 +19,15 @@ export const gatewayConfigSchema = z
       .meta({
         description: 'The gRPC nodes behind the gateway; several are balanced.',
         example: 'node-a.example:9090,tls://node-b.example:443',
-      }),
+        inProduction: (text, { env, isExposed }) =>
+          text === undefined && isExposed && env.GATEWAY_ALLOW_DEVNODE !== 'true'
+            ? 'production needs a real node; GATEWAY_ALLOW_DEVNODE=true allows the development node'
+            : undefined,
+      } satisfies VariableMeta),
+    GATEWAY_ALLOW_DEVNODE: envBoolean().prefault('false').meta({
+      description: 'Allow the development node, whose data is made up, in production.',
+      example: 'true',
+    }),
     GATEWAY_TLS_CA_FILE: z.string().optional().meta({
       description: 'Certificates (PEM) to trust for tls:// nodes instead of the well-known authorities.',
       example: '/etc/palaver/nodes.pem',

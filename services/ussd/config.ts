@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { defaultPorts, serviceCodePattern, ussdLimits } from '@palaver/contract';
-import { baseVariables, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
+import { baseVariables, envBoolean, envInteger, envList, envUrl, ownSecret } from '@palaver/service-kit';
 import { z } from 'zod';
 import { parseKey } from './accounts/key-ring.ts';
 
@@ -19,6 +19,10 @@ export const ussdConfigSchema = z.object({
         'Key that PINs are encrypted with: 32 bytes as 64 hex digits or base64, or a text of 32 characters. Without it a key is made in DATA_DIR, which production refuses.',
       example: keyExample,
       secret: true,
+      inProduction: (text: string | undefined) =>
+        text === undefined
+          ? 'production does not start with a key made by itself; make one with: openssl rand -hex 32'
+          : undefined,
     }),
   PIN_ENCRYPTION_KEYS_OLD: envList()
     .transform((texts, context) => texts.map((text) => parseKey(text) ?? refuse(context, keyExpected)))
@@ -51,11 +55,15 @@ export const ussdConfigSchema = z.object({
   RATE_LIMIT_PER_MINUTE: envInteger({ min: 1, max: 1_000_000_000 })
     .prefault(String(ussdLimits.requestsPerMinute))
     .meta({ description: 'Requests a minute that one client address may send.', example: '6000' }),
-  USSD_SHARED_SECRET: z.string().optional().meta({
-    description: 'Secret the telecom gateway must send in the header X-Gateway-Secret.',
-    example: 'a-long-random-text',
-    secret: true,
-  }),
+  USSD_SHARED_SECRET: z
+    .string()
+    .optional()
+    .meta({
+      description: 'Secret the telecom gateway must send in the header X-Gateway-Secret.',
+      example: 'b41d07c2e59f4a36881e0d7c4b2a96f35d8e1c07a4b3f2e6908d5c7b1a4e3f26',
+      secret: true,
+      inProduction: ownSecret({ unless: 'USSD_ALLOWED_IPS' }),
+    }),
   USSD_ALLOWED_IPS: envList()
     .transform((ranges, context) => toBlockList(ranges) ?? refuse(context, 'expected addresses or CIDR ranges'))
     .optional()

@@ -56,11 +56,6 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
 function loadKeys(config: UssdConfig, logger: Logger): KeyRing {
   const old = config.PIN_ENCRYPTION_KEYS_OLD;
   if (config.PIN_ENCRYPTION_KEY) return createKeyRing(config.PIN_ENCRYPTION_KEY, old);
-  if (config.NODE_ENV === 'production') {
-    throw new StartError(
-      'PIN_ENCRYPTION_KEY is not set: production does not start with a key made by itself. Make one with: openssl rand -hex 32',
-    );
-  }
   const path = join(prepareDataDir(config.DATA_DIR), 'pin-encryption.key');
   const { secret, created } = loadOrCreateSecretFile(path, () => randomBytes(32).toString('hex'));
   const key = parseKey(secret);

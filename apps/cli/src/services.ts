@@ -1,3 +1,4 @@
+import { createBundledPlugins } from '@palaver/agent';
 import { agentConfigSchema } from '@palaver/agent/config';
 import { startAgent } from '@palaver/agent/main';
 import { startConsole } from '@palaver/console';
@@ -9,6 +10,7 @@ import { gatewayConfigSchema } from '@palaver/gateway/config';
 import {
   type ConfigOptions,
   type Env,
+  findMisspelt,
   findUnknownVariables,
   listVariables,
   type RunningService,
@@ -64,9 +66,24 @@ const ownPrefixes = ['CONSOLE_', 'USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UC
 
 /** Variables in the environment that look like ours but that no service knows. */
 export function unknownVariables(env: Env): string[] {
-  const known = Object.values(services).flatMap(({ schema, portName }) => [
+  return findUnknownVariables(env, knownVariables(), ownPrefixes);
+}
+
+/** Variables that are probably meant to be ours, whatever they begin with. */
+export function misspeltVariables(env: Env): string[] {
+  const plugins = createBundledPlugins().flatMap(({ configSchema }) =>
+    configSchema ? listVariables(configSchema) : [],
+  );
+  const known = [...knownVariables(), ...plugins.map(({ name }) => name)];
+  const foreign = Object.fromEntries(
+    Object.entries(env).filter(([name]) => !ownPrefixes.some((prefix) => name.startsWith(prefix))),
+  );
+  return findMisspelt(foreign, known).map(({ name, meant }) => `${name}: no such variable; did you mean ${meant}?`);
+}
+
+function knownVariables(): string[] {
+  return Object.values(services).flatMap(({ schema, portName }) => [
     portName,
     ...listVariables(schema).map(({ name }) => name),
   ]);
-  return findUnknownVariables(env, known, ownPrefixes);
 }

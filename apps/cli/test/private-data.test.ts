@@ -44,7 +44,14 @@ test.skipIf(process.platform === 'win32')(
     writeFileSync(join(fresh, 'mine.txt'), '');
     chmodSync(join(fresh, 'mine.txt'), 0o644);
     const { 'mine.txt': other, mine, ...second } = await modesAfterStart(fresh);
-    expect(second).toEqual({ '.': '700', ...Object.fromEntries(Object.keys(second).slice(1).map((name) => [name, '600'])) });
+    expect(second).toEqual({
+      '.': '700',
+      ...Object.fromEntries(
+        Object.keys(second)
+          .slice(1)
+          .map((name) => [name, '600']),
+      ),
+    });
     expect(other).toBe('644');
   },
   120_000,

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { envCidrs } from './client-address.ts';
 import { envBoolean, envDatabaseUrl, envInteger, envList, envUrl } from './env-types.ts';
+import { ownSecret } from './production-rules.ts';
 
 /** The variables every service shares; a service's schema is `z.object({ ...baseVariables({ port }), … })`. */
 export function baseVariables(defaults: { port: number }) {
   return {
     NODE_ENV: z.string().prefault('development').meta({
-      description: 'Name of the deployment environment. `production` refuses to start with development secrets.',
+      description: 'Name of the deployment environment. `production` refuses to start unsafely; see docs/security.md.',
       example: 'production',
     }),
     HOST: z.string().prefault('127.0.0.1').meta({
@@ -69,8 +70,9 @@ export function baseVariables(defaults: { port: number }) {
     OPERATOR_TOKEN: z.string().optional().meta({
       description:
         "Bearer token of the operators' routes, with the role admin. Without it, and without named operators, they answer only to direct connections from this machine.",
-      example: 'a-long-random-text',
+      example: '9f2c1e0b7d4a4c55a1f06b3e8d2c7790e4b1a6c3f58d4e2091b7c6a5d3e8f012',
       secret: true,
+      inProduction: ownSecret(),
     }),
     TRUST_PROXY_ENABLED: envBoolean().prefault('false').meta({
       description:

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { findUnsafe, type ProductionRule } from './production-rules.ts';
 import { StartError } from './start-error.ts';
 
 export type Env = Record<string, string | undefined>;
@@ -9,6 +10,8 @@ export interface VariableMeta {
   example: string;
   /** The value never appears in a message. */
   secret?: boolean;
+  /** What production expects of it; see `production-rules.ts`. */
+  inProduction?: ProductionRule;
 }
 
 export interface ConfigOptions {
@@ -45,20 +48,23 @@ export function parseConfig<T extends z.ZodObject>(
     const text = env[names[key] ?? key];
     if (text !== undefined && text !== '') input[key] = text;
   }
-  const result = schema.safeParse(input);
-  if (result.success) return { config: Object.freeze(result.data) };
-  return {
-    faults: result.error.issues.map((issue) => {
-      const key = String(issue.path[0] ?? '');
-      const name = names[key] ?? key;
-      // A plugin's author may have said nothing of it.
-      const meta = (schema.shape[key] as z.ZodType | undefined)?.meta() as Partial<VariableMeta> | undefined;
-      const text = input[key];
-      const shown = text === undefined ? ' is not set' : meta?.secret ? '' : `=${JSON.stringify(text)}`;
-      const example = meta?.example === undefined ? '' : ` (for example ${name}=${meta.example})`;
-      return `${name}${shown}: ${issue.message}${example}`;
-    }),
+  const metaOf = (key: string) =>
+    // A plugin's author may have said nothing of it.
+    (schema.shape[key] as z.ZodType | undefined)?.meta() as Partial<VariableMeta> | undefined;
+  const toFault = (key: string, message: string) => {
+    const name = names[key] ?? key;
+    const meta = metaOf(key);
+    const text = input[key];
+    const shown = text === undefined ? ' is not set' : meta?.secret ? '' : `=${JSON.stringify(text)}`;
+    const example = meta?.example === undefined ? '' : ` (for example ${name}=${meta.example})`;
+    return `${name}${shown}: ${message}${example}`;
   };
+  const result = schema.safeParse(input);
+  const wrong = result.error?.issues.map((issue) => toFault(String(issue.path[0] ?? ''), issue.message)) ?? [];
+  const rules = Object.keys(schema.shape).map((key) => ({ key, text: input[key], rule: metaOf(key)?.inProduction }));
+  const unsafe = findUnsafe(rules, env).map(({ key, message }) => toFault(key, message));
+  if (result.success && unsafe.length === 0) return { config: Object.freeze(result.data) };
+  return { faults: [...wrong, ...unsafe] };
 }
 
 /** One message for all faults, each on a line of its own. */
@@ -86,6 +92,17 @@ export function findUnknownVariables(env: Env, known: Iterable<string>, prefixes
       const [nearest] = [...names].sort((a, b) => editDistance(name, a) - editDistance(name, b));
       return `${name}: no such variable${nearest ? `; did you mean ${nearest}?` : ''}`;
     });
+}
+
+/** Variables that differ from one of ours in a letter or two, with what was probably meant. */
+export function findMisspelt(env: Env, known: Iterable<string>): { name: string; meant: string }[] {
+  const names = new Set(known);
+  return Object.keys(env).flatMap((name) => {
+    if (names.has(name) || name.length < 6) return [];
+    const near = name.length < 9 ? 1 : 2;
+    const meant = [...names].find((other) => other.length > 5 && editDistance(name, other) <= near);
+    return meant === undefined ? [] : [{ name, meant }];
+  });
 }
 
 function editDistance(a: string, b: string): number {

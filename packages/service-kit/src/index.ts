@@ -3,12 +3,14 @@ export { clientAddress, toAddressKey } from './client-address.ts';
 export {
   type ConfigOptions,
   type Env,
+  findMisspelt,
   findUnknownVariables,
   listVariables,
   loadConfig,
   parseConfig,
   toConfigMessage,
   type Variable,
+  type VariableMeta,
 } from './config.ts';
 export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
@@ -25,6 +27,7 @@ export { maskPhone, maskText } from './mask.ts';
 export { addAuditRoute, addOperatorAudit, type OperatorAudit, toAuditActor } from './operator-audit.ts';
 export { equalSecrets } from './operator-guard.ts';
 export type { Operator, OperatorRole } from './operators.ts';
+export { ownSecret } from './production-rules.ts';
 export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
 export type { RecentError } from './recent-errors.ts';
 export { openRedis } from './redis.ts';

@@ -35,9 +35,12 @@ test('each service has a file of its own unless DATABASE_URL says otherwise', as
   expect(toDatabaseUrl({ DATA_DIR: dir.path, DATABASE_URL: 'postgres://db/x' }, 'ussd')).toBe('postgres://db/x');
 });
 
-test.skipIf(process.platform === 'win32')('a folder of every user of the machine is refused, and left as it is', async () => {
-  await using dir = await createTempDir();
-  chmodSync(dir.path, 0o1777);
-  expect(() => prepareDataDir(dir.path)).toThrow('is shared with other users; set DATA_DIR to one of its own.');
-  expect(statSync(dir.path).mode & 0o7777).toBe(0o1777);
-});
+test.skipIf(process.platform === 'win32')(
+  'a folder of every user of the machine is refused, and left as it is',
+  async () => {
+    await using dir = await createTempDir();
+    chmodSync(dir.path, 0o1777);
+    expect(() => prepareDataDir(dir.path)).toThrow('is shared with other users; set DATA_DIR to one of its own.');
+    expect(statSync(dir.path).mode & 0o7777).toBe(0o1777);
+  },
+);

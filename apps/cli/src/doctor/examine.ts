@@ -1,6 +1,6 @@
 import { defaultPorts } from '@palaver/contract';
 import { type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
-import { type ServiceEntry, services, unknownVariables } from '../services.ts';
+import { misspeltVariables, type ServiceEntry, services, unknownVariables } from '../services.ts';
 import type { Finding } from './finding.ts';
 import { reachDatabase, reachHost, reachHttp, reachRedis } from './reach.ts';
 
@@ -38,7 +38,7 @@ function checkConfig(env: Env): Finding[] {
     const result = parseConfig(schema, env, { names: { PORT: portName } });
     return 'faults' in result ? result.faults : [];
   });
-  faults.push(...unknownVariables(env));
+  faults.push(...unknownVariables(env), ...misspeltVariables(env));
   if (faults.length === 0) return [{ what: 'configuration', state: 'ok', found: 'every variable is right' }];
   return [...new Set(faults)].map((fault) => ({
     what: 'configuration',

@@ -1,0 +1,37 @@
+// What `NODE_ENV=production` does not start without. The rules stand with their variables, so that a start, `palaver up` and
+// `palaver doctor` all say the same.
+import { isLoopbackAddress } from './client-address.ts';
+
+type Env = Record<string, string | undefined>;
+
+/** What is wrong with a variable in production; `isExposed` where others than this machine reach the service. */
+export type ProductionRule = (
+  text: string | undefined,
+  context: { env: Env; isExposed: boolean },
+) => string | undefined;
+
+const secretLength = 32;
+
+/** A secret that an operator makes up. Where it is needed, `unless` names a variable that stands in for it. */
+export function ownSecret({ unless }: { unless?: string } = {}): ProductionRule {
+  return (text, { env, isExposed }) => {
+    if (text !== undefined && text.length < secretLength && isExposed)
+      return `expected at least ${secretLength} characters in production; make one with: openssl rand -hex 32`;
+    if (text !== undefined || !isExposed || (unless !== undefined && env[unless])) return undefined;
+    const instead = unless === undefined ? '' : `, or ${unless}`;
+    return `production on an address that others reach needs it${instead}; make one with: openssl rand -hex 32`;
+  };
+}
+
+export function findUnsafe(
+  variables: { key: string; text: string | undefined; rule: ProductionRule | undefined }[],
+  env: Env,
+): { key: string; message: string }[] {
+  if (env.NODE_ENV !== 'production') return [];
+  const host = env.HOST || '127.0.0.1';
+  const isExposed = host !== 'localhost' && !isLoopbackAddress(host);
+  return variables.flatMap(({ key, text, rule }) => {
+    const message = rule?.(text, { env, isExposed });
+    return message === undefined ? [] : [{ key, message }];
+  });
+}
