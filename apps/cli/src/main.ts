@@ -2,6 +2,7 @@ import { exitOnStartFault } from '@palaver/service-kit';
 import { Command } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommands } from './commands/audit.ts';
+import { addBackupCommands } from './commands/backup.ts';
 import { addChatCommand } from './commands/chat.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addMenuCommands } from './commands/menu.ts';
@@ -21,5 +22,6 @@ addPhoneCommands(program);
 addMenuCommands(program);
 addDoctorCommand(program);
 addAuditCommands(program);
+addBackupCommands(program);
 
 program.parseAsync().catch(exitOnStartFault);
