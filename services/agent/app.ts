@@ -4,14 +4,16 @@ import {
   addAuditRoute,
   addOperatorAudit,
   closeServer,
+  createProbes,
   createServer,
   type Env,
   keepOpen,
   type Logger,
   type Server,
+  toDataFolder,
   toEdge,
 } from '@palaver/service-kit';
-import { createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
+import { createAuditLog, keepAuditHead, type Store, timeReaderOf, toAnchorPath } from '@palaver/store';
 import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
@@ -120,6 +122,12 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     logger,
     ...toEdge(config),
     bodyLimit: config.BODY_LIMIT_BYTES,
+    probes: createProbes({
+      redis,
+      withoutRedis: 'Instances are not joined, and the limit of sends is not enforced.',
+      folder: toDataFolder(config),
+      readTime: timeReaderOf(store),
+    }),
     cors: { origins: config.CORS_ORIGIN, exposedHeaders: ['X-Run-Id'] },
     async health() {
       const healthy = await store.ping();

@@ -2,6 +2,7 @@ import { METHODS } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   addRateLimit,
+  createProbes,
   createServer,
   keepOpen,
   type Logger,
@@ -85,6 +86,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     logger,
     ...toEdge(config),
     bodyLimit,
+    probes: createProbes({ redis, withoutRedis: 'Rate limits are not enforced.' }),
     cors: config.CORS_ORIGIN && {
       origins: config.CORS_ORIGIN,
       extraHeaders: ['x-api-key', 'x-cosmos-block-height', 'x-min-block-height', 'if-none-match'],

@@ -2,13 +2,15 @@ import { ussdLimits } from '@palaver/contract';
 import {
   addOperatorAudit,
   addRateLimit,
+  createProbes,
   createServer,
   keepOpen,
   type Logger,
   type Server,
+  toDataFolder,
   toEdge,
 } from '@palaver/service-kit';
-import type { Store } from '@palaver/store';
+import { type Store, timeReaderOf } from '@palaver/store';
 import type { KeyRing } from './accounts/key-ring.ts';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
@@ -38,6 +40,12 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
     logger,
     ...toEdge(config),
     bodyLimit: ussdLimits.bodyBytes,
+    probes: createProbes({
+      redis,
+      withoutRedis: 'Rate limits are not enforced.',
+      folder: toDataFolder(config),
+      readTime: timeReaderOf(store),
+    }),
     async health() {
       const healthy = await store.ping();
       const body = {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { envCidrs } from './client-address.ts';
-import { envBoolean, envDatabaseUrl, envInteger, envList, envUrl } from './env-types.ts';
+import { envBoolean, envDatabaseUrl, envInteger, envList } from './env-types.ts';
 import { ownSecret } from './production-rules.ts';
+import { envRedisUrl } from './redis-address.ts';
 
 /** The variables every service shares; a service's schema is `z.object({ ...baseVariables({ port }), … })`. */
 export function baseVariables(defaults: { port: number }) {
@@ -47,8 +48,9 @@ export function baseVariables(defaults: { port: number }) {
       description: 'Bring the database up to date at the start. With `false`, run `palaver migrate` before.',
       example: 'false',
     }),
-    REDIS_URL: envUrl('redis:', 'rediss:').optional().meta({
-      description: 'Redis or Valkey that joins several instances: shared rate limits, events and runs.',
+    REDIS_URL: envRedisUrl().optional().meta({
+      description:
+        'Redis or Valkey that joins several instances: shared rate limits, events and runs. `rediss://` for TLS, `redis+sentinel://a:26379,b:26379/master-name`, `redis+cluster://a:6379,b:6379`.',
       example: 'redis://cache.example:6379',
       secret: true,
     }),

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { askRedis } from './redis.ts';
 
 export interface MinuteCount {
   /** This time included. */
@@ -11,6 +12,7 @@ export interface MinuteCount {
 export type CountInMinute = (key: string) => MinuteCount | Promise<MinuteCount | undefined>;
 
 const minuteMs = 60_000;
+const maxOver = 10_000;
 
 interface Minute {
   count: number;
@@ -42,13 +44,30 @@ export function countInMemory({ now = Date.now, maxKeys = 100_000 } = {}): Count
   };
 }
 
-/** The same for all instances that share a Redis. One that is away must not take the service down: nobody is counted then. */
-export function countInRedis(redis: Redis, name: string): CountInMinute {
+/**
+ * The same for all instances that share a Redis, in two commands. One that is away must not take the service down: nobody is
+ * counted then. A key that is over `max` stays so until its minute ends, which is known without asking.
+ */
+export function countInRedis(redis: Redis, name: string, max = Number.POSITIVE_INFINITY): CountInMinute {
+  const over = new Map<string, number>();
   return async (key) => {
-    const counter = `palaver:rate:${name}:${key}`;
-    const steps = redis.multi().set(counter, 0, 'PX', minuteMs, 'NX').incr(counter).pttl(counter);
-    const replies = await steps.exec().catch(() => null);
-    const [count, leftMs] = [replies?.[1]?.[1], replies?.[2]?.[1]].map(Number);
-    return count && leftMs ? { count, leftMs } : undefined;
+    const endsAt = over.get(key);
+    const now = performance.now();
+    if (endsAt !== undefined && now < endsAt) return { count: max + 1, leftMs: endsAt - now };
+    const counted = await askRedis(redis, () => countOnce(redis, `palaver:rate:${name}:${key}`));
+    if (counted && counted.count > max) {
+      if (over.size >= maxOver) over.clear();
+      over.set(key, performance.now() + counted.leftMs);
+    } else over.delete(key);
+    return counted;
   };
+}
+
+async function countOnce(redis: Redis, counter: string): Promise<MinuteCount> {
+  const [[, count] = [], [fault, leftMs] = []] = (await redis.pipeline().incr(counter).pttl(counter).exec()) ?? [];
+  if (typeof count !== 'number' || typeof leftMs !== 'number') throw fault ?? new Error('Redis did not count');
+  if (leftMs >= 0) return { count, leftMs };
+  // The first of its minute; whoever else finds it without an end gives it the same one.
+  await redis.pexpire(counter, minuteMs);
+  return { count, leftMs: minuteMs };
 }

@@ -14,6 +14,7 @@ import { Counter, type Registry } from 'prom-client';
 import { addCors, type CorsOptions } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { sendError, toAppError } from './error-reply.ts';
+import type { HealthProbe } from './health-probes.ts';
 import { isJsonTooDeep } from './json-depth.ts';
 import { addLifecycle } from './lifecycle.ts';
 import { checkHosts, refuseForeignPages } from './local-trust.ts';
@@ -58,6 +59,8 @@ export interface ServerOptions extends Edge {
   toErrorBody?: ((error: AppError) => object) | undefined;
   /** The reply of `GET /health`; `healthy: false` makes it a 503. */
   health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
+  /** More fields of `GET /health`, and their gauges. */
+  probes?: readonly HealthProbe[];
 }
 
 /**
@@ -118,7 +121,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const recentErrors = addRecentErrors(server);
   const operatorGuard = addOperatorGuards(server, options, metrics);
 
-  addLifecycle(server, options.health);
+  addLifecycle(server, options);
+  for (const probe of options.probes ?? []) probe.addMetrics?.(metrics);
   server.get('/metrics', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.metrics()),
   );

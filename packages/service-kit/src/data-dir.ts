@@ -1,5 +1,5 @@
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { StartError } from './start-error.ts';
 
@@ -55,4 +55,10 @@ export function toStoreOptions(
     readUrl: config.DATABASE_READ_URL,
     migrations: config.MIGRATE_ON_START ? 'apply' : 'check',
   };
+}
+
+/** The folder of the embedded database; `undefined` with PostgreSQL. */
+export function toDataFolder({ DATABASE_URL, DATA_DIR }: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DIR'>) {
+  if (DATABASE_URL === undefined) return resolve(DATA_DIR);
+  return DATABASE_URL.startsWith('file:') ? dirname(resolve(DATABASE_URL.slice('file:'.length))) : undefined;
 }

@@ -15,11 +15,12 @@ export {
 export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
-export { prepareDataDir, toDatabaseUrl, toStoreOptions } from './data-dir.ts';
+export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
 export { toEdge } from './edge.ts';
 export { withEnvFile } from './env-file.ts';
 export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
+export { createProbes } from './health-probes.ts';
 export { isJsonTooDeep } from './json-depth.ts';
 export { isForeignPage, isTrustedLocal } from './local-trust.ts';
 export { createLogger, type Logger, sendLogsTo } from './logger.ts';
@@ -30,7 +31,7 @@ export type { Operator, OperatorRole } from './operators.ts';
 export { ownSecret } from './production-rules.ts';
 export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
 export type { RecentError } from './recent-errors.ts';
-export { openRedis } from './redis.ts';
+export { askRedis, openRedis } from './redis.ts';
 export {
   closeServer,
   exitOnStartFault,

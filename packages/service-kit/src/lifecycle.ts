@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shutdownTimeoutMs } from '@palaver/contract';
 import type { Server, ServerOptions } from './create-server.ts';
+import { readProbes } from './health-probes.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -19,7 +20,7 @@ export interface Lifecycle {
 const sweepMs = 50;
 
 /** Adds `/health` and `/ready`, and `server.lifecycle`, which takes the server out of service. */
-export function addLifecycle(server: Server, health: ServerOptions['health']): void {
+export function addLifecycle(server: Server, { health, probes = [] }: Pick<ServerOptions, 'health' | 'probes'>): void {
   const closeSilent = trackSilent(server);
   let draining = false;
 
@@ -27,16 +28,21 @@ export function addLifecycle(server: Server, health: ServerOptions['health']): v
   server.server.prependListener('request', (_request, response) => {
     if (draining) response.setHeader('connection', 'close');
   });
+  const readHealth = async () => {
+    const [{ healthy, body }, probed] = await Promise.all([health(), readProbes(probes)]);
+    if (!healthy || probed.healthy) return { healthy, body: { ...body, ...probed.fields } };
+    return { healthy: false, body: { ...body, status: 'degraded', ...probed.fields } };
+  };
   const schema = (summary: string) => ({ tags: ['Service'], summary });
   server.get('/health', { schema: schema('Health of the service') }, async (_request, reply) => {
-    const { healthy, body } = await health();
+    const { healthy, body } = await readHealth();
     return reply
       .status(healthy && !draining ? 200 : 503)
       .header('cache-control', 'no-store')
       .send(draining ? { ...body, draining } : body);
   });
   server.get('/ready', { schema: schema('Whether to send requests here') }, async (_request, reply) => {
-    const ready = !draining && (await health()).healthy;
+    const ready = !draining && (await readHealth()).healthy;
     const status = draining ? 'draining' : ready ? 'ready' : 'unavailable';
     return reply
       .status(ready ? 200 : 503)

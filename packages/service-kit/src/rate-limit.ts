@@ -25,7 +25,7 @@ export function addRateLimit(scope: FastifyInstance, options: RateLimitOptions):
     key = (request) => toAddressKey(clientAddress(request)),
     hook = 'onRequest',
   } = options;
-  const count = redis ? countInRedis(redis, name) : countInMemory();
+  const count = redis ? countInRedis(redis, name, perMinute) : countInMemory();
   // As a hook of the scope, not of each route: it runs before a route's own guards, so refused requests count too.
   scope.addHook(hook as 'onRequest', (request, reply, done) => {
     const settle = (counted: MinuteCount | undefined) => done(counted && judge(counted, perMinute, reply));

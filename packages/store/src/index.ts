@@ -16,5 +16,6 @@ export type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 export { createIndex, type Migration } from './migrate.ts';
 export { engineOf, openStore } from './open-store.ts';
 export type { PreparedQuery } from './prepare-query.ts';
+export { timeReaderOf } from './read-time.ts';
 export type { Engine, Store, StoreOptions, TransactionOptions } from './store.ts';
 export { StoreError, type StoreErrorKind } from './store-error.ts';

@@ -5,6 +5,7 @@ export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { freePort } from './free-port.ts';
 export { startPgbouncer } from './pgbouncer.ts';
 export { startProcess, type TestProcess } from './process.ts';
+export { type RunningRedis, startRedis } from './redis.ts';
 export { testWithRedis } from './redis-fixture.ts';
 export { createSelfSignedCertificate } from './self-signed-certificate.ts';
 export { createTempDir } from './temp-dir.ts';

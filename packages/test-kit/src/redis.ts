@@ -4,12 +4,20 @@ import { userInfo } from 'node:os';
 import { freePort } from './free-port.ts';
 import type { RunningServer } from './postgres.ts';
 
-/** A throw-away Redis, or the reason why this machine cannot have one. */
-export async function startRedis(): Promise<RunningServer | { reason: string }> {
+export interface RunningRedis extends RunningServer {
+  /** SIGSTOP hangs it, SIGCONT lets it continue. */
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** A throw-away Redis, or the reason why this machine cannot have one. `extra` are arguments for it. */
+export async function startRedis(
+  extra: readonly string[] = [],
+  port?: number,
+): Promise<RunningRedis | { reason: string }> {
   const command = findServer() ?? installServer();
   if (typeof command !== 'string') return command;
-  const port = await freePort();
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  port ??= await freePort();
+  const args = [...extra, '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
   const server = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   const killWithParent = () => server.kill('SIGKILL');
   process.once('exit', killWithParent);
@@ -17,14 +25,15 @@ export async function startRedis(): Promise<RunningServer | { reason: string }> 
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`${command} ended with ${code}`)));
     server.stdout.on('data', (chunk: Buffer) => {
-      if (chunk.includes('eady to accept connections')) resolve();
+      if (/eady to accept connections|Sentinel ID is/.test(String(chunk))) resolve();
     });
   });
   return {
     url: `redis://127.0.0.1:${port}`,
+    kill: (signal) => void server.kill(signal),
     async stop() {
       process.removeListener('exit', killWithParent);
-      server.kill('SIGKILL');
+      server.kill('SIGKILL'); // also ends one that is stopped
       if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
     },
   };

@@ -11,7 +11,10 @@ export async function reachDatabase(url: string): Promise<string | undefined> {
 }
 
 export async function reachRedis(url: string): Promise<string | undefined> {
-  return told(async () => (await openRedis(url, createLogger({ name: 'doctor', level: 'silent' }))).disconnect());
+  return told(async () => {
+    const redis = await openRedis(url, createLogger({ name: 'doctor', level: 'silent' }));
+    await redis.ping().finally(() => redis.disconnect());
+  });
 }
 
 /** Any answer counts, a refusal too: somebody is there. */
