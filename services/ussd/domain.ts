@@ -1,5 +1,3 @@
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import { createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
@@ -11,6 +9,7 @@ import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
 import { createAssistantActions } from './actions/assistant-actions.ts';
 import { toMenuSources, toRegistry } from './actions/default-menu.ts';
 import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
+import { loadOwnActions } from './actions/load-own-actions.ts';
 import { createInputLog } from './adapters/input-log.ts';
 import { createAgentClient } from './assistant/agent-client.ts';
 import { createAssistant } from './assistant/assistant.ts';
@@ -105,11 +104,4 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
 function declare(runs: RunOf<DefaultAction>): Actions {
   const entries = Object.entries(defaultSignatures) as [DefaultAction, DeclaredAction][];
   return Object.fromEntries(entries.map(([name, signature]) => [name, { ...signature, run: runs[name] }]));
-}
-
-async function loadOwnActions(path: string | undefined): Promise<Actions> {
-  if (path === undefined) return {};
-  const { actions } = (await import(pathToFileURL(resolve(path)).href)) as { actions?: Actions };
-  if (typeof actions !== 'object') throw new StartError(`USSD_ACTIONS=${path}: the module exports no "actions"`);
-  return actions;
 }

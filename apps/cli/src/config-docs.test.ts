@@ -25,6 +25,15 @@ test('every variable of every schema stands in it, once', () => {
     if (name !== 'PORT') expect(names).toContain(`#${name}`);
 });
 
+test('a variable with a different default in each service shows each of them', () => {
+  const [, section = ''] = toEnvExample().split('Several services');
+  const [, words = ''] = /((?:# .*\n)+)#CORS_ORIGIN=/.exec(section) ?? [];
+  const text = words.replaceAll('\n# ', ' ');
+  expect(text).toContain('The agent service (default *): ');
+  expect(text).toContain('The query gateway (default unset): ');
+  expect(section).toMatch(/^#CORS_ORIGIN= /m);
+});
+
 test('with every line taken into use it is a good configuration', () => {
   const env = parseEnv(toEnvExample().replace(/^#(?=[A-Z])/gm, ''));
   for (const { schema, portName } of Object.values(services)) {

@@ -18,12 +18,13 @@ export function listConfigSections(): ConfigSection[] {
   const plugins = createBundledPlugins().flatMap(({ name, configSchema }) =>
     configSchema ? [{ title: `The agent's plugin ${name}`, variables: listVariables(configSchema) }] : [],
   );
-  const counts = new Map<string, number>();
-  for (const { name } of own.flatMap(({ variables }) => variables)) counts.set(name, (counts.get(name) ?? 0) + 1);
   const isBase = new Set(base.map(({ name }) => name));
-  const several = own
-    .flatMap(({ variables }) => variables)
-    .filter(({ name }) => !isBase.has(name) && (counts.get(name) ?? 0) > 1);
+  const uses = own.flatMap(({ title, variables }) => variables.map((variable) => ({ title, variable })));
+  const byName = Map.groupBy(
+    uses.filter(({ variable }) => !isBase.has(variable.name)),
+    ({ variable }) => variable.name,
+  );
+  const several = [...byName.values()].filter(({ length }) => length > 1).map(toShared);
   const sections = [
     { title: 'All services', variables: base },
     { title: 'Several services', variables: several },
@@ -37,6 +38,21 @@ export function listConfigSections(): ConfigSection[] {
       variables: variables.filter(({ name }) => !told.has(name) && told.add(name)),
     }))
     .filter(({ variables }) => variables.length > 0);
+}
+
+/** A variable of several services: what it means to each, and each one's default where they differ. */
+function toShared(uses: { title: string; variable: Variable }[]): Variable {
+  const [first] = uses.map(({ variable }) => variable);
+  if (!first) throw new Error('a variable that no service uses');
+  const isSame = uses.every(
+    ({ variable }) => variable.defaultText === first.defaultText && variable.description === first.description,
+  );
+  if (isSame) return first;
+  const parts = uses.map(({ title, variable }) => {
+    const standard = variable.defaultText === undefined ? 'unset' : variable.defaultText;
+    return `${title} (default ${standard}): ${variable.description}`;
+  });
+  return { ...first, defaultText: undefined, description: parts.join(' ') };
 }
 
 /** `npm start` runs all services in one process, where each port has a name of its own. */

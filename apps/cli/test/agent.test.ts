@@ -52,6 +52,8 @@ test('token makes a key once and signs tokens the agent takes', async () => {
 
 test.each([
   [['token'], 'For which agent?'],
+  [['token', '--audience', 'foo'], '--audience must be a DID such as did:key:z6Mk…, not "foo".'],
+  [['token', '--audience', 'did:key:foo'], 'The token cannot be made: '],
   [['token', '--for', 'http://127.0.0.1:1'], 'No agent answers at http://127.0.0.1:1'],
   [['chat', 'http://127.0.0.1:1'], 'No agent answers at http://127.0.0.1:1'],
 ])('%s ends with one sentence and 1', async (args, sentence) => {

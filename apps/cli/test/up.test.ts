@@ -45,6 +45,11 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
       expect([portName, reply.status]).toEqual([portName, 200]);
       expect(reply.headers.get('x-request-id')).toBeTruthy();
     }
+    if (signal === 'SIGTERM') {
+      const [, args = ''] = /npx palaver (gateway routes .*)/.exec(child.output()) ?? [];
+      const routes = await palaver(args.split(' '));
+      expect([await routes.exited, routes.output()]).toEqual([0, expect.stringContaining('/ixo/token/params')]);
+    }
     child.kill(signal);
     expect(await child.exited).toBe(0);
     expect(child.output()).not.toMatch(/did not close cleanly|Not everything/);
@@ -136,6 +141,17 @@ test('one service runs alone on PORT', async () => {
   });
   child.kill('SIGTERM');
   expect(await child.exited).toBe(0);
+});
+
+test('a flow file that is missing or broken is one sentence and exit 1', async () => {
+  await using dir = await createTempDir();
+  const broken = join(dir.path, 'broken.yaml');
+  writeFileSync(broken, 'name: x\nsteps: [');
+  const missing = await palaver(['flow', 'replay', 'nowhere.yaml']);
+  expect([await missing.exited, missing.output()]).toEqual([1, 'nowhere.yaml: there is no such file\n']);
+  const child = await palaver(['flow', 'replay', broken]);
+  expect(await child.exited).toBe(1);
+  expect(child.output()).toMatch(/broken\.yaml: This is not a flow file: line 2 is not valid YAML \(.*\)\.\n$/);
 });
 
 test('a wrong command shows the help and ends with 1', async () => {

@@ -15,6 +15,15 @@ const methodsWithoutBody = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE']);
 
 type RequestDone = (error: Error | null, data: Dispatcher.ResponseData) => void;
 
+const titles = { 'ussd-gateway': 'USSD gateway', agent: 'agent service', gateway: 'query gateway' };
+
+interface ProxiedService {
+  title: string;
+  prefix: string;
+  upstream: string;
+  locationPrefix?: string;
+}
+
 /** `/api/<service>/…` is that service's `/…`, streamed both ways, so that the page needs no CORS. */
 export async function addServiceRoutes(server: Server, targets: Targets): Promise<void> {
   const agent = new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
@@ -24,7 +33,12 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
   const request = ((options: Dispatcher.RequestOptions, done: RequestDone) =>
     agent.request({ ...options, signal: left.getStore() }, done)) as Dispatcher['request'];
 
-  const toOptions = (prefix: string, upstream: string, locationPrefix = prefix): FastifyHttpProxyOptions => ({
+  const toOptions = ({
+    title,
+    prefix,
+    upstream,
+    locationPrefix = prefix,
+  }: ProxiedService): FastifyHttpProxyOptions => ({
     prefix,
     upstream,
     undici: { request },
@@ -39,8 +53,7 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
       retryDelay: () => null,
       rewriteRequestHeaders: (message, headers) => toServiceHeaders(message as FastifyRequest, headers),
       rewriteHeaders: (headers) => toBrowserHeaders(headers, locationPrefix),
-      onError: (reply) =>
-        (reply as FastifyReply).send(new AppError('UNAVAILABLE', `The service behind ${prefix} cannot be reached.`)),
+      onError: (reply) => (reply as FastifyReply).send(new AppError('UNAVAILABLE', `The ${title} cannot be reached.`)),
     },
   });
 
@@ -49,7 +62,10 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
     scope.addHook('onRequest', refuseBody);
     scope.addHook('onRequest', refuseUpgrade);
     for (const [name, base] of Object.entries(targets))
-      await scope.register(httpProxy, toOptions(`/api/${name}`, base));
+      await scope.register(
+        httpProxy,
+        toOptions({ title: titles[name as keyof Targets], prefix: `/api/${name}`, upstream: base }),
+      );
   });
 
   // Socket.IO reads the path of an address as a namespace, so its own path stands at the root.
@@ -66,7 +82,7 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
       rewriteRequestHeaders: (_headers: unknown, message: FastifyRequest) => toSocketHeaders(message),
     };
     await scope.register(httpProxy, {
-      ...toOptions('/socket.io', targets.agent, ''),
+      ...toOptions({ title: titles.agent, prefix: '/socket.io', upstream: targets.agent, locationPrefix: '' }),
       rewritePrefix: `${new URL(targets.agent).pathname.replace(/\/$/, '')}/socket.io`,
       websocket: true,
       wsServerOptions: { maxPayload: maxFrameBytes },

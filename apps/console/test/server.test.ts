@@ -196,7 +196,11 @@ test('a service that is away is a 503 in the contract’s words', async () => {
   const url = await startConsole({ USSD_URL: 'http://127.0.0.1:1' });
   const answer = await fetch(`${url}/api/ussd-gateway/health`);
   expect(answer.status).toBe(503);
-  expect(await answer.json()).toMatchObject({ statusCode: 503, code: 'UNAVAILABLE' });
+  expect(await answer.json()).toMatchObject({
+    statusCode: 503,
+    code: 'UNAVAILABLE',
+    message: 'The USSD gateway cannot be reached.',
+  });
 });
 
 test('while the page is built the server says so; then it serves it with a policy, compressed and cached by content', async () => {

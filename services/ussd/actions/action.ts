@@ -22,10 +22,7 @@ export interface ActionContext {
   commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
 }
 
-export interface DeclaredAction extends ActionSignature {
-  /** Texts it says by key, so that the checker asks for their translations. */
-  texts?: readonly string[];
-}
+export type DeclaredAction = ActionSignature;
 
 /** The only code an operator writes for a menu of their own. */
 export interface Action extends DeclaredAction {

@@ -18,6 +18,5 @@ export function toMenuSources(own: {
 
 /** What menu files are checked against. */
 export function toRegistry(actions: Record<string, DeclaredAction>): Registry {
-  const texts = Object.values(actions).flatMap((action) => action.texts ?? []);
-  return { actions, validators, texts: [...serviceTexts, ...texts] };
+  return { actions, validators, texts: serviceTexts };
 }

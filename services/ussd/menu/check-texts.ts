@@ -14,7 +14,10 @@ export function checkTexts(
   registry: Registry,
 ): { faults: Fault[]; warnings: Fault[] } {
   const faults: Fault[] = [];
-  const used = new Set([...engineTexts, ...registry.texts]);
+  // Actions that no state names may say what they like.
+  const named = [...states.values()].flatMap(({ state }) => (state.kind === 'action' ? state.action : []));
+  const own = [...engineTexts, ...registry.texts, ...named.flatMap((name) => registry.actions[name]?.texts ?? [])];
+  const used = new Set(own);
   const [first] = locales;
   if (!first) return { faults: [{ file: 'locales', line: 1, message: 'there is no locale file' }], warnings: [] };
 
@@ -28,7 +31,7 @@ export function checkTexts(
       }
     }
   }
-  for (const key of [...engineTexts, ...registry.texts]) {
+  for (const key of new Set(own)) {
     for (const { file, texts } of locales) {
       if (!texts.has(key))
         faults.push({ file, line: 1, message: `the text ${key}, which the service uses, is missing` });

@@ -67,6 +67,8 @@ export interface ActionSignature {
   outcomes: readonly string[];
   /** Ends a form: afterwards Back leads to the menu above it, never into the effect again. */
   finishes: boolean;
+  /** Texts it says by key, so that the checker asks for their translations. */
+  texts?: readonly string[];
 }
 
 export type Validation = { ok: true; value: string } | { ok: false; hint: string };

@@ -45,5 +45,7 @@ test('a reply that differs is told with its step', async () => {
 });
 
 test('a file that is no flow is refused', () => {
-  expect(() => parseFlow('name: x\nsteps: []')).toThrow('the flow is not right');
+  expect(() => parseFlow('name: x\nsteps: []')).toThrow('This is not a flow file: phoneNumber: ');
+  expect(() => parseFlow('name: x\nsteps: [')).toThrow('This is not a flow file: line 2 is not valid YAML');
+  expect(() => parseFlow('')).toThrow('This is not a flow file: ');
 });

@@ -1,5 +1,6 @@
 import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
+import { loadOwnActions } from '../actions/load-own-actions.ts';
 import type { MenuCheck } from '../menu/check-menu.ts';
 import { drawMenu } from '../menu/draw-menu.ts';
 import { formatFault } from '../menu/fault.ts';
@@ -9,6 +10,8 @@ export interface MenuFiles {
   /** A menu file or folder; the default service's when absent. */
   menus?: string | undefined;
   locales?: string | undefined;
+  /** A module of actions beside the default service's. */
+  actions?: string | undefined;
 }
 
 export interface MenuReport {
@@ -33,6 +36,7 @@ export async function drawMenuFiles(files: MenuFiles, language?: string): Promis
   return { ok: true, lines: [drawMenu(result.menu, language ?? first).trimEnd()] };
 }
 
-function load({ menus, locales }: MenuFiles): Promise<MenuCheck> {
-  return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), toRegistry(defaultSignatures));
+async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> {
+  const registry = toRegistry({ ...defaultSignatures, ...(await loadOwnActions(actions)) });
+  return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), registry);
 }

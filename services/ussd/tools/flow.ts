@@ -1,4 +1,4 @@
-import { parse, stringify } from 'yaml';
+import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
 import type { Phone, Reply } from './phone.ts';
 
@@ -17,11 +17,27 @@ export type Flow = z.infer<typeof flowSchema>;
 
 export type ReplayResult = { ok: true } | { ok: false; step: number; sent: string; expected: string; received: string };
 
-/** Reads a recorded dialogue; throws with what is wrong in it. */
+/** A file that is not a recorded dialogue; the message is for the person who chose it. */
+export class FlowFault extends Error {
+  override readonly name = 'FlowFault';
+}
+
+/** Reads a recorded dialogue; throws a `FlowFault` with what is wrong in it. */
 export function parseFlow(source: string): Flow {
-  const result = flowSchema.safeParse(parse(source));
-  if (!result.success) throw new Error(`the flow is not right: ${z.prettifyError(result.error)}`);
+  const document = parseDocument(source, { prettyErrors: false });
+  const [fault] = document.errors;
+  if (fault) {
+    const line = source.slice(0, fault.pos[0]).split('\n').length;
+    throw new FlowFault(`This is not a flow file: line ${line} is not valid YAML (${fault.message}).`);
+  }
+  const result = flowSchema.safeParse(document.toJS());
+  if (!result.success)
+    throw new FlowFault(`This is not a flow file: ${result.error.issues.map(toSentence).join('; ')}.`);
   return result.data;
+}
+
+function toSentence({ path, message }: z.core.$ZodIssue): string {
+  return path.length > 0 ? `${path.join('.')}: ${message}` : message;
 }
 
 export function formatFlow(flow: Flow): string {

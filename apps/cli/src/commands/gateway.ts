@@ -1,4 +1,4 @@
-import { withEnvFile } from '@palaver/service-kit';
+import { type Env, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import { toTable } from '../table.ts';
 
@@ -13,10 +13,11 @@ export function addGatewayCommands(gateway: Command): void {
   gateway
     .command('routes')
     .description('list the routes that the connected node offers now')
+    .option('--upstream <host:port>', 'the node to ask, instead of GATEWAY_UPSTREAMS')
     .option('--json', 'print them as JSON')
-    .action(async ({ json }: { json?: boolean }) => {
+    .action(async ({ upstream, json }: { upstream?: string; json?: boolean }) => {
       const { listRoutes } = await import('@palaver/gateway/list-routes');
-      const routes = await listRoutes(withEnvFile(process.env));
+      const routes = await listRoutes(toGatewayEnv(upstream));
       const rows = routes.map(({ template, grpcPath, legacy }) => [
         template,
         grpcPath.slice(1),
@@ -27,7 +28,7 @@ export function addGatewayCommands(gateway: Command): void {
     });
   gateway
     .command('check')
-    .description('compare this gateway with another REST endpoint, route by route; ends with 1 where they differ')
+    .description('compare this gateway with another REST endpoint, route by route; exit with status 1 if they differ')
     .argument('<url>', 'the other endpoint, such as https://node.example:1317')
     .option('--own <url>', 'the gateway to check', 'http://127.0.0.1:1317')
     .option('--value <name=value>', 'value of a path variable, repeatable', collect, [])
@@ -35,7 +36,7 @@ export function addGatewayCommands(gateway: Command): void {
     .action(async (url: string, { own, value, json }: CheckCommandOptions) => {
       const { listRoutes } = await import('@palaver/gateway/list-routes');
       const { checkGateway } = await import('@palaver/gateway/check-gateway');
-      const routes = (await listRoutes(withEnvFile(process.env))).filter(({ legacy }) => !legacy);
+      const routes = (await listRoutes(toGatewayEnv())).filter(({ legacy }) => !legacy);
       process.stderr.write(`Comparing ${routes.length} routes …\n`);
       const rows = await checkGateway({
         own: trimSlash(own),
@@ -48,6 +49,13 @@ export function addGatewayCommands(gateway: Command): void {
       else process.stdout.write(`${toTable(['Path', 'Here', 'There', 'Verdict'], table)}\n`);
       if (rows.some(({ verdict }) => verdict !== 'same')) process.exitCode = 1;
     });
+}
+
+/** The environment of a gateway under `npm start`: without GATEWAY_UPSTREAMS it asks the development node. */
+function toGatewayEnv(upstream?: string): Env {
+  const env = withEnvFile(process.env);
+  const devnode = env.DEVNODE_PORT && `127.0.0.1:${env.DEVNODE_PORT}`;
+  return { ...env, GATEWAY_UPSTREAMS: upstream ?? (env.GATEWAY_UPSTREAMS || devnode) };
 }
 
 function printJson(value: unknown): void {

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 
 interface MenuOptions {
   locales?: string;
+  actions?: string;
   language?: string;
 }
 
@@ -11,11 +12,12 @@ export function addMenuCommands(program: Command): void {
   const menu = program.command('menu').description('check and draw USSD menus');
   menu
     .command('check')
-    .description('look for faults; ends with 1 where there are any')
+    .description('check menus for faults; exit with status 1 if there are any')
     .argument('[file]', 'a menu file or folder; the bundled menus when not given')
     .option('--locales <folder>', 'folder of the translations')
-    .action(async (menus: string | undefined, { locales }: MenuOptions) =>
-      print(await checkMenuFiles({ menus, locales })),
+    .option('--actions <module>', 'module of your own actions, as in USSD_ACTIONS')
+    .action(async (menus: string | undefined, { locales, actions }: MenuOptions) =>
+      print(await checkMenuFiles({ menus, locales, actions })),
     );
   menu
     .command('draw')

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { StartError } from '@palaver/service-kit';
 import { runDial } from '@palaver/ussd/tools/dial';
-import { formatFlow, parseFlow, replayFlow } from '@palaver/ussd/tools/flow';
+import { type Flow, formatFlow, parseFlow, replayFlow } from '@palaver/ussd/tools/flow';
 import { createPhone, type Phone } from '@palaver/ussd/tools/phone';
 import type { Command } from 'commander';
 
@@ -34,7 +34,7 @@ export function addPhoneCommands(program: Command): void {
     });
   flow
     .command('replay')
-    .description('play dialogues again; ends with 1 where a reply differs')
+    .description('replay dialogues; exit with status 1 if a reply differs')
     .argument('<files...>', 'recorded dialogues')
     .option('--url <url>', 'address of the server', defaultUrl)
     .option('--phone <number>', 'the number to call from, instead of the recorded one')
@@ -61,7 +61,7 @@ async function replay(
 ): Promise<void> {
   const results = [];
   for (const file of files) {
-    const flow = parseFlow(await readFile(file, 'utf8'));
+    const flow = await loadFlow(file);
     const first = flow.steps[0];
     const serviceCode = first && 'dial' in first ? first.dial : '*384#';
     const phone = createPhone({
@@ -81,6 +81,15 @@ async function replay(
   }
   if (options.json) process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
   if (results.some(({ ok }) => !ok)) process.exitCode = 1;
+}
+
+async function loadFlow(file: string): Promise<Flow> {
+  try {
+    return parseFlow(await readFile(file, 'utf8'));
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    throw new StartError(`${file}: ${reason === 'ENOENT' ? 'there is no such file' : reason}`, { cause: error });
+  }
 }
 
 /** A server that does not answer is a sentence, not a stack. */

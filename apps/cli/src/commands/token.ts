@@ -21,14 +21,14 @@ interface TokenOptions {
 export function addTokenCommand(program: Command): void {
   program
     .command('token')
-    .description('sign a token for an agent with a local key, to use with curl')
+    .description('create a token for an agent, signed with a local key, to use with curl')
     .option('--for <url>', 'address of the agent; its DID is read from there')
     .option('--audience <did>', 'DID of the agent, instead of --for')
     .option('--delegation', 'a delegation (24 h) instead of an invocation (5 min)')
-    .option('--lifetime <seconds>', 'how long it is good', toWholeNumber)
+    .option('--lifetime <seconds>', 'lifetime of the token', toWholeNumber)
     .option('--can <ability>', 'what it allows', 'oracle/*')
-    .option('--with <resource>', "on what; the agent's DID unless told")
-    .option('--key <file>', 'the key to sign with, made when it is not there', toKeyPath(process.env))
+    .option('--with <resource>', "resource it applies to (default: the agent's DID)")
+    .option('--key <file>', 'file of the key to sign with; created if missing', toKeyPath(process.env))
     .option('--headers', 'print it as request headers, for curl -H @file')
     .option('--json', 'print everything as JSON')
     .addHelpText(
@@ -41,13 +41,18 @@ export function addTokenCommand(program: Command): void {
 async function printToken(options: TokenOptions): Promise<void> {
   if (!options.for && !options.audience) throw new StartError('For which agent? Give --for URL or --audience DID.');
   const audience = options.audience ?? (await fetchAgentDid(options.for ?? ''));
+  if (!/^did:[a-z0-9]+:.+/.test(audience))
+    throw new StartError(`--audience must be a DID such as did:key:z6Mk…, not "${audience}".`);
   const { signer, created } = await loadUserKey(options.key);
   if (created) process.stderr.write(`Made a key in ${options.key}; it is you from now on.\n`);
   const capability = { can: options.can, with: options.with ?? audience };
   const base = { issuer: signer, audience, ...(options.lifetime && { lifetimeSeconds: options.lifetime }) };
-  const token = options.delegation
-    ? await createDelegation({ ...base, capabilities: [capability] })
-    : await createInvocation({ ...base, capability });
+  const token = await (options.delegation
+    ? createDelegation({ ...base, capabilities: [capability] })
+    : createInvocation({ ...base, capability })
+  ).catch((error: Error) => {
+    throw new StartError(`The token cannot be made: ${error.message}`, { cause: error });
+  });
   if (options.json) {
     const { serialized, expiresAt, cid } = token;
     const kind = options.delegation ? 'delegation' : 'invocation';

@@ -65,6 +65,11 @@ function print(text: string): void {
   process.stdout.write(text);
 }
 
+function toRoutesCommand(node: string): string {
+  const isDefault = node === `127.0.0.1:${defaultPorts.devnode}`;
+  return `npx palaver gateway routes${isDefault ? '' : ` --upstream ${node}`}`;
+}
+
 const titleWidth = Math.max(...Object.values(services).map(({ title }) => title.length));
 
 /** Those that others ask are told their addresses; what the environment sets (a real node, another agent) wins. */
@@ -95,10 +100,8 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   if (!upstreams) {
     const { did, entityDid, oracleName: name, model, url } = oracle;
     const profile = { did, ...(entityDid && { entityDid }), name, model, apiUrl: url, socketUrl: url };
-    const node = await start(
-      devnode,
-      devnode.start(env, { ...portOf(devnode), agent: profile }),
-      () => 'npx palaver gateway routes',
+    const node = await start(devnode, devnode.start(env, { ...portOf(devnode), agent: profile }), (url) =>
+      toRoutesCommand(new URL(url).host),
     );
     upstreams = node.address;
   }
