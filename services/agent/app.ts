@@ -33,6 +33,7 @@ import { addMessageRoutes } from './routes/messages.ts';
 import { addRunRoutes } from './routes/runs.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
 import { addStatusRoute } from './routes/status.ts';
+import { addUserDataRoutes } from './routes/user-data.ts';
 import { createDelegationStore } from './store/delegations.ts';
 import { createMessageStore } from './store/messages.ts';
 import { createRunStore } from './store/runs.ts';
@@ -46,6 +47,7 @@ import { createLonePeers } from './turn/peers.ts';
 import { createRedisPeers } from './turn/redis-peers.ts';
 import { RunCancelled } from './turn/stream-error.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
+import { createUserData } from './user-data.ts';
 
 export interface AgentParts {
   config: AgentConfig;
@@ -71,7 +73,18 @@ export interface AgentApp {
   close(): Promise<void>;
 }
 
-const ownPublicRoutes = ['/', '/health', '/ready', '/docs', '/docs/*', '/metrics', '/metrics/errors', '/audit'];
+const ownPublicRoutes = [
+  '/',
+  '/health',
+  '/ready',
+  '/docs',
+  '/docs/*',
+  '/metrics',
+  '/metrics/errors',
+  '/audit',
+  '/users/:did',
+  '/users/:did/export',
+];
 const turnGraceMs = 8_000;
 const sweepMs = 5_000;
 
@@ -254,6 +267,17 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     beforeSend: plugins.beforeSend,
   });
   addRunRoutes(server, { hub, runs, peers });
+  const userData = createUserData({
+    store,
+    audit,
+    agentDid: oracle.did,
+    plugins: plugins.loaded.map(({ plugin }) => plugin),
+    dropSession(sessionId) {
+      hub.drop(sessionId);
+      sockets.drop(sessionId);
+    },
+  });
+  addUserDataRoutes(server, { userData, audit });
   addDelegationRoutes(server, { delegations, verifier, audit, onRevoked: sockets.dropDelegation });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);

@@ -15,6 +15,7 @@ export type { BindValue } from './bind-value.ts';
 export type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 export { createIndex, type Migration } from './migrate.ts';
 export { engineOf, openStore } from './open-store.ts';
+export { type PersonalData, type PersonalTable, personalTables } from './personal-data.ts';
 export type { PreparedQuery } from './prepare-query.ts';
 export { timeReaderOf } from './read-time.ts';
 export type { Engine, Store, StoreOptions, TransactionOptions } from './store.ts';

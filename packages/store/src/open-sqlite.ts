@@ -18,6 +18,8 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
     // Two processes that switch a new file to WAL together get "locked" at once, without SQLite's busy timeout.
     await retryWhileLocked(() => opened.exec('pragma journal_mode = wal'), waitMs);
     database.exec('pragma synchronous = full');
+    // What is erased is overwritten, not only unlinked.
+    database.exec('pragma secure_delete = on');
     await retryWhileLocked(() => opened.exec('begin immediate; rollback'), waitMs);
     const inodeNow = () => (path === ':memory:' ? 0 : statSync(path, { throwIfNoEntry: false })?.ino);
     const inode = inodeNow();

@@ -1,10 +1,11 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { EndedRunStatus, Message, SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
-import type { AuditLog, Migration, Store } from '@palaver/store';
+import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 import type { ZodObject, ZodType } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
+import type { AgentPerson } from '../store/personal-data.ts';
 import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 
@@ -171,6 +172,8 @@ export interface OraclePlugin {
   autoDetectHint?: string;
   /** Its tables, brought up to date before `setup`, or apart from the start by `palaver migrate`. */
   migrations?: readonly Migration[];
+  /** What its tables hold of users: for `GET /me/export`, `DELETE /me` and `palaver user`. */
+  personalData?: PersonalData<AgentPerson>;
   getTools?(ctx: PluginContext): Awaitable<Tools>;
   /** Tools of one request only. */
   getRequestTools?(rt: RuntimeContext): Awaitable<Tools>;

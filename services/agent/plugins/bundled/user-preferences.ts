@@ -5,7 +5,8 @@ import {
   type UserPreferences,
   userPreferencesReplySchema,
 } from '@palaver/contract';
-import type { Migration, Store } from '@palaver/store';
+import { type Migration, personalTables, type Store } from '@palaver/store';
+import { sql } from 'kysely';
 import { identityOf } from '../../auth/auth-hook.ts';
 import { toRoomId } from '../../store/sessions.ts';
 import { defineOraclePlugin, type OraclePlugin } from '../plugin.ts';
@@ -49,6 +50,7 @@ export function createUserPreferences(): OraclePlugin {
       stability: 'stable',
     },
     migrations,
+    personalData: personalTables([{ table: 'agent_preferences', where: ({ roomId }) => sql`room_id = ${roomId}` }]),
     async setup({ store }) {
       preferences = createPreferenceStore(store);
     },

@@ -1,6 +1,7 @@
 import { AppError, errorBodySchema } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
-import type { Migration, Store } from '@palaver/store';
+import { type Migration, personalTables, type Store } from '@palaver/store';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
@@ -85,6 +86,7 @@ export function createCallsPlugin(): OraclePlugin {
     autoDetect: (env) => Boolean(env.LIVEKIT_URL && env.LIVEKIT_API_KEY && env.LIVEKIT_API_SECRET),
     autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
     migrations,
+    personalData: personalTables([{ table: 'agent_call', where: ({ did }) => sql`user_did = ${did}` }]),
     getRoutes: (ctx) => (server) => addCallRoutes(server, ctx),
     // It asks for the operator's token instead.
     getAuthExcludedRoutes: () => [{ path: '/calls/:callId', method: 'GET' }],

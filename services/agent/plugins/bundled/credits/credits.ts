@@ -13,6 +13,7 @@ import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
 import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
+import { creditsPersonalData } from './credits-personal-data.ts';
 import { envPrices, toCost } from './credits-prices.ts';
 import { creditsMigrations } from './credits-schema.ts';
 
@@ -57,6 +58,7 @@ export function createCreditsPlugin(): OraclePlugin {
     autoDetect: (env) => envBoolean().safeParse(env.CREDITS_ENABLED).data === true,
     autoDetectHint: 'set CREDITS_ENABLED=true',
     migrations: creditsMigrations,
+    personalData: creditsPersonalData,
     async setup({ store, config }) {
       const { CREDITS_FREE: free, CREDITS_RESERVATION: reservation, CREDITS_CLAIM: claim } = config as Config;
       ledger = createLedger(store, { free, reservation, claim });

@@ -58,6 +58,15 @@ export const memoryMigrations: Migration[] = [
       for (const statement of statements) await sql.raw(statement).execute(db);
     },
   },
+  {
+    name: '002-forget-words',
+    async up(db, engine) {
+      if (engine === 'postgres') return;
+      // Otherwise SQLite's search keeps the words of what was removed, until it happens to merge its lists.
+      await sql`insert into agent_memory_search(agent_memory_search, rank) values ('secure-delete', 1)`.execute(db);
+      await sql`insert into agent_memory_search(agent_memory_search) values ('optimize')`.execute(db);
+    },
+  },
 ];
 
 export type MemoryStore = ReturnType<typeof createMemoryStore>;

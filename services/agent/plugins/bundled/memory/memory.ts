@@ -11,7 +11,9 @@ import {
   memorySchema,
 } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import { personalTables } from '@palaver/store';
 import type { FastifyRequest } from 'fastify';
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { toRoomId } from '../../../store/sessions.ts';
@@ -60,6 +62,9 @@ export function createMemoryPlugin(): OraclePlugin {
       stability: 'stable',
     },
     migrations: memoryMigrations,
+    personalData: personalTables([
+      { table: 'agent_memory', omit: ['digest', 'words', 'lexemes'], where: ({ roomId }) => sql`room_id = ${roomId}` },
+    ]),
     async setup({ store }) {
       memories = createMemoryStore(store);
     },

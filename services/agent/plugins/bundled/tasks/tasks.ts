@@ -9,6 +9,8 @@ import {
   taskParamsSchema,
 } from '@palaver/contract';
 import { envInteger, type Server } from '@palaver/service-kit';
+import { personalTables } from '@palaver/store';
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { defineOraclePlugin, type OraclePlugin, type Tools } from '../../plugin.ts';
@@ -56,6 +58,7 @@ export function createTasksPlugin(): OraclePlugin {
     },
     configSchema,
     migrations: taskMigrations,
+    personalData: personalTables([{ table: 'agent_task', where: ({ did }) => sql`user_did = ${did}` }]),
     async setup({ store, send, logger, config }) {
       tasks = createTaskStore(store);
       const { TASKS_POLL_MS: pollMs } = config as z.infer<typeof configSchema>;

@@ -1,5 +1,7 @@
 import { AppError, agentLimits } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
+import { personalTables } from '@palaver/store';
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
 import { createSlackClient } from './slack-client.ts';
@@ -45,6 +47,7 @@ export function createWebhooksPlugin(): OraclePlugin {
     autoDetect: (env) => Boolean(env.SLACK_SIGNING_SECRET && env.SLACK_BOT_TOKEN),
     autoDetectHint: 'set SLACK_SIGNING_SECRET and SLACK_BOT_TOKEN',
     migrations: slackMigrations,
+    personalData: personalTables([{ table: 'agent_slack_thread', where: ({ did }) => sql`user_did = ${did}` }]),
     getRoutes(ctx) {
       const { SLACK_SIGNING_SECRET } = ctx.config as z.infer<typeof configSchema>;
       const events = createSlackStore(ctx.store);

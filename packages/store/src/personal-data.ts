@@ -1,0 +1,46 @@
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+
+// biome-ignore lint/suspicious/noExplicitAny: whoever owns the tables knows their types.
+type Db = Kysely<any>;
+
+/** What a part of a service keeps of a person, and how it is handed out and removed. `Person` is how it knows them. */
+export interface PersonalData<Person> {
+  /** Every table that holds rows of persons. A test compares them with the schema. */
+  tables: readonly string[];
+  /** Everything of a person by table, as it is stored; never secrets. */
+  collect(db: Db, person: Person): Promise<Record<string, unknown[]>>;
+  /** Removes it, or cuts its link to the person. Runs in one transaction with the other parts. */
+  erase(trx: Db, person: Person): Promise<void>;
+}
+
+export interface PersonalTable<Person> {
+  table: string;
+  /** Columns that are not handed out: secrets and hashes. */
+  omit?: readonly string[];
+  /** Which rows are the person's. */
+  where(person: Person): RawBuilder<SqlBool>;
+}
+
+/** Tables whose rows of a person are handed out and deleted, in this order. */
+export function personalTables<Person>(entries: readonly PersonalTable<Person>[]): PersonalData<Person> {
+  return {
+    tables: entries.map(({ table }) => table),
+    async collect(db, person) {
+      const found: Record<string, unknown[]> = {};
+      for (const { table, omit = [], where } of entries) {
+        const { rows } = await sql<
+          Record<string, unknown>
+        >`select * from ${sql.table(table)} where ${where(person)}`.execute(db);
+        found[table] = rows.map((row) =>
+          Object.fromEntries(Object.entries(row).filter(([name]) => !omit.includes(name))),
+        );
+      }
+      return found;
+    },
+    async erase(trx, person) {
+      for (const { table, where } of entries) {
+        await sql`delete from ${sql.table(table)} where ${where(person)}`.execute(trx);
+      }
+    },
+  };
+}

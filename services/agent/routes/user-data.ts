@@ -1,0 +1,53 @@
+import { didPattern } from '@palaver/contract';
+import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
+import type { AuditLog } from '@palaver/store';
+import { z } from 'zod';
+import { identityOf } from '../auth/auth-hook.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import type { UserData } from '../user-data.ts';
+
+const exportSchema = z
+  .object({ did: z.string(), exportedAt: z.string(), data: z.record(z.string(), z.array(z.unknown())) })
+  .meta({ id: 'UserExport', description: 'Everything kept of a user, by table.' });
+const erasedSchema = z.object({ ok: z.literal(true) });
+const paramsSchema = z.object({ did: z.string().regex(didPattern) });
+
+/** A user's own data: for themselves under `/me`, for operators under `/users/:did`. */
+export function addUserDataRoutes(
+  server: Server,
+  { userData, audit }: { userData: UserData; audit: Pick<AuditLog<AgentDatabase>, 'person'> },
+): void {
+  const tags = ['Your data'];
+  server.get(
+    '/me/export',
+    { schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema } } },
+    async (request, reply) => {
+      const { did } = identityOf(request);
+      reply.header('cache-control', 'no-store');
+      return exportSchema.parse(await userData.export(did, { actor: audit.person(did), from: clientAddress(request) }));
+    },
+  );
+  server.delete(
+    '/me',
+    { schema: { tags, summary: 'Erase everything kept of you', response: { 200: erasedSchema } } },
+    async (request) => {
+      const { did } = identityOf(request);
+      await userData.erase(did, { actor: audit.person(did), from: clientAddress(request) });
+      return { ok: true as const };
+    },
+  );
+
+  const admins = {
+    onRequest: server.operatorGuardFor('admin'),
+    config: { audited: true },
+    schema: { tags: ['Operators'], params: paramsSchema, security: [] },
+  };
+  server.get('/users/:did/export', admins, async (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    return userData.export(request.params.did, { actor: toAuditActor(request), from: clientAddress(request) });
+  });
+  server.delete('/users/:did', admins, async (request) => {
+    await userData.erase(request.params.did, { actor: toAuditActor(request), from: clientAddress(request) });
+    return { ok: true as const };
+  });
+}

@@ -1,0 +1,39 @@
+import { type PersonalData, personalTables } from '@palaver/store';
+import { type SqlBool, sql } from 'kysely';
+import { toRoomId } from './sessions.ts';
+
+/** A user as the tables of the agent know them. */
+export interface AgentPerson {
+  did: string;
+  /** The user's room with this agent: memories and preferences belong to it. */
+  roomId: string;
+}
+
+export function toAgentPerson(did: string, agentDid: string): AgentPerson {
+  return { did, roomId: toRoomId(did, agentDid) };
+}
+
+const ofUser = ({ did }: AgentPerson) => sql<SqlBool>`user_did = ${did}`;
+const ofSessions = ({ did }: AgentPerson) =>
+  sql<SqlBool>`session_id in (select id from agent_session where user_did = ${did})`;
+
+const tables = personalTables<AgentPerson>([
+  { table: 'agent_message', where: ofSessions },
+  { table: 'agent_summary', where: ofSessions },
+  { table: 'agent_run', where: ofUser },
+  { table: 'agent_session', where: ofUser },
+  { table: 'agent_delegation', omit: ['sealed'], where: ofUser },
+  { table: 'agent_known_delegation', where: ofUser },
+]);
+
+/** What the agent itself keeps of a user; plugins keep more. */
+export const agentPersonalData: PersonalData<AgentPerson> = {
+  ...tables,
+  async erase(trx, person) {
+    // Their delegations stay refused, by CID alone. Only those known to be theirs: anyone may name any CID.
+    await sql`insert into agent_revocation (cid, expires_at)
+      select cid, expires_at from agent_known_delegation
+      where user_did = ${person.did} and (stored = 1 or sent_downstream = 1) on conflict do nothing`.execute(trx);
+    await tables.erase(trx, person);
+  },
+};

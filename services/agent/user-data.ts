@@ -1,0 +1,46 @@
+import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import type { OraclePlugin } from './plugins/plugin.ts';
+import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
+import type { AgentDatabase } from './store/schema.ts';
+
+export interface UserDataParts {
+  store: Pick<Store<AgentDatabase>, 'db' | 'transaction'>;
+  audit: AuditLog<AgentDatabase>;
+  /** The agent's DID as users know it. */
+  agentDid: string;
+  plugins: readonly OraclePlugin[];
+  /** Ends what runs for a session that is about to be removed. */
+  dropSession?(sessionId: string): void;
+}
+
+export interface AskedBy {
+  actor: AuditActor;
+  from: string | null;
+}
+
+export type UserData = ReturnType<typeof createUserData>;
+
+/** Everything the agent and its plugins keep of a user: handed out, or erased. */
+export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
+  const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
+  return {
+    /** Tables that hold rows of users. */
+    tables: parts.flatMap(({ tables }) => tables),
+
+    async export(did: string, by: AskedBy): Promise<Record<string, unknown>> {
+      const data: Record<string, unknown[]> = {};
+      for (const part of parts) Object.assign(data, await part.collect(store.db, toAgentPerson(did, agentDid)));
+      await audit.record({ ...by, action: 'data.exported', subject: audit.person(did) });
+      return { did, exportedAt: new Date().toISOString(), data };
+    },
+
+    async erase(did: string, by: AskedBy): Promise<void> {
+      const sessions = await store.db.selectFrom('agent_session').select('id').where('user_did', '=', did).execute();
+      for (const { id } of sessions) dropSession?.(id);
+      await store.transaction(async (trx) => {
+        for (const part of parts) await part.erase(trx, toAgentPerson(did, agentDid));
+        await audit.record({ ...by, action: 'data.erased', subject: audit.person(did) }, trx);
+      });
+    },
+  };
+}
