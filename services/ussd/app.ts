@@ -67,7 +67,7 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
     const limited = scope as unknown as Server;
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
     await addUssdRoutes(limited, { config, metrics, ...domain });
-    await addOperatorRoutes(limited, domain);
+    await addOperatorRoutes(limited, { ...domain, fourEyes: config.FOUR_EYES });
   });
   server.addHook('onClose', keepOpen(started));
   return server;

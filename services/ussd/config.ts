@@ -55,6 +55,10 @@ export const ussdConfigSchema = z.object({
   RATE_LIMIT_PER_MINUTE: envInteger({ min: 1, max: 1_000_000_000 })
     .prefault(String(ussdLimits.requestsPerMinute))
     .meta({ description: 'Requests a minute that one client address may send.', example: '6000' }),
+  FOUR_EYES: envBoolean().prefault('false').meta({
+    description: 'A payout address is changed only after a second admin has approved it, within 24 hours.',
+    example: 'true',
+  }),
   USSD_SHARED_SECRET: z
     .string()
     .optional()

@@ -1,6 +1,7 @@
 import { keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import { createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
+import { createAddressChanges } from './accounts/address-changes.ts';
 import type { KeyRing } from './accounts/key-ring.ts';
 import { createPinVault } from './accounts/pin-vault.ts';
 import { loadServiceSecret, toReferenceKey } from './accounts/service-secret.ts';
@@ -54,6 +55,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   });
   started.defer(() => audit.close());
   const accounts = createAccounts(store, { vault: createPinVault(keys), audit });
+  const addressChanges = createAddressChanges(store, audit);
   const reports = createReports(store);
   const questions = createQuestions(store);
   const assistant =
@@ -92,6 +94,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   return {
     sessions,
     accounts,
+    addressChanges,
     reports,
     audit,
     timeoutMs,

@@ -16,7 +16,7 @@ export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
-export { toEdge } from './edge.ts';
+export { toEdge, toOperatorsFile } from './edge.ts';
 export { withEnvFile } from './env-file.ts';
 export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
@@ -27,7 +27,14 @@ export { createLogger, type Logger, sendLogsTo } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { addAuditRoute, addOperatorAudit, type OperatorAudit, toAuditActor } from './operator-audit.ts';
 export { equalSecrets } from './operator-guard.ts';
-export type { Operator, OperatorRole } from './operators.ts';
+export {
+  addOperator,
+  loadOperators,
+  type Operator,
+  type OperatorRole,
+  operatorRoles,
+  revokeOperator,
+} from './operators.ts';
 export { ownSecret } from './production-rules.ts';
 export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
 export type { RecentError } from './recent-errors.ts';

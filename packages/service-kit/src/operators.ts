@@ -1,9 +1,10 @@
-import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { StartError } from './start-error.ts';
 
-const operatorRoles = ['viewer', 'operator', 'admin'] as const;
+export const operatorRoles = ['viewer', 'operator', 'admin'] as const;
 
 /** `viewer` reads, `operator` also changes, `admin` also does what cannot be undone or concerns other operators. */
 export type OperatorRole = (typeof operatorRoles)[number];
@@ -14,7 +15,7 @@ export interface Operator {
   role: OperatorRole;
 }
 
-export const operatorEntrySchema = z.object({
+const operatorEntrySchema = z.object({
   name: z.string().regex(/^[a-z0-9][a-z0-9._@-]{0,63}$/i, 'expected letters, digits and . _ @ -, at most 64'),
   role: z.enum(operatorRoles),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
@@ -40,6 +41,33 @@ export function loadOperators(path: string): OperatorEntry[] {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw new StartError(`The operators' file ${path} cannot be read; see "palaver operator list".`, { cause: error });
   }
+}
+
+/** Adds an operator to the file and gives the token, which is kept nowhere. */
+export function addOperator(path: string, { name, role }: Operator): string {
+  const operators = loadOperators(path);
+  if (operators.some((entry) => entry.name === name)) throw new StartError(`There is an operator ${name} already.`);
+  const token = `palaver_${randomBytes(32).toString('base64url')}`;
+  const entry = { name, role, sha256: hashOperatorToken(token), createdAt: new Date().toISOString() };
+  const checked = operatorEntrySchema.safeParse(entry);
+  if (!checked.success) throw new StartError(`${name}: ${checked.error.issues[0]?.message}`);
+  saveOperators(path, [...operators, entry]);
+  return token;
+}
+
+/** Takes an operator out of the file; running services notice at the next request. */
+export function revokeOperator(path: string, name: string): void {
+  const operators = loadOperators(path);
+  const rest = operators.filter((entry) => entry.name !== name);
+  if (rest.length === operators.length) throw new StartError(`There is no operator ${name}.`);
+  saveOperators(path, rest);
+}
+
+function saveOperators(path: string, operators: OperatorEntry[]): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const aside = `${path}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(aside, `${JSON.stringify(operators, undefined, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true });
+  renameSync(aside, path);
 }
 
 /** The same, read again when the file has changed. While it cannot be read, nobody named in it is let in. */

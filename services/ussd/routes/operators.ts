@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import {
   AppError,
   offsetPageQuerySchema,
-  phoneNumberSchema,
   type UssdDebugRecord,
   ussdDebugRecordSchema,
   ussdReportListSchema,
@@ -10,24 +9,21 @@ import {
   ussdSessionsRecordSchema,
   visibleAsciiPattern,
 } from '@palaver/contract';
-import { addAuditRoute, clientAddress, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
+import { addAuditRoute, type Server, toCsvLines } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
-import type { Accounts } from '../accounts/accounts.ts';
 import type { Reports } from '../reports/reports.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
 import type { SessionStore } from '../session/session-store.ts';
 import type { UssdTables } from '../store/tables.ts';
+import { type AddressParts, addAddressRoutes } from './address.ts';
 
-export interface OperatorParts {
+export interface OperatorParts extends AddressParts {
   sessions: SessionStore;
   reports: Reports;
-  accounts: Accounts;
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
 }
-
-const addressPattern = /^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/;
 
 /** What operators look at. The rate limit of the scope stands before the guard: refused requests count too. */
 export async function addOperatorRoutes(server: Server, parts: OperatorParts): Promise<void> {
@@ -58,25 +54,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     addReportRoute(typed, parts.reports);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
 
-    typed.put(
-      '/api/ussd/accounts/:phoneNumber/address',
-      {
-        onRequest: scope.operatorGuardFor('admin'),
-        schema: {
-          params: z.object({ phoneNumber: phoneNumberSchema }),
-          body: z.object({ address: z.string().regex(addressPattern, 'must be a protocol address').nullable() }),
-        },
-        config: { audited: true },
-      },
-      async (request) => {
-        const { params, body } = request;
-        const by = { actor: toAuditActor(request), from: clientAddress(request) };
-        if (!(await parts.accounts.setAddress(params.phoneNumber, body.address, by))) {
-          throw new AppError('NOT_FOUND', 'There is no account of this phone number.');
-        }
-        return { phoneNumber: params.phoneNumber, address: body.address };
-      },
-    );
+    addAddressRoutes(typed, parts);
   });
 }
 

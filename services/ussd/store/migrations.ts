@@ -36,6 +36,14 @@ const migrations: readonly Migration[] = [
       for (const statement of statements) await statement.execute(trx);
     },
   },
+  {
+    name: '002-address-change',
+    async up(trx) {
+      await sql`create table ussd_address_change (
+        id text primary key, account_id text not null unique references ussd_account (id) on delete cascade, address text,
+        proposed_by text not null, expires_at bigint not null)`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included. */

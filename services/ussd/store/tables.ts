@@ -4,6 +4,13 @@ export interface UssdTables {
   ussd_effect: { key: string; result: string; created_at: number };
   ussd_profile: { phone: string; language: string | null; resume: string | null; resume_at: number | null };
   ussd_account: AccountTable;
+  ussd_address_change: {
+    id: string;
+    account_id: string;
+    address: string | null;
+    proposed_by: string;
+    expires_at: number;
+  };
   ussd_report: ReportTable;
   ussd_question: QuestionTable;
   ussd_chat: { phone: string; agent_session: string };

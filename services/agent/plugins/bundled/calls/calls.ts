@@ -136,7 +136,7 @@ function addCallRoutes(server: Server, { config, store, sessions, oracle, derive
   server.get(
     '/calls/:callId',
     {
-      onRequest: server.operatorGuard,
+      onRequest: server.operatorGuardFor('operator'), // it gives out a ticket
       schema: {
         tags,
         summary: "A ticket for the agent's own voice in a call (operators)",

@@ -1,0 +1,48 @@
+import {
+  addOperator,
+  loadOperators,
+  type OperatorRole,
+  operatorRoles,
+  revokeOperator,
+  toOperatorsFile,
+  withEnvFile,
+} from '@palaver/service-kit';
+import { type Command, Option } from 'commander';
+import { toTable } from '../table.ts';
+
+/** `palaver operator`: people who may use the operators' routes, each with a token of their own. */
+export function addOperatorCommands(program: Command): void {
+  const operator = program.command('operator').description('add, list or revoke named operators');
+  operator
+    .command('add')
+    .argument('<name>')
+    .description('add an operator and print the token, which is shown only once')
+    .addOption(new Option('--role <role>', 'what the operator may do').choices(operatorRoles).default('viewer'))
+    .action((name: string, { role }: { role: OperatorRole }) => {
+      const token = addOperator(toFile(), { name, role });
+      process.stderr.write(`${name} may use the operators' routes as ${role}. The token is not kept anywhere:\n`);
+      process.stdout.write(`${token}\n`);
+    });
+  operator
+    .command('list')
+    .description('print the names, roles and dates of all operators')
+    .action(() => {
+      const rows = loadOperators(toFile()).map(({ name, role, createdAt }) => [name, role, createdAt]);
+      process.stdout.write(
+        rows.length ? `${toTable(['Name', 'Role', 'Added'], rows)}\n` : 'There are no named operators.\n',
+      );
+    });
+  operator
+    .command('revoke')
+    .argument('<name>')
+    .description('revoke the token of an operator; running services refuse it from the next request on')
+    .action((name: string) => {
+      revokeOperator(toFile(), name);
+      process.stderr.write(`${name} is no longer an operator.\n`);
+    });
+}
+
+function toFile(): string {
+  const { OPERATORS_FILE, DATA_DIR } = withEnvFile(process.env);
+  return toOperatorsFile({ OPERATORS_FILE: OPERATORS_FILE || undefined, DATA_DIR: DATA_DIR || './data' });
+}

@@ -1,0 +1,39 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTempDir, startProcess } from '@palaver/test-kit';
+import { startUssd } from '@palaver/ussd';
+import { expect, test } from 'vitest';
+
+const launcher = join(import.meta.dirname, '../bin/palaver.js');
+
+test('operators are added, listed and revoked; tokens are shown once, kept as hashes, and good at once', async () => {
+  await using dir = await createTempDir();
+  const run = async (...args: string[]) => {
+    const child = startProcess(process.execPath, [launcher, 'operator', ...args], { env: { DATA_DIR: dir.path } });
+    return { code: await child.exited, output: child.output() };
+  };
+  const service = await startUssd({ PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path });
+  try {
+    const added = await run('add', 'ann', '--role', 'viewer');
+    expect(added.code).toBe(0);
+    const token = /palaver_[\w-]{43}/.exec(added.output)?.[0] ?? '';
+    const file = join(dir.path, 'operators.json');
+    expect(readFileSync(file, 'utf8')).not.toContain(token);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const status = async (authorization: string) =>
+      (await fetch(`${service.url}/api/ussd/sessions`, { headers: { authorization } })).status;
+    expect(await status(`Bearer ${token}`)).toBe(200);
+    expect(await status('Bearer another')).toBe(401);
+    expect((await run('list')).output).toMatch(/ann +viewer/);
+    expect((await run('list')).output).not.toContain(token);
+    expect((await run('add', 'ann')).code).toBe(1);
+    expect((await run('add', 'not a name')).code).toBe(1);
+    expect((await run('add', 'ben', '--role', 'root')).code).toBe(1);
+    expect((await run('revoke', 'ben')).output).toContain('There is no operator ben.');
+    expect((await run('add', 'cai', '--role', 'admin')).code).toBe(0);
+    expect((await run('revoke', 'ann')).code).toBe(0);
+    expect(await status(`Bearer ${token}`)).toBe(401);
+  } finally {
+    await service.close();
+  }
+}, 120_000);

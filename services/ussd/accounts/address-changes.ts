@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import type { AuditLog, Store } from '@palaver/store';
+import type { UssdTables } from '../store/tables.ts';
+
+const lifetimeMs = 24 * 3_600_000;
+
+export interface AddressChange {
+  id: string;
+  phoneNumber: string;
+  address: string | null;
+  proposedBy: string;
+  expiresAt: string;
+}
+
+type By = { actor: `operator:${string}`; from: string };
+
+/** Payout addresses that one admin has proposed and another must approve. */
+export interface AddressChanges {
+  /** `undefined` where no account has the number. A new proposal for an account replaces the one before. */
+  propose(phone: string, address: string | null, by: By): Promise<AddressChange | undefined>;
+  list(): Promise<AddressChange[]>;
+  /** Takes a proposal away, so that it is approved or rejected once only. */
+  remove(id: string): Promise<boolean>;
+}
+
+export function createAddressChanges(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  audit: AuditLog<UssdTables>,
+): AddressChanges {
+  return {
+    propose: (phone, address, by) =>
+      store.transaction(async (trx) => {
+        const account = await trx.selectFrom('ussd_account').select('id').where('phone', '=', phone).executeTakeFirst();
+        if (!account) return undefined;
+        await trx.deleteFrom('ussd_address_change').where('account_id', '=', account.id).execute();
+        await trx.deleteFrom('ussd_address_change').where('expires_at', '<=', Date.now()).execute();
+        const change = { id: randomUUID(), expires_at: Date.now() + lifetimeMs };
+        await trx
+          .insertInto('ussd_address_change')
+          .values({ ...change, account_id: account.id, address, proposed_by: by.actor })
+          .execute();
+        await audit.record({ ...by, action: 'address.proposed', subject: audit.person(phone) }, trx);
+        return toChange({ ...change, phone, address, proposed_by: by.actor });
+      }),
+    async list() {
+      const rows = await store.db
+        .selectFrom('ussd_address_change as change')
+        .innerJoin('ussd_account as account', 'account.id', 'change.account_id')
+        .select(['change.id', 'account.phone', 'change.address', 'change.proposed_by', 'change.expires_at'])
+        .where('change.expires_at', '>', Date.now())
+        .orderBy('change.expires_at')
+        .limit(1000)
+        .execute();
+      return rows.map(toChange);
+    },
+    async remove(id) {
+      const { numDeletedRows } = await store.db
+        .deleteFrom('ussd_address_change')
+        .where('id', '=', id)
+        .where('expires_at', '>', Date.now())
+        .executeTakeFirst();
+      return Number(numDeletedRows) === 1;
+    },
+  };
+}
+
+function toChange(row: {
+  id: string;
+  phone: string;
+  address: string | null;
+  proposed_by: string;
+  expires_at: number | string;
+}): AddressChange {
+  return {
+    id: row.id,
+    phoneNumber: row.phone,
+    address: row.address,
+    proposedBy: row.proposed_by.replace(/^operator:/, ''),
+    expiresAt: new Date(Number(row.expires_at)).toISOString(),
+  };
+}

@@ -1,0 +1,78 @@
+import { AppError, phoneNumberSchema } from '@palaver/contract';
+import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Accounts } from '../accounts/accounts.ts';
+import type { AddressChanges } from '../accounts/address-changes.ts';
+
+export interface AddressParts {
+  accounts: Accounts;
+  addressChanges: AddressChanges;
+  /** A second admin must approve. */
+  fourEyes: boolean;
+}
+
+const addressPattern = /^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/;
+const changeParams = z.object({ id: z.uuid() });
+
+/** Where an account is paid to. With `fourEyes` a change waits until another admin approves it. */
+export function addAddressRoutes(server: Server, { accounts, addressChanges, fourEyes }: AddressParts): void {
+  const admin = { onRequest: server.operatorGuardFor('admin') };
+
+  server.put(
+    '/api/ussd/accounts/:phoneNumber/address',
+    {
+      ...admin,
+      schema: {
+        params: z.object({ phoneNumber: phoneNumberSchema }),
+        body: z.object({ address: z.string().regex(addressPattern, 'must be a protocol address').nullable() }),
+      },
+      config: { audited: true },
+    },
+    async (request, reply) => {
+      const { phoneNumber } = request.params;
+      const { address } = request.body;
+      if (fourEyes) {
+        const pending = await addressChanges.propose(phoneNumber, address, toBy(request));
+        if (!pending) throw noAccount();
+        return reply.status(202).send({ pending });
+      }
+      if (!(await accounts.setAddress(phoneNumber, address, toBy(request)))) throw noAccount();
+      return { phoneNumber, address };
+    },
+  );
+
+  server.get('/api/ussd/address-changes', admin, async () => ({ changes: await addressChanges.list() }));
+
+  server.post(
+    '/api/ussd/address-changes/:id/approve',
+    { ...admin, schema: { params: changeParams }, config: { audited: true } },
+    async (request) => {
+      const change = (await addressChanges.list()).find(({ id }) => id === request.params.id);
+      if (!change) throw noChange();
+      if (change.proposedBy === request.operator?.name)
+        throw new AppError('FORBIDDEN', 'Another admin than the one who proposed it must approve this.');
+      if (!(await addressChanges.remove(change.id))) throw noChange();
+      const { phoneNumber, address } = change;
+      if (!(await accounts.setAddress(phoneNumber, address, toBy(request)))) throw noAccount();
+      return { phoneNumber, address };
+    },
+  );
+
+  server.delete('/api/ussd/address-changes/:id', { ...admin, schema: { params: changeParams } }, async ({ params }) => {
+    if (!(await addressChanges.remove(params.id))) throw noChange();
+    return { ok: true };
+  });
+}
+
+function toBy(request: FastifyRequest) {
+  return { actor: toAuditActor(request), from: clientAddress(request) };
+}
+
+function noAccount(): AppError {
+  return new AppError('NOT_FOUND', 'There is no account of this phone number.');
+}
+
+function noChange(): AppError {
+  return new AppError('NOT_FOUND', 'There is no such change, or it has expired.');
+}

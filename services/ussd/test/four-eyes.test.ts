@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { addOperator } from '@palaver/service-kit';
+import { createTempDir } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
+
+const address = `ixo1${'q'.repeat(38)}`;
+
+async function call(service: TestService, token: string, method: string, path: string, body?: object) {
+  const reply = await fetch(`${service.url}/api/ussd${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: replies of several routes
+  return { status: reply.status, body: (await reply.json()) as any };
+}
+
+describe.each(['sqlite', 'postgres'] as const)('with FOUR_EYES on %s', (engine) => {
+  test('a payout address changes once another admin has approved it', async () => {
+    await using dir = await createTempDir();
+    const file = join(dir.path, 'operators.json');
+    const [ann, ben, cai] = [
+      addOperator(file, { name: 'ann', role: 'admin' }),
+      addOperator(file, { name: 'ben', role: 'admin' }),
+      addOperator(file, { name: 'cai', role: 'operator' }),
+    ];
+    await using service = await startService(engine, { FOUR_EYES: 'true', OPERATORS_FILE: file });
+    await register(service, 's1');
+    const put = (token: string) => call(service, token, 'PUT', `/accounts/${phoneNumber}/address`, { address });
+    expect((await put(cai)).status).toBe(403);
+    const proposed = await put(ann);
+    expect([proposed.status, proposed.body]).toEqual([
+      202,
+      { pending: expect.objectContaining({ phoneNumber, address, proposedBy: 'ann' }) },
+    ]);
+    const { id } = proposed.body.pending;
+    const listed = await call(service, ben, 'GET', '/address-changes');
+    expect(listed.body.changes).toEqual([proposed.body.pending]);
+    const approve = (token: string) => call(service, token, 'POST', `/address-changes/${id}/approve`);
+    expect((await approve(ann)).status).toBe(403);
+    expect((await approve(cai)).status).toBe(403);
+    const both = await Promise.all([approve(ben), approve(ben)]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 404]);
+    expect((await approve(ben)).status).toBe(404);
+
+    const again = await put(ben);
+    expect((await call(service, ann, 'DELETE', `/address-changes/${again.body.pending.id}`)).status).toBe(200);
+    expect((await call(service, ann, 'GET', '/address-changes')).body.changes).toEqual([]);
+
+    const { lines } = (await call(service, ann, 'GET', '/audit?limit=100')).body;
+    const changes = lines.filter(({ action }: { action: string }) => action.startsWith('address.')).reverse();
+    expect(changes.map(({ action, actor }: { action: string; actor: string }) => [action, actor])).toEqual([
+      ['address.proposed', 'operator:ann'],
+      ['address.changed', 'operator:ben'],
+      ['address.proposed', 'operator:ben'],
+    ]);
+  });
+});
