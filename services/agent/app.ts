@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { AppError } from '@palaver/contract';
+import { AppError, agentLimits } from '@palaver/contract';
 import {
   addAuditRoute,
   addOperatorAudit,
+  addRateLimit,
   closeServer,
   createProbes,
   createServer,
@@ -18,6 +19,7 @@ import { createDidResolver, createVerifier, deriveSigner, type Signer } from '@p
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.ts';
+import { createClientKey } from './auth/client-key.ts';
 import { deriveKey } from './auth/derive-key.ts';
 import { createSeal } from './auth/seal.ts';
 import type { AgentConfig } from './config.ts';
@@ -100,7 +102,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   });
   started.defer(() => audit.close());
   const oracle = toOracleIdentity(config, signer);
-  const sessions = createSessionStore(store, oracle);
+  const sessions = createSessionStore(store, oracle, { perUser: config.SESSIONS_PER_USER });
   const messages = createMessageStore(store);
   const runs = createRunStore(store);
   const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
@@ -243,13 +245,26 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   });
 
   const isPublic = createRouteMatcher([...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes]);
+  const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
+  // Before authentication: anyone can make as many keys as they like.
+  addRateLimit(server, {
+    name: 'agent-writes',
+    perMinute: config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend,
+    redis,
+    key: (request) => (isRead(request.method) ? undefined : clientKey(request)),
+  });
   addAuth(server, { ...auth, isPublic });
   await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
   addOperatorAudit(server, audit);
   addAuditRoute(server, { path: '/audit', audit });
-  addSessionRoutes(server, {
+  await addSessionRoutes(server, {
     sessions,
+    createLimit: {
+      name: 'agent-sessions',
+      perMinute: config.SESSIONS_PER_MINUTE ?? config.SENDS_PER_MINUTE,
+      redis,
+    },
     messages,
     hub,
     onRemoved(sessionId) {
@@ -264,6 +279,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     models,
     hub,
     sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
+    clientKey,
     beforeSend: plugins.beforeSend,
   });
   addRunRoutes(server, { hub, runs, peers });
@@ -292,6 +308,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     models,
     close: keepOpen(started),
   };
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
 function toOracleIdentity(config: AgentConfig, signer: Signer): OracleIdentity {

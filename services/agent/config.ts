@@ -1,5 +1,5 @@
 import { agentLimits, defaultPorts, didPattern, ucanLimits } from '@palaver/contract';
-import { baseVariables, envBoolean, envInteger, envList, envOrigins, envUrl } from '@palaver/service-kit';
+import { baseVariables, envBoolean, envCidrs, envInteger, envList, envOrigins, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 
 const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk… or did:ixo:entity:…');
@@ -75,6 +75,24 @@ export const agentConfigSchema = z
     SENDS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).prefault(String(agentLimits.sendsPerMinute)).meta({
       description: 'Messages a user may send in a minute.',
       example: '60',
+    }),
+    SESSIONS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).optional().meta({
+      description: 'Sessions a user may create in a minute. As many as SENDS_PER_MINUTE when not set.',
+      example: '60',
+    }),
+    SESSIONS_PER_USER: envInteger({ min: 1, max: 10_000_000 }).prefault(String(agentLimits.sessionsPerUser)).meta({
+      description: 'Sessions a user may keep.',
+      example: '10000',
+    }),
+    WRITES_PER_MINUTE_PER_ADDRESS: envInteger({ min: 1, max: 100_000_000 }).optional().meta({
+      description:
+        'Requests other than reads that one client address may make in a minute, whoever signs them. 20 times SENDS_PER_MINUTE when not set.',
+      example: '1200',
+    }),
+    SHARED_CLIENT_CIDRS: envCidrs().optional().meta({
+      description:
+        'Client addresses that speak for many users, such as a USSD service: limits per address do not count them.',
+      example: '10.0.5.0/24',
     }),
     TURN_TIMEOUT_MS: envInteger({ min: 1_000, max: 86_400_000 }).prefault('600000').meta({
       description: 'Longest a turn may take, from the moment it was sent.',

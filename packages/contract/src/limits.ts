@@ -26,6 +26,12 @@ export const agentLimits = {
   titleCharacters: 200,
   bodyBytes: mebibyte,
   sendsPerMinute: 60,
+  /** Requests that store something, of one client address, for each send that a user has. */
+  writesPerSend: 20,
+  sessionsPerUser: 10_000,
+  /** JSON of a session's metadata, and of all sessions of a user together. */
+  sessionMetadataBytes: 8 * kibibyte,
+  userMetadataBytes: 2 * mebibyte,
   queuedTurnsPerSession: 8,
   attachments: 10,
   // Matrix homeservers and the contract count megabytes by 1,000,000.

@@ -1,5 +1,5 @@
 export { type BaseConfig, baseVariables } from './base-config.ts';
-export { clientAddress, toAddressKey } from './client-address.ts';
+export { clientAddress, envCidrs, toAddressKey } from './client-address.ts';
 export {
   type ConfigOptions,
   type Env,

@@ -10,8 +10,8 @@ export interface RateLimitOptions {
   perMinute: number;
   /** Counters are shared by all instances that use the same Redis; without it they are kept in memory. */
   redis?: Redis | undefined;
-  /** What is counted; the client's address unless told. */
-  key?: (request: FastifyRequest) => string;
+  /** What is counted; the client's address unless told. A request without a key is not counted. */
+  key?: (request: FastifyRequest) => string | undefined;
   /** `onRequest` counts every request, `preHandler` only those that authentication and validation let through. */
   hook?: 'onRequest' | 'preHandler';
 }
@@ -29,7 +29,9 @@ export function addRateLimit(scope: FastifyInstance, options: RateLimitOptions):
   // As a hook of the scope, not of each route: it runs before a route's own guards, so refused requests count too.
   scope.addHook(hook as 'onRequest', (request, reply, done) => {
     const settle = (counted: MinuteCount | undefined) => done(counted && judge(counted, perMinute, reply));
-    const counted = count(key(request));
+    const counter = key(request);
+    if (counter === undefined) return done();
+    const counted = count(counter);
     // Without Redis there is nothing to wait for, and a hook that waits costs more than the count.
     if (counted instanceof Promise) counted.then(settle, done);
     else settle(counted);

@@ -122,6 +122,8 @@ export interface PendingSend {
   requestId: string;
   model: string;
   message: SendMessage;
+  /** What limits per client address count it by; undefined where it came by no request, or from a shared address. */
+  client?: string | undefined;
   secrets: RuntimeContext['secrets'];
   /** What is put here goes to the model with the message. */
   blobs: BlobStore;

@@ -15,6 +15,7 @@ import {
 import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
+import type { ClientKey } from '../auth/client-key.ts';
 import type { Models } from '../models/create-models.ts';
 import type { PendingSend } from '../plugins/plugin.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
@@ -32,6 +33,7 @@ export interface MessageRouteParts {
   models: Models;
   hub: TurnHub;
   sendLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
+  clientKey: ClientKey;
   /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
   beforeSend(send: PendingSend): Promise<void>;
 }
@@ -140,7 +142,7 @@ async function prepareTurn(
   const token = delegation?.token ?? (await parts.delegations.find(did))?.token;
   const sent = { sendId: randomUUID(), requestId: request.id, model, secrets, blobs };
   // Last, because whoever has said yes hears of the end only from the hub.
-  await parts.beforeSend({ ...sent, userDid: did, sessionId, message: body });
+  await parts.beforeSend({ ...sent, userDid: did, sessionId, message: body, client: parts.clientKey(request) });
   return { ...sent, session, user: { did, delegation: token }, body, timezone };
 }
 

@@ -11,7 +11,7 @@ import {
   sessionParamsSchema,
   sessionSchema,
 } from '@palaver/contract';
-import type { Server } from '@palaver/service-kit';
+import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
@@ -21,6 +21,7 @@ export interface SessionRouteParts {
   sessions: SessionStore;
   messages: MessageStore;
   hub: TurnHub;
+  createLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
   /** Tells the session's sockets that it is gone. */
   onRemoved(sessionId: string): void;
 }
@@ -32,22 +33,26 @@ export async function requireSession(sessions: SessionStore, did: string, sessio
   return session;
 }
 
-export function addSessionRoutes(server: Server, { sessions, messages, hub, onRemoved }: SessionRouteParts): void {
+export async function addSessionRoutes(server: Server, parts: SessionRouteParts): Promise<void> {
+  const { sessions, messages, hub, onRemoved } = parts;
   const tags = ['Sessions'];
 
-  server.post(
-    '/sessions',
-    {
-      schema: {
-        tags,
-        summary: 'Create a session',
-        body: createSessionSchema,
-        response: { 201: sessionSchema, 400: errorBodySchema },
+  await server.register(async (scope: Server) => {
+    addRateLimit(scope, { ...parts.createLimit, hook: 'preHandler', key: (request) => identityOf(request).did });
+    scope.post(
+      '/sessions',
+      {
+        schema: {
+          tags,
+          summary: 'Create a session',
+          body: createSessionSchema,
+          response: { 201: sessionSchema, 400: errorBodySchema, 413: errorBodySchema, 429: errorBodySchema },
+        },
       },
-    },
-    async (request, reply) =>
-      reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
-  );
+      async (request, reply) =>
+        reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
+    );
+  });
 
   server.get(
     '/sessions',

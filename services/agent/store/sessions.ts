@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
+  AppError,
+  agentLimits,
   type CreateSession,
   defaultSessionTitle,
   type OffsetPageQuery,
@@ -8,6 +10,7 @@ import {
   uuidPattern,
 } from '@palaver/contract';
 import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { AgentDatabase } from './schema.ts';
 
@@ -30,7 +33,11 @@ export function toRoomId(userDid: string, agentDid: string): string {
 }
 
 /** Sessions, each visible to its own user only. */
-export function createSessionStore({ db, prepare }: Store<AgentDatabase>, oracle: OracleIdentity) {
+export function createSessionStore(
+  { db, prepare }: Store<AgentDatabase>,
+  oracle: OracleIdentity,
+  { perUser = agentLimits.sessionsPerUser as number } = {},
+) {
   const findOwn = prepare((query, own: { id: string; userDid: string }) =>
     query.selectFrom('agent_session').selectAll().where('id', '=', own.id).where('user_did', '=', own.userDid),
   );
@@ -51,16 +58,34 @@ export function createSessionStore({ db, prepare }: Store<AgentDatabase>, oracle
     roomId: row.room_id,
   });
 
+  /** Refuses what would be one session, or one byte of metadata, too many. */
+  async function checkRoom(userDid: string, metadata: string | null): Promise<void> {
+    const bytes = metadata === null ? 0 : Buffer.byteLength(metadata);
+    if (bytes > agentLimits.sessionMetadataBytes)
+      throw new AppError('PAYLOAD_TOO_LARGE', `The metadata is larger than ${agentLimits.sessionMetadataBytes} bytes.`);
+    const { total, used } = await db
+      .selectFrom('agent_session')
+      .where('user_did', '=', userDid)
+      .select((eb) => [eb.fn.countAll<number>().as('total'), sql<number | null>`sum(length(metadata))`.as('used')])
+      .executeTakeFirstOrThrow();
+    if (Number(total) >= perUser)
+      throw new AppError('LIMIT_REACHED', `You have ${perUser} sessions; delete some before you create another.`);
+    if (Number(used ?? 0) + bytes > agentLimits.userMetadataBytes)
+      throw new AppError('LIMIT_REACHED', 'The metadata of your sessions is full; delete some sessions first.');
+  }
+
   return {
     async create(userDid: string, { title, metadata }: CreateSession): Promise<Session> {
       const now = Date.now();
+      const kept = metadata === undefined ? null : JSON.stringify(metadata);
+      await checkRoom(userDid, kept);
       const row = {
         id: uuidv7(),
         user_did: userDid,
         title: title ?? defaultSessionTitle,
         named: title === undefined ? 0 : 1,
         room_id: toRoomId(userDid, oracle.did),
-        metadata: metadata === undefined ? null : JSON.stringify(metadata),
+        metadata: kept,
         created_at: now,
         updated_at: now,
       };

@@ -77,6 +77,7 @@ export async function startTestAgent({
         DATA_DIR: dir.path,
         ORACLE_PRIVATE_KEY: key,
         SENDS_PER_MINUTE: '100000',
+        CREDITS_FREE_USERS_PER_ADDRESS: '100000',
         ...(databaseUrl && { DATABASE_URL: databaseUrl }),
         ...env,
       },

@@ -7,6 +7,10 @@ import { type CreditsDatabase, systemAccounts, type TransactionKind } from './cr
 export interface LedgerOptions {
   /** What a new user starts with. */
   free: number;
+  /** How many new users of one client address get it in a day. */
+  freePerClient?: number | undefined;
+  /** Sets the counters of client addresses apart from the addresses themselves. */
+  hashClient?: ((client: string) => string) | undefined;
   /** What is set aside for a message before it is answered, or as much as there is. */
   reservation: number;
   /** What a claim asks for beside the debt. */
@@ -30,10 +34,10 @@ export type Ledger = ReturnType<typeof createLedger>;
  * true until the commit; each transaction has an id of its own, so that nothing is booked twice.
  */
 export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptions) {
-  const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>): Promise<T> =>
-    store.transaction(async (trx) => fn(trx, await lock(trx, did)), { isolation: 'read committed' });
+  const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>, client?: string): Promise<T> =>
+    store.transaction(async (trx) => fn(trx, await lock(trx, did, client)), { isolation: 'read committed' });
 
-  async function lock(trx: Trx, did: string): Promise<Funds> {
+  async function lock(trx: Trx, did: string, client: string | undefined): Promise<Funds> {
     const accounts = [userAccount(did), heldAccount(did)].map((id) => ({ id, balance: 0 }));
     const made = await trx
       .insertInto('agent_credit_account')
@@ -46,12 +50,36 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
       .set((eb) => ({ balance: eb.ref('balance') }))
       .where('id', '=', userAccount(did))
       .execute();
-    if (made.numInsertedOrUpdatedRows && options.free > 0) {
-      const entries = { [systemAccounts.grants]: -options.free, [userAccount(did)]: options.free };
-      await post(trx, { id: `grant:${did}`, kind: 'grant', did, entries });
-    }
     await releaseExpired(trx, did);
-    return readFunds(trx, did);
+    const funds = await readFunds(trx, did);
+    // Who came when their address had used up its day may get it on another.
+    const mayLack = made.numInsertedOrUpdatedRows || (funds.balance === 0 && funds.held === 0);
+    return mayLack && (await grant(trx, did, client)) ? readFunds(trx, did) : funds;
+  }
+
+  async function grant(trx: Trx, did: string, client: string | undefined): Promise<boolean> {
+    const { free } = options;
+    const id = `grant:${did}`;
+    if (free === 0) return false;
+    const given = await trx.selectFrom('agent_credit_transaction').select('id').where('id', '=', id).executeTakeFirst();
+    if (given || (client !== undefined && !(await countNewUser(trx, client)))) return false;
+    return post(trx, { id, kind: 'grant', did, entries: { [systemAccounts.grants]: -free, [userAccount(did)]: free } });
+  }
+
+  /** False where the client's address has brought as many new users today as it may. */
+  async function countNewUser(trx: Trx, client: string): Promise<boolean> {
+    const { freePerClient = Number.POSITIVE_INFINITY, hashClient = (text) => text } = options;
+    const day = Math.floor(Date.now() / 86_400_000);
+    await trx.deleteFrom('agent_credit_newcomer').where('day', '<', day).execute();
+    const { users } = await trx
+      .insertInto('agent_credit_newcomer')
+      .values({ client: hashClient(client), day, users: 1 })
+      .onConflict((conflict) =>
+        conflict.columns(['client', 'day']).doUpdateSet((eb) => ({ users: eb('agent_credit_newcomer.users', '+', 1) })),
+      )
+      .returning('users')
+      .executeTakeFirstOrThrow();
+    return users <= freePerClient;
   }
 
   async function releaseExpired(trx: Trx, did: string): Promise<void> {
@@ -68,11 +96,12 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
   }
 
   return {
-    account: (did: string): Promise<CreditAccount> => run(did, (trx, funds) => toAccount(trx, funds)),
+    account: (did: string, client?: string): Promise<CreditAccount> =>
+      run(did, (trx, funds) => toAccount(trx, funds), client),
 
     /** Sets credit aside for a message; where there is none, the ids of the claims that have to be settled first. */
-    reserve: (did: string, sendId: string): Promise<{ claimIds: string[] } | undefined> =>
-      run(did, async (trx, { balance }) => {
+    reserve: (did: string, sendId: string, client?: string): Promise<{ claimIds: string[] } | undefined> => {
+      const setAside = async (trx: Trx, { balance }: Funds) => {
         const open = await openClaims(trx, did);
         const isBarred = open.some(({ debt }) => debt > 0);
         if (balance < 1 && open.length === 0) open.push(await openClaim(trx, did, { amount: options.claim, debt: 0 }));
@@ -83,7 +112,9 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         const hold = { send_id: sendId, user_did: did, amount, expires_at: Date.now() + holdMs };
         await trx.insertInto('agent_credit_hold').values(hold).execute();
         return undefined;
-      }),
+      };
+      return run(did, setAside, client);
+    },
 
     /** Books what a message cost and gives the rest of what was set aside back. What nobody can pay becomes a claim. */
     charge: (did: string, sendId: string, cost: number): Promise<void> =>

@@ -10,6 +10,8 @@ export interface CreditsDatabase {
   agent_credit_entry: { transaction_id: string; account_id: string; amount: number };
   /** What is set aside for a message until its turn has ended. */
   agent_credit_hold: { send_id: string; user_did: string; amount: number; expires_at: number };
+  /** New users with free credit by client address (keyed hash) and day. */
+  agent_credit_newcomer: { client: string; day: number; users: number };
   agent_credit_claim: {
     id: string;
     user_did: string;
@@ -86,6 +88,18 @@ export const creditsMigrations: Migration[] = [
         .execute();
       for (const id of Object.values(systemAccounts))
         await sql`insert into agent_credit_account (id, balance) values (${id}, 0)`.execute(db);
+    },
+  },
+  {
+    name: '002-newcomers',
+    async up(db) {
+      await db.schema
+        .createTable('agent_credit_newcomer')
+        .addColumn('client', 'text', (column) => column.notNull())
+        .addColumn('day', 'integer', (column) => column.notNull())
+        .addColumn('users', 'integer', (column) => column.notNull())
+        .addPrimaryKeyConstraint('agent_credit_newcomer_pk', ['client', 'day'])
+        .execute();
     },
   },
 ];

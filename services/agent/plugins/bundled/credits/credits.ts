@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import {
   AppError,
   creditAccountParamsSchema,
@@ -11,6 +12,8 @@ import { clientAddress, envBoolean, envInteger, type Server, toAuditActor } from
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
+import { createClientKey } from '../../../auth/client-key.ts';
+import { agentConfigSchema } from '../../../config.ts';
 import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
 import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
 import { creditsPersonalData } from './credits-personal-data.ts';
@@ -24,7 +27,15 @@ const configSchema = z.object({
     description: 'Whether answers cost credit.',
     example: 'true',
   }),
-  CREDITS_FREE: credits('1000').meta({ description: 'Credits a new user starts with.', example: '1000' }),
+  CREDITS_FREE: credits('1000').meta({
+    description: 'Credits a new user starts with. 0 gives nobody any.',
+    example: '1000',
+  }),
+  CREDITS_FREE_USERS_PER_ADDRESS: credits('10').meta({
+    description: 'How many new users of one client address (an IPv6 /64 counts as one) get CREDITS_FREE in a day.',
+    example: '10',
+  }),
+  SHARED_CLIENT_CIDRS: agentConfigSchema.shape.SHARED_CLIENT_CIDRS,
   CREDITS_RESERVATION: envInteger({ min: 1, max: 1_000_000_000 }).prefault('50').meta({
     description: 'Credits set aside for a message until it is answered.',
     example: '50',
@@ -59,21 +70,28 @@ export function createCreditsPlugin(): OraclePlugin {
     autoDetectHint: 'set CREDITS_ENABLED=true',
     migrations: creditsMigrations,
     personalData: creditsPersonalData,
-    async setup({ store, config }) {
-      const { CREDITS_FREE: free, CREDITS_RESERVATION: reservation, CREDITS_CLAIM: claim } = config as Config;
-      ledger = createLedger(store, { free, reservation, claim });
+    async setup({ store, config, deriveKey }) {
+      const given = config as Config;
+      const key = deriveKey('client addresses');
+      ledger = createLedger(store, {
+        free: given.CREDITS_FREE,
+        freePerClient: given.CREDITS_FREE_USERS_PER_ADDRESS,
+        hashClient: (client) => createHmac('sha256', key).update(client).digest('base64url'),
+        reservation: given.CREDITS_RESERVATION,
+        claim: given.CREDITS_CLAIM,
+      });
     },
     getMiddlewares: ({ config }) => [
       {
-        async beforeSend({ userDid, sendId }) {
-          const refused = await ledger.reserve(userDid, sendId);
+        async beforeSend({ userDid, sendId, client }) {
+          const refused = await ledger.reserve(userDid, sendId, client);
           if (refused) throw paymentRequired(refused.claimIds);
         },
         onTurnEnd: ({ userDid, sendId, model, usage }) =>
           ledger.charge(userDid, sendId, toCost((config as Config).CREDITS_PRICES, model, usage)),
       },
     ],
-    getRoutes: (ctx) => (server) => addCreditRoutes(server, ledger, ctx.audit),
+    getRoutes: (ctx) => (server) => addCreditRoutes(server, ledger, ctx as PluginContext<Config>),
     // They ask for the operator's token instead.
     getAuthExcludedRoutes: () => [
       { path: '/credits/top-up', method: 'POST' },
@@ -90,7 +108,8 @@ function paymentRequired(claimIds: string[]): AppError {
   return new AppError('PAYMENT_REQUIRED', message, { details: toPaymentDetails(claimIds) });
 }
 
-function addCreditRoutes(server: Server, ledger: Ledger, audit: PluginContext['audit']): void {
+function addCreditRoutes(server: Server, ledger: Ledger, { audit, config }: PluginContext<Config>): void {
+  const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
   const recordBy =
     (request: FastifyRequest, reference: Record<string, string>): OnBooked =>
     (trx, { did, amount }) => {
@@ -103,7 +122,9 @@ function addCreditRoutes(server: Server, ledger: Ledger, audit: PluginContext['a
   const response = { 200: creditAccountSchema, 401: errorBodySchema };
 
   const own = { tags, summary: 'Your credit', response };
-  server.get('/credits', { schema: own }, async (request) => ledger.account(identityOf(request).did));
+  server.get('/credits', { schema: own }, async (request) =>
+    ledger.account(identityOf(request).did, clientKey(request)),
+  );
 
   // Of operators, so without the security of the other routes.
   const operator = { onRequest: server.operatorGuard };

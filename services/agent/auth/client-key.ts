@@ -1,0 +1,20 @@
+import { BlockList, isIPv6 } from 'node:net';
+import { clientAddress, toAddressKey } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
+
+/** What limits per client address count a request by; undefined for an address that speaks for many users. */
+export type ClientKey = (request: Pick<FastifyRequest, 'ip' | 'socket'>) => string | undefined;
+
+export function createClientKey(sharedCidrs: readonly string[] = []): ClientKey {
+  const shared = new BlockList();
+  for (const cidr of sharedCidrs) {
+    const [address = '', bits] = cidr.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) shared.addAddress(address, family);
+    else shared.addSubnet(address, Number(bits), family);
+  }
+  return (request) => {
+    const address = clientAddress(request);
+    return shared.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') ? undefined : toAddressKey(address);
+  };
+}

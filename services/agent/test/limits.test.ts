@@ -1,0 +1,86 @@
+// What one user, and one address with as many keys as it likes, can make the service keep.
+import { engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { startTestAgent, type TestUser } from './test-agent.ts';
+
+const full = (code: string) => ({ status: 429, body: { statusCode: 429, code } });
+
+describe.each(engines)('on %s', (engine) => {
+  test('forty new keys of one address do not get forty times the free credit', async () => {
+    const env = { CREDITS_ENABLED: 'true', CREDITS_FREE: '7', CREDITS_FREE_USERS_PER_ADDRESS: '3' };
+    await using agent = await startTestAgent({ engine, env });
+    const users = await Promise.all(Array.from({ length: 40 }, () => agent.createUser()));
+    const balances = await Promise.all(users.map(async (user) => (await user.send('GET', '/credits')).body.balance));
+    expect(balances.filter((balance) => balance === 7)).toHaveLength(3);
+    expect(balances.filter((balance) => balance === 0)).toHaveLength(37);
+    const [late] = users.filter((_, index) => balances[index] === 0) as [TestUser];
+    const sessionId = await late.createSession();
+    expect(await late.say(sessionId, 'hello')).toMatchObject({ status: 402, body: { code: 'PAYMENT_REQUIRED' } });
+    const [early] = users.filter((_, index) => balances[index] === 7) as [TestUser];
+    expect((await early.say(await early.createSession(), 'hello')).status).toBe(200);
+    await agent.restart();
+    expect((await (await agent.createUser()).send('GET', '/credits')).body.balance).toBe(0);
+  });
+
+  test('sessions and their metadata are bounded', async () => {
+    await using agent = await startTestAgent({ engine, env: { SESSIONS_PER_USER: '300' } });
+    const ana = await agent.createUser();
+    const create = (bytes: number) => ana.send('POST', '/sessions', { metadata: { note: 'x'.repeat(bytes) } });
+    expect(await create(8_200)).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } });
+    const replies = [];
+    for (let index = 0; index < 300; index += 1) replies.push(await create(8_100));
+    const kept = replies.filter(({ status }) => status === 201);
+    expect(kept.length).toBe(Math.floor((2 * 1024 * 1024) / (8_100 + '{"note":""}'.length)));
+    expect(replies.at(-1)).toMatchObject(full('LIMIT_REACHED'));
+    // Without metadata there is room until the number is reached; what is deleted makes room.
+    const rest = 300 - kept.length;
+    for (let index = 0; index < rest; index += 1) expect((await ana.send('POST', '/sessions')).status).toBe(201);
+    expect(await ana.send('POST', '/sessions')).toMatchObject(full('LIMIT_REACHED'));
+    await ana.send('DELETE', `/sessions/${kept[0]?.body.sessionId}`);
+    expect((await create(8_100)).status).toBe(201);
+    expect((await (await agent.createUser()).send('POST', '/sessions')).status).toBe(201);
+  });
+});
+
+test('free credit can be switched off', async () => {
+  await using agent = await startTestAgent({ env: { CREDITS_ENABLED: 'true', CREDITS_FREE: '0' } });
+  expect((await (await agent.createUser()).send('GET', '/credits')).body.balance).toBe(0);
+});
+
+test('a user creates so many sessions a minute', async () => {
+  await using agent = await startTestAgent({ env: { SESSIONS_PER_MINUTE: '5' } });
+  const ana = await agent.createUser();
+  for (let index = 0; index < 5; index += 1) expect((await ana.send('POST', '/sessions')).status).toBe(201);
+  const refused = await ana.send('POST', '/sessions');
+  expect(refused).toMatchObject(full('RATE_LIMITED'));
+  expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect((await (await agent.createUser()).send('POST', '/sessions')).status).toBe(201);
+});
+
+test('an address writes so often a minute, whatever its keys; it may always read', async () => {
+  await using agent = await startTestAgent({ env: { WRITES_PER_MINUTE_PER_ADDRESS: '12' } });
+  const users = await Promise.all(Array.from({ length: 20 }, () => agent.createUser()));
+  const statuses = [];
+  for (const user of users) statuses.push((await user.send('POST', '/sessions')).status);
+  expect(statuses).toEqual([...Array(12).fill(201), ...Array(8).fill(429)]);
+  const [ana] = users as [TestUser];
+  for (const [method, path] of [
+    ['POST', '/delegation'],
+    ['DELETE', '/delegation'],
+    ['POST', '/memories'],
+    ['POST', '/messages/x'],
+  ] as const)
+    expect(await ana.send(method, path, method === 'POST' ? {} : undefined)).toMatchObject(full('RATE_LIMITED'));
+  expect((await ana.send('GET', '/sessions')).status).toBe(200);
+});
+
+test('an address that speaks for many users is not counted', async () => {
+  const env = { WRITES_PER_MINUTE_PER_ADDRESS: '2', SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' };
+  const credits = { CREDITS_ENABLED: 'true', CREDITS_FREE: '7', CREDITS_FREE_USERS_PER_ADDRESS: '1' };
+  await using agent = await startTestAgent({ env: { ...env, ...credits } });
+  for (let index = 0; index < 5; index += 1) {
+    const user = await agent.createUser();
+    expect((await user.send('POST', '/sessions')).status).toBe(201);
+    expect((await user.send('GET', '/credits')).body.balance).toBe(7);
+  }
+});
