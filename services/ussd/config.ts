@@ -75,6 +75,25 @@ export const ussdConfigSchema = z.object({
       description: 'Addresses the telecom gateway may call from, as a list of CIDR ranges.',
       example: '10.0.0.0/8,192.0.2.7',
     }),
+  USSD_SIM_SWAP_URL: envUrl('http:', 'https:').optional().meta({
+    description:
+      'Address that is asked before a PIN is checked whether the SIM was changed recently, as in the SIM Swap API of CAMARA: POST { phoneNumber, maxAge } is answered by { swapped }. A changed SIM is refused.',
+    example: 'https://api.operator.example/sim-swap/v2/check',
+  }),
+  USSD_SIM_SWAP_TOKEN: z.string().optional().meta({
+    description: 'Bearer token for USSD_SIM_SWAP_URL.',
+    example: 'a-long-random-text',
+    secret: true,
+  }),
+  USSD_SIM_SWAP_MAX_AGE_HOURS: envInteger({ min: 1, max: 2_400 }).prefault('240').meta({
+    description: 'How recent a change of the SIM is refused, sent as maxAge.',
+    example: '72',
+  }),
+  USSD_SIM_SWAP_ON_FAULT: z.enum(['allow', 'refuse']).prefault('allow').meta({
+    description:
+      'What happens when USSD_SIM_SWAP_URL gives no usable answer in 2 s: `allow` goes on with the PIN alone, `refuse` treats the SIM as changed.',
+    example: 'refuse',
+  }),
   USSD_LANGUAGE: z.string().prefault('en').meta({
     description: 'Language of callers who have not chosen one: the name of a file in USSD_LOCALES.',
     example: 'fr',

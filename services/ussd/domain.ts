@@ -5,6 +5,7 @@ import { createAddressChanges } from './accounts/address-changes.ts';
 import type { KeyRing } from './accounts/key-ring.ts';
 import { createPinVault } from './accounts/pin-vault.ts';
 import { loadServiceSecret, toReferenceKey } from './accounts/service-secret.ts';
+import { createSimSwapCheck } from './accounts/sim-swap.ts';
 import { createAccountActions } from './actions/account-actions.ts';
 import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
 import { createAssistantActions } from './actions/assistant-actions.ts';
@@ -74,8 +75,8 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     resumeMs,
   });
   const runs: RunOf<DefaultAction> = {
-    ...createAccountActions({ accounts, reports, profiles, protocol, audit }),
-    ...createAssistantActions({ assistant, questions }),
+    ...createAccountActions({ accounts, reports, profiles, protocol, audit, simSwap: toSimSwapCheck(config, metrics) }),
+    ...createAssistantActions({ assistant, questions, accounts }),
   };
   const actions: Actions = { ...declare(runs), ...(await loadOwnActions(config.USSD_ACTIONS)) };
   const menus = await openMenuSource(toMenuSources(config), toRegistry(actions), {
@@ -102,6 +103,17 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     handleTurn: createHandleTurn({ sessions, cache, profiles, runAction, textHash, menu: menus.current, timeoutMs }),
     close: keepOpen(started),
   };
+}
+
+function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {
+  if (config.USSD_SIM_SWAP_URL === undefined) return undefined;
+  return createSimSwapCheck({
+    url: config.USSD_SIM_SWAP_URL,
+    token: config.USSD_SIM_SWAP_TOKEN,
+    maxAgeHours: config.USSD_SIM_SWAP_MAX_AGE_HOURS,
+    onFault: config.USSD_SIM_SWAP_ON_FAULT,
+    count: metrics.countSimSwapCheck,
+  });
 }
 
 function declare(runs: RunOf<DefaultAction>): Actions {

@@ -5,6 +5,7 @@ export interface UssdMetrics {
   countRequest(outcome: string): void;
   observeTurn(seconds: number): void;
   countActionFailure(action: string): void;
+  countSimSwapCheck(result: string): void;
 }
 
 export function createUssdMetrics(registry: Registry, countActive: () => Promise<number>): UssdMetrics {
@@ -27,6 +28,12 @@ export function createUssdMetrics(registry: Registry, countActive: () => Promise
     labelNames: ['action'],
     registers,
   });
+  const simSwapChecks = new Counter({
+    name: 'ussd_sim_swap_checks_total',
+    help: 'Answers of the SIM swap check: clear, swapped, failed',
+    labelNames: ['result'],
+    registers,
+  });
   new Gauge({
     name: 'ussd_active_sessions',
     help: 'Sessions that are open, over all instances',
@@ -40,5 +47,6 @@ export function createUssdMetrics(registry: Registry, countActive: () => Promise
     countRequest: (outcome) => requests.inc({ outcome }),
     observeTurn: (seconds) => turns.observe(seconds),
     countActionFailure: (action) => failures.inc({ action }),
+    countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
   };
 }

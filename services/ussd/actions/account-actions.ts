@@ -1,6 +1,7 @@
 import type { AuditAction } from '@palaver/contract';
 import type { AuditEvent, AuditLog } from '@palaver/store';
 import type { Accounts, PinCheck } from '../accounts/accounts.ts';
+import type { SimSwapCheck } from '../accounts/sim-swap.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { Reports } from '../reports/reports.ts';
@@ -15,6 +16,8 @@ export interface AccountActionParts {
   profiles: Profiles;
   protocol: QueryClient | undefined;
   audit: AuditLog<UssdTables>;
+  /** Absent when no SIM swap check is configured. */
+  simSwap: SimSwapCheck | undefined;
 }
 
 const reportsShown = 10;
@@ -22,7 +25,7 @@ const reportsShown = 10;
 type AccountAction = Exclude<DefaultAction, 'openAssistant' | 'askAssistant' | 'showAnswer'>;
 
 export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
-  const { accounts, reports, profiles, protocol, audit } = parts;
+  const { accounts, reports, profiles, protocol, audit, simSwap } = parts;
   return {
     hasAccount: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
     async register(context) {
@@ -38,7 +41,7 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       return result;
     },
     logIn: (context) =>
-      withPin({ accounts, audit, context, answer: 'pin', action: 'login.succeeded' }, async (_, account) => ({
+      withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'login.succeeded' }, async (_, account) => ({
         outcome: 'in',
         account: account.id,
         values: { name: account.name },
@@ -50,15 +53,19 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
         return { outcome: 'out', account: null };
       });
     },
-    checkPin: (context) => withPin({ accounts, audit, context, answer: 'oldPin' }, async () => ({ outcome: 'right' })),
+    checkPin: (context) =>
+      withPin({ accounts, audit, simSwap, context, answer: 'oldPin' }, async () => ({ outcome: 'right' })),
     async changePin(context) {
       const account = await accounts.find(context.phoneNumber);
       const record = account && (await accounts.hashNewPin(account, context.answer('pin')));
-      return withPin({ accounts, audit, context, answer: 'oldPin', action: 'pin.changed' }, async (trx, holder) => {
-        if (record === undefined) throw new Error('the account is gone');
-        await accounts.setPin(trx, holder, record);
-        return { outcome: 'changed' };
-      });
+      return withPin(
+        { accounts, audit, simSwap, context, answer: 'oldPin', action: 'pin.changed' },
+        async (trx, holder) => {
+          if (record === undefined) throw new Error('the account is gone');
+          await accounts.setPin(trx, holder, record);
+          return { outcome: 'changed' };
+        },
+      );
     },
     setLanguage: (context) =>
       context.commit(async (trx) => {
@@ -67,12 +74,14 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
         return { outcome: 'changed', language };
       }),
     async loadStatus(context) {
+      requireLogin(context);
       const account = await accounts.find(context.phoneNumber);
       const count = await reports.countOf(context.phoneNumber);
       const balances = await describeHoldings(context, protocol, account?.address ?? null);
       return { outcome: 'shown', values: { name: account?.name ?? '', reports: String(count), balances } };
     },
     async listReports(context) {
+      requireLogin(context);
       const rows = await reports.listOf(context.phoneNumber, reportsShown);
       const lines = rows.map(({ created_at, activity, amount, reference }) =>
         context.say('reports.line', {
@@ -85,7 +94,7 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       return lines.length > 0 ? { outcome: 'shown', values: { list: lines.join('\n') } } : { outcome: 'none' };
     },
     fileReport: (context) =>
-      withPin({ accounts, audit, context, answer: 'pin', action: 'report.filed' }, async (trx, account) => {
+      withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'report.filed' }, async (trx, account) => {
         const [activity, amount] = [context.answer('activity'), context.answer('amount')];
         const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, now: context.now };
         return { outcome: 'filed', values: { reference: await reports.file(trx, report) } };
@@ -99,6 +108,7 @@ type Account = Extract<PinCheck, { kind: 'right' }>['account'];
 interface PinQuestion {
   accounts: Accounts;
   audit: AuditLog<UssdTables>;
+  simSwap: SimSwapCheck | undefined;
   context: ActionContext;
   /** The name the PIN was saved under. */
   answer: string;
@@ -108,11 +118,19 @@ interface PinQuestion {
 
 /** Goes on with `act` when the PIN is right; a wrong one is counted in the same transaction that records the outcome. */
 async function withPin(
-  { accounts, audit, context, answer, action }: PinQuestion,
+  { accounts, audit, simSwap, context, answer, action }: PinQuestion,
   act: (trx: Trx, account: Account) => Promise<ActionResult>,
 ): Promise<ActionResult> {
   const account = await accounts.find(context.phoneNumber);
   if (!account) throw new Error('a PIN was asked for a number without an account');
+  if ((await simSwap?.(context.phoneNumber, context.log)) === 'vetoed') {
+    logAudit(context, 'PIN refused by the SIM swap check', account.id);
+    return context.commit(async (trx) => {
+      const details = { account: account.id, reason: 'sim swapped' };
+      await audit.record(toAuditEvent(audit, context, 'login.refused', details), trx);
+      return { outcome: 'locked', hint: 'hint.simSwapped' };
+    });
+  }
   const checked = await accounts.checkPin(account, context.answer(answer));
   let event = '';
   const result = await context.commit(async (trx) => {
@@ -146,6 +164,11 @@ function toAuditEvent(
 ): AuditEvent {
   const person = audit.person(phoneNumber);
   return { actor: person, action, subject: person, from: 'ussd', details };
+}
+
+/** The menus ask for the login; this holds for menus that forget to. */
+function requireLogin({ account }: ActionContext): void {
+  if (account === undefined) throw new Error('a state of this menu needs "requires: authenticated"');
 }
 
 /** One line for each thing an auditor asks about. Phone numbers are masked by the logger. */

@@ -1,3 +1,4 @@
+import type { Accounts } from '../accounts/accounts.ts';
 import type { Assistant } from '../assistant/assistant.ts';
 import type { Questions } from '../assistant/questions.ts';
 import type { ActionResult } from '../menu/engine.ts';
@@ -8,6 +9,7 @@ export interface AssistantActionParts {
   /** Absent when no agent service is configured. */
   assistant: Assistant | undefined;
   questions: Questions;
+  accounts: Pick<Accounts, 'find'>;
 }
 
 /** A question nobody answered in this time (its process died) is given up. */
@@ -16,16 +18,22 @@ const givenUpAfterMs = 150_000;
 export function createAssistantActions({
   assistant,
   questions,
+  accounts,
 }: AssistantActionParts): RunOf<'openAssistant' | 'askAssistant' | 'showAnswer'> {
+  /** The menus ask account holders for their PIN; this holds for menus that forget to. */
+  const mayAsk = async ({ account, phoneNumber }: ActionContext) =>
+    assistant !== undefined && (account !== undefined || !(await accounts.find(phoneNumber)));
   return {
-    async openAssistant({ phoneNumber, now }) {
-      if (!assistant) return { outcome: 'unavailable' };
+    async openAssistant(context) {
+      const { phoneNumber, now } = context;
+      if (!(await mayAsk(context))) return { outcome: 'unavailable' };
       const open = await questions.findOpen(phoneNumber);
       return { outcome: open && !isGivenUp(open, now) && open.status !== 'failed' ? 'waiting' : 'ready' };
     },
     async askAssistant(context) {
-      if (!assistant) return { outcome: 'unavailable' };
-      const question = { id: context.key, phone: context.phoneNumber, text: context.answer('question') };
+      if (!assistant || !(await mayAsk(context))) return { outcome: 'unavailable' };
+      const { key: id, phoneNumber: phone } = context;
+      const question = { id, phone, text: context.answer('question'), isHolder: context.account !== undefined };
       // Kept before anything is sent, so that a retry of this step finds the question instead of sending it again.
       const isNew = await questions.insertOnce({ ...question, now: context.now });
       if (isNew) assistant.start(question, context.log);
@@ -33,6 +41,7 @@ export function createAssistantActions({
       return show(context, questions, await questions.find(question.id));
     },
     async showAnswer(context) {
+      if (!(await mayAsk(context))) return { outcome: 'unavailable' };
       const open = await questions.findOpen(context.phoneNumber);
       if (open?.status === 'pending') await assistant?.wait(open.id);
       return show(context, questions, open && (await questions.find(open.id)));

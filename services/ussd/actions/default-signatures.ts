@@ -1,13 +1,16 @@
 import type { DeclaredAction } from './action.ts';
 
+/** A PIN may be refused for reasons that no outcome of its own tells. */
+const pinTexts = ['hint.simSwapped'];
+
 /** What menu files may ask of the default service's actions: enough to check a menu without a database. */
 export const defaultSignatures = {
   hasAccount: { outcomes: ['yes', 'no'], finishes: false },
   register: { outcomes: ['registered', 'exists'], finishes: true },
-  logIn: { outcomes: ['in', 'wrong', 'locked'], finishes: true },
+  logIn: { outcomes: ['in', 'wrong', 'locked'], finishes: true, texts: pinTexts },
   logOut: { outcomes: ['out'], finishes: true },
-  checkPin: { outcomes: ['right', 'wrong', 'locked'], finishes: false },
-  changePin: { outcomes: ['changed', 'wrong', 'locked'], finishes: true },
+  checkPin: { outcomes: ['right', 'wrong', 'locked'], finishes: false, texts: pinTexts },
+  changePin: { outcomes: ['changed', 'wrong', 'locked'], finishes: true, texts: pinTexts },
   setLanguage: { outcomes: ['changed'], finishes: true },
   loadStatus: {
     outcomes: ['shown'],
@@ -23,7 +26,7 @@ export const defaultSignatures = {
     ],
   },
   listReports: { outcomes: ['shown', 'none'], finishes: false, texts: ['reports.line'] },
-  fileReport: { outcomes: ['filed', 'wrong', 'locked'], finishes: true },
+  fileReport: { outcomes: ['filed', 'wrong', 'locked'], finishes: true, texts: pinTexts },
   openAssistant: { outcomes: ['ready', 'waiting', 'unavailable'], finishes: false },
   askAssistant: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true },
   showAnswer: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true },

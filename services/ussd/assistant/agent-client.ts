@@ -1,13 +1,13 @@
 import { didDocumentSchema, messageSchema, sessionSchema } from '@palaver/contract';
 import { z } from 'zod';
 import { type FetchResult, fetchJson } from '../protocol/fetch-json.ts';
-import type { SignFor } from './phone-signer.ts';
+import type { Caller, SignFor } from './phone-signer.ts';
 
 export type Answer = { ok: true; text: string; session: string } | { ok: false; reason: string };
 
 export interface AgentClient {
   /** Sends a question in the phone's chat; opens a chat when there is none, or when the agent no longer knows it. */
-  ask(question: { phone: string; text: string; session: string | undefined }): Promise<Answer>;
+  ask(question: { caller: Caller; text: string; session: string | undefined }): Promise<Answer>;
 }
 
 // Only what is used is checked: another version of the agent may send more or less around it.
@@ -31,24 +31,24 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
     return id;
   }
 
-  async function post(phone: string, path: string, body: unknown, limitMs: number): Promise<FetchResult> {
-    const token = await signFor(phone, await loadDid());
+  async function post(caller: Caller, path: string, body: unknown, limitMs: number): Promise<FetchResult> {
+    const token = await signFor(caller, await loadDid());
     const headers = { authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' };
     return fetchJson(`${agentUrl}${path}`, { method: 'POST', timeoutMs: limitMs, headers, body });
   }
 
-  async function openChat(phone: string): Promise<string> {
-    return chatSchema.parse(toValue(await post(phone, '/sessions', {}, timeoutMs))).sessionId;
+  async function openChat(caller: Caller): Promise<string> {
+    return chatSchema.parse(toValue(await post(caller, '/sessions', {}, timeoutMs))).sessionId;
   }
 
   return {
-    async ask({ phone, text, session }) {
+    async ask({ caller, text, session }) {
       try {
-        let chat = session ?? (await openChat(phone));
-        const send = () => post(phone, `/messages/${encodeURIComponent(chat)}`, { message: text }, answerTimeoutMs);
+        let chat = session ?? (await openChat(caller));
+        const send = () => post(caller, `/messages/${encodeURIComponent(chat)}`, { message: text }, answerTimeoutMs);
         let sent = await send();
         if (!sent.ok && sent.status === 404 && session !== undefined) {
-          chat = await openChat(phone);
+          chat = await openChat(caller);
           sent = await send();
         }
         // The agent may have a new key since: the next question asks for it.

@@ -1,11 +1,17 @@
 import type { Logger } from '@palaver/service-kit';
 import type { AgentClient } from './agent-client.ts';
+import type { Caller } from './phone-signer.ts';
 import { toPlainText } from './plain-text.ts';
 import type { Questions } from './questions.ts';
 
+export interface Question extends Caller {
+  id: string;
+  text: string;
+}
+
 /** Asks the agent in the background and keeps the answer. */
 export interface Assistant {
-  start(question: { id: string; phone: string; text: string }, log: Logger): void;
+  start(question: Question, log: Logger): void;
   /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
   wait(id: string): Promise<void>;
   close(): Promise<void>;
@@ -17,10 +23,11 @@ const maxRunning = 200;
 export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number): Assistant {
   const running = new Map<string, Promise<void>>();
 
-  async function answer({ id, phone, text }: { id: string; phone: string; text: string }, log: Logger): Promise<void> {
+  async function answer({ id, text, ...caller }: Question, log: Logger): Promise<void> {
+    const { phone } = caller;
     try {
       const session = await questions.findChat(phone);
-      const result = await agent.ask({ phone, text, session });
+      const result = await agent.ask({ caller, text, session });
       if (!result.ok) log.warn({ reason: result.reason }, 'the agent service gave no answer');
       else if (result.session !== session) await questions.setChat(phone, result.session);
       await questions.settle(id, result.ok ? toPlainText(result.text) : undefined);

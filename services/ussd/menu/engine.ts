@@ -39,6 +39,8 @@ export interface ActionResult {
   language?: string;
   /** The account logged in; `null` logs out. */
   account?: string | null;
+  /** A hint in place of the outcome's own; its text is among those the action declares. */
+  hint?: string;
 }
 
 export interface Opening {
@@ -87,10 +89,11 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   const finished = menu.registry.actions[state.action]?.finishes && !next.stack.includes(outcome.to);
   if (finished) next = { ...next, stack: cutToMenu(menu, next), secrets: {} };
   const step = arrive(menu, next, outcome.to);
-  if (outcome.hint === undefined) return step;
+  const hint = result.hint ?? outcome.hint;
+  if (hint === undefined) return step;
   // The hint may speak of what the action found, also on a menu that has just forgotten everything else.
   const values = { ...step.dialogue.values, ...result.values };
-  return { ...step, dialogue: { ...step.dialogue, hint: outcome.hint, values } };
+  return { ...step, dialogue: { ...step.dialogue, hint, values } };
 }
 
 function answer(menu: Menu, dialogue: Dialogue, state: State & { kind: 'prompt' }, input: Input): Step {
