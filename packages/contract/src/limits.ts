@@ -18,6 +18,8 @@ export const ussdLimits = {
   pinMinDigits: 4,
   pinMaxDigits: 6,
   pinAttempts: 3,
+  /** Wrong PINs in all since the last change, after which only an operator unlocks the account (NIST SP 800-63B). */
+  pinFailuresInAll: 100,
 } as const;
 
 export const agentLimits = {

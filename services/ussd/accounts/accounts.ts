@@ -4,7 +4,16 @@ import type { AuditActor, AuditLog, Store } from '@palaver/store';
 import type { Kysely, Transaction } from 'kysely';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
 import { keyIdOf } from './key-ring.ts';
-import { countFailure, isLocked, minutesLeft, noFailures } from './lockout.ts';
+import {
+  countFailure,
+  forgiveFailures,
+  isLocked,
+  isLockedForGood,
+  type Lockout,
+  minutesLeft,
+  noFailures,
+} from './lockout.ts';
+import { setNotice } from './notices.ts';
 import type { PinVault } from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
@@ -13,7 +22,7 @@ type Trx = Transaction<UssdTables>;
 export type PinCheck =
   | { kind: 'right'; account: AccountTable }
   | { kind: 'wrong'; left: number }
-  | { kind: 'locked'; minutes: number; newly: boolean };
+  | { kind: 'locked'; minutes: number; forGood: boolean; newly: boolean };
 
 /** What is known after hashing, to be counted inside the transaction of the effect that asked for the PIN. */
 export interface CheckedPin {
@@ -36,6 +45,8 @@ export interface Accounts {
   setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
   /** Changes a payout address and records who did, in one transaction. */
   setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
+  /** Lets a locked account try PINs again; `false`, as above, when the number has no account. */
+  unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
   /** Seals every PIN record with the current key; returns how many were sealed with another. */
   rotate(currentKeyId: string): Promise<number>;
 }
@@ -64,17 +75,28 @@ export function createAccounts(
     async countPin(trx, { account: seen, matches }, now) {
       const account = await findBy(trx, 'id', seen.id);
       if (!account) throw new Error('the account is gone');
-      if (isLocked(account, now)) return { kind: 'locked', minutes: minutesLeft(account, now), newly: false };
+      const locked = (lockout: Lockout, newly: boolean): PinCheck => ({
+        kind: 'locked',
+        minutes: minutesLeft(lockout, now),
+        forGood: isLockedForGood(lockout),
+        newly,
+      });
+      if (isLocked(account, now)) return locked(account, false);
       const right = matches && account.pin === seen.pin;
-      const next = right ? noFailures : countFailure(account, now);
+      const next = right ? forgiveFailures(account) : countFailure(account, now);
       await trx.updateTable('ussd_account').set(next).where('id', '=', account.id).execute();
       if (right) return { kind: 'right', account };
-      if (next.locked_until !== null) return { kind: 'locked', minutes: minutesLeft(next, now), newly: true };
+      if (isLocked(next, now)) return locked(next, true);
       return { kind: 'wrong', left: ussdLimits.pinAttempts - next.failed };
     },
     hashNewPin: (account, pin) => vault.create(pin, account.id),
-    async setPin(trx, { id }, pin) {
-      await trx.updateTable('ussd_account').set({ pin }).where('id', '=', id).execute();
+    async setPin(trx, { id, phone }, pin) {
+      await trx
+        .updateTable('ussd_account')
+        .set({ pin, ...noFailures })
+        .where('id', '=', id)
+        .execute();
+      await setNotice(trx, phone, 'pinChanged', Date.now());
     },
     setAddress: (phone, address, by) =>
       store.transaction(async (trx) => {
@@ -83,6 +105,17 @@ export function createAccounts(
         await trx.updateTable('ussd_account').set({ address }).where('id', '=', account.id).execute();
         const details = { from: shorten(account.address), to: shorten(address) };
         await audit.record({ ...by, action: 'address.changed', subject: audit.person(phone), details }, trx);
+        await setNotice(trx, phone, 'addressChanged', Date.now());
+        return true;
+      }),
+    unlock: (phone, by) =>
+      store.transaction(async (trx) => {
+        const account = await findBy(trx, 'phone', phone);
+        if (!account) return false;
+        await trx.updateTable('ussd_account').set(noFailures).where('id', '=', account.id).execute();
+        const details = { account: account.id, failures: account.failed_total };
+        await audit.record({ ...by, action: 'account.unlocked', subject: audit.person(phone), details }, trx);
+        await setNotice(trx, phone, 'unlocked', Date.now());
         return true;
       }),
     rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),

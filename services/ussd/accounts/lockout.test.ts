@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { countFailure, isLocked, type Lockout, minutesLeft, noFailures } from './lockout.ts';
+import {
+  countFailure,
+  forgiveFailures,
+  isLocked,
+  isLockedForGood,
+  type Lockout,
+  minutesLeft,
+  noFailures,
+} from './lockout.ts';
 
 const minute = 60_000;
 
@@ -22,4 +30,15 @@ test('each lock is twice as long as the one before, up to a day', () => {
     return (lockout.locked_until ?? 0) / minute;
   });
   expect(lengths).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440, 1440]);
+});
+
+test('a hundred wrong in all lock for good, however long one waits and however often the right one comes between', () => {
+  let lockout = noFailures;
+  for (let i = 1; i < 100; i++) {
+    lockout = forgiveFailures(countFailure(lockout, 0));
+    expect(isLockedForGood(lockout)).toBe(false);
+  }
+  lockout = countFailure(lockout, 0);
+  expect(isLockedForGood(lockout)).toBe(true);
+  expect(isLocked(lockout, Number.MAX_SAFE_INTEGER)).toBe(true);
 });

@@ -146,7 +146,9 @@ async function withPin(
     event = check.kind === 'wrong' ? 'PIN refused' : check.newly ? 'lockout' : 'PIN refused while locked';
     return check.kind === 'wrong'
       ? { outcome: 'wrong', values: { left: String(check.left) } }
-      : { outcome: 'locked', values: { minutes: String(check.minutes) } };
+      : check.forGood
+        ? { outcome: 'locked', hint: 'hint.lockedForGood' }
+        : { outcome: 'locked', values: { minutes: String(check.minutes) } };
   });
   logAudit(context, event === 'PIN accepted' && result.outcome === 'in' ? 'login' : event, account.id);
   return result;

@@ -1,7 +1,7 @@
 import type { DeclaredAction } from './action.ts';
 
 /** A PIN may be refused for reasons that no outcome of its own tells. */
-const pinTexts = ['hint.simSwapped'];
+const pinTexts = ['hint.simSwapped', 'hint.lockedForGood'];
 
 /** What menu files may ask of the default service's actions: enough to check a menu without a database. */
 export const defaultSignatures = {

@@ -46,14 +46,18 @@ export interface ActionResult {
 export interface Opening {
   language: string;
   resume?: FormSnapshot;
+  /** Shown as the hint of the first screen. */
+  notice?: { text: string; date: string };
 }
 
 /** A fresh dialogue at the main menu. */
 export function openDialogue(menu: Menu, opening: Opening): Step {
-  const { language, resume } = opening;
+  const { language, resume, notice } = opening;
   const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
   const dialogue: Dialogue = { state: menu.start, stack: [], page: 0, values: {}, secrets: {}, language };
-  return arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
+  const step = arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
+  if (!notice) return step;
+  return { ...step, dialogue: { ...step.dialogue, hint: notice.text, values: { date: notice.date } } };
 }
 
 /** Applies one input to the screen the dialogue shows. */

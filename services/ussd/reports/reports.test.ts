@@ -11,7 +11,17 @@ test.each(engines)('an export holds each report once, also when more are filed m
   await using database = await createTestDatabase(engine);
   const store = await openStore<UssdTables>(database.url);
   await migrateUssd(store);
-  const account = { id: 'a', phone, name: 'Ana', pin: '', address: null, failed: 0, locks: 0, locked_until: null };
+  const account = {
+    id: 'a',
+    phone,
+    name: 'Ana',
+    pin: '',
+    address: null,
+    failed: 0,
+    locks: 0,
+    locked_until: null,
+    failed_total: 0,
+  };
   await store.db
     .insertInto('ussd_account')
     .values({ ...account, created_at: 0 })

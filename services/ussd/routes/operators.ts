@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import {
   AppError,
   offsetPageQuerySchema,
+  phoneNumberSchema,
   type UssdDebugRecord,
   ussdDebugRecordSchema,
   ussdReportListSchema,
@@ -9,7 +10,7 @@ import {
   ussdSessionsRecordSchema,
   visibleAsciiPattern,
 } from '@palaver/contract';
-import { addAuditRoute, type Server, toCsvLines } from '@palaver/service-kit';
+import { addAuditRoute, clientAddress, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import type { Reports } from '../reports/reports.ts';
@@ -55,6 +56,19 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
 
     addAddressRoutes(typed, parts);
+
+    typed.post(
+      '/api/ussd/accounts/:phoneNumber/unlock',
+      { schema: { params: z.object({ phoneNumber: phoneNumberSchema }) }, config: { audited: true } },
+      async (request) => {
+        const { phoneNumber } = request.params;
+        const by = { actor: toAuditActor(request), from: clientAddress(request) };
+        if (!(await parts.accounts.unlock(phoneNumber, by))) {
+          throw new AppError('NOT_FOUND', 'There is no account of this phone number.');
+        }
+        return { phoneNumber, unlocked: true };
+      },
+    );
   });
 }
 

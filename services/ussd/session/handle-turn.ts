@@ -176,6 +176,7 @@ async function save(parts: TurnParts, turn: Turn, outcome: Outcome): Promise<Tur
   const write: SessionWrite = { session };
   const resume = toResume(turn.menu, outcome, turn.now);
   if (resume) write.resume = resume;
+  if (kind === 'opened' && opening.notice) write.noticeShown = true;
   if (!(await parts.sessions.save(write))) return undefined;
   if (step.ended) parts.cache.delete(session.id);
   else parts.cache.set(session);

@@ -1,5 +1,6 @@
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
+import type { Notice } from '../accounts/notices.ts';
 import type { FormSnapshot } from '../menu/dialogue.ts';
 import type { Opening } from '../menu/engine.ts';
 import { createBatchLoader } from '../store/batch-loader.ts';
@@ -25,12 +26,15 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
       const language =
         profile?.language && options.hasLanguage(profile.language) ? profile.language : options.defaultLanguage;
       const recent = profile?.resume && (profile.resume_at ?? 0) > now - options.resumeMs;
-      return recent ? { language, resume: JSON.parse(profile.resume as string) as FormSnapshot } : { language };
+      const opening: Opening = { language };
+      if (recent) opening.resume = JSON.parse(profile.resume as string) as FormSnapshot;
+      if (profile?.notice) opening.notice = JSON.parse(profile.notice) as Notice;
+      return opening;
     },
     async setLanguage(trx, phone, language) {
       await trx
         .insertInto('ussd_profile')
-        .values({ phone, language, resume: null, resume_at: null })
+        .values({ phone, language, resume: null, resume_at: null, notice: null })
         .onConflict((conflict) => conflict.column('phone').doUpdateSet({ language }))
         .execute();
     },

@@ -8,6 +8,8 @@ export interface SessionWrite {
   session: Session;
   /** The form to offer at this phone's next dial; `null` takes the offer back. */
   resume?: { form: string | null; at: number };
+  /** The notice for this phone stands on the screen and is not kept any longer. */
+  noticeShown?: boolean;
 }
 
 export interface SessionStore {
@@ -45,6 +47,11 @@ export function createSessionStore(store: Store<UssdTables>, timeoutMs: number):
     columns: { phone: 'text', resume: 'text', resume_at: 'bigint' },
     key: 'phone',
   });
+  const writeNotices = createRowWriter(store, {
+    table: 'ussd_profile',
+    columns: { phone: 'text', notice: 'text' },
+    key: 'phone',
+  });
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
     async apply(trx, writes) {
@@ -57,6 +64,13 @@ export function createSessionStore(store: Store<UssdTables>, timeoutMs: number):
         forms.set(session.phone, { phone: session.phone, resume: resume.form, resume_at: resume.at });
       }
       if (forms.size > 0) await writeForms(trx, [...forms.values()]);
+      const told = writes.filter(({ session, noticeShown }) => noticeShown && written.has(session.id));
+      const phones = new Set(told.map(({ session }) => session.phone));
+      if (phones.size > 0)
+        await writeNotices(
+          trx,
+          Array.from(phones, (phone) => ({ phone, notice: null })),
+        );
       return writes.map(({ session }) => written.has(session.id));
     },
   });

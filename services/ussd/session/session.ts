@@ -70,8 +70,8 @@ export function unpackDialogue(text: string): Dialogue {
 }
 
 /** The opening is usually a language and nothing else, and is then kept as that. */
-export function packOpening({ language, resume }: Opening): string {
-  return resume ? JSON.stringify({ language, resume }) : language;
+export function packOpening(opening: Opening): string {
+  return opening.resume || opening.notice ? JSON.stringify(opening) : opening.language;
 }
 
 export function unpackOpening(text: string): Opening {

@@ -44,6 +44,13 @@ const migrations: readonly Migration[] = [
         proposed_by text not null, expires_at bigint not null)`.execute(trx);
     },
   },
+  {
+    name: '003-failures-in-all-and-notices',
+    async up(trx) {
+      await sql`alter table ussd_account add column failed_total integer not null default 0`.execute(trx);
+      await sql`alter table ussd_profile add column notice text`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included. */

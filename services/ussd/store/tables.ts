@@ -2,7 +2,7 @@
 export interface UssdTables {
   ussd_session: SessionTable;
   ussd_effect: { key: string; result: string; created_at: number };
-  ussd_profile: { phone: string; language: string | null; resume: string | null; resume_at: number | null };
+  ussd_profile: ProfileTable;
   ussd_account: AccountTable;
   ussd_address_change: {
     id: string;
@@ -16,6 +16,15 @@ export interface UssdTables {
   ussd_chat: { phone: string; agent_session: string };
   ussd_secret: { name: string; sealed: string };
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
+}
+
+export interface ProfileTable {
+  phone: string;
+  language: string | null;
+  resume: string | null;
+  resume_at: number | null;
+  /** JSON of what is told at the next dial. */
+  notice: string | null;
 }
 
 export interface SessionTable {
@@ -43,6 +52,7 @@ export interface AccountTable {
   failed: number;
   locks: number;
   locked_until: number | null;
+  failed_total: number;
   created_at: number;
 }
 

@@ -1,0 +1,67 @@
+import { openStore } from '@palaver/store';
+import { engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import type { AccountTable, UssdTables } from '../store/tables.ts';
+import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
+
+async function changeAccount(service: TestService, change: Partial<AccountTable>): Promise<void> {
+  const store = await openStore<UssdTables>(service.databaseUrl);
+  await store.db.updateTable('ussd_account').set(change).execute();
+  await store.close();
+}
+
+const unlock = (service: TestService, number: string) =>
+  fetch(`${service.url}/api/ussd/accounts/${encodeURIComponent(number)}/unlock`, { method: 'POST' });
+
+const lockedForGood = 'This account is locked. Please come to the office.';
+
+describe.each(engines)('PINs on %s', (engine) => {
+  test('after 100 wrong in all the account stays locked until an operator unlocks it', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    expect(await service.say('a', '2*2*9990')).toContain('Tries left - 2');
+    // A right PIN forgives those in a row, not those in all.
+    expect(await service.say('b', '2*2*4071')).toContain('Welcome back');
+    await changeAccount(service, { failed_total: 99 });
+    expect(await service.say('c', '2*2*9990')).toContain(lockedForGood);
+    expect(await service.say('d', '2*2*4071')).toContain(lockedForGood);
+    await changeAccount(service, { locked_until: null });
+    expect(await service.say('e', '3*1*5*4071')).toContain(lockedForGood);
+
+    expect((await unlock(service, '+254700000099')).status).toBe(404);
+    expect((await unlock(service, 'nobody')).status).toBe(400);
+    const unlocked = await unlock(service, phoneNumber);
+    expect([unlocked.status, await unlocked.json()]).toEqual([200, { phoneNumber, unlocked: true }]);
+    expect(await service.say('f', '')).toMatch(/^CON The office unlocked your account on \d{4}-\d\d-\d\d\.\nWelcome/);
+    expect(await service.say('g', '2*2*4071')).toContain('Welcome back');
+    const audit = await (await service.get('/api/ussd/audit')).text();
+    expect(audit).toContain('"account.unlocked"');
+    expect(audit).not.toContain(phoneNumber);
+  });
+
+  test('a changed PIN is told at the next dial, once, and starts a new count', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    await changeAccount(service, { failed_total: 50 });
+    expect(await service.say('a', '2*2*4071*3*4071*8305*8305')).toContain('Your PIN is changed.');
+    const other = await service.say('b', '', { phoneNumber: '+254700000002' });
+    expect(other).toMatch(/^CON Welcome to Palaver\n/);
+    const second = await service.startAnother();
+    const dialled = await second.say('c', '');
+    expect(dialled).toMatch(/^CON Your PIN was changed on \d{4}-\d\d-\d\d\. Not you\? Tell the office\.\nWelcome/);
+    expect(Array.from(dialled.slice(4)).length).toBeLessThanOrEqual(182);
+    expect(await second.say('c', '1')).toMatch(/^CON About Palaver/);
+    expect(await service.say('d', '')).toMatch(/^CON Welcome to Palaver\n/);
+    const store = await openStore<UssdTables>(service.databaseUrl);
+    const accounts = await store.db.selectFrom('ussd_account').select('failed_total').execute();
+    await store.close();
+    expect(accounts).toEqual([{ failed_total: 0 }]);
+  });
+
+  test('the PINs that are guessed first are refused', async () => {
+    await using service = await startService(engine);
+    for (const pin of ['1985', '2580', '7777', '3456', '9876', '0000', '0001', '25470', '147258']) {
+      expect(await service.say(`p${pin}`, `2*1*Ana*${pin}`)).toMatch(/^CON Too easy to guess/);
+    }
+  });
+});
