@@ -52,6 +52,13 @@ export const ussdConfigSchema = z.object({
       description: 'How long an unfinished form is offered again at the next dial; 0 never offers it.',
       example: '30',
     }),
+  USSD_REPEAT_MINUTES: envInteger({ min: 0, max: 24 * 60 })
+    .prefault('5')
+    .meta({
+      description:
+        'A report with the content of one that the same account filed this recently is answered with its reference and not filed again; 0 files it.',
+      example: '10',
+    }),
   RATE_LIMIT_PER_MINUTE: envInteger({ min: 1, max: 1_000_000_000 })
     .prefault(String(ussdLimits.requestsPerMinute))
     .meta({ description: 'Requests a minute that one client address may send.', example: '6000' }),

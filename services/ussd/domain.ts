@@ -75,7 +75,15 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     resumeMs,
   });
   const runs: RunOf<DefaultAction> = {
-    ...createAccountActions({ accounts, reports, profiles, protocol, audit, simSwap: toSimSwapCheck(config, metrics) }),
+    ...createAccountActions({
+      accounts,
+      reports,
+      profiles,
+      protocol,
+      audit,
+      simSwap: toSimSwapCheck(config, metrics),
+      repeatMs: config.USSD_REPEAT_MINUTES * 60_000,
+    }),
     ...createAssistantActions({ assistant, questions, accounts }),
   };
   const actions: Actions = { ...declare(runs), ...(await loadOwnActions(config.USSD_ACTIONS)) };

@@ -19,4 +19,4 @@ export { type PersonalData, type PersonalTable, personalTables } from './persona
 export type { PreparedQuery } from './prepare-query.ts';
 export { timeReaderOf } from './read-time.ts';
 export type { Engine, Store, StoreOptions, TransactionOptions } from './store.ts';
-export { StoreError, type StoreErrorKind } from './store-error.ts';
+export { faultKind, StoreError, type StoreErrorKind } from './store-error.ts';

@@ -18,6 +18,8 @@ export interface AccountActionParts {
   audit: AuditLog<UssdTables>;
   /** Absent when no SIM swap check is configured. */
   simSwap: SimSwapCheck | undefined;
+  /** A report with the same content within this time is the same report: its caller may have read "unavailable". */
+  repeatMs: number;
 }
 
 const reportsShown = 10;
@@ -25,7 +27,7 @@ const reportsShown = 10;
 type AccountAction = Exclude<DefaultAction, 'openAssistant' | 'askAssistant' | 'showAnswer'>;
 
 export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
-  const { accounts, reports, profiles, protocol, audit, simSwap } = parts;
+  const { accounts, reports, profiles, protocol, audit, simSwap, repeatMs } = parts;
   return {
     hasAccount: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
     async register(context) {
@@ -97,6 +99,8 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'report.filed' }, async (trx, account) => {
         const [activity, amount] = [context.answer('activity'), context.answer('amount')];
         const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, now: context.now };
+        const filed = repeatMs > 0 ? await reports.findSame(trx, report, context.now - repeatMs) : undefined;
+        if (filed !== undefined) return { outcome: 'filed', hint: 'report.alreadyFiled', values: { reference: filed } };
         return { outcome: 'filed', values: { reference: await reports.file(trx, report) } };
       }),
   };
@@ -112,7 +116,7 @@ interface PinQuestion {
   context: ActionContext;
   /** The name the PIN was saved under. */
   answer: string;
-  /** What is recorded of a right PIN; nothing when another step records it. */
+  /** What is recorded of a right PIN; nothing when another step records it, or when it was done before. */
   action?: AuditAction;
 }
 
@@ -138,7 +142,8 @@ async function withPin(
     if (check.kind === 'right') {
       event = 'PIN accepted';
       const done = await act(trx, check.account);
-      if (action) await audit.record(toAuditEvent(audit, context, action, toDetails(account.id, done)), trx);
+      if (action && done.hint === undefined)
+        await audit.record(toAuditEvent(audit, context, action, toDetails(account.id, done)), trx);
       return done;
     }
     const refusal = check.kind === 'locked' && check.newly ? 'login.locked' : 'login.refused';

@@ -26,7 +26,11 @@ export const defaultSignatures = {
     ],
   },
   listReports: { outcomes: ['shown', 'none'], finishes: false, texts: ['reports.line'] },
-  fileReport: { outcomes: ['filed', 'wrong', 'locked'], finishes: true, texts: pinTexts },
+  fileReport: {
+    outcomes: ['filed', 'wrong', 'locked'],
+    finishes: true,
+    texts: [...pinTexts, 'report.alreadyFiled'],
+  },
   openAssistant: { outcomes: ['ready', 'waiting', 'unavailable'], finishes: false },
   askAssistant: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true },
   showAnswer: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true },

@@ -14,6 +14,8 @@ export interface NewReport {
 
 export interface Reports {
   file(trx: Transaction<UssdTables>, report: NewReport): Promise<string>;
+  /** The reference of a report with the same content that was filed after `since`. */
+  findSame(trx: Transaction<UssdTables>, report: NewReport, since: number): Promise<string | undefined>;
   listOf(phone: string, limit: number): Promise<ReportTable[]>;
   countOf(phone: string): Promise<number>;
   list(page: { limit: number; offset: number }): Promise<{ reports: UssdReport[]; total: number }>;
@@ -35,6 +37,20 @@ export function createReports({ db, readDb }: Pick<Store<UssdTables>, 'db' | 're
         .values({ reference, account_id: accountId, phone, activity, amount, created_at: now })
         .execute();
       return reference;
+    },
+    async findSame(trx, { accountId, phone, activity, amount }, since) {
+      const same = await trx
+        .selectFrom('ussd_report')
+        .select('reference')
+        .where('phone', '=', phone)
+        .where('created_at', '>', since)
+        .where('account_id', '=', accountId)
+        .where('activity', '=', activity)
+        .where('amount', '=', amount)
+        .orderBy('created_at', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return same?.reference;
     },
     listOf: (phone, limit) =>
       db

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
+import { faultKind } from '@palaver/store';
 import { toShowable } from '../gsm.ts';
 import { type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
 import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
@@ -57,6 +59,9 @@ interface Turn extends TurnRequest {
 const maxWaitingTurns = 100;
 const maxActionsPerInput = 10;
 const maxAttempts = 4;
+/** A lost connection that took longer than this leaves no time for another try: the telecom gateway gives up first. */
+const maxFaultMs = 3_000;
+const faultPauseMs = 100;
 
 /** Handles one request of a telecom gateway: one at a time for each session, saved before the reply. */
 export function createHandleTurn(parts: TurnParts): HandleTurn {
@@ -66,7 +71,12 @@ export function createHandleTurn(parts: TurnParts): HandleTurn {
       const turn = { ...request, menu: parts.menu(), now: Date.now(), log };
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
-        const result = await runTurn(parts, turn, attempt > 1);
+        const result = await runTurn(parts, turn, attempt > 1).catch((error: unknown) => {
+          // The connection may have broken after a commit. Effects and sessions are keyed, so a second run finds out.
+          if (attempt > 1 || faultKind(error) !== 'unreachable' || Date.now() - turn.now > maxFaultMs) throw error;
+          log.warn({ err: error }, 'the database connection broke; the request runs again');
+          return sleep(faultPauseMs, undefined);
+        });
         if (result) return result;
         parts.cache.delete(request.sessionId);
       }

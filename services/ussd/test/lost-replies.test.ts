@@ -1,0 +1,97 @@
+// The network to PostgreSQL breaks after a commit was sent and before its reply came: nobody can know whether it counts.
+import { connect, createServer, type Socket } from 'node:net';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { register, startService, type TestService } from './service-fixture.ts';
+
+/** A TCP proxy that passes a chosen commit on to PostgreSQL and cuts the line before the reply. */
+async function startCommitCutter(target: URL) {
+  const sockets = new Set<Socket>();
+  let until = 0;
+  let cuts = 0;
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    }
+    upstream.pipe(client);
+    upstream.on('close', () => client.destroy());
+    client.on('close', () => upstream.end());
+    client.on('data', (chunk) => {
+      upstream.write(chunk);
+      if (until === 0 || !/\bcommit\b/i.test(chunk.toString('latin1'))) return;
+      until -= 1;
+      if (until > 0) return;
+      cuts += 1;
+      upstream.unpipe(client);
+      client.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return {
+    url: Object.assign(new URL(target), { port: String(address.port) }).href,
+    /** Cuts the `nth` commit from now. */
+    arm(nth: number) {
+      until = nth;
+    },
+    cuts: () => cuts,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function listReferences(service: TestService): Promise<string[]> {
+  const { reports } = (await (await service.get('/api/ussd/reports')).json()) as { reports: { reference: string }[] };
+  return reports.map(({ reference }) => reference);
+}
+
+const referenceIn = (reply: string) => /Reference: (\w{9})/.exec(reply)?.[1];
+
+test.each([
+  ['of the report', 1],
+  ['of the session', 2],
+])('PostgreSQL: a caller whose commit %s was cut reads the reference of the one report', async (_, nth) => {
+  await using database = await createTestDatabase('postgres');
+  await using cutter = await startCommitCutter(new URL(database.url));
+  await using service = await startService('sqlite', { DATABASE_URL: cutter.url });
+  await register(service, 'r');
+  await service.say('s', '3*1*12');
+  cutter.arm(nth);
+  const reply = await service.say('s', '3*1*12*4071');
+  expect(cutter.cuts()).toBe(1);
+  expect(await listReferences(service)).toEqual([referenceIn(reply)]);
+  expect(await service.say('s', '3*1*12*4071')).toBe(reply);
+});
+
+describe.each(engines)('the same report again on %s', (engine) => {
+  test('within minutes is told that it is filed, with its reference, in the language of the caller', async () => {
+    await using service = await startService(engine);
+    await register(service, 'r');
+    const reference = referenceIn(await service.say('a', '3*1*12*4071'));
+    const again = await service.say('b', '3*1*12*4071');
+    expect(again).toMatch(new RegExp(`^CON Already filed, reference ${reference}\\.\n`));
+    await service.say('l', '2*3*2');
+    expect(await service.say('c', '3*1*12*4071')).toMatch(
+      new RegExp(`^CON Déjà enregistré, référence ${reference}\\.`),
+    );
+    expect(await listReferences(service)).toHaveLength(1);
+    // Another amount, another activity and another number are other reports.
+    await service.say('d', '3*1*13*4071');
+    await service.say('e', '3*2*12*4071');
+    await register(service, 'f', { phoneNumber: '+254700000002' });
+    await service.say('g', '3*1*12*4071', { phoneNumber: '+254700000002' });
+    expect(await listReferences(service)).toHaveLength(4);
+  });
+
+  test('is a new one where USSD_REPEAT_MINUTES is 0', async () => {
+    await using service = await startService(engine, { USSD_REPEAT_MINUTES: '0' });
+    await register(service, 'r');
+    for (const id of ['a', 'b']) expect(await service.say(id, '3*1*12*4071')).toMatch(/^CON Your report is filed/);
+    expect(await listReferences(service)).toHaveLength(2);
+  });
+});
