@@ -59,7 +59,10 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
     },
   });
   addStatusRoute(server, config);
-  const metrics = createUssdMetrics(server.metrics, () => domain.sessions.countActive(Date.now()));
+  const metrics = createUssdMetrics(server.metrics, {
+    activeSessions: () => domain.countActive(),
+    sweepLagSeconds: () => domain.sweeper.lagSeconds(),
+  });
   const domain = await createDomain({ config, logger, store, keys, metrics });
   started.defer(() => domain.close());
   addOperatorAudit(server, domain.audit);

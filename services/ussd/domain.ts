@@ -102,6 +102,8 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   started.defer(() => sweeper.stop());
   return {
     sessions,
+    sweeper,
+    countActive: () => cache.sweep(Date.now() - timeoutMs),
     accounts,
     addressChanges,
     reports,

@@ -8,7 +8,13 @@ export interface UssdMetrics {
   countSimSwapCheck(result: string): void;
 }
 
-export function createUssdMetrics(registry: Registry, countActive: () => Promise<number>): UssdMetrics {
+/** What is read when the metrics are asked for; nothing of it may cost more with more sessions. */
+export interface UssdGauges {
+  activeSessions(): number;
+  sweepLagSeconds(): number;
+}
+
+export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdMetrics {
   const registers = [registry];
   const requests = new Counter({
     name: 'ussd_requests_total',
@@ -36,11 +42,18 @@ export function createUssdMetrics(registry: Registry, countActive: () => Promise
   });
   new Gauge({
     name: 'ussd_active_sessions',
-    help: 'Sessions that are open, over all instances',
+    help: 'Sessions that are open and kept in the memory of this instance',
     registers,
-    async collect() {
-      // A database that is away must not take the other metrics with it.
-      this.set(await countActive().catch(() => Number.NaN));
+    collect() {
+      this.set(gauges.activeSessions());
+    },
+  });
+  new Gauge({
+    name: 'ussd_sweep_lag_seconds',
+    help: 'Time since a sweep last left nothing behind',
+    registers,
+    collect() {
+      this.set(gauges.sweepLagSeconds());
     },
   });
   return {

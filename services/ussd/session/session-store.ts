@@ -17,7 +17,6 @@ export interface SessionStore {
   /** Resolves once committed; `false` when the row does not stand at the version before: someone else wrote it. */
   save(write: SessionWrite): Promise<boolean>;
   listActive(now: number): Promise<string[]>;
-  countActive(now: number): Promise<number>;
 }
 
 const columns: Record<keyof SessionTable, ColumnType> = {
@@ -90,12 +89,6 @@ export function createSessionStore(store: Store<UssdTables>, timeoutMs: number):
     async listActive(now) {
       const rows = await active(now).select('id').orderBy('opened_at').execute();
       return rows.map(({ id }) => id);
-    },
-    async countActive(now) {
-      const { count } = await active(now)
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow();
-      return Number(count);
     },
   };
 }

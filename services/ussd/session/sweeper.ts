@@ -1,61 +1,88 @@
-import { ussdLimits } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
 import type { UssdTables } from '../store/tables.ts';
-import { sessionStatus } from './session.ts';
 import type { SessionCache } from './session-cache.ts';
+import { toSweepStatements } from './sweep-statements.ts';
 
 export interface SweepParts {
-  store: Pick<Store<UssdTables>, 'db'>;
+  store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
   cache: SessionCache;
   timeoutMs: number;
   resumeMs: number;
+  /** Rows of one transaction: small, so that a sweep holds nobody up. */
+  bite?: number;
+  /** Sweeping ends after this long, and goes on at the next time. */
+  budgetMs?: number;
 }
 
-const retentionMs = ussdLimits.retentionHours * 3_600_000;
-/** Rows removed by one statement: a sweep must not hold the database up. */
-const maxRows = 2_000;
+/** `done`: nothing is left; `busy`: another instance sweeps; `late`: the time was over first. */
+export type SweepResult = 'done' | 'busy' | 'late';
+
+/** Any number; the instances that share a PostgreSQL database sweep one at a time. */
+const advisoryLock = 7_252_838;
 
 /** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */
-export async function sweep({ store, cache, timeoutMs, resumeMs }: SweepParts, now: number): Promise<void> {
+export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal): Promise<SweepResult> {
+  const { store, cache, timeoutMs, resumeMs, bite = 1_000, budgetMs = 4_000 } = parts;
   cache.sweep(now - timeoutMs);
-  const { db } = store;
-  await db
-    .updateTable('ussd_session')
-    .set({ status: sessionStatus.expired })
-    .where('status', '=', sessionStatus.active)
-    .where('seen_at', '<=', now - timeoutMs)
-    // Follows from the line above, and lets the index leave out everyone who has just dialled.
-    .where('opened_at', '<=', now - timeoutMs)
-    .execute();
-  const old = now - retentionMs;
-  for (const statement of [
-    // An active session is never old: the statement above has marked it as expired.
-    ...[sessionStatus.ended, sessionStatus.expired].map(
-      (status) =>
-        sql`delete from ussd_session where id in (select id from ussd_session where status = ${status} and opened_at <= ${old} and seen_at <= ${old} limit ${maxRows})`,
-    ),
-    sql`delete from ussd_effect where key in (select key from ussd_effect where created_at <= ${old} limit ${maxRows})`,
-    sql`delete from ussd_question where id in (select id from ussd_question where asked_at <= ${old} limit ${maxRows})`,
-    sql`delete from ussd_input where session_id in (select session_id from ussd_input where seen_at <= ${now - timeoutMs} limit ${maxRows})`,
-    sql`update ussd_profile set resume = null, resume_at = null where phone in (select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} limit ${maxRows})`,
-  ]) {
-    await statement.execute(db);
+  const endsAt = performance.now() + budgetMs;
+  for (const statement of toSweepStatements({ engine: store.engine, now, timeoutMs, resumeMs, bite })) {
+    while (true) {
+      if (signal?.aborted || performance.now() > endsAt) return 'late';
+      const changed = await store.transaction(
+        async (trx) => {
+          if (store.engine === 'postgres') {
+            // For one transaction only: a lock of the connection would not survive PgBouncer.
+            const lock = sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(advisoryLock)}) as taken`;
+            if (!(await lock.execute(trx)).rows[0]?.taken) return undefined;
+          }
+          return Number((await statement.execute(trx)).numAffectedRows ?? 0n);
+        },
+        { isolation: 'read committed' },
+      );
+      if (changed === undefined) return 'busy';
+      if (changed < bite) break;
+      // SQLite works on this thread: let requests in between.
+      await new Promise(setImmediate);
+    }
   }
+  return 'done';
 }
 
-/** Sweeps again and again until stopped; a sweep that fails (the database is away) is tried at the next turn. */
-export function startSweeper(parts: SweepParts & { logger: Logger; intervalMs: number }): { stop(): Promise<void> } {
-  let running: Promise<void> = Promise.resolve();
+export interface SweeperParts extends SweepParts {
+  logger: Logger;
+  intervalMs: number;
+}
+
+export interface Sweeper {
+  /** Seconds since a sweep, here or on another instance, last left nothing behind. */
+  lagSeconds(): number;
+  stop(): Promise<void>;
+}
+
+/** Sweeps again and again until stopped; a sweep that fails (the database is away) is tried at the next time. */
+export function startSweeper(parts: SweeperParts): Sweeper {
+  let running: Promise<void> | undefined;
+  let doneAt = performance.now();
+  const stopping = new AbortController();
   const timer = setInterval(() => {
-    running = sweep(parts, Date.now()).catch((error) => parts.logger.warn({ err: error }, 'sweeping sessions failed'));
+    running ??= sweep(parts, Date.now(), stopping.signal)
+      .then((result) => {
+        if (result !== 'late') doneAt = performance.now();
+      })
+      .catch((error) => parts.logger.warn({ err: error }, 'sweeping sessions failed'))
+      .finally(() => {
+        running = undefined;
+      });
   }, parts.intervalMs);
   timer.unref();
   return {
-    stop() {
+    lagSeconds: () => (performance.now() - doneAt) / 1000,
+    async stop() {
       clearInterval(timer);
-      return running;
+      stopping.abort();
+      await running;
     },
   };
 }

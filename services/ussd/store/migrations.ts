@@ -1,4 +1,4 @@
-import { auditMigrations, type Migration, type Store } from '@palaver/store';
+import { auditMigrations, createIndex, type Migration, type Store } from '@palaver/store';
 import { sql } from 'kysely';
 
 const migrations: readonly Migration[] = [
@@ -49,6 +49,18 @@ const migrations: readonly Migration[] = [
     async up(trx) {
       await sql`alter table ussd_account add column failed_total integer not null default 0`.execute(trx);
       await sql`alter table ussd_profile add column notice text`.execute(trx);
+    },
+  },
+  {
+    name: '004-indexes-for-the-sweep',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, {
+        name: 'ussd_profile_resume',
+        on: 'ussd_profile (resume_at) where resume is not null',
+      });
+      await createIndex(db, engine, { name: 'ussd_question_asked', on: 'ussd_question (asked_at)' });
+      await createIndex(db, engine, { name: 'ussd_input_seen', on: 'ussd_input (seen_at)' });
     },
   },
 ];

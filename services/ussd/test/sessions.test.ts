@@ -2,6 +2,8 @@ import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { createSessionCache } from '../session/session-cache.ts';
+import { sweep } from '../session/sweeper.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { phoneNumber, register, registration, startService, type TestService } from './service-fixture.ts';
 
@@ -264,8 +266,6 @@ test('what was kept for a day is removed, and only that', async () => {
   await using service = await startService();
   await register(service, 'old');
   await service.say('new', '1');
-  const { sweep } = await import('../session/sweeper.ts');
-  const { createSessionCache } = await import('../session/session-cache.ts');
   await withTables(service, async (db) => {
     const day = 24 * 3_600_000;
     await db.updateTable('ussd_session').set({ opened_at: 1, seen_at: 1 }).where('id', '=', 'old').execute();
@@ -273,7 +273,9 @@ test('what was kept for a day is removed, and only that', async () => {
       .updateTable('ussd_effect')
       .set({ created_at: Date.now() - day - 1 })
       .execute();
-    await sweep({ store: { db }, cache: createSessionCache(10), timeoutMs: 180_000, resumeMs: 1e9 }, Date.now());
+    const parts = { cache: createSessionCache(10), timeoutMs: 180_000, resumeMs: 1e9 };
+    const store = await openStore<UssdTables>(service.databaseUrl);
+    await sweep({ ...parts, store }, Date.now()).finally(() => store.close());
     const sessions = await db.selectFrom('ussd_session').select('id').execute();
     expect(sessions).toEqual([{ id: 'new' }]);
     expect(await db.selectFrom('ussd_effect').selectAll().execute()).toEqual([]);

@@ -1,0 +1,44 @@
+import { ussdLimits } from '@palaver/contract';
+import type { Engine } from '@palaver/store';
+import { type RawBuilder, sql } from 'kysely';
+import { sessionStatus } from './session.ts';
+
+export interface SweepLimits {
+  engine: Engine;
+  now: number;
+  timeoutMs: number;
+  resumeMs: number;
+  /** Rows that one statement changes at most. */
+  bite: number;
+}
+
+const retentionMs = ussdLimits.retentionHours * 3_600_000;
+
+/**
+ * What a sweep does, in order; each is run until it changes fewer rows than a bite. Every row is found by an index, in the
+ * order of that index, so that a bite costs the same however large the table is.
+ */
+export function toSweepStatements({ engine, now, timeoutMs, resumeMs, bite }: SweepLimits): RawBuilder<unknown>[] {
+  const old = now - retentionMs;
+  const idle = now - timeoutMs;
+  const limit = sql`limit ${sql.lit(bite)}`;
+  // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
+  const among = (keys: RawBuilder<unknown>) => (engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`);
+  const expired = sql`select id from ussd_session where status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle} order by opened_at ${limit}`;
+  const over = (status: number) =>
+    sql`select id from ussd_session where status = ${sql.lit(status)} and opened_at <= ${old} and seen_at <= ${old} order by opened_at ${limit}`;
+  const effects = sql`select key from ussd_effect where created_at <= ${old} order by created_at ${limit}`;
+  const questions = sql`select id from ussd_question where asked_at <= ${old} order by asked_at ${limit}`;
+  const inputs = sql`select session_id from ussd_input where seen_at <= ${idle} order by seen_at ${limit}`;
+  const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} order by resume_at ${limit}`;
+  return [
+    sql`update ussd_session set status = ${sql.lit(sessionStatus.expired)} where id ${among(expired)}`,
+    // An active session is never old: the statement above has marked it as expired.
+    sql`delete from ussd_session where id ${among(over(sessionStatus.ended))}`,
+    sql`delete from ussd_session where id ${among(over(sessionStatus.expired))}`,
+    sql`delete from ussd_effect where key ${among(effects)}`,
+    sql`delete from ussd_question where id ${among(questions)}`,
+    sql`delete from ussd_input where session_id ${among(inputs)}`,
+    sql`update ussd_profile set resume = null, resume_at = null where phone ${among(forms)}`,
+  ];
+}
