@@ -1,5 +1,5 @@
 import { keepOpen, type Logger, StartError } from '@palaver/service-kit';
-import { createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
+import { createAuditLog, keepAuditHead, type Store, startDatabaseClock, toAnchorPath } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
 import { createAddressChanges } from './accounts/address-changes.ts';
 import type { KeyRing } from './accounts/key-ring.ts';
@@ -49,13 +49,15 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
   const secret = await loadServiceSecret(store, keys);
+  const clock = await startDatabaseClock(store);
+  started.defer(() => clock.stop());
   const audit = createAuditLog(store, {
     service: 'ussd',
     referenceKey: toReferenceKey(secret),
     ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'ussd'), logger),
   });
   started.defer(() => audit.close());
-  const accounts = createAccounts(store, { vault: createPinVault(keys), audit });
+  const accounts = createAccounts(store, { vault: createPinVault(keys), audit, clock });
   const addressChanges = createAddressChanges(store, audit);
   const reports = createReports(store);
   const questions = createQuestions(store);
@@ -96,21 +98,31 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const sessions = createSessionStore(store, timeoutMs);
   const cache = createSessionCache(cachedSessions);
-  const runAction = createRunAction(actions, createEffects(store), metrics);
+  const runAction = createRunAction(actions, createEffects(store, clock), metrics);
   const textHash = createTextHash(secret);
-  const sweeper = startSweeper({ store, cache, timeoutMs, resumeMs, logger, intervalMs: sweepIntervalMs });
+  const sweeper = startSweeper({ store, cache, clock, timeoutMs, resumeMs, logger, intervalMs: sweepIntervalMs });
   started.defer(() => sweeper.stop());
   return {
     sessions,
     sweeper,
-    countActive: () => cache.sweep(Date.now() - timeoutMs),
+    countActive: () => cache.sweep(clock.now() - timeoutMs),
     accounts,
     addressChanges,
     reports,
     audit,
+    clock,
     timeoutMs,
-    inputLog: createInputLog(store, keys),
-    handleTurn: createHandleTurn({ sessions, cache, profiles, runAction, textHash, menu: menus.current, timeoutMs }),
+    inputLog: createInputLog(store, { keys, clock }),
+    handleTurn: createHandleTurn({
+      sessions,
+      cache,
+      profiles,
+      runAction,
+      textHash,
+      menu: menus.current,
+      clock,
+      timeoutMs,
+    }),
     close: keepOpen(started),
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
-import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import type { Kysely, Transaction } from 'kysely';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
 import { keyIdOf } from './key-ring.ts';
@@ -40,7 +40,7 @@ export interface Accounts {
   /** Compares a PIN, unless the account is locked: then nothing is hashed. */
   checkPin(account: AccountTable, pin: string): Promise<CheckedPin>;
   /** Counts the attempt. Only what this says may be told to the user: parallel guesses are counted one by one. */
-  countPin(trx: Trx, checked: CheckedPin, now: number): Promise<PinCheck>;
+  countPin(trx: Trx, checked: CheckedPin): Promise<PinCheck>;
   hashNewPin(account: AccountTable, pin: string): Promise<string>;
   setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
   /** Changes a payout address and records who did, in one transaction. */
@@ -54,25 +54,27 @@ export interface Accounts {
 export interface AccountParts {
   vault: PinVault;
   audit: AuditLog<UssdTables>;
+  clock: Pick<DatabaseClock, 'now'>;
 }
 
 export function createAccounts(
   store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
-  { vault, audit }: AccountParts,
+  { vault, audit, clock }: AccountParts,
 ): Accounts {
   return {
     find: (phone) => findBy(store.db, 'phone', phone),
     async prepare({ phone, name, pin, address }) {
       const id = randomUUID();
       const record = await vault.create(pin, id);
-      const account = { id, phone, name, pin: record, address, created_at: Date.now(), ...noFailures };
+      const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures };
       return { account, insert: (trx) => insertNew(trx, account) };
     },
     async checkPin(account, pin) {
-      const matches = !isLocked(account, Date.now()) && (await vault.verify(pin, account.pin, account.id));
+      const matches = !isLocked(account, clock.now()) && (await vault.verify(pin, account.pin, account.id));
       return { account, matches };
     },
-    async countPin(trx, { account: seen, matches }, now) {
+    async countPin(trx, { account: seen, matches }) {
+      const now = clock.now();
       const account = await findBy(trx, 'id', seen.id);
       if (!account) throw new Error('the account is gone');
       const locked = (lockout: Lockout, newly: boolean): PinCheck => ({
@@ -96,7 +98,7 @@ export function createAccounts(
         .set({ pin, ...noFailures })
         .where('id', '=', id)
         .execute();
-      await setNotice(trx, phone, 'pinChanged', Date.now());
+      await setNotice(trx, phone, 'pinChanged', clock.now());
     },
     setAddress: (phone, address, by) =>
       store.transaction(async (trx) => {
@@ -105,7 +107,7 @@ export function createAccounts(
         await trx.updateTable('ussd_account').set({ address }).where('id', '=', account.id).execute();
         const details = { from: shorten(account.address), to: shorten(address) };
         await audit.record({ ...by, action: 'address.changed', subject: audit.person(phone), details }, trx);
-        await setNotice(trx, phone, 'addressChanged', Date.now());
+        await setNotice(trx, phone, 'addressChanged', clock.now());
         return true;
       }),
     unlock: (phone, by) =>
@@ -115,7 +117,7 @@ export function createAccounts(
         await trx.updateTable('ussd_account').set(noFailures).where('id', '=', account.id).execute();
         const details = { account: account.id, failures: account.failed_total };
         await audit.record({ ...by, action: 'account.unlocked', subject: audit.person(phone), details }, trx);
-        await setNotice(trx, phone, 'unlocked', Date.now());
+        await setNotice(trx, phone, 'unlocked', clock.now());
         return true;
       }),
     rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),

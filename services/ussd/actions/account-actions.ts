@@ -138,7 +138,7 @@ async function withPin(
   const checked = await accounts.checkPin(account, context.answer(answer));
   let event = '';
   const result = await context.commit(async (trx) => {
-    const check = await accounts.countPin(trx, checked, Date.now());
+    const check = await accounts.countPin(trx, checked);
     if (check.kind === 'right') {
       event = 'PIN accepted';
       const done = await act(trx, check.account);

@@ -1,4 +1,4 @@
-import type { Store } from '@palaver/store';
+import type { DatabaseClock, Store } from '@palaver/store';
 import type { KeyRing } from '../accounts/key-ring.ts';
 import { appendInput } from '../session/text-parts.ts';
 import type { UssdTables } from '../store/tables.ts';
@@ -20,12 +20,15 @@ export interface InputLog {
 const maxCharacters = 4_000;
 
 /** The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends. */
-export function createInputLog({ db }: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): InputLog {
+export function createInputLog(
+  { db }: Pick<Store<UssdTables>, 'db'>,
+  { keys, clock }: { keys: KeyRing; clock: Pick<DatabaseClock, 'now'> },
+): InputLog {
   const about = (sessionId: string) => `ussd input ${sessionId}`;
   const seal = (sessionId: string, kept: Kept) => keys.seal(Buffer.from(JSON.stringify(kept)), about(sessionId));
   return {
     async open(sessionId, kept) {
-      const row = { session_id: sessionId, version: 1, sealed: seal(sessionId, kept), seen_at: Date.now() };
+      const row = { session_id: sessionId, version: 1, sealed: seal(sessionId, kept), seen_at: clock.now() };
       await db
         .insertInto('ussd_input')
         .values(row)
@@ -47,7 +50,7 @@ export function createInputLog({ db }: Pick<Store<UssdTables>, 'db'>, keys: KeyR
         const next = { ...kept, text };
         const { numUpdatedRows } = await db
           .updateTable('ussd_input')
-          .set({ version: row.version + 1, sealed: seal(sessionId, next), seen_at: Date.now() })
+          .set({ version: row.version + 1, sealed: seal(sessionId, next), seen_at: clock.now() })
           .where('session_id', '=', sessionId)
           .where('version', '=', row.version)
           .executeTakeFirst();

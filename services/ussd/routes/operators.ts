@@ -11,7 +11,7 @@ import {
   visibleAsciiPattern,
 } from '@palaver/contract';
 import { addAuditRoute, clientAddress, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
-import type { AuditLog } from '@palaver/store';
+import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { Reports } from '../reports/reports.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
@@ -24,6 +24,7 @@ export interface OperatorParts extends AddressParts {
   reports: Reports;
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
+  clock: Pick<DatabaseClock, 'now'>;
 }
 
 /** What operators look at. The rate limit of the scope stands before the guard: refused requests count too. */
@@ -37,7 +38,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
       '/api/ussd/debug/:sessionId',
       { schema: { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } } },
       async ({ params }) => {
-        const now = Date.now();
+        const now = parts.clock.now();
         // An id that no gateway could have sent is unknown; PostgreSQL would not even take all of them.
         const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
         if (!session || session.status !== sessionStatus.active || isExpired(session, now, timeoutMs)) {
@@ -48,7 +49,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     );
 
     typed.get('/api/ussd/sessions', { schema: { response: { 200: ussdSessionsRecordSchema } } }, async () => {
-      const activeSessions = await sessions.listActive(Date.now());
+      const activeSessions = await sessions.listActive(parts.clock.now());
       return { activeSessions, count: activeSessions.length };
     });
 

@@ -1,4 +1,4 @@
-import type { Store } from '@palaver/store';
+import type { DatabaseClock, Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import type { ActionResult } from '../menu/engine.ts';
 import type { UssdTables } from '../store/tables.ts';
@@ -15,7 +15,10 @@ export interface Effects {
 
 class AlreadyDone extends Error {}
 
-export function createEffects(store: Pick<Store<UssdTables>, 'db' | 'transaction'>): Effects {
+export function createEffects(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  clock: Pick<DatabaseClock, 'now'>,
+): Effects {
   const find = async (key: string) => {
     const row = await store.db.selectFrom('ussd_effect').select('result').where('key', '=', key).executeTakeFirst();
     return row && (JSON.parse(row.result) as ActionResult);
@@ -28,7 +31,7 @@ export function createEffects(store: Pick<Store<UssdTables>, 'db' | 'transaction
           const result = await act(trx);
           const inserted = await trx
             .insertInto('ussd_effect')
-            .values({ key, result: JSON.stringify(result), created_at: Date.now() })
+            .values({ key, result: JSON.stringify(result), created_at: clock.now() })
             .onConflict((conflict) => conflict.column('key').doNothing())
             .executeTakeFirst();
           // Undoes what `act` wrote: the other one's effect stands.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
-import { faultKind } from '@palaver/store';
+import { type DatabaseClock, faultKind } from '@palaver/store';
 import { toShowable } from '../gsm.ts';
 import { type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
 import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
@@ -45,6 +45,7 @@ export interface TurnParts {
   runAction: RunAction;
   textHash: TextHash;
   menu(): Menu;
+  clock: Pick<DatabaseClock, 'now'>;
   timeoutMs: number;
 }
 
@@ -68,12 +69,13 @@ export function createHandleTurn(parts: TurnParts): HandleTurn {
   const queue = createKeyedQueue({ maxWaiting: maxWaitingTurns });
   return (request, log) =>
     queue(request.sessionId, async () => {
-      const turn = { ...request, menu: parts.menu(), now: Date.now(), log };
+      const turn = { ...request, menu: parts.menu(), now: parts.clock.now(), log };
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
         const result = await runTurn(parts, turn, attempt > 1).catch((error: unknown) => {
           // The connection may have broken after a commit. Effects and sessions are keyed, so a second run finds out.
-          if (attempt > 1 || faultKind(error) !== 'unreachable' || Date.now() - turn.now > maxFaultMs) throw error;
+          if (attempt > 1 || faultKind(error) !== 'unreachable' || parts.clock.now() - turn.now > maxFaultMs)
+            throw error;
           log.warn({ err: error }, 'the database connection broke; the request runs again');
           return sleep(faultPauseMs, undefined);
         });

@@ -1,5 +1,5 @@
 import type { Logger } from '@palaver/service-kit';
-import type { Store } from '@palaver/store';
+import type { DatabaseClock, Store } from '@palaver/store';
 import { sql } from 'kysely';
 import type { UssdTables } from '../store/tables.ts';
 import type { SessionCache } from './session-cache.ts';
@@ -52,6 +52,7 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
 
 export interface SweeperParts extends SweepParts {
   logger: Logger;
+  clock: Pick<DatabaseClock, 'now'>;
   intervalMs: number;
 }
 
@@ -67,7 +68,7 @@ export function startSweeper(parts: SweeperParts): Sweeper {
   let doneAt = performance.now();
   const stopping = new AbortController();
   const timer = setInterval(() => {
-    running ??= sweep(parts, Date.now(), stopping.signal)
+    running ??= sweep(parts, parts.clock.now(), stopping.signal)
       .then((result) => {
         if (result !== 'late') doneAt = performance.now();
       })

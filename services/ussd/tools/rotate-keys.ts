@@ -19,7 +19,9 @@ export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: 
     const secret = await rotateServiceSecret(store, keys);
     const referenceKey = toReferenceKey(await loadServiceSecret(store, keys));
     const audit = createAuditLog(store, { service: 'ussd', referenceKey });
-    const accounts = await createAccounts(store, { vault: createPinVault(keys), audit }).rotate(keys.currentId);
+    const accounts = await createAccounts(store, { vault: createPinVault(keys), audit, clock: Date }).rotate(
+      keys.currentId,
+    );
     await audit.record({
       actor: 'command',
       action: 'keys.rotated',

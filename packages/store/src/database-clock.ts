@@ -1,0 +1,41 @@
+import { sql } from 'kysely';
+import type { Store } from './store.ts';
+
+/** One time for all instances that share a database, whatever the clocks of their machines show. */
+export interface DatabaseClock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  stop(): void;
+}
+
+export interface DatabaseClockOptions {
+  /** How often the time is read again. Default 10 s. */
+  intervalMs?: number;
+}
+
+/** An answer that took longer says too little about the moment it speaks of. */
+const maxTripMs = 2_000;
+
+/**
+ * Starts a clock that shows PostgreSQL's time: read at the start and now and then, counted on by the monotonic clock between.
+ * A database that does not answer leaves the last reading in use. SQLite is on this machine and has its time.
+ */
+export async function startDatabaseClock<DB>(
+  { engine, db }: Pick<Store<DB>, 'engine' | 'db'>,
+  { intervalMs = 10_000 }: DatabaseClockOptions = {},
+): Promise<DatabaseClock> {
+  if (engine === 'sqlite') return { now: Date.now, stop() {} };
+  const query = sql<{ ms: number }>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
+  /** Database time minus the monotonic clock. */
+  let offset = Date.now() - performance.now();
+  const read = async () => {
+    const before = performance.now();
+    const ms = (await query.execute(db)).rows[0]?.ms;
+    const after = performance.now();
+    if (ms !== undefined && after - before <= maxTripMs) offset = Number(ms) - (before + after) / 2;
+  };
+  const keep = () => read().catch(() => {});
+  await keep();
+  const timer = setInterval(keep, intervalMs).unref();
+  return { now: () => Math.round(performance.now() + offset), stop: () => clearInterval(timer) };
+}
