@@ -12,7 +12,7 @@ export interface AssistantActionParts {
   accounts: Pick<Accounts, 'find'>;
 }
 
-/** A question nobody answered in this time (its process died) is given up. */
+/** A question that the agent has no answer to after this long (its process died) gets none. */
 const givenUpAfterMs = 150_000;
 
 export function createAssistantActions({
@@ -25,10 +25,10 @@ export function createAssistantActions({
     assistant !== undefined && (account !== undefined || !(await accounts.find(phoneNumber)));
   return {
     async openAssistant(context) {
-      const { phoneNumber, now } = context;
+      const { phoneNumber } = context;
       if (!(await mayAsk(context))) return { outcome: 'unavailable' };
       const open = await questions.findOpen(phoneNumber);
-      return { outcome: open && !isGivenUp(open, now) && open.status !== 'failed' ? 'waiting' : 'ready' };
+      return { outcome: open && open.status !== 'failed' ? 'waiting' : 'ready' };
     },
     async askAssistant(context) {
       if (!assistant || !(await mayAsk(context))) return { outcome: 'unavailable' };
@@ -43,7 +43,12 @@ export function createAssistantActions({
     async showAnswer(context) {
       if (!(await mayAsk(context))) return { outcome: 'unavailable' };
       const open = await questions.findOpen(context.phoneNumber);
-      if (open?.status === 'pending') await assistant?.wait(open.id);
+      if (open?.status === 'pending') {
+        const isOld = context.now - open.asked_at > givenUpAfterMs;
+        const caller = { phone: context.phoneNumber, isHolder: context.account !== undefined };
+        await assistant?.wait(open.id);
+        await assistant?.recover({ id: open.id, ...caller, isOld }, context.log);
+      }
       return show(context, questions, open && (await questions.find(open.id)));
     },
   };
@@ -54,14 +59,10 @@ async function show(
   questions: Questions,
   question: QuestionTable | undefined,
 ): Promise<ActionResult> {
-  if (!question || question.status === 'failed' || isGivenUp(question, context.now)) return { outcome: 'unavailable' };
+  if (!question || question.status === 'failed') return { outcome: 'unavailable' };
   if (question.status === 'pending') return { outcome: 'waiting' };
   return context.commit(async (trx) => {
     await questions.markShown(trx, question.id);
     return { outcome: 'answered', values: { answer: question.answer ?? '' } };
   });
-}
-
-function isGivenUp({ status, asked_at }: QuestionTable, now: number): boolean {
-  return status === 'pending' && now - asked_at > givenUpAfterMs;
 }

@@ -1,18 +1,34 @@
 import { didDocumentSchema, messageSchema, sessionSchema } from '@palaver/contract';
 import { z } from 'zod';
-import { type FetchResult, fetchJson } from '../protocol/fetch-json.ts';
+import { type FetchOptions, type FetchResult, fetchJson } from '../protocol/fetch-json.ts';
 import type { Caller, SignFor } from './phone-signer.ts';
 
-export type Answer = { ok: true; text: string; session: string } | { ok: false; reason: string };
+export type Answer =
+  | { ok: true; text: string }
+  /** `late`: the agent has the question and may still answer it. */
+  | { ok: false; reason: string; late?: boolean };
 
 export interface AgentClient {
   /** Sends a question in the phone's chat; opens a chat when there is none, or when the agent no longer knows it. */
-  ask(question: { caller: Caller; text: string; session: string | undefined }): Promise<Answer>;
+  ask(question: {
+    /** Sent as the request id, by which the answer is found again. */
+    id: string;
+    caller: Caller;
+    text: string;
+    session: string | undefined;
+    /** Called before anything is sent in a new chat. */
+    onChat(session: string): Promise<void>;
+  }): Promise<Answer>;
+  /** The answer to a question that was asked before, by a process that did not live to take it. */
+  findAnswer(question: { id: string; caller: Caller; session: string }): Promise<string | undefined>;
 }
 
 // Only what is used is checked: another version of the agent may send more or less around it.
 const didSchema = didDocumentSchema.pick({ id: true });
 const chatSchema = sessionSchema.pick({ sessionId: true });
+const historySchema = z.object({
+  messages: z.array(messageSchema.pick({ type: true, content: true, status: true, requestId: true })),
+});
 const answerSchema = z.object({ message: messageSchema.pick({ content: true, status: true }) });
 
 /** A language model may take its time: the user is meanwhile offered to look again. */
@@ -31,37 +47,57 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
     return id;
   }
 
-  async function post(caller: Caller, path: string, body: unknown, limitMs: number): Promise<FetchResult> {
+  async function send(caller: Caller, path: string, options: FetchOptions): Promise<FetchResult> {
     const token = await signFor(caller, await loadDid());
-    const headers = { authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' };
-    return fetchJson(`${agentUrl}${path}`, { method: 'POST', timeoutMs: limitMs, headers, body });
+    const headers = { ...options.headers, authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' };
+    return fetchJson(`${agentUrl}${path}`, { ...options, headers });
   }
 
   async function openChat(caller: Caller): Promise<string> {
-    return chatSchema.parse(toValue(await post(caller, '/sessions', {}, timeoutMs))).sessionId;
+    const opened = await send(caller, '/sessions', { method: 'POST', timeoutMs, body: {} });
+    return chatSchema.parse(toValue(opened)).sessionId;
   }
 
   return {
-    async ask({ caller, text, session }) {
+    async ask({ id, caller, text, session, onChat }) {
+      const askIn = async (chat: string) =>
+        send(caller, `/messages/${encodeURIComponent(chat)}`, {
+          method: 'POST',
+          timeoutMs: answerTimeoutMs,
+          headers: { 'x-request-id': id, 'idempotency-key': id },
+          body: { message: text },
+        });
+      const askInNew = async () => {
+        const chat = await openChat(caller);
+        await onChat(chat);
+        return askIn(chat);
+      };
       try {
-        let chat = session ?? (await openChat(caller));
-        const send = () => post(caller, `/messages/${encodeURIComponent(chat)}`, { message: text }, answerTimeoutMs);
-        let sent = await send();
-        if (!sent.ok && sent.status === 404 && session !== undefined) {
-          chat = await openChat(caller);
-          sent = await send();
-        }
+        let sent = session === undefined ? await askInNew() : await askIn(session);
+        if (!sent.ok && sent.status === 404 && session !== undefined) sent = await askInNew();
+        if (!sent.ok && sent.isTimeout) return { ok: false, reason: sent.reason, late: true };
         // The agent may have a new key since: the next question asks for it.
         if (!sent.ok && sent.status === 401) known = undefined;
         const { message } = answerSchema.parse(toValue(sent));
         if (message.status === 'failed' || message.content.trim() === '')
           return { ok: false, reason: 'an empty answer' };
-        return { ok: true, text: message.content, session: chat };
+        return { ok: true, text: message.content };
       } catch (error) {
         return { ok: false, reason: error instanceof Error ? error.message : String(error) };
       }
     },
+    async findAnswer({ id, caller, session }) {
+      const history = await send(caller, toPath(session), { timeoutMs });
+      if (!history.ok && history.status === 404) return undefined;
+      const { messages } = historySchema.parse(toValue(history));
+      const answer = messages.findLast(({ type, requestId }) => type === 'ai' && requestId === id);
+      return answer && answer.status !== 'failed' && answer.content.trim() !== '' ? answer.content : undefined;
+    },
   };
+}
+
+function toPath(chat: string): string {
+  return `/sessions/${encodeURIComponent(chat)}/messages?limit=20`;
 }
 
 function toValue(result: FetchResult): unknown {

@@ -14,6 +14,8 @@ export interface Assistant {
   start(question: Question, log: Logger): void;
   /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
   wait(id: string): Promise<void>;
+  /** Asks the agent for the answer to a question that no task of this process waits for, and keeps it. */
+  recover(question: Omit<Question, 'text'> & { isOld: boolean }, log: Logger): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -27,9 +29,10 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
     const { phone } = caller;
     try {
       const session = await questions.findChat(phone);
-      const result = await agent.ask({ caller, text, session });
+      const onChat = (chat: string) => questions.setChat(phone, chat);
+      const result = await agent.ask({ id, caller, text, session, onChat });
       if (!result.ok) log.warn({ reason: result.reason }, 'the agent service gave no answer');
-      else if (result.session !== session) await questions.setChat(phone, result.session);
+      if (!result.ok && result.late) return;
       await questions.settle(id, result.ok ? toPlainText(result.text) : undefined);
     } catch (error) {
       log.error({ err: error }, 'an answer of the agent service could not be kept');
@@ -52,7 +55,19 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
       const timeout = setTimeout(timer.resolve, waitMs);
       await Promise.race([task, timer.promise]).finally(() => clearTimeout(timeout));
     },
-    // Answers under way are not waited for: a model may take minutes. Their questions count as unanswered after a while.
+    async recover({ id, isOld, ...caller }, log) {
+      if (running.has(id)) return;
+      const session = await questions.findChat(caller.phone);
+      const text =
+        session &&
+        (await agent.findAnswer({ id, caller, session }).catch((error: unknown) => {
+          log.warn({ err: error }, 'the agent service could not be asked for an earlier answer');
+          return undefined;
+        }));
+      if (text !== undefined) await questions.settle(id, toPlainText(text));
+      else if (isOld) await questions.settle(id, undefined);
+    },
+    // Answers under way are not waited for: a model may take minutes. They are fetched when they are asked for.
     async close() {
       await Promise.race([
         Promise.allSettled(running.values()),

@@ -5,7 +5,9 @@ export interface FetchOptions {
   body?: unknown;
 }
 
-export type FetchResult = { ok: true; value: unknown } | { ok: false; status: number | undefined; reason: string };
+export type FetchResult =
+  | { ok: true; value: unknown }
+  | { ok: false; status: number | undefined; reason: string; isTimeout?: boolean };
 
 const maxBytes = 1_000_000;
 
@@ -30,8 +32,8 @@ export async function fetchJson(url: string, options: FetchOptions): Promise<Fet
     return { ok: true, value: JSON.parse(text) };
   } catch (error) {
     const { name, message, cause } = error as Error;
-    const reason = name === 'TimeoutError' ? 'no answer in time' : cause instanceof Error ? cause.message : message;
-    return { ok: false, status: undefined, reason };
+    if (name === 'TimeoutError') return { ok: false, status: undefined, reason: 'no answer in time', isTimeout: true };
+    return { ok: false, status: undefined, reason: cause instanceof Error ? cause.message : message };
   }
 }
 

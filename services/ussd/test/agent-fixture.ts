@@ -18,6 +18,7 @@ export async function startAgent(): Promise<Agent> {
   const signer = await createSigner();
   const verifier = createVerifier({ audiences: [signer.did()] });
   const sessions = new Map<string, string>();
+  const history = new Map<string, unknown[]>();
   const agent: Agent = {
     url: '',
     asked: [],
@@ -50,17 +51,17 @@ export async function startAgent(): Promise<Agent> {
         roomId: 'r',
       });
     }
-    const session = request.url?.split('/')[2] ?? '';
+    const session = request.url?.split(/[/?]/)[2] ?? '';
     if (sessions.get(session) !== did)
       return send(404, { statusCode: 404, error: 'Not Found', message: 'no', code: 'SESSION_NOT_FOUND' });
+    if (request.method === 'GET') return send(200, { messages: history.get(session) ?? [], hasOlder: false });
     const { message } = JSON.parse(await readBody(request)) as { message: string };
     agent.asked.push({ did, session, message });
     const content = await agent.answer(message);
-    return send(200, {
-      sessionId: session,
-      requestId: 'r',
-      message: { id: 'm', type: 'ai', content, createdAt: now, status: 'complete', requestId: 'r' },
-    });
+    const requestId = request.headers['x-request-id'] ?? 'r';
+    const answer = { id: 'm', type: 'ai', content, createdAt: now, status: 'complete', requestId };
+    history.set(session, [...(history.get(session) ?? []), answer]);
+    return send(200, { sessionId: session, requestId, message: answer });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   agent.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

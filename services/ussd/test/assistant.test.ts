@@ -1,7 +1,7 @@
-import { waitFor } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, engines, startProcess, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { startAgent } from './agent-fixture.ts';
-import { startService } from './service-fixture.ts';
+import { startService, testKey } from './service-fixture.ts';
 
 const other = { phoneNumber: '+254700000002' };
 
@@ -97,4 +97,44 @@ describe('asking the assistant', () => {
     expect(await service.say('b', '4*Hello?*0')).toMatch(/^CON Welcome/);
     expect(await service.say('c', '1')).toContain('About Palaver');
   });
+
+  test.each(engines)(
+    'an answer that came while the service was down is fetched at the next dial: %s',
+    async (engine) => {
+      await using database = await createTestDatabase(engine);
+      await using dir = await createTempDir();
+      await using agent = await startAgent();
+      const env = {
+        DATABASE_URL: database.url,
+        DATA_DIR: dir.path,
+        AGENT_URL: agent.url,
+        ASSISTANT_WAIT_MS: '50',
+        PIN_ENCRYPTION_KEY: testKey,
+        PORT: '0',
+      };
+      const main = new URL('../main.ts', import.meta.url).pathname;
+      const first = startProcess(process.execPath, [main], { env });
+      await first.printed(/listening on http:\S+/);
+      const url = /listening on (http:[^\s"]+)/.exec(first.output())?.[1] ?? '';
+      const gate = Promise.withResolvers<string>();
+      agent.answer = () => gate.promise;
+      const body = { sessionId: 'a', serviceCode: '*1234#', phoneNumber: '+254700000001', text: '4*Slow?' };
+      const headers = { 'content-type': 'application/json' };
+      const reply = await fetch(`${url}/api/ussd`, { method: 'POST', headers, body: JSON.stringify(body) });
+      expect(await reply.text()).toContain('preparing your answer');
+      await waitFor('the question at the agent', () => agent.asked.length === 1);
+      first.kill('SIGKILL');
+      await first.exited;
+
+      await using service = await startService('sqlite', env);
+      expect(await service.say('b', '4')).toContain('1. Show answer');
+      expect(await service.say('b', '4*1')).toContain('Not ready yet.');
+      gate.resolve('Forty-two');
+      await waitFor('the answer at the agent', async () =>
+        (await service.say(`c${Math.random()}`, '4*1')).includes('Forty-two'),
+      );
+      expect(agent.asked).toHaveLength(1);
+      expect(await service.say('d', '4')).toContain('What would you like to ask?');
+    },
+  );
 });
