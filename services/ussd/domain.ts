@@ -140,5 +140,7 @@ function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {
 
 function declare(runs: RunOf<DefaultAction>): Actions {
   const entries = Object.entries(defaultSignatures) as [DefaultAction, DeclaredAction][];
-  return Object.fromEntries(entries.map(([name, signature]) => [name, { ...signature, run: runs[name] }]));
+  return Object.fromEntries(
+    entries.map(([name, signature]) => [name, { ...signature, repeatable: true, run: runs[name] }]),
+  );
 }

@@ -8,6 +8,10 @@ export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions
    * rollback, so it must have no effect but through `trx`.
    */
   apply(trx: Transaction<DB>, items: readonly Item[]): Promise<readonly Result[]>;
+  /**
+   * `apply` runs one statement, which is a transaction by itself: none is opened around it. It gets `db` in place of `trx`.
+   */
+  singleStatement?: boolean;
   /** Items of one transaction at most. Default 500. */
   maxBatch?: number;
   /** Items waiting at most; beyond it `write` is refused. Default 100,000. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kysely } from 'kysely';
+import { Kysely, type Transaction } from 'kysely';
 import { createGroupWriter } from './group-writer.ts';
 import { checkMigrated, migrate } from './migrate.ts';
 import { openPostgres } from './open-postgres.ts';
@@ -37,7 +37,8 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
       await migrate({ transaction: apply, db: beside, engine, component, migrations }).finally(() => beside.destroy());
     },
     createGroupWriter(writerOptions) {
-      const writer = createGroupWriter(transaction, writerOptions);
+      const run: RunTransaction<DB> = (fn) => fn(db as Transaction<DB>);
+      const writer = createGroupWriter(writerOptions.singleStatement ? run : transaction, writerOptions);
       writers.add(writer);
       return writer;
     },

@@ -86,7 +86,8 @@ export function createAccounts(
       if (isLocked(account, now)) return locked(account, false);
       const right = matches && account.pin === seen.pin;
       const next = right ? forgiveFailures(account) : countFailure(account, now);
-      await trx.updateTable('ussd_account').set(next).where('id', '=', account.id).execute();
+      const isClean = right && account.failed === 0 && account.locks === 0 && account.locked_until === null;
+      if (!isClean) await trx.updateTable('ussd_account').set(next).where('id', '=', account.id).execute();
       if (right) return { kind: 'right', account };
       if (isLocked(next, now)) return locked(next, true);
       return { kind: 'wrong', left: ussdLimits.pinAttempts - next.failed };

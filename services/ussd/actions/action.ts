@@ -22,7 +22,10 @@ export interface ActionContext {
   commit(act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
 }
 
-export type DeclaredAction = ActionSignature;
+export interface DeclaredAction extends ActionSignature {
+  /** May run again for the same key: it writes through `commit` only, and the result that was recorded first stands. */
+  repeatable?: boolean;
+}
 
 /** The only code an operator writes for a menu of their own. */
 export interface Action extends DeclaredAction {

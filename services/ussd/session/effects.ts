@@ -1,5 +1,5 @@
 import type { DatabaseClock, Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { ActionResult } from '../menu/engine.ts';
 import type { UssdTables } from '../store/tables.ts';
 
@@ -9,6 +9,8 @@ import type { UssdTables } from '../store/tables.ts';
  */
 export interface Effects {
   find(key: string): Promise<ActionResult | undefined>;
+  /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
+  record(key: string, result: ActionResult): Promise<ActionResult>;
   /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
   commit(key: string, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
 }
@@ -23,26 +25,33 @@ export function createEffects(
     const row = await store.db.selectFrom('ussd_effect').select('result').where('key', '=', key).executeTakeFirst();
     return row && (JSON.parse(row.result) as ActionResult);
   };
+  const findAgain = async (key: string) => {
+    const recorded = await find(key);
+    if (!recorded) throw new Error('an effect was recorded and is gone');
+    return recorded;
+  };
+  const insert = async (db: Kysely<UssdTables>, key: string, result: ActionResult) => {
+    const inserted = await db
+      .insertInto('ussd_effect')
+      .values({ key, result: JSON.stringify(result), created_at: clock.now() })
+      .onConflict((conflict) => conflict.column('key').doNothing())
+      .executeTakeFirst();
+    return inserted.numInsertedOrUpdatedRows !== 0n;
+  };
   return {
     find,
+    record: async (key, result) => ((await insert(store.db, key, result)) ? result : findAgain(key)),
     async commit(key, act) {
       try {
         return await store.transaction(async (trx) => {
           const result = await act(trx);
-          const inserted = await trx
-            .insertInto('ussd_effect')
-            .values({ key, result: JSON.stringify(result), created_at: clock.now() })
-            .onConflict((conflict) => conflict.column('key').doNothing())
-            .executeTakeFirst();
           // Undoes what `act` wrote: the other one's effect stands.
-          if (inserted.numInsertedOrUpdatedRows === 0n) throw new AlreadyDone();
+          if (!(await insert(trx, key, result))) throw new AlreadyDone();
           return result;
         });
       } catch (error) {
         if (!(error instanceof AlreadyDone)) throw error;
-        const recorded = await find(key);
-        if (!recorded) throw new Error('an effect was recorded and is gone', { cause: error });
-        return recorded;
+        return findAgain(key);
       }
     },
   };

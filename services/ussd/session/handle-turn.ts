@@ -54,6 +54,8 @@ interface Turn extends TurnRequest {
   menu: Menu;
   now: number;
   log: Logger;
+  /** An earlier attempt at it failed, or met another instance. */
+  isRepeated: boolean;
 }
 
 /** A turn that waits longer than this many others of its session is refused: no phone sends that fast. */
@@ -69,10 +71,11 @@ export function createHandleTurn(parts: TurnParts): HandleTurn {
   const queue = createKeyedQueue({ maxWaiting: maxWaitingTurns });
   return (request, log) =>
     queue(request.sessionId, async () => {
-      const turn = { ...request, menu: parts.menu(), now: parts.clock.now(), log };
+      const first = { ...request, menu: parts.menu(), now: parts.clock.now(), log, isRepeated: false };
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
-        const result = await runTurn(parts, turn, attempt > 1).catch((error: unknown) => {
+        const turn = { ...first, isRepeated: attempt > 1 };
+        const result = await runTurn(parts, turn).catch((error: unknown) => {
           // The connection may have broken after a commit. Effects and sessions are keyed, so a second run finds out.
           if (attempt > 1 || faultKind(error) !== 'unreachable' || parts.clock.now() - turn.now > maxFaultMs)
             throw error;
@@ -87,11 +90,11 @@ export function createHandleTurn(parts: TurnParts): HandleTurn {
 }
 
 /** `undefined` when the session was changed by another instance between reading and writing. */
-async function runTurn(parts: TurnParts, turn: Turn, fresh: boolean): Promise<TurnResult | undefined> {
-  const { sessionId, phoneNumber, text, now } = turn;
-  const cached = fresh ? undefined : findCached(parts, turn);
+async function runTurn(parts: TurnParts, turn: Turn): Promise<TurnResult | undefined> {
+  const { sessionId, phoneNumber, text, now, isRepeated } = turn;
+  const cached = isRepeated ? undefined : findCached(parts, turn);
   // A first dial is written as a new row without looking: should the row exist, the write is refused and read then.
-  const known = cached ?? (text === '' && !fresh ? undefined : await parts.sessions.load(sessionId));
+  const known = cached ?? (text === '' && !isRepeated ? undefined : await parts.sessions.load(sessionId));
   if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
   if (text === '') return openSession(parts, turn, known);
   if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, turn, known);
@@ -143,6 +146,7 @@ async function goOn(
       if (count === maxActionsPerInput) throw new Error(`the actions after ${step.effect.state} do not end`);
       const result = await parts.runAction({
         key: parts.textHash.ofEffect(turn.sessionId, turn.text.slice(0, input.end), count),
+        isFirst: from !== undefined && !turn.isRepeated,
         effect: step.effect,
         menu,
         dialogue: step.dialogue,

@@ -8,6 +8,8 @@ import type { Effects } from './effects.ts';
 
 export interface ActionCall {
   key: string;
+  /** Nothing is known that would speak for an earlier run with this key. */
+  isFirst: boolean;
   effect: Effect;
   menu: Menu;
   dialogue: Dialogue;
@@ -26,11 +28,11 @@ export function createRunAction(
   effects: Effects,
   metrics: { countActionFailure(action: string): void },
 ): RunAction {
-  const run: RunAction = async ({ key, effect, menu, dialogue, phoneNumber, parts, now, log }) => {
-    const recorded = await effects.find(key);
-    if (recorded) return recorded;
+  const run: RunAction = async ({ key, isFirst, effect, menu, dialogue, phoneNumber, parts, now, log }) => {
     const action = actions[effect.action];
     if (!action) throw new Error(`no action named ${effect.action}`);
+    const recorded = isFirst && action.repeatable ? undefined : await effects.find(key);
+    if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
     const result = await action.run({
       key,
@@ -51,7 +53,7 @@ export function createRunAction(
         return committed;
       },
     });
-    return committed ? result : effects.commit(key, async () => result);
+    return committed ? result : effects.record(key, result);
   };
   return (call) =>
     run(call).catch((error: unknown) => {

@@ -1,4 +1,5 @@
 import type { Store } from '@palaver/store';
+import { sql, type Transaction } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import { type ColumnType, createRowWriter, type Row } from '../store/row-writer.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
@@ -35,43 +36,11 @@ const columns: Record<keyof SessionTable, ColumnType> = {
 };
 
 export function createSessionStore(store: Store<UssdTables>, timeoutMs: number): SessionStore {
-  const writeSessions = createRowWriter(store, {
-    table: 'ussd_session',
-    columns,
-    key: 'id',
-    updateWhere: 'ussd_session.version = excluded.version - 1',
-  });
-  const writeForms = createRowWriter(store, {
-    table: 'ussd_profile',
-    columns: { phone: 'text', resume: 'text', resume_at: 'bigint' },
-    key: 'phone',
-  });
-  const writeNotices = createRowWriter(store, {
-    table: 'ussd_profile',
-    columns: { phone: 'text', notice: 'text' },
-    key: 'phone',
-  });
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
-    async apply(trx, writes) {
-      const rows = writes.map(({ session }) => toRow(session));
-      const written = new Set(await writeSessions(trx, rows));
-      // The last one wins: a statement may touch a row once only.
-      const forms = new Map<string, { phone: string; resume: string | null; resume_at: number }>();
-      for (const { session, resume } of writes) {
-        if (!resume || !written.has(session.id)) continue;
-        forms.set(session.phone, { phone: session.phone, resume: resume.form, resume_at: resume.at });
-      }
-      if (forms.size > 0) await writeForms(trx, [...forms.values()]);
-      const told = writes.filter(({ session, noticeShown }) => noticeShown && written.has(session.id));
-      const phones = new Set(told.map(({ session }) => session.phone));
-      if (phones.size > 0)
-        await writeNotices(
-          trx,
-          Array.from(phones, (phone) => ({ phone, notice: null })),
-        );
-      return writes.map(({ session }) => written.has(session.id));
-    },
+    ...(store.engine === 'postgres'
+      ? { singleStatement: true, apply: createJoinedWriter(store) }
+      : { apply: createPlainWriter(store) }),
   });
   const load = createBatchLoader<SessionTable>(store, { table: 'ussd_session', key: 'id' });
   const active = (now: number) =>
@@ -90,6 +59,88 @@ export function createSessionStore(store: Store<UssdTables>, timeoutMs: number):
       const rows = await active(now).select('id').orderBy('opened_at').execute();
       return rows.map(({ id }) => id);
     },
+  };
+}
+
+type ApplyWrites = (trx: Transaction<UssdTables>, writes: readonly SessionWrite[]) => Promise<boolean[]>;
+
+const mayUpdate = 'ussd_session.version = excluded.version - 1';
+
+function createPlainWriter(store: Store<UssdTables>): ApplyWrites {
+  const writeSessions = createRowWriter(store, {
+    table: 'ussd_session',
+    columns,
+    key: 'id',
+    updateWhere: mayUpdate,
+  });
+  const writeForms = createRowWriter(store, {
+    table: 'ussd_profile',
+    columns: { phone: 'text', resume: 'text', resume_at: 'bigint' },
+    key: 'phone',
+  });
+  return async (trx, writes) => {
+    const written = new Set(
+      await writeSessions(
+        trx,
+        writes.map(({ session }) => toRow(session)),
+      ),
+    );
+    const forms = toForms(writes.filter(({ session }) => written.has(session.id)));
+    if (forms.length > 0) await writeForms(trx, forms);
+    await forgetNotices(trx, writes, written);
+    return writes.map(({ session }) => written.has(session.id));
+  };
+}
+
+/** The last one of a phone wins: a statement may touch a row once only. */
+function toForms(writes: readonly SessionWrite[]) {
+  const forms = writes.flatMap(({ session, resume }) =>
+    resume ? [{ id: session.id, phone: session.phone, resume: resume.form, resume_at: resume.at }] : [],
+  );
+  return [...new Map(forms.map((form) => [form.phone, form])).values()];
+}
+
+async function forgetNotices(
+  trx: Transaction<UssdTables>,
+  writes: readonly SessionWrite[],
+  written: ReadonlySet<string>,
+): Promise<void> {
+  const shown = writes.filter(({ session, noticeShown }) => noticeShown && written.has(session.id));
+  const phones = shown.map(({ session }) => session.phone);
+  if (phones.length > 0)
+    await trx.updateTable('ussd_profile').set({ notice: null }).where('phone', 'in', phones).execute();
+}
+
+/** Sessions and forms in one statement, which PostgreSQL commits by itself: a key press is one round trip. */
+function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
+  const names = Object.keys(columns);
+  const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
+    const list = sql.raw(names.join(', '));
+    const types = sql.raw(names.map((name) => `${name} ${columns[name as keyof SessionTable]}`).join(', '));
+    const changes = sql.raw(
+      names
+        .filter((name) => name !== 'id')
+        .map((name) => `${name} = excluded.${name}`)
+        .join(', '),
+    );
+    const statement = sql<{ id: string }>`with written as (
+        insert into ussd_session (${list}) select ${list} from json_to_recordset(${sessions}::json) as row(${types})
+        on conflict (id) do update set ${changes} where ${sql.raw(mayUpdate)} returning id
+      ), forms as (
+        insert into ussd_profile (phone, resume, resume_at)
+        select phone, resume, resume_at from json_to_recordset(${forms}::json) as row(id text, phone text, resume text, resume_at bigint)
+        where id in (select id from written)
+        on conflict (phone) do update set resume = excluded.resume, resume_at = excluded.resume_at
+      ) select id from written`;
+    return { compile: () => statement.compile(db) };
+  });
+  return async (db, writes) => {
+    const sessions = JSON.stringify(writes.map(({ session }) => toRow(session)));
+    const { rows } = await write({ sessions, forms: JSON.stringify(toForms(writes)) }, db);
+    const written = new Set(rows.map(({ id }) => id));
+    // Apart from it: a notice that is shown twice does no harm.
+    await forgetNotices(db, writes, written);
+    return writes.map(({ session }) => written.has(session.id));
   };
 }
 

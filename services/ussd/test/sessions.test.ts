@@ -154,7 +154,7 @@ describe.each(engines)('sessions on %s', (engine) => {
   });
 
   test('a session belongs to the phone number that opened it: open, ended, expired and after a restart', async () => {
-    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '1' });
+    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '4' });
     const invalid = 'END Invalid input. Please try again.';
     await service.say('open', '');
     await service.say('ended', '*');
