@@ -3,6 +3,7 @@ import { defaultPorts, serviceCodePattern, ussdLimits } from '@palaver/contract'
 import { baseVariables, envBoolean, envInteger, envList, envUrl, ownSecret } from '@palaver/service-kit';
 import { z } from 'zod';
 import { parseKey } from './accounts/key-ring.ts';
+import { fitsOneScreen } from './screen.ts';
 
 const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';
 const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
@@ -51,6 +52,20 @@ export const ussdConfigSchema = z.object({
     .meta({
       description: 'How long an unfinished form is offered again at the next dial; 0 never offers it.',
       example: '30',
+    }),
+  USSD_MAX_IN_FLIGHT: envInteger({ min: 1, max: 1_000_000 }).prefault('1000').meta({
+    description:
+      'Requests of telecom gateways that may be under way at once; beyond it callers read USSD_BUSY_TEXT at once instead of waiting until their telecom gateway gives up.',
+    example: '2000',
+  }),
+  USSD_BUSY_TEXT: z
+    .string()
+    .min(1)
+    .refine(fitsOneScreen, 'expected a text that fits one screen')
+    .prefault('Many people are calling right now. Please dial again in a minute.')
+    .meta({
+      description: 'What callers read when more than USSD_MAX_IN_FLIGHT requests are under way.',
+      example: 'Beaucoup de personnes appellent en ce moment. Merci de rappeler dans une minute.',
     }),
   USSD_REPEAT_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('5')

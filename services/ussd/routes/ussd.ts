@@ -6,6 +6,7 @@ import { arkesel } from '../adapters/arkesel.ts';
 import type { Dialect, DialectRequest } from '../adapters/dialect.ts';
 import type { InputLog } from '../adapters/input-log.ts';
 import type { UssdConfig } from '../config.ts';
+import { toShowable } from '../gsm.ts';
 import type { UssdMetrics } from '../metrics.ts';
 import type { HandleTurn, TurnRequest } from '../session/handle-turn.ts';
 
@@ -20,6 +21,19 @@ const dialects: Dialect[] = [africasTalking, arkesel];
 
 /** The session endpoint, once for each dialect. Whatever a telecom gateway sends, it gets a reply it can show. */
 export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Promise<void> {
+  let inFlight = 0;
+  const { USSD_MAX_IN_FLIGHT: maxInFlight, USSD_BUSY_TEXT: busyText } = parts.config;
+  /** Beyond the bound a reply at once: later it would come after the telecom gateway has given up, and cost the others time. */
+  const answerOrShed = async (input: DialectRequest | undefined, log: Logger) => {
+    if (inFlight >= maxInFlight) {
+      parts.metrics.countRequest('shed');
+      return `END ${toShowable(busyText)}`;
+    }
+    inFlight += 1;
+    return answer(parts, input, log).finally(() => {
+      inFlight -= 1;
+    });
+  };
   await server.register(async (scope) => {
     // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
     scope.removeAllContentTypeParsers();
@@ -36,7 +50,7 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       scope.post(dialect.path, async (request, reply) => {
         const contentType = request.headers['content-type'] ?? '';
         const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
-        const text = await answer(parts, input, request.log as Logger);
+        const text = await answerOrShed(input, request.log as Logger);
         const written = dialect.write(input, text);
         return reply.header('content-type', written.contentType).send(written.body);
       });
