@@ -98,6 +98,7 @@ async function* exportReports(reports: Reports): AsyncGenerator<string> {
 
 function toDebugRecord(session: Session, activeSessions: string[]): UssdDebugRecord {
   const dialogue = unpackDialogue(session.dialogue);
+  if (!dialogue) throw new AppError('SESSION_NOT_FOUND', 'The session is kept by a newer version of the service.');
   return {
     sessionId: session.id,
     debugInfo: {

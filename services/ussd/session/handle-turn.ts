@@ -21,7 +21,7 @@ import {
 } from './session.ts';
 import type { SessionCache } from './session-cache.ts';
 import type { SessionStore, SessionWrite } from './session-store.ts';
-import type { TextHash } from './text-hash.ts';
+import type { TextHashFor } from './text-hash.ts';
 import { type Part, toNewParts, toParts } from './text-parts.ts';
 
 export interface TurnRequest {
@@ -43,7 +43,7 @@ export interface TurnParts {
   cache: SessionCache;
   profiles: Profiles;
   runAction: RunAction;
-  textHash: TextHash;
+  textHash: TextHashFor;
   menu(): Menu;
   clock: Pick<DatabaseClock, 'now'>;
   timeoutMs: number;
@@ -99,12 +99,13 @@ async function runTurn(parts: TurnParts, turn: Turn): Promise<TurnResult | undef
   if (text === '') return openSession(parts, turn, known);
   if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, turn, known);
 
-  const { textHash } = parts;
+  const textHash = parts.textHash(known?.textHash);
   const opening = known ? unpackOpening(known.opening) : await parts.profiles.loadOpening(phoneNumber, now);
   if (known && textHash.ofText(sessionId, text.slice(0, known.textLength)) === known.textHash) {
     if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
     const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength) : undefined;
-    if (inputs) return goOn(parts, turn, { known, inputs, opening, from: unpackDialogue(known.dialogue) });
+    const from = inputs && unpackDialogue(known.dialogue);
+    if (from) return goOn(parts, turn, { known, inputs, opening, from });
   }
   // Nothing to go on from: the telecom gateway's text is the truth, and it is played from the start.
   return goOn(parts, turn, { known, inputs: toParts(text), opening, from: undefined });
@@ -136,6 +137,7 @@ async function goOn(
   { known, inputs, opening, from }: Course,
 ): Promise<TurnResult | undefined> {
   const { menu } = turn;
+  const textHash = parts.textHash(known?.textHash);
   const all = toParts(turn.text);
   const values = all.map(({ value }) => value);
   let step: Step = from ? { dialogue: from, ended: false } : openDialogue(menu, opening);
@@ -145,7 +147,7 @@ async function goOn(
     for (let count = 0; step.effect; count++) {
       if (count === maxActionsPerInput) throw new Error(`the actions after ${step.effect.state} do not end`);
       const result = await parts.runAction({
-        key: parts.textHash.ofEffect(turn.sessionId, turn.text.slice(0, input.end), count),
+        key: textHash.ofEffect(turn.sessionId, turn.text.slice(0, input.end), count),
         isFirst: from !== undefined && !turn.isRepeated,
         effect: step.effect,
         menu,
@@ -181,7 +183,7 @@ async function save(parts: TurnParts, turn: Turn, outcome: Outcome): Promise<Tur
     serviceCode: turn.serviceCode,
     version: (known?.version ?? 0) + 1,
     status: step.ended ? sessionStatus.ended : sessionStatus.active,
-    textHash: parts.textHash.ofText(turn.sessionId, turn.text),
+    textHash: parts.textHash(known?.textHash).ofText(turn.sessionId, turn.text),
     textLength: turn.text.length,
     opening: packOpening(opening),
     dialogue: packDialogue(step.dialogue),
@@ -212,6 +214,6 @@ function toResume(menu: Menu, { step, before, known, kind }: Outcome, now: numbe
 function refuseExpired({ cache }: TurnParts, { menu }: Turn, session: Session): TurnResult {
   cache.delete(session.id);
   const { locales } = menu;
-  const { language } = unpackDialogue(session.dialogue);
+  const { language } = unpackDialogue(session.dialogue) ?? unpackOpening(session.opening);
   return { reply: `END ${toShowable(translate(locales, language, 'main.expired'))}`, kind: 'expired' };
 }

@@ -29,8 +29,13 @@ export function isExpired(session: Session, now: number, timeoutMs: number): boo
   );
 }
 
-// One letter for each field and none for empty ones: most sessions are `{"s":"preMenu","l":"en"}`.
+/** Grows with every change that an earlier version would misread. */
+const format = 1;
+
+// One letter for each field and none for empty ones: most sessions are `{"f":1,"s":"preMenu","l":"en"}`.
 interface PackedDialogue {
+  /** The format; absent in the first. */
+  f?: number;
   s: string;
   l: string;
   b?: readonly string[];
@@ -45,7 +50,7 @@ interface PackedDialogue {
 }
 
 export function packDialogue(dialogue: Dialogue): string {
-  const packed: PackedDialogue = { s: dialogue.state, l: dialogue.language };
+  const packed: PackedDialogue = { f: format, s: dialogue.state, l: dialogue.language };
   if (dialogue.stack.length > 0) packed.b = dialogue.stack;
   if (dialogue.page > 0) packed.p = dialogue.page;
   if (dialogue.hint !== undefined) packed.h = dialogue.hint;
@@ -58,8 +63,10 @@ export function packDialogue(dialogue: Dialogue): string {
   return JSON.stringify(packed);
 }
 
-export function unpackDialogue(text: string): Dialogue {
-  const { s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n } = JSON.parse(text) as PackedDialogue;
+/** `undefined` for a dialogue that a newer version has kept: it is rebuilt from the accumulated text. */
+export function unpackDialogue(text: string): Dialogue | undefined {
+  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n } = JSON.parse(text) as PackedDialogue;
+  if (f > format) return undefined;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
   if (g !== undefined) dialogue.hintPage = g;

@@ -1,4 +1,4 @@
-import { hash, hkdfSync } from 'node:crypto';
+import { createHmac, hash, hkdfSync } from 'node:crypto';
 
 export interface TextHash {
   /** Stands for a text of a session. The empty text, which says nothing, stands for itself. */
@@ -7,19 +7,33 @@ export interface TextHash {
   ofEffect(sessionId: string, text: string, step: number): string;
 }
 
-/**
- * Hashes under keys derived from the service's secret, so that a guess at a PIN cannot be tried against a stolen table.
- * It is NMAC over SHA-256, of which HMAC is the form with one key: two keys, each one block (64 bytes) long. By one-shot
- * hashes of text it takes a third of the time of Node's HMAC objects, and every turn needs it twice.
- */
-export function createTextHash(secret: Buffer): TextHash {
-  const deriveBlock = (label: string) => Buffer.from(hkdfSync('sha256', secret, '', label, 32)).toString('hex');
-  const inner = deriveBlock('palaver ussd text, inner');
-  const outer = deriveBlock('palaver ussd text, outer');
-  const mac = (message: string) =>
-    hash('sha256', outer + hash('sha256', inner + message, 'hex'), 'base64url').slice(0, 22);
+/** The hashes of a session, by what it keeps: a session that began with an earlier kind ends with it. */
+export type TextHashFor = (kept: string | undefined) => TextHash;
+
+/** Stands before each hash of today's kind; the earlier kind had 22 characters and none. */
+const mark = 'h';
+const characters = 22;
+
+/** Hashes under keys derived from the service's secret, so that a guess at a PIN cannot be tried against a stolen table. */
+export function createTextHash(secret: Buffer): TextHashFor {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text, hmac', 32));
+  const hmac = (message: string) => createHmac('sha256', key).update(message).digest('base64url').slice(0, characters);
+  const today = toTextHash((message) => `${mark}${hmac(message)}`);
+  const earlier = toTextHash(createEarlierMac(secret));
+  return (kept) => (kept?.length === characters ? earlier : today);
+}
+
+function toTextHash(mac: (message: string) => string): TextHash {
   return {
     ofText: (sessionId, text) => (text === '' ? '' : mac(`t\0${sessionId}\0${text}`)),
     ofEffect: (sessionId, text, step) => mac(`e\0${sessionId}\0${step}\0${text}`),
   };
+}
+
+/** Two nested hashes with two keys. Sessions and effects that were kept with it are gone after a day. */
+function createEarlierMac(secret: Buffer): (message: string) => string {
+  const deriveBlock = (label: string) => Buffer.from(hkdfSync('sha256', secret, '', label, 32)).toString('hex');
+  const inner = deriveBlock('palaver ussd text, inner');
+  const outer = deriveBlock('palaver ussd text, outer');
+  return (message) => hash('sha256', outer + hash('sha256', inner + message, 'hex'), 'base64url').slice(0, characters);
 }
