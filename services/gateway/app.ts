@@ -26,12 +26,14 @@ import { addDocumentRoutes } from './routes/documents.ts';
 import { createQueryHandler } from './routes/query.ts';
 import { addRpcRoutes } from './routes/rpc.ts';
 import { addStatusRoute } from './routes/status.ts';
+import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
 import { createTally } from './tally.ts';
 import { createUpstream } from './upstream.ts';
 
-const bodyLimit = 1024; // the gateway is query-only
+const bodyLimit = 1024; // queries have no body
+const txBodyLimit = 1024 * 1024;
 /** How long the start waits for the routes: who is told the address should not meet an empty table. */
 const firstLoadMs = 1_000;
 
@@ -70,6 +72,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     upstream,
     logger,
     prefixes: toPrefixes(config),
+    hasWrites: config.GATEWAY_TX,
     onChange() {
       cache.clear();
       firstLoad.resolve();
@@ -134,6 +137,11 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       vary: varyOn.join(', '),
     },
   });
+  const addTx = (scope: FastifyInstance) => {
+    const options = { timeoutMs: config.GATEWAY_TIMEOUT_MS, forwardAuth: config.GATEWAY_FORWARD_AUTH };
+    const handler = createTxHandler({ live, authorize, ask, tally, options, otherwise: handleQuery });
+    scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, handler);
+  };
   const addRpc = async (scope: FastifyInstance, url: string) => {
     const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
     const rpcCache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
@@ -148,6 +156,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   await server.register(async (limited) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
     if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
+    if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope));
     if (config.GATEWAY_RPC) await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? ''));
     await limited.register(async (scope) => {
       // Whatever comes with another method is refused for the method: its body is not looked at.

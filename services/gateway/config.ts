@@ -119,6 +119,10 @@ export const gatewayConfigSchema = z
       .regex(/^oracle\/[a-z0-9/*-]{1,100}$/, 'expected oracle/…')
       .optional()
       .meta({ description: 'The ability that a UCAN must have to open this gateway.', example: 'oracle/query' }),
+    GATEWAY_TX: envBoolean().prefault('false').meta({
+      description: 'Serve the POST routes of the transaction service: simulate, broadcast, encode and decode.',
+      example: 'true',
+    }),
     GATEWAY_RPC: envUrl('http:', 'https:').optional().meta({
       description: 'The CometBFT RPC of a node; /rpc, /rpc/websocket and /events are served when it is set.',
       example: 'http://node-a.example:26657',
