@@ -1,5 +1,6 @@
 export { balancerCheckMs, startBalancer } from './balancer.ts';
 export { launchBrowser } from './browser.ts';
+export { countSteps } from './count-steps.ts';
 export { createTestDatabase, type Engine, engines } from './database.ts';
 export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { freePort } from './free-port.ts';
