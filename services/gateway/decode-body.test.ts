@@ -39,5 +39,8 @@ test('a decimal or a hash that is none is refused', () => {
 });
 
 test('the types of a body are found at any depth', () => {
-  expect(listAnyTypes({ tx: { a: [{ '@type': '/x.Y' }, { b: { '@type': 'type.url/x.Z' } }] } })).toEqual(['x.Y', 'x.Z']);
+  expect(listAnyTypes({ tx: { a: [{ '@type': '/x.Y' }, { b: { '@type': 'type.url/x.Z' } }] } })).toEqual([
+    'x.Y',
+    'x.Z',
+  ]);
 });
