@@ -3,6 +3,7 @@ import { createAuditLog, keepAuditHead, type Store, toAnchorPath } from '@palave
 import { createAccounts } from './accounts/accounts.ts';
 import { createAddressChanges } from './accounts/address-changes.ts';
 import type { KeyRing } from './accounts/key-ring.ts';
+import { createPersonData } from './accounts/person-data.ts';
 import { createPinVault } from './accounts/pin-vault.ts';
 import { loadServiceSecret, toReferenceKey } from './accounts/service-secret.ts';
 import { createAccountActions } from './actions/account-actions.ts';
@@ -13,6 +14,7 @@ import { type DefaultAction, defaultSignatures } from './actions/default-signatu
 import { loadOwnActions } from './actions/load-own-actions.ts';
 import { createInputLog } from './adapters/input-log.ts';
 import { createAgentClient } from './assistant/agent-client.ts';
+import { createAgentPerson } from './assistant/agent-person.ts';
 import { createAssistant } from './assistant/assistant.ts';
 import { createSignFor } from './assistant/phone-signer.ts';
 import { createQuestions } from './assistant/questions.ts';
@@ -56,6 +58,9 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   started.defer(() => audit.close());
   const accounts = createAccounts(store, { vault: createPinVault(keys), audit });
   const addressChanges = createAddressChanges(store, audit);
+  const personData = createPersonData(store, audit);
+  const agentPerson =
+    config.AGENT_URL === undefined ? undefined : createAgentPerson(config.AGENT_URL, createSignFor(secret));
   const reports = createReports(store);
   const questions = createQuestions(store);
   const assistant =
@@ -95,6 +100,8 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     sessions,
     accounts,
     addressChanges,
+    personData,
+    agentPerson,
     reports,
     audit,
     timeoutMs,

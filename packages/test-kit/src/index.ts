@@ -8,6 +8,7 @@ export { startPgbouncer } from './pgbouncer.ts';
 export { startProcess, type TestProcess } from './process.ts';
 export { type RunningRedis, startRedis } from './redis.ts';
 export { testWithRedis } from './redis-fixture.ts';
+export { listTables, searchDatabase } from './search-database.ts';
 export { createSelfSignedCertificate } from './self-signed-certificate.ts';
 export { createTempDir } from './temp-dir.ts';
 export { waitFor } from './wait-for.ts';

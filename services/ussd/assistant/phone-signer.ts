@@ -7,9 +7,18 @@ const lifetimeSeconds = 300;
 
 export function createSignFor(secret: Uint8Array): SignFor {
   return async (phone, agentDid) => {
-    const issuer = await deriveSigner({ secret, label: `ussd phone ${phone}` });
+    const issuer = await toPhoneSigner(secret, phone);
     const capability = { can: 'oracle/*', with: agentDid };
     const { serialized } = await createInvocation({ issuer, audience: agentDid, capability, lifetimeSeconds });
     return serialized;
   };
+}
+
+/** The DID that the agent knows a phone number by. */
+export async function toPhoneDid(secret: Uint8Array, phone: string): Promise<string> {
+  return (await toPhoneSigner(secret, phone)).did();
+}
+
+function toPhoneSigner(secret: Uint8Array, phone: string) {
+  return deriveSigner({ secret, label: `ussd phone ${phone}` });
 }

@@ -10,7 +10,13 @@ import type { UssdTables } from '../store/tables.ts';
 export interface Effects {
   find(key: string): Promise<ActionResult | undefined>;
   /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
-  commit(key: string, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+  commit(done: EffectKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+}
+
+export interface EffectKey {
+  key: string;
+  /** Whose it is: the result may hold a name. */
+  phone: string;
 }
 
 class AlreadyDone extends Error {}
@@ -22,13 +28,13 @@ export function createEffects(store: Pick<Store<UssdTables>, 'db' | 'transaction
   };
   return {
     find,
-    async commit(key, act) {
+    async commit({ key, phone }, act) {
       try {
         return await store.transaction(async (trx) => {
           const result = await act(trx);
           const inserted = await trx
             .insertInto('ussd_effect')
-            .values({ key, result: JSON.stringify(result), created_at: Date.now() })
+            .values({ key, phone, result: JSON.stringify(result), created_at: Date.now() })
             .onConflict((conflict) => conflict.column('key').doNothing())
             .executeTakeFirst();
           // Undoes what `act` wrote: the other one's effect stands.

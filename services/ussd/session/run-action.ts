@@ -32,6 +32,7 @@ export function createRunAction(
     const action = actions[effect.action];
     if (!action) throw new Error(`no action named ${effect.action}`);
     let committed: Promise<ActionResult> | undefined;
+    const own = { key, phone: phoneNumber };
     const result = await action.run({
       key,
       phoneNumber,
@@ -47,11 +48,11 @@ export function createRunAction(
       },
       say: (text, values) => translate(menu.locales, dialogue.language, text, values),
       commit(act) {
-        committed = effects.commit(key, act);
+        committed = effects.commit(own, act);
         return committed;
       },
     });
-    return committed ? result : effects.commit(key, async () => result);
+    return committed ? result : effects.commit(own, async () => result);
   };
   return (call) =>
     run(call).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { auditMigrations, type Migration, type Store } from '@palaver/store';
+import { auditMigrations, createIndex, type Migration, type Store } from '@palaver/store';
 import { sql } from 'kysely';
 
 const migrations: readonly Migration[] = [
@@ -42,6 +42,20 @@ const migrations: readonly Migration[] = [
       await sql`create table ussd_address_change (
         id text primary key, account_id text not null unique references ussd_account (id) on delete cascade, address text,
         proposed_by text not null, expires_at bigint not null)`.execute(trx);
+    },
+  },
+  {
+    name: '005-whose-effect',
+    async up(trx) {
+      await sql`alter table ussd_effect add column phone text`.execute(trx);
+    },
+  },
+  {
+    name: '006-effects-and-sessions-by-phone',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, { name: 'ussd_effect_phone', on: 'ussd_effect (phone)' });
+      await createIndex(db, engine, { name: 'ussd_session_phone', on: 'ussd_session (phone)' });
     },
   },
 ];
