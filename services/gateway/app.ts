@@ -116,6 +116,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   const ask = createAskNode({ upstream, tally, logger });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
+    'Accept-Encoding',
     'X-Cosmos-Block-Height',
     ...(isPublic ? [] : ['Authorization', 'X-Api-Key']),
     ...(config.CORS_ORIGIN ? ['Origin'] : []),
