@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['{packages,services,apps,scripts,examples}/**/*.test.ts', '{packages,apps}/**/*.test.tsx'],
+    include: ['{packages,services,apps,scripts,examples,test}/**/*.test.ts', '{packages,apps}/**/*.test.tsx'],
     globalSetup: ['packages/test-kit/src/global-setup.ts'],
     pool: 'forks',
     testTimeout: 30_000,

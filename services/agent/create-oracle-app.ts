@@ -105,7 +105,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
 }
 
 /** The agent's own key: given, or made at the first start and kept in the data folder. */
-async function loadSigner(
+export async function loadSigner(
   config: Pick<BaseConfig, 'DATA_DIR'> & { ORACLE_PRIVATE_KEY?: string | undefined },
   logger: Logger,
 ): Promise<Signer> {

@@ -60,7 +60,10 @@ export function toFailureAnswer(failure: GrpcFailure, details: GatewayErrorBody[
   };
 }
 
+/** The body and what its compressed forms may add. */
+const compressedShare = 1.5;
+
 /** What the answer occupies; headers and the object itself are the cache's own estimate. */
 export function weighAnswer({ body }: Answer): number {
-  return body.length;
+  return Math.ceil(body.length * compressedShare);
 }

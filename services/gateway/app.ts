@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import websocket from '@fastify/websocket';
 import {
   addRateLimit,
   createProbes,
@@ -11,6 +12,7 @@ import {
   StartError,
   toEdge,
 } from '@palaver/service-kit';
+import type { FastifyInstance } from 'fastify';
 import { type Answer, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import type { Authorize } from './auth/authorize.ts';
@@ -22,11 +24,16 @@ import { createLiveTable } from './live-table.ts';
 import { readHealth } from './read-health.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
 import { createQueryHandler } from './routes/query.ts';
+import { addRpcRoutes } from './routes/rpc.ts';
 import { addStatusRoute } from './routes/status.ts';
+import { createTxHandler } from './routes/tx.ts';
+import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
+import { createSubscriptions } from './rpc/subscriptions.ts';
 import { createTally } from './tally.ts';
 import { createUpstream } from './upstream.ts';
 
-const bodyLimit = 1024; // the gateway is query-only
+const bodyLimit = 1024; // queries have no body
+const txBodyLimit = 1024 * 1024;
 /** How long the start waits for the routes: who is told the address should not meet an empty table. */
 const firstLoadMs = 1_000;
 
@@ -65,6 +72,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     upstream,
     logger,
     prefixes: toPrefixes(config),
+    hasWrites: config.GATEWAY_TX,
     onChange() {
       cache.clear();
       firstLoad.resolve();
@@ -108,6 +116,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   const ask = createAskNode({ upstream, tally, logger });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
+    'Accept-Encoding',
     'X-Cosmos-Block-Height',
     ...(isPublic ? [] : ['Authorization', 'X-Api-Key']),
     ...(config.CORS_ORIGIN ? ['Origin'] : []),
@@ -129,16 +138,36 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       vary: varyOn.join(', '),
     },
   });
-  await server.register(async (scope) => {
+  const addTx = (scope: FastifyInstance) => {
+    const options = { timeoutMs: config.GATEWAY_TIMEOUT_MS, forwardAuth: config.GATEWAY_FORWARD_AUTH };
+    const handler = createTxHandler({ live, authorize, ask, tally, options, otherwise: handleQuery });
+    scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, handler);
+  };
+  const addRpc = async (scope: FastifyInstance, url: string) => {
+    const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
+    const rpcCache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
+    const subscriptions = createSubscriptions(url, logger);
+    scope.addHook('preClose', async () => subscriptions.close());
+    await scope.register(websocket, { options: { maxPayload: 1024 * 1024 } });
+    const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;
+    const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache: rpcCache });
+    const allowed = new Set(config.GATEWAY_RPC_METHODS);
+    addRpcRoutes(scope, { client, allowed, subscriptions, authorize, perMinute: config.GATEWAY_RATE_LIMIT_PER_MINUTE });
+  };
+  await server.register(async (limited) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
-    if (perMinute > 0) addRateLimit(scope, { name: 'gateway', perMinute, redis });
-    // Whatever comes with another method is refused for the method: its body is not looked at.
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
-    // With CORS on, its plugin has the OPTIONS of every path.
-    const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
-    scope.route({ method, url: '/*', handler: handleQuery });
+    if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
+    if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope));
+    if (config.GATEWAY_RPC) await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? ''));
+    await limited.register(async (scope) => {
+      // Whatever comes with another method is refused for the method: its body is not looked at.
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+      for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
+      // With CORS on, its plugin has the OPTIONS of every path.
+      const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
+      scope.route({ method, url: '/*', handler: handleQuery });
+    });
   });
   // Without a file or folder the first node that is reached is asked.
   if (config.GATEWAY_DESCRIPTORS) {

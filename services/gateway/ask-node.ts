@@ -18,6 +18,8 @@ export interface Query {
   metadata: RequestMetadata;
   /** The lowest height that the answer may be about. */
   minHeight: number;
+  /** Whether the call may reach a node only once. */
+  once?: boolean;
   /** Standard proto3 JSON instead of the reference's. */
   proto3: boolean;
   snapshot: Snapshot;
@@ -36,7 +38,7 @@ const maxDetailTypes = 8;
 
 export function createAskNode({ upstream, tally, logger }: AskParts) {
   return async (
-    { route, bytes, metadata, minHeight, proto3, snapshot }: Query,
+    { route, bytes, metadata, minHeight, once, proto3, snapshot }: Query,
     signal: AbortSignal,
   ): Promise<Answer> => {
     const started = performance.now();
@@ -47,6 +49,7 @@ export function createAskNode({ upstream, tally, logger }: AskParts) {
       timeoutMs: metadata.timeoutMs,
       height: metadata.height === '' ? undefined : Number(metadata.height),
       minHeight,
+      once,
       signal,
     });
     tally.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);

@@ -1,7 +1,16 @@
 import { defaultPorts } from '@palaver/contract';
-import { baseVariables, envBoolean, envInteger, envList, envOrigins, type VariableMeta } from '@palaver/service-kit';
+import {
+  baseVariables,
+  envBoolean,
+  envInteger,
+  envList,
+  envOrigins,
+  envUrl,
+  type VariableMeta,
+} from '@palaver/service-kit';
 import { z } from 'zod';
 import type { Prefixes } from './route-table.ts';
+import { defaultRpcMethods } from './rpc/rpc-methods.ts';
 
 const address = /^(?:tls:\/\/)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 const prefix = /^(?:\/[A-Za-z0-9._~-]+)+$/;
@@ -110,6 +119,18 @@ export const gatewayConfigSchema = z
       .regex(/^oracle\/[a-z0-9/*-]{1,100}$/, 'expected oracle/…')
       .optional()
       .meta({ description: 'The ability that a UCAN must have to open this gateway.', example: 'oracle/query' }),
+    GATEWAY_TX: envBoolean().prefault('false').meta({
+      description: 'Serve the POST routes of the transaction service: simulate, broadcast, encode and decode.',
+      example: 'true',
+    }),
+    GATEWAY_RPC: envUrl('http:', 'https:').optional().meta({
+      description: 'The CometBFT RPC of a node; /rpc, /rpc/websocket and /events are served when it is set.',
+      example: 'http://node-a.example:26657',
+    }),
+    GATEWAY_RPC_METHODS: envList()
+      .refine((list) => list.every((item) => /^[a-z_]+$/.test(item)), 'expected a comma-separated list of RPC methods')
+      .prefault(defaultRpcMethods.join())
+      .meta({ description: 'The RPC methods that are passed on.', example: 'status,abci_query,tx_search' }),
     GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 }).prefault('0').meta({
       description: 'Queries a minute from one client address. 0 is off.',
       example: '600',

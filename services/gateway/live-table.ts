@@ -34,11 +34,14 @@ export interface LiveTableOptions {
   descriptors: string | undefined;
   upstream: Upstream;
   prefixes: Prefixes;
+  /** Whether the POST routes of the transaction service are served. */
+  hasWrites?: boolean;
   logger: Logger;
   onChange(snapshot: Snapshot): void;
 }
 
-export function createLiveTable({ descriptors, upstream, prefixes, logger, onChange }: LiveTableOptions): LiveTable {
+export function createLiveTable(options: LiveTableOptions): LiveTable {
+  const { descriptors, upstream, prefixes, hasWrites, logger, onChange } = options;
   let snapshot: Snapshot | undefined;
   let version = 0;
   let fingerprint = '';
@@ -51,7 +54,7 @@ export function createLiveTable({ descriptors, upstream, prefixes, logger, onCha
     const print = toFingerprint(source);
     if (print === fingerprint) return;
     const schema = createSchema(source);
-    const table = createRouteTable(schema, prefixes);
+    const table = createRouteTable(schema, prefixes, hasWrites);
     version += 1;
     fingerprint = print;
     const learner = descriptors ? undefined : createTypeLearner({ schema, upstream, logger });

@@ -42,6 +42,8 @@ export interface RouteTable {
   faults: string[];
   /** The first registered route that matches a decoded path. */
   match(path: string): Match | undefined;
+  /** The POST routes of the transaction service by their paths, which have no variables; empty unless they are opened. */
+  writes: Map<string, Route>;
   /** Whether a rule of the node that is not served has this path, with whatever method. */
   isElsewhere(path: string): boolean;
 }
@@ -55,7 +57,7 @@ interface Node {
   deep: Route[];
 }
 
-export function createRouteTable(schema: Schema, prefixes: Prefixes): RouteTable {
+export function createRouteTable(schema: Schema, prefixes: Prefixes, hasWrites = false): RouteTable {
   const faults: string[] = [];
   const all: Route[] = [];
   const add = (route: Omit<Route, 'order' | 'pattern'>) => {
@@ -82,6 +84,7 @@ export function createRouteTable(schema: Schema, prefixes: Prefixes): RouteTable
       order,
     }));
   const routes = toOrdered(all.filter(isServed));
+  const writes = hasWrites ? all.filter(isWrite) : [];
   const root = createTree(routes);
   const others = createTree(toOrdered(all.filter((route) => !isServed(route))));
   const served = [...new Set(routes.map(({ template }) => toPrefix(template, prefixes)))];
@@ -89,9 +92,14 @@ export function createRouteTable(schema: Schema, prefixes: Prefixes): RouteTable
     routes,
     faults,
     prefixes: served,
+    writes: new Map(writes.map((route) => [route.template, route])),
     match: (path) => matchPath(root, path),
     isElsewhere: (path) => matchPath(others, path) !== undefined,
   };
+}
+
+function isWrite({ verb, method, legacy }: Route): boolean {
+  return verb === 'POST' && method.parent.typeName === 'cosmos.tx.v1beta1.Service' && !legacy;
 }
 
 function createTree(routes: Route[]): Node {

@@ -9,6 +9,8 @@ export interface QueryRequest extends GrpcRequest {
   height?: number | undefined;
   /** The lowest height that the answer may be about. */
   minHeight?: number | undefined;
+  /** Not repeated on another node: it may have taken effect. */
+  once?: boolean | undefined;
 }
 
 export interface UpstreamStatus extends NodeState {
@@ -97,7 +99,7 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: Upstr
     const tried = new Set<Connection>();
     let answer: GrpcAnswer = failure('unreachable');
     let isBehind = false;
-    for (let turns = Math.max(maxAttempts, connections.length); turns > 0; turns -= 1) {
+    for (let turns = request.once ? 1 : Math.max(maxAttempts, connections.length); turns > 0; turns -= 1) {
       const connection = await pickOrWait(tried, deadline, height ?? minHeight);
       const timeoutMs = deadline - performance.now();
       if (!connection) break;

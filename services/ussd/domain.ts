@@ -3,6 +3,7 @@ import { createAuditLog, keepAuditHead, type Store, startDatabaseClock, toAnchor
 import { createAccounts } from './accounts/accounts.ts';
 import { createAddressChanges } from './accounts/address-changes.ts';
 import type { KeyRing } from './accounts/key-ring.ts';
+import { createPersonData } from './accounts/person-data.ts';
 import { createPinVault } from './accounts/pin-vault.ts';
 import { loadServiceSecret, toReferenceKey } from './accounts/service-secret.ts';
 import { createSimSwapCheck } from './accounts/sim-swap.ts';
@@ -14,6 +15,7 @@ import { type DefaultAction, defaultSignatures } from './actions/default-signatu
 import { loadOwnActions } from './actions/load-own-actions.ts';
 import { createInputLog } from './adapters/input-log.ts';
 import { createAgentClient } from './assistant/agent-client.ts';
+import { createAgentPerson } from './assistant/agent-person.ts';
 import { createAssistant } from './assistant/assistant.ts';
 import { createSignFor } from './assistant/phone-signer.ts';
 import { createQuestions } from './assistant/questions.ts';
@@ -59,6 +61,9 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   started.defer(() => audit.close());
   const accounts = createAccounts(store, { vault: createPinVault(keys), audit, clock });
   const addressChanges = createAddressChanges(store, audit);
+  const personData = createPersonData(store, audit);
+  const agentPerson =
+    config.AGENT_URL === undefined ? undefined : createAgentPerson(config.AGENT_URL, createSignFor(secret));
   const reports = createReports(store);
   const questions = createQuestions(store);
   const assistant =
@@ -108,6 +113,8 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     countActive: () => cache.sweep(clock.now() - timeoutMs),
     accounts,
     addressChanges,
+    personData,
+    agentPerson,
     reports,
     audit,
     clock,

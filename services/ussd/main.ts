@@ -1,27 +1,21 @@
-import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import {
   type ConfigOptions,
   closeServer,
   createLogger,
   type Env,
   keepOpen,
-  type Logger,
   listen,
   loadConfig,
-  loadOrCreateSecretFile,
   openRedis,
-  prepareDataDir,
   type RunningService,
   runMain,
-  StartError,
   toDatabaseUrl,
   toStoreOptions,
 } from '@palaver/service-kit';
 import { engineOf, openStore } from '@palaver/store';
-import { createKeyRing, type KeyRing, parseKey } from './accounts/key-ring.ts';
+import { loadKeys } from './accounts/load-keys.ts';
 import { createUssdApp } from './app.ts';
-import { type UssdConfig, ussdConfigSchema } from './config.ts';
+import { ussdConfigSchema } from './config.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
@@ -51,17 +45,6 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'ussd', url, drainDelayMs, close: keepOpen(started) };
-}
-
-function loadKeys(config: UssdConfig, logger: Logger): KeyRing {
-  const old = config.PIN_ENCRYPTION_KEYS_OLD;
-  if (config.PIN_ENCRYPTION_KEY) return createKeyRing(config.PIN_ENCRYPTION_KEY, old);
-  const path = join(prepareDataDir(config.DATA_DIR), 'pin-encryption.key');
-  const { secret, created } = loadOrCreateSecretFile(path, () => randomBytes(32).toString('hex'));
-  const key = parseKey(secret);
-  if (!key) throw new StartError(`${path} does not hold a key; remove it or set PIN_ENCRYPTION_KEY`);
-  logger.warn({ path, created }, 'PIN_ENCRYPTION_KEY is not set: a development key is used');
-  return createKeyRing(key, old);
 }
 
 if (import.meta.main) await runMain(startUssd, process.env);

@@ -10,6 +10,7 @@ import { addOperatorCommands } from './commands/operator.ts';
 import { addPhoneCommands } from './commands/phone.ts';
 import { addServiceCommands } from './commands/service.ts';
 import { addTokenCommand } from './commands/token.ts';
+import { addUserCommands } from './commands/user.ts';
 
 const program = new Command('palaver')
   .description('Reach a verifiable assistant and a public protocol from any device.')
@@ -25,5 +26,6 @@ addOperatorCommands(program);
 addDoctorCommand(program);
 addAuditCommands(program);
 addBackupCommands(program);
+addUserCommands(program);
 
 program.parseAsync().catch(exitOnStartFault);

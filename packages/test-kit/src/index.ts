@@ -1,5 +1,6 @@
 export { balancerCheckMs, startBalancer } from './balancer.ts';
 export { launchBrowser } from './browser.ts';
+export { countSteps } from './count-steps.ts';
 export { createTestDatabase, type Engine, engines } from './database.ts';
 export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { freePort } from './free-port.ts';
@@ -7,6 +8,7 @@ export { startPgbouncer } from './pgbouncer.ts';
 export { startProcess, type TestProcess } from './process.ts';
 export { type RunningRedis, startRedis } from './redis.ts';
 export { testWithRedis } from './redis-fixture.ts';
+export { listTables, searchDatabase } from './search-database.ts';
 export { createSelfSignedCertificate } from './self-signed-certificate.ts';
 export { createTempDir } from './temp-dir.ts';
 export { waitFor } from './wait-for.ts';

@@ -13,13 +13,18 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
+export interface RunningPostgres extends RunningServer {
+  /** Stops it, which ends every connection, and starts it again with its data on its port. */
+  restart(): Promise<void>;
+}
+
 interface Binaries {
   initdb: string;
   postgres: string;
 }
 
 /** With `durable` it syncs to disk like a server in earnest, for benchmarks; tests do without. */
-export async function startPostgres({ durable = false } = {}): Promise<RunningServer> {
+export async function startPostgres({ durable = false, maxConnections = 200 } = {}): Promise<RunningPostgres> {
   const home = mkdtempSync(join(tmpdir(), 'palaver-postgres-'));
   const asOther = userInfo().uid === 0 ? unprivilegedUser() : undefined;
   let binaries: Binaries = await (await loadTestPrograms()).loadPostgres();
@@ -47,30 +52,41 @@ export async function startPostgres({ durable = false } = {}): Promise<RunningSe
   const made = spawnSync(binaries.initdb, init, { ...asOther, encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`);
   const quick = durable ? '' : 'fsync = off\nfull_page_writes = off\n';
-  writeFileSync(join(data, 'postgresql.auto.conf'), `${quick}max_connections = 200\n`);
+  writeFileSync(join(data, 'postgresql.auto.conf'), `${quick}max_connections = ${maxConnections}\n`);
 
   const port = await freePort();
-  const server = spawn(binaries.postgres, ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''], {
-    ...asOther,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const run = async () => {
+    const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''], {
+      ...asOther,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let log = '';
+    await new Promise<void>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${log}`)));
+      child.stderr.on('data', (chunk: Buffer) => {
+        log = (log + chunk).slice(-10_000);
+        if (log.includes('ready to accept connections')) resolve();
+      });
+    });
+    return child;
+  };
+  let server = await run();
   const killWithParent = () => server.kill('SIGINT');
   process.once('exit', killWithParent);
-  let log = '';
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${log}`)));
-    server.stderr.on('data', (chunk: Buffer) => {
-      log = (log + chunk).slice(-10_000);
-      if (log.includes('ready to accept connections')) resolve();
-    });
-  });
+  const end = async () => {
+    server.kill('SIGINT'); // "fast shutdown": clients are disconnected
+    if (server.exitCode === null) await once(server, 'exit');
+  };
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async restart() {
+      await end();
+      server = await run();
+    },
     async stop() {
       process.removeListener('exit', killWithParent);
-      server.kill('SIGINT'); // "fast shutdown": clients are disconnected
-      if (server.exitCode === null) await once(server, 'exit');
+      await end();
       rmSync(home, { recursive: true, force: true, maxRetries: 3 });
     },
   };

@@ -1,9 +1,8 @@
 import { openStore } from '@palaver/store';
-import { engines } from '@palaver/test-kit';
+import { engines, listTables, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
 import { agentPersonalData } from '../store/personal-data.ts';
-import { searchDatabase } from './search-database.ts';
 import { delegate, request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const env = {
@@ -38,7 +37,7 @@ describe.each(engines)("a user's data on %s", (engine) => {
     const [ana, ben] = [await agent.createUser(), await agent.createUser()];
     await leaveTraces(agent, ana, 'Anazebra');
     await leaveTraces(agent, ben, 'Benzebra');
-    const before = await withStore(agent, (store) => searchDatabase(store, ['Anazebra', ana.did]));
+    const before = await searchDatabase(agent.databaseUrl, ['Anazebra', ana.did]);
     for (const table of [
       'agent_message',
       'agent_session',
@@ -60,8 +59,8 @@ describe.each(engines)("a user's data on %s", (engine) => {
     expect(text).not.toContain('"sealed"');
 
     expect(await ana.send('DELETE', '/me')).toMatchObject({ status: 200, body: { ok: true } });
-    expect(await withStore(agent, (store) => searchDatabase(store, ['Anazebra', ana.did]))).toEqual([]);
-    const left = await withStore(agent, (store) => searchDatabase(store, ['Benzebra', ben.did]));
+    expect(await searchDatabase(agent.databaseUrl, ['Anazebra', ana.did])).toEqual([]);
+    const left = await searchDatabase(agent.databaseUrl, ['Benzebra', ben.did]);
     expect(left).toEqual(before);
     expect((await ana.send('GET', '/sessions')).body.total).toBe(0);
     const { lines } = (await request(`${agent.url}/audit?subject=${encodeURIComponent(ana.did)}`)).body;
@@ -83,7 +82,7 @@ describe.each(engines)("a user's data on %s", (engine) => {
       expect((await request(url, { method, headers: { ...ana.headers, via: 'x' } })).status).toBe(401);
     }
     expect((await request(path, { method: 'DELETE' })).status).toBe(200);
-    expect(await withStore(agent, (store) => searchDatabase(store, ['Anazebra', ana.did]))).toEqual([]);
+    expect(await searchDatabase(agent.databaseUrl, ['Anazebra', ana.did])).toEqual([]);
     expect((await request(`${agent.url}/users/nobody`, { method: 'DELETE' })).status).toBe(400);
   });
 
@@ -112,10 +111,9 @@ describe.each(engines)("a user's data on %s", (engine) => {
       ...createBundledPlugins().flatMap(({ personalData }) => personalData?.tables ?? []),
     ]);
     // Ids of tokens and events, sums, ids of processes; what search indexes of SQLite hold goes with their table.
-    const impersonal = /^(agent_revocation|agent_slack_event|agent_instance.*|agent_memory_search.*|palaver_.*)$/;
-    const names = await withStore(agent, async (store) =>
-      (await store.db.introspection.getTables()).map(({ name }) => name),
-    );
+    const impersonal =
+      /^(agent_revocation|agent_slack_event|agent_credit_newcomer|agent_instance.*|agent_memory_search.*|palaver_.*)$/;
+    const names = await listTables(agent.databaseUrl);
     expect(names.filter((name) => !claimed.has(name) && !impersonal.test(name))).toEqual([]);
   });
 });

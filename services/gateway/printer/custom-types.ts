@@ -7,12 +7,18 @@ export interface CustomType {
   zero: string;
   /** Prints the value in `start..end`. */
   print(reader: WireReader, start: number, end: number): string;
+  /** The bytes on the wire of a JSON value; throws for what is none of this type. */
+  parse(json: unknown): Buffer;
 }
 
 const integerText = /^[+-]?(?:0|[1-9]\d*)$/;
 const decimals = 18;
 
-const integer: CustomType = { zero: '"0"', print: (...span) => `"${readInteger(span, 256)}"` };
+const integer: CustomType = {
+  zero: '"0"',
+  print: (...span) => `"${readInteger(span, 256)}"`,
+  parse: (json) => parseText(json, integerText),
+};
 const unsigned: CustomType = {
   zero: '"0"',
   print(...span) {
@@ -20,6 +26,7 @@ const unsigned: CustomType = {
     if (digits.startsWith('-')) throw new WireError('a negative unsigned integer');
     return `"${digits}"`;
   },
+  parse: (json) => parseText(json, /^\d+$/),
 };
 /** The wire holds the decimal times 10^18, as the digits of an integer. */
 const decimal: CustomType = {
@@ -31,16 +38,26 @@ const decimal: CustomType = {
     const digits = text.slice(sign.length).padStart(decimals + 1, '0');
     return `"${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}"`;
   },
+  parse(json) {
+    const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,18}))?$/.exec(String(json)) ?? [];
+    if (whole === '') throw new Error(`not a decimal: ${String(json).slice(0, 40)}`);
+    return Buffer.from(String(BigInt(`${sign}${whole}${fraction.padEnd(decimals, '0')}`)));
+  },
 };
 const hexBytes: CustomType = {
   zero: '""',
   print: (reader, start, end) => `"${reader.bytes.toString('hex', start, end).toUpperCase()}"`,
+  parse(json) {
+    if (!/^(?:[0-9a-f]{2})*$/i.test(String(json))) throw new Error('not hexadecimal');
+    return Buffer.from(String(json), 'hex');
+  },
 };
 
 /** JSON in a bytes field, printed as it is but for white space. */
 const rawJson: CustomType = {
   zero: 'null',
   print: (reader, start, end) => (start === end ? 'null' : compactJson(reader.bytes.toString('utf8', start, end))),
+  parse: (json) => Buffer.from(JSON.stringify(json)),
 };
 
 const castTypes = new Map<string, CustomType>([
@@ -67,6 +84,11 @@ export function findCustomType(rules: { customType: string; castType: string }):
 
 function lastElement(goType: string): string {
   return goType.slice(goType.lastIndexOf('/') + 1);
+}
+
+function parseText(json: unknown, pattern: RegExp): Buffer {
+  if (!pattern.test(String(json))) throw new Error(`not an integer: ${String(json).slice(0, 40)}`);
+  return Buffer.from(String(json));
 }
 
 function readInteger([reader, start, end]: [WireReader, number, number], maxBits: number): string {

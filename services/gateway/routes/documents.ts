@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { AppError } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
 import type { LiveTable, Snapshot } from '../live-table.ts';
 import { toOpenApi } from '../openapi.ts';
 import { isUnchanged } from './is-unchanged.ts';
@@ -29,7 +30,7 @@ const policy =
 
 /** `GET /openapi.json` for the routes as they are now, and `GET /docs` to read it; nothing is fetched from elsewhere. */
 export function addDocumentRoutes(server: Server, live: LiveTable): void {
-  const documents = new WeakMap<Snapshot, { body: string; etag: string }>();
+  const documents = new WeakMap<Snapshot, { body: Buffer; etag: string }>();
   server.get('/openapi.json', async (request, reply) => {
     const snapshot = live.current();
     if (!snapshot) {
@@ -38,17 +39,20 @@ export function addDocumentRoutes(server: Server, live: LiveTable): void {
     }
     let document = documents.get(snapshot);
     if (!document) {
-      const body = JSON.stringify(toOpenApi(snapshot.table));
+      const body = Buffer.from(JSON.stringify(toOpenApi(snapshot.table)));
       document = { body, etag: `"${hash('sha1', body, 'base64url')}"` };
       documents.set(snapshot, document);
     }
     reply.headers({
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-cache',
-      etag: document.etag,
+      vary: 'Accept-Encoding',
     });
+    const encoding = chooseEncoding(request.headers['accept-encoding'], document.body);
+    reply.header('etag', encoding ? toEncodedTag(document.etag, encoding) : document.etag);
     if (isUnchanged(request.headers['if-none-match'], document.etag)) return reply.code(304).send();
-    return reply.send(document.body);
+    if (!encoding) return reply.send(document.body);
+    return reply.header('content-encoding', encoding).send(await compress(document.body, encoding));
   });
 
   const asset = (path: string, type: string, read: () => string | Buffer) => {

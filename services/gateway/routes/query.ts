@@ -6,6 +6,7 @@ import { type Answer, toFailureAnswer } from '../answer.ts';
 import type { Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
 import type { Cache } from '../cache.ts';
+import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
 import { decodeRequest, hasField } from '../decode-request.ts';
 import type { HeightFloors } from '../height-floors.ts';
 import type { LiveTable } from '../live-table.ts';
@@ -119,7 +120,7 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
       return new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries. Allowed here: ${methods}.`);
     }
 
-    function send(answer: Answer, state: CacheState, keptMs: number): FastifyReply {
+    async function send(answer: Answer, state: CacheState, keptMs: number): Promise<FastifyReply> {
       tally.countRequest(route.template, state, answer.grpcCode);
       if (isLatest) floors.raise(socket, answer.height);
       reply.headers(answer.headers);
@@ -129,11 +130,14 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
       if (state === 'hit' || state === 'stale')
         reply.header('age', Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000)));
       if (state === 'stale') reply.header('warning', '110 - "Response is Stale"');
+      const encoding = chooseEncoding(request.headers['accept-encoding'], answer.body);
       if (answer.etag !== '') {
-        reply.header('etag', answer.etag);
+        reply.header('etag', encoding ? toEncodedTag(answer.etag, encoding) : answer.etag);
         if (isUnchanged(request.headers['if-none-match'], answer.etag)) return reply.code(304).send();
       }
-      return reply.code(answer.status).send(answer.body);
+      reply.code(answer.status);
+      if (!encoding) return reply.send(answer.body);
+      return reply.header('content-encoding', encoding).send(await compress(answer.body, encoding));
     }
   };
 }

@@ -33,7 +33,7 @@ export function createAssistantActions({
     async askAssistant(context) {
       if (!assistant || !(await mayAsk(context))) return { outcome: 'unavailable' };
       const { key: id, phoneNumber: phone } = context;
-      const question = { id, phone, text: context.answer('question'), isHolder: context.account !== undefined };
+      const question = { id, phone, text: context.answer('question') };
       // Kept before anything is sent, so that a retry of this step finds the question instead of sending it again.
       const isNew = await questions.insertOnce({ ...question, now: context.now });
       if (isNew) assistant.start(question, context.log);
@@ -45,9 +45,8 @@ export function createAssistantActions({
       const open = await questions.findOpen(context.phoneNumber);
       if (open?.status === 'pending') {
         const isOld = context.now - open.asked_at > givenUpAfterMs;
-        const caller = { phone: context.phoneNumber, isHolder: context.account !== undefined };
         await assistant?.wait(open.id);
-        await assistant?.recover({ id: open.id, ...caller, isOld }, context.log);
+        await assistant?.recover({ id: open.id, phone: context.phoneNumber, isOld }, context.log);
       }
       return show(context, questions, open && (await questions.find(open.id)));
     },

@@ -1,7 +1,7 @@
 import { didDocumentSchema, messageSchema, sessionSchema } from '@palaver/contract';
 import { z } from 'zod';
 import { type FetchOptions, type FetchResult, fetchJson } from '../protocol/fetch-json.ts';
-import type { Caller, SignFor } from './phone-signer.ts';
+import type { SignFor } from './phone-signer.ts';
 
 export type Answer =
   | { ok: true; text: string }
@@ -13,14 +13,14 @@ export interface AgentClient {
   ask(question: {
     /** Sent as the request id, by which the answer is found again. */
     id: string;
-    caller: Caller;
+    phone: string;
     text: string;
     session: string | undefined;
     /** Called before anything is sent in a new chat. */
     onChat(session: string): Promise<void>;
   }): Promise<Answer>;
   /** The answer to a question that was asked before, by a process that did not live to take it. */
-  findAnswer(question: { id: string; caller: Caller; session: string }): Promise<string | undefined>;
+  findAnswer(question: { id: string; phone: string; session: string }): Promise<string | undefined>;
 }
 
 // Only what is used is checked: another version of the agent may send more or less around it.
@@ -47,28 +47,28 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
     return id;
   }
 
-  async function send(caller: Caller, path: string, options: FetchOptions): Promise<FetchResult> {
-    const token = await signFor(caller, await loadDid());
+  async function send(phone: string, path: string, options: FetchOptions): Promise<FetchResult> {
+    const token = await signFor(phone, await loadDid());
     const headers = { ...options.headers, authorization: `Bearer ${token}`, 'x-auth-type': 'ucan' };
     return fetchJson(`${agentUrl}${path}`, { ...options, headers });
   }
 
-  async function openChat(caller: Caller): Promise<string> {
-    const opened = await send(caller, '/sessions', { method: 'POST', timeoutMs, body: {} });
+  async function openChat(phone: string): Promise<string> {
+    const opened = await send(phone, '/sessions', { method: 'POST', timeoutMs, body: {} });
     return chatSchema.parse(toValue(opened)).sessionId;
   }
 
   return {
-    async ask({ id, caller, text, session, onChat }) {
+    async ask({ id, phone, text, session, onChat }) {
       const askIn = async (chat: string) =>
-        send(caller, `/messages/${encodeURIComponent(chat)}`, {
+        send(phone, `/messages/${encodeURIComponent(chat)}`, {
           method: 'POST',
           timeoutMs: answerTimeoutMs,
           headers: { 'x-request-id': id, 'idempotency-key': id },
           body: { message: text },
         });
       const askInNew = async () => {
-        const chat = await openChat(caller);
+        const chat = await openChat(phone);
         await onChat(chat);
         return askIn(chat);
       };
@@ -86,8 +86,8 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
         return { ok: false, reason: error instanceof Error ? error.message : String(error) };
       }
     },
-    async findAnswer({ id, caller, session }) {
-      const history = await send(caller, toPath(session), { timeoutMs });
+    async findAnswer({ id, phone, session }) {
+      const history = await send(phone, toPath(session), { timeoutMs });
       if (!history.ok && history.status === 404) return undefined;
       const { messages } = historySchema.parse(toValue(history));
       const answer = messages.findLast(({ type, requestId }) => type === 'ai' && requestId === id);

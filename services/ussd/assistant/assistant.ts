@@ -1,11 +1,11 @@
 import type { Logger } from '@palaver/service-kit';
 import type { AgentClient } from './agent-client.ts';
-import type { Caller } from './phone-signer.ts';
 import { toPlainText } from './plain-text.ts';
 import type { Questions } from './questions.ts';
 
-export interface Question extends Caller {
+export interface Question {
   id: string;
+  phone: string;
   text: string;
 }
 
@@ -25,12 +25,11 @@ const maxRunning = 200;
 export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number): Assistant {
   const running = new Map<string, Promise<void>>();
 
-  async function answer({ id, text, ...caller }: Question, log: Logger): Promise<void> {
-    const { phone } = caller;
+  async function answer({ id, text, phone }: Question, log: Logger): Promise<void> {
     try {
       const session = await questions.findChat(phone);
       const onChat = (chat: string) => questions.setChat(phone, chat);
-      const result = await agent.ask({ id, caller, text, session, onChat });
+      const result = await agent.ask({ id, phone, text, session, onChat });
       if (!result.ok) log.warn({ reason: result.reason }, 'the agent service gave no answer');
       if (!result.ok && result.late) return;
       await questions.settle(id, result.ok ? toPlainText(result.text) : undefined);
@@ -55,12 +54,12 @@ export function createAssistant(agent: AgentClient, questions: Questions, waitMs
       const timeout = setTimeout(timer.resolve, waitMs);
       await Promise.race([task, timer.promise]).finally(() => clearTimeout(timeout));
     },
-    async recover({ id, isOld, ...caller }, log) {
+    async recover({ id, isOld, phone }, log) {
       if (running.has(id)) return;
-      const session = await questions.findChat(caller.phone);
+      const session = await questions.findChat(phone);
       const text =
         session &&
-        (await agent.findAnswer({ id, caller, session }).catch((error: unknown) => {
+        (await agent.findAnswer({ id, phone, session }).catch((error: unknown) => {
           log.warn({ err: error }, 'the agent service could not be asked for an earlier answer');
           return undefined;
         }));

@@ -1,19 +1,19 @@
 export interface FetchOptions {
   timeoutMs: number;
-  method?: 'GET' | 'POST';
+  method?: 'GET' | 'POST' | 'DELETE';
   headers?: Record<string, string>;
   body?: unknown;
+  /** Of the answer. Default 1 MB. */
+  maxBytes?: number;
 }
 
 export type FetchResult =
   | { ok: true; value: unknown }
   | { ok: false; status: number | undefined; reason: string; isTimeout?: boolean };
 
-const maxBytes = 1_000_000;
-
 /** Asks another service. Whatever goes wrong there is a result: the menu has a sentence for it. */
 export async function fetchJson(url: string, options: FetchOptions): Promise<FetchResult> {
-  const { timeoutMs, method = 'GET', headers = {}, body } = options;
+  const { timeoutMs, method = 'GET', headers = {}, body, maxBytes = 1_000_000 } = options;
   try {
     const response = await fetch(url, {
       method,
@@ -26,7 +26,7 @@ export async function fetchJson(url: string, options: FetchOptions): Promise<Fet
       redirect: 'error',
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const text = await readText(response);
+    const text = await readText(response, maxBytes);
     if (text === undefined) return { ok: false, status: response.status, reason: 'the answer is too large' };
     if (!response.ok) return { ok: false, status: response.status, reason: `status ${response.status}` };
     return { ok: true, value: JSON.parse(text) };
@@ -37,7 +37,7 @@ export async function fetchJson(url: string, options: FetchOptions): Promise<Fet
   }
 }
 
-async function readText(response: Response): Promise<string | undefined> {
+async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
   let size = 0;
   const chunks: Uint8Array[] = [];
   for await (const chunk of response.body ?? []) {

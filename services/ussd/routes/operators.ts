@@ -13,11 +13,14 @@ import {
 import { addAuditRoute, clientAddress, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
 import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
+import type { PersonData } from '../accounts/person-data.ts';
+import type { AgentPerson } from '../assistant/agent-person.ts';
 import type { Reports } from '../reports/reports.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
 import type { SessionStore } from '../session/session-store.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { type AddressParts, addAddressRoutes } from './address.ts';
+import { addPersonDataRoutes } from './person-data.ts';
 
 export interface OperatorParts extends AddressParts {
   sessions: SessionStore;
@@ -25,6 +28,8 @@ export interface OperatorParts extends AddressParts {
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
+  personData: PersonData;
+  agentPerson: AgentPerson | undefined;
 }
 
 /** What operators look at. The rate limit of the scope stands before the guard: refused requests count too. */
@@ -55,6 +60,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
 
     addReportRoute(typed, parts.reports);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
+    addPersonDataRoutes(typed, parts);
 
     addAddressRoutes(typed, parts);
 

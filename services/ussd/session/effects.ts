@@ -10,9 +10,15 @@ import type { UssdTables } from '../store/tables.ts';
 export interface Effects {
   find(key: string): Promise<ActionResult | undefined>;
   /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
-  record(key: string, result: ActionResult): Promise<ActionResult>;
+  record(done: EffectKey, result: ActionResult): Promise<ActionResult>;
   /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
-  commit(key: string, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+  commit(done: EffectKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+}
+
+export interface EffectKey {
+  key: string;
+  /** Whose it is: the result may hold a name. */
+  phone: string;
 }
 
 class AlreadyDone extends Error {}
@@ -30,28 +36,28 @@ export function createEffects(
     if (!recorded) throw new Error('an effect was recorded and is gone');
     return recorded;
   };
-  const insert = async (db: Kysely<UssdTables>, key: string, result: ActionResult) => {
+  const insert = async (db: Kysely<UssdTables>, own: EffectKey, result: ActionResult) => {
     const inserted = await db
       .insertInto('ussd_effect')
-      .values({ key, result: JSON.stringify(result), created_at: clock.now() })
+      .values({ ...own, result: JSON.stringify(result), created_at: clock.now() })
       .onConflict((conflict) => conflict.column('key').doNothing())
       .executeTakeFirst();
     return inserted.numInsertedOrUpdatedRows !== 0n;
   };
   return {
     find,
-    record: async (key, result) => ((await insert(store.db, key, result)) ? result : findAgain(key)),
-    async commit(key, act) {
+    record: async (own, result) => ((await insert(store.db, own, result)) ? result : findAgain(own.key)),
+    async commit(own, act) {
       try {
         return await store.transaction(async (trx) => {
           const result = await act(trx);
           // Undoes what `act` wrote: the other one's effect stands.
-          if (!(await insert(trx, key, result))) throw new AlreadyDone();
+          if (!(await insert(trx, own, result))) throw new AlreadyDone();
           return result;
         });
       } catch (error) {
         if (!(error instanceof AlreadyDone)) throw error;
-        return findAgain(key);
+        return findAgain(own.key);
       }
     },
   };

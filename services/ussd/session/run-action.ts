@@ -34,6 +34,7 @@ export function createRunAction(
     const recorded = isFirst && action.repeatable ? undefined : await effects.find(key);
     if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
+    const own = { key, phone: phoneNumber };
     const result = await action.run({
       key,
       phoneNumber,
@@ -49,11 +50,11 @@ export function createRunAction(
       },
       say: (text, values) => translate(menu.locales, dialogue.language, text, values),
       commit(act) {
-        committed = effects.commit(key, act);
+        committed = effects.commit(own, act);
         return committed;
       },
     });
-    return committed ? result : effects.record(key, result);
+    return committed ? result : effects.record(own, result);
   };
   return (call) =>
     run(call).catch((error: unknown) => {

@@ -45,14 +45,28 @@ const migrations: readonly Migration[] = [
     },
   },
   {
-    name: '003-failures-in-all-and-notices',
+    name: '005-whose-effect',
+    async up(trx) {
+      await sql`alter table ussd_effect add column phone text`.execute(trx);
+    },
+  },
+  {
+    name: '006-effects-and-sessions-by-phone',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, { name: 'ussd_effect_phone', on: 'ussd_effect (phone)' });
+      await createIndex(db, engine, { name: 'ussd_session_phone', on: 'ussd_session (phone)' });
+    },
+  },
+  {
+    name: '007-failures-in-all-and-notices',
     async up(trx) {
       await sql`alter table ussd_account add column failed_total integer not null default 0`.execute(trx);
       await sql`alter table ussd_profile add column notice text`.execute(trx);
     },
   },
   {
-    name: '004-indexes-for-the-sweep',
+    name: '008-indexes-for-the-sweep',
     concurrent: true,
     async up(db, engine) {
       await createIndex(db, engine, {

@@ -1,7 +1,7 @@
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
   ussd_session: SessionTable;
-  ussd_effect: { key: string; result: string; created_at: number };
+  ussd_effect: { key: string; phone: string | null; result: string; created_at: number };
   ussd_profile: ProfileTable;
   ussd_account: AccountTable;
   ussd_address_change: {

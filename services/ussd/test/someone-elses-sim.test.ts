@@ -27,17 +27,16 @@ describe.each(engines)("someone else's SIM on %s", (engine) => {
     expect(agent.asked.map(({ message }) => message)).toEqual(['How deep?']);
   });
 
-  test('a caller without an account may ask, and has nothing of what the holder of an account said', async () => {
+  test('a caller without an account may ask, and whoever registers asks with the PIN from then on', async () => {
     await using agent = await startAgent();
     await using service = await startService(engine, { AGENT_URL: agent.url });
     expect(await service.say('a', '4')).toBe(askQuestion);
-    await service.say('a', '4*Before?');
+    expect(await service.say('a', '4*Before?')).toContain('You asked: Before?');
     await register(service, 'r');
-    await service.say('b', '4*4071*After?');
-    const [before, after] = agent.asked;
-    expect(after?.message).toBe('After?');
-    expect(after?.did).not.toBe(before?.did);
-    expect(after?.session).not.toBe(before?.session);
+    // Not even a session that was open before goes on without it.
+    expect(await service.say('a', '4*Before?*1*And now?')).toContain('The assistant cannot be reached');
+    expect(await service.say('b', '4')).toBe(askPin);
+    expect(agent.asked.map(({ message }) => message)).toEqual(['Before?']);
   });
 });
 

@@ -10,12 +10,16 @@ export type Block =
   | { type: 'rule' };
 
 const maxDepth = 8;
-const fencePattern = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)/;
-const headingPattern = /^ {0,3}(#{1,6})\s+(.+?)\s*#*$/;
-const rulePattern = /^ {0,3}([-*_])( *\1){2,} *$/;
-const itemPattern = /^( {0,3})([-*+]|(\d{1,9})[.)])( {1,4}|$)(.*)$/;
-const quotePattern = /^ {0,3}> ?(.*)$/;
-const dividerPattern = /^ {0,3}\|? *:?-+:? *(\| *:?-+:? *)*\|? *$/;
+// Each is tried on the beginning of a line only, which is enough for its mark; a line may be as long as an answer.
+const maxMark = 40;
+const fencePattern = /^ {0,3}(`{3,}|~{3,})/;
+const headingPattern = /^ {0,3}(#{1,6})\s/;
+const itemPattern = /^( {0,3})([-*+]|(\d{1,9})[.)])( {1,4}|$)/;
+const quotePattern = /^ {0,3}> ?/;
+
+function matchMark(pattern: RegExp, line: string): RegExpExecArray | null {
+  return pattern.exec(line.slice(0, maxMark));
+}
 
 /**
  * Pieces of a text that can be parsed on their own. An answer that grows changes only its last piece, so a page draws
@@ -25,10 +29,10 @@ export function splitBlocks(text: string): string[] {
   const pieces: string[][] = [];
   let fence: string | undefined;
   let isGap = true;
-  for (const line of text.split(/\r?\n/)) {
-    const mark = fencePattern.exec(line)?.[1];
-    const continues = /^\s/.test(line) || itemPattern.test(line);
-    const isList = itemPattern.test(pieces.at(-1)?.[0] ?? '');
+  for (const line of text.replaceAll('\r\n', '\n').split('\n')) {
+    const mark = matchMark(fencePattern, line)?.[1];
+    const continues = isIndented(line) || matchMark(itemPattern, line) !== null;
+    const isList = matchMark(itemPattern, pieces.at(-1)?.[0] ?? '') !== null;
     if (fence !== undefined || !(isGap && line !== '') || (isList && continues)) pieces.at(-1)?.push(line);
     else pieces.push([line]);
     if (fence === undefined) fence = mark;
@@ -61,18 +65,56 @@ interface Read {
 
 function readBlock(lines: string[], at: number, depth: number): Read {
   const line = lines[at] ?? '';
-  const fence = fencePattern.exec(line);
-  if (fence) return readCode(lines, at, { mark: fence[1] ?? '', language: fence[2] ?? '' });
-  const heading = headingPattern.exec(line);
-  if (heading) {
-    const level = (heading[1]?.length ?? 1) as 1;
-    return { block: { type: 'heading', level, children: parseInline(heading[2] ?? '') }, end: at + 1 };
-  }
-  if (rulePattern.test(line)) return { block: { type: 'rule' }, end: at + 1 };
-  if (depth < maxDepth && quotePattern.test(line)) return readQuote(lines, at, depth);
-  if (depth < maxDepth && itemPattern.test(line)) return readList(lines, at, depth);
-  if (line.includes('|') && dividerPattern.test(lines[at + 1] ?? '')) return readTable(lines, at);
+  const fence = matchMark(fencePattern, line);
+  if (fence) return readCode(lines, at, { mark: fence[1] ?? '', language: readLanguage(line.slice(fence[0].length)) });
+  const heading = readHeading(line);
+  if (heading) return { block: heading, end: at + 1 };
+  if (isRule(line)) return { block: { type: 'rule' }, end: at + 1 };
+  if (depth < maxDepth && matchMark(quotePattern, line)) return readQuote(lines, at, depth);
+  if (depth < maxDepth && matchMark(itemPattern, line)) return readList(lines, at, depth);
+  if (line.includes('|') && isDivider(lines[at + 1] ?? '')) return readTable(lines, at);
   return readParagraph(lines, at);
+}
+
+function isIndented(line: string): boolean {
+  return line !== '' && line[0]?.trim() === '';
+}
+
+function readLanguage(rest: string): string {
+  return /^[^`\s]*/.exec(rest.trimStart().slice(0, maxMark))?.[0] ?? '';
+}
+
+function readHeading(line: string): Block | undefined {
+  const mark = matchMark(headingPattern, line);
+  const text = mark ? line.slice(mark[0].length).trim() : '';
+  if (!mark || text === '') return undefined;
+  let end = text.length;
+  while (end > 1 && text[end - 1] === '#') end -= 1;
+  const level = (mark[1]?.length ?? 1) as 1;
+  return { type: 'heading', level, children: parseInline(text.slice(0, end).trimEnd()) };
+}
+
+/** Three or more of one mark, with blanks between them. */
+function isRule(line: string): boolean {
+  const marks = line.trim().replaceAll(' ', '');
+  const mark = marks[0];
+  if (mark === undefined || !'-*_'.includes(mark) || marks.length < 3) return false;
+  return marks.replaceAll(mark, '') === '' && !line.startsWith('    ');
+}
+
+/** The line under the head of a table: hyphens between bars, with colons for the alignment. */
+function isDivider(line: string): boolean {
+  const cells = withoutBars(line).split('|');
+  return cells.every((cell) => {
+    const text = cell.trim();
+    const hyphens = text.slice(text.startsWith(':') ? 1 : 0, text.endsWith(':') ? -1 : undefined);
+    return hyphens !== '' && hyphens.replaceAll('-', '') === '';
+  });
+}
+
+function withoutBars(line: string): string {
+  const text = line.trim();
+  return text.slice(text.startsWith('|') ? 1 : 0, text.length > 1 && text.endsWith('|') ? -1 : undefined);
 }
 
 /** A fence that is not closed yet holds everything after it. */
@@ -85,26 +127,26 @@ function readCode(lines: string[], at: number, { mark, language }: { mark: strin
 function readQuote(lines: string[], at: number, depth: number): Read {
   const inner: string[] = [];
   let end = at;
-  for (let match = quotePattern.exec(lines[end] ?? ''); match; match = quotePattern.exec(lines[end] ?? '')) {
-    inner.push(match[1] ?? '');
+  for (let match = matchMark(quotePattern, lines[at] ?? ''); match; match = matchMark(quotePattern, lines[end] ?? '')) {
+    inner.push((lines[end] ?? '').slice(match[0].length));
     end += 1;
   }
   return { block: { type: 'quote', blocks: parseBlocks(inner.join('\n'), depth + 1) }, end };
 }
 
 function readList(lines: string[], at: number, depth: number): Read {
-  const first = itemPattern.exec(lines[at] ?? '');
+  const first = matchMark(itemPattern, lines[at] ?? '');
   const isOrdered = first?.[3] !== undefined;
   const items: string[][] = [];
   let indent = 0;
   let end = at;
   for (; end < lines.length; end += 1) {
     const line = lines[end] ?? '';
-    const item = itemPattern.exec(line);
-    const belongs = items.length > 0 && line.search(/\S/) >= indent;
+    const item = matchMark(itemPattern, line);
+    const belongs = items.length > 0 && line.trim() !== '' && line.length - line.trimStart().length >= indent;
     if (item && !belongs && (item[3] !== undefined) === isOrdered) {
       indent = (item[1]?.length ?? 0) + (item[2]?.length ?? 0) + 1;
-      items.push([item[5] ?? '']);
+      items.push([line.slice(item[0].length)]);
     } else if (line.trim() === '' || belongs) items.at(-1)?.push(line.slice(indent));
     else if (item || lines[end - 1]?.trim() === '') break;
     else items.at(-1)?.push(line);
@@ -115,9 +157,7 @@ function readList(lines: string[], at: number, depth: number): Read {
 
 function readTable(lines: string[], at: number): Read {
   const toCells = (line: string) =>
-    line
-      .trim()
-      .replace(/^\||\|$/g, '')
+    withoutBars(line)
       .split('|')
       .map((cell) => parseInline(cell.trim()));
   let end = at + 2;
@@ -139,6 +179,7 @@ function readParagraph(lines: string[], at: number): Read {
 function startsBlock(line: string): boolean {
   return (
     line.trim() === '' ||
-    [fencePattern, headingPattern, rulePattern, quotePattern, itemPattern].some((pattern) => pattern.test(line))
+    isRule(line) ||
+    [fencePattern, headingPattern, quotePattern, itemPattern].some((pattern) => matchMark(pattern, line) !== null)
   );
 }

@@ -6,6 +6,10 @@ export type Inline =
   | { type: 'br' };
 
 const maxDepth = 8;
+const maxUrl = 2048;
+const schemes = ['http://', 'https://', 'mailto:'];
+const blank = /\s/g;
+const urlEnd = /[\s<>"`]/g;
 const special = /[\\`*_~[!<\n]|https?:\/\//g;
 const delimiters = [
   ['**', 'strong'],
@@ -18,20 +22,13 @@ const delimiters = [
 /** Text with emphasis, code and links. Whatever is not closed or not allowed stays the text it is. */
 export function parseInline(text: string, depth = 0): Inline[] {
   const nodes: Inline[] = [];
-  // A closing mark that was searched for in vain is in vain for the rest of the text: keeps hostile input linear.
-  const missing = new Set<string>();
   let plain = '';
   const add = (node: Inline) => {
     if (plain) nodes.push(plain);
     plain = '';
     nodes.push(node);
   };
-  const find = (mark: string, from: number) => {
-    if (missing.has(mark)) return -1;
-    const at = text.indexOf(mark, from);
-    if (at < 0) missing.add(mark);
-    return at;
-  };
+  const find = createFinder(text);
 
   let at = 0;
   while (at < text.length) {
@@ -54,8 +51,26 @@ export function parseInline(text: string, depth = 0): Inline[] {
   return nodes;
 }
 
+type Find = (mark: string, from: number, fits?: (at: number) => boolean) => number;
+
+/**
+ * Where a mark stands next, and fits. Remembered for each mark, so that a text full of openings is searched once, not once
+ * for each of them: hostile input stays linear. `fits` always goes with the same mark and depends on the place alone.
+ */
+function createFinder(text: string): Find {
+  const known = new Map<string, { from: number; at: number }>();
+  return (mark, from, fits = () => true) => {
+    const last = known.get(mark);
+    if (last && last.from <= from && (last.at < 0 || last.at >= from)) return last.at;
+    let at = text.indexOf(mark, from);
+    while (at >= 0 && !fits(at)) at = text.indexOf(mark, at + 1);
+    known.set(mark, { from, at });
+    return at;
+  };
+}
+
 interface Scan {
-  find(mark: string, from: number): number;
+  find: Find;
   depth: number;
 }
 
@@ -92,23 +107,37 @@ function readLink(text: string, at: number, { find, depth }: Scan): Found | unde
   const middle = find('](', open);
   const end = middle < 0 ? -1 : find(')', middle + 2);
   if (end < 0) return undefined;
+  const inner = find('[', open);
+  if (inner >= 0 && inner < middle) return undefined;
   const label = text.slice(open, middle);
-  const href = toSafeHref(
-    text
-      .slice(middle + 2, end)
-      .trim()
-      .split(/\s/)[0] ?? '',
-  );
-  if (!href || label.includes('[')) return undefined;
+  const target = text.slice(middle + 2, Math.min(end, middle + 2 + maxUrl)).trim();
+  blank.lastIndex = 0;
+  const href = toSafeHref(target.slice(0, blank.exec(target)?.index));
+  if (!href) return undefined;
   return { node: { type: 'link', href, children: parseInline(label || href, depth + 1) }, end: end + 1 };
 }
 
 function readBareLink(text: string, at: number, close: string): Found | undefined {
-  const url = /^(https?:\/\/|mailto:)[^\s<>"`]+/.exec(text.slice(at, at + 2048))?.[0] ?? '';
-  const shown = close ? url : url.replace(/[.,;:!?'*_)\]]+$/, '');
+  const url = readUrl(text, at);
+  const shown = close ? url : withoutPunctuation(url);
   const href = toSafeHref(shown);
   if (!href || (close && text[at + url.length] !== close)) return undefined;
   return { node: { type: 'link', href, children: [shown] }, end: at + shown.length + close.length };
+}
+
+function readUrl(text: string, at: number): string {
+  if (!schemes.some((scheme) => text.startsWith(scheme, at))) return '';
+  const rest = text.slice(at, at + maxUrl);
+  urlEnd.lastIndex = 0;
+  const end = urlEnd.exec(rest)?.index ?? rest.length;
+  return rest.slice(0, end);
+}
+
+/** What ends a sentence is no part of an address in it. */
+function withoutPunctuation(url: string): string {
+  let end = url.length;
+  while (end > 0 && `.,;:!?'*_)]`.includes(url[end - 1] ?? '')) end -= 1;
+  return url.slice(0, end);
 }
 
 function readEmphasis(text: string, at: number, { find, depth }: Scan): Found | undefined {
@@ -118,18 +147,22 @@ function readEmphasis(text: string, at: number, { find, depth }: Scan): Found | 
     // snake_case is no emphasis, and neither is a mark between blanks.
     if (mark[0] === '_' && /\w/.test(text[at - 1] ?? '')) continue;
     if (/^\s?$/.test(text[start] ?? '')) continue;
-    let end = find(mark, start + 1);
-    if (mark === '*' || mark === '_') {
-      while (end >= 0 && text[end + 1] === mark) end = find(mark, end + 2);
-    }
-    if (end < 0 || /\s/.test(text[end - 1] ?? '')) continue;
-    if (mark[0] === '_' && /\w/.test(text[end + mark.length] ?? '')) continue;
+    const end = find(mark, start + 1, (place) => isClosing(text, place, mark));
+    if (end < 0) continue;
     return { node: { type, children: parseInline(text.slice(start, end), depth + 1) }, end: end + mark.length };
   }
   return undefined;
 }
 
+function isClosing(text: string, at: number, mark: string): boolean {
+  const [before = '', after = ''] = [text[at - 1], text[at + mark.length]];
+  if (/\s/.test(before)) return false;
+  // One of a pair belongs to the pair.
+  if (mark.length === 1 && (after === mark || before === mark)) return false;
+  return mark[0] !== '_' || !/\w/.test(after);
+}
+
 /** Only addresses that open a page or a mail; never a script. */
 export function toSafeHref(text: string): string | undefined {
-  return /^(https?:\/\/|mailto:)/i.test(text) && URL.canParse(text) ? new URL(text).href : undefined;
+  return /^(https?:\/\/|mailto:)/i.test(text.slice(0, 10)) && URL.canParse(text) ? new URL(text).href : undefined;
 }

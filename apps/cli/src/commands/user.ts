@@ -1,0 +1,55 @@
+import { didPattern, phoneNumberPattern } from '@palaver/contract';
+import { type Env, StartError, withEnvFile } from '@palaver/service-kit';
+import type { Command } from 'commander';
+
+const by = { actor: 'command', from: null } as const;
+
+/** `palaver user export` and `palaver user erase`. */
+export function addUserCommands(program: Command): void {
+  const user = program.command('user').description('export or erase everything that is kept of a person');
+  const argument = ['<who>', 'a phone number (+254700000001) or a DID'] as const;
+  user
+    .command('export')
+    .description('print everything of a person in all services, as JSON')
+    .argument(...argument)
+    .action(async (who: string) => {
+      process.stdout.write(`${JSON.stringify(await exportPerson(withEnvFile(process.env), who), undefined, 2)}\n`);
+    });
+  user
+    .command('erase')
+    .description('erase everything of a person in all services')
+    .argument(...argument)
+    .option('--yes', 'confirm: it cannot be undone')
+    .action(async (who: string, { yes }: { yes?: boolean }) => {
+      if (!yes) throw new StartError('This cannot be undone. Confirm with --yes.');
+      await erasePerson(withEnvFile(process.env), who);
+      process.stdout.write('Erased.\n');
+    });
+}
+
+async function exportPerson(env: Env, who: string): Promise<object> {
+  const { phone, did } = await identify(env, who);
+  const { withUserData } = await import('@palaver/agent/user-data');
+  const agent = await withUserData(env, (data) => data.export(did, by));
+  if (phone === undefined) return { agent };
+  const { withPersonData } = await import('@palaver/ussd/tools/person-data');
+  return { ussd: await withPersonData(env, (data) => data.export(phone, by)), agent };
+}
+
+async function erasePerson(env: Env, who: string): Promise<void> {
+  const { phone, did } = await identify(env, who);
+  const { withUserData } = await import('@palaver/agent/user-data');
+  await withUserData(env, (data) => data.erase(did, by));
+  if (phone === undefined) return;
+  const { withPersonData } = await import('@palaver/ussd/tools/person-data');
+  await withPersonData(env, (data) => data.erase(phone, by));
+}
+
+/** Behind a phone number stands a DID of its own at the agent. */
+async function identify(env: Env, who: string): Promise<{ phone: string | undefined; did: string }> {
+  if (didPattern.test(who)) return { phone: undefined, did: who };
+  if (!phoneNumberPattern.test(who))
+    throw new StartError(`"${who}" is neither a phone number such as +254700000001 nor a DID.`);
+  const { withPersonData } = await import('@palaver/ussd/tools/person-data');
+  return { phone: who, did: await withPersonData(env, (_, didOf) => didOf(who)) };
+}

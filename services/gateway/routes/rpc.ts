@@ -1,0 +1,173 @@
+// The node's CometBFT RPC, opt-in: JSON-RPC by POST and by WebSocket, and its events as Server-Sent Events.
+import { PassThrough } from 'node:stream';
+import { AppError } from '@palaver/contract';
+import { isJsonTooDeep } from '@palaver/service-kit';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { WebSocket } from 'ws';
+import type { Authorize } from '../auth/authorize.ts';
+import { type AnswerParts, answerRpc, notAllowed, parseError, toRpcRequest, toRpcText } from '../rpc/answer-rpc.ts';
+import type { Subscriptions } from '../rpc/subscriptions.ts';
+
+export interface RpcParts extends AnswerParts {
+  subscriptions: Subscriptions;
+  authorize: Authorize;
+  /** Messages a minute from one socket; 0 is without limit. */
+  perMinute: number;
+}
+
+const bodyLimit = 1024 * 1024;
+const maxBatch = 20;
+const maxSubscriptions = 10;
+const maxInFlight = 32;
+/** A client that reads slower than events come is let go. */
+const maxBuffered = 4 * 1024 * 1024;
+const heartbeatMs = 15_000;
+const newBlocks = "tm.event='NewBlock'";
+
+export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
+  const { authorize, allowed } = parts;
+  const guard = async (request: FastifyRequest, reply: FastifyReply) => {
+    const authorized = await authorize(request, request.url.split('?', 1)[0] ?? '');
+    if (authorized.ok) return;
+    reply.headers(authorized.headers ?? {});
+    throw authorized.error;
+  };
+
+  scope.post('/rpc', { bodyLimit, preHandler: guard }, async (request, reply) => {
+    const signal = signalOfClose(reply);
+    const batch = Array.isArray(request.body) ? request.body : [request.body];
+    if (batch.length > maxBatch) throw new AppError('BAD_REQUEST', `A batch has at most ${maxBatch} requests.`);
+    const answers = await Promise.all(batch.map((json) => answerRpc(json, parts, signal)));
+    const texts = answers.map(({ text }) => text);
+    if (answers.some(({ isOutage }) => isOutage)) reply.code(503).header('retry-after', '1');
+    return reply
+      .headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
+      .send(Array.isArray(request.body) ? `[${texts.join()}]` : texts[0]);
+  });
+
+  scope.get('/rpc/websocket', { websocket: true, preValidation: guard }, (socket) => serveSocket(socket, parts));
+  if (allowed.has('subscribe')) scope.get('/events', { preHandler: guard }, serveEvents(parts));
+}
+
+function signalOfClose(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => controller.abort());
+  return controller.signal;
+}
+
+function serveSocket(socket: WebSocket, parts: RpcParts): void {
+  const { allowed, subscriptions, perMinute } = parts;
+  const left = new AbortController();
+  const leaves = new Map<string, () => void>();
+  let inFlight = 0;
+  let counted = 0;
+  const minute = setInterval(() => (counted = 0), 60_000).unref();
+  const heartbeat = setInterval(() => socket.ping(), heartbeatMs).unref();
+  const send = (text: string) => {
+    if (socket.bufferedAmount > maxBuffered) socket.terminate();
+    else socket.send(text);
+  };
+
+  const subscribe = async (id: unknown, query: unknown) => {
+    const refuse = (data: string) =>
+      send(toRpcText(id, { ok: false, error: { code: -32603, message: 'Internal error', data } }));
+    if (typeof query !== 'string') return refuse('a query is needed');
+    if (leaves.has(query)) return refuse('already subscribed');
+    if (leaves.size >= maxSubscriptions) return refuse(`at most ${maxSubscriptions} subscriptions on one connection`);
+    leaves.set(query, () => undefined);
+    let isConfirmed = false;
+    const subscribed = await subscriptions.subscribe(query, {
+      onEvent: (result) => {
+        if (isConfirmed) send(toRpcText(id, { ok: true, result }));
+      },
+      // As when the node itself goes away: clients connect again and know that events may be missing.
+      onLost: () => socket.close(1012, 'the node ended the subscription'),
+    });
+    if (!subscribed.ok) leaves.delete(query);
+    if (!subscribed.ok) return refuse(subscribed.message);
+    if (left.signal.aborted) return subscribed.leave();
+    leaves.set(query, subscribed.leave);
+    send(toRpcText(id, { ok: true, result: '{}' }));
+    isConfirmed = true;
+  };
+
+  const unsubscribe = (id: unknown, queries: string[]) => {
+    for (const query of queries) {
+      leaves.get(query)?.();
+      leaves.delete(query);
+    }
+    send(toRpcText(id, { ok: true, result: '{}' }));
+  };
+
+  const answer = async (text: string) => {
+    const json = parseJson(text);
+    const request = toRpcRequest(json);
+    const { query } = (request?.params ?? {}) as { query?: unknown };
+    if (json === undefined) return send(toRpcText(null, { ok: false, error: parseError }));
+    if (request && !allowed.has(request.method))
+      return send(toRpcText(request.id, { ok: false, error: notAllowed(request.method) }));
+    if (request?.method === 'subscribe') return subscribe(request.id, query);
+    if (request?.method === 'unsubscribe') return unsubscribe(request.id, [String(query)]);
+    if (request?.method === 'unsubscribe_all') return unsubscribe(request.id, [...leaves.keys()]);
+    return send((await answerRpc(json, parts, left.signal)).text);
+  };
+
+  socket.on('message', (data) => {
+    counted += 1;
+    if (inFlight >= maxInFlight || (perMinute > 0 && counted > perMinute))
+      return socket.close(1013, 'too many requests');
+    inFlight += 1;
+    answer(String(data)).finally(() => (inFlight -= 1));
+  });
+  socket.on('error', () => socket.terminate());
+  socket.on('close', () => {
+    left.abort();
+    clearInterval(minute);
+    clearInterval(heartbeat);
+    for (const leave of leaves.values()) leave();
+  });
+}
+
+/** `GET /events?query=…`: new blocks unless a query says otherwise. */
+function serveEvents({ subscriptions }: RpcParts) {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const { query = newBlocks } = request.query as { query?: string };
+    const stream = new PassThrough();
+    const subscribed = await subscriptions.subscribe(query, {
+      onEvent(result) {
+        if (stream.writableLength > maxBuffered) stream.destroy();
+        else stream.write(`event: ${nameOf(result)}\ndata: ${result}\n\n`);
+      },
+      onLost: () => stream.end(),
+    });
+    if (!subscribed.ok) throw new AppError('BAD_REQUEST', `The node does not take this query: ${subscribed.message}`);
+    stream.write(': subscribed\n\n');
+    const heartbeat = setInterval(() => stream.write(': heartbeat\n\n'), heartbeatMs);
+    reply.raw.once('close', () => {
+      clearInterval(heartbeat);
+      subscribed.leave();
+      stream.destroy();
+    });
+    return reply
+      .headers({
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-cache, no-transform',
+        'x-accel-buffering': 'no',
+      })
+      .send(stream);
+  };
+}
+
+/** `tendermint/event/NewBlock` is `NewBlock`. */
+function nameOf(result: string): string {
+  return /"type":"tendermint\/event\/(\w+)"/.exec(result)?.[1] ?? 'message';
+}
+
+function parseJson(text: string): unknown {
+  if (isJsonTooDeep(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

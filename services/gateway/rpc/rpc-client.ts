@@ -1,0 +1,87 @@
+// Calls to the CometBFT RPC of a node. Equal calls at the same time share one, answers about a given height are kept.
+import type { Cache } from '../cache.ts';
+import { isPinned, isWrite } from './rpc-methods.ts';
+
+export interface RpcError {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+/** `result` is JSON text. */
+export type RpcReply = { ok: true; result: string } | { ok: false; error: RpcError; isOutage?: boolean };
+
+export interface RpcCall {
+  method: string;
+  params: unknown;
+}
+
+export interface RpcClient {
+  /** Never rejects; a failure is a reply. */
+  call(call: RpcCall, signal: AbortSignal): Promise<RpcReply>;
+}
+
+export interface RpcClientOptions {
+  /** `http://node:26657`. */
+  url: string;
+  timeoutMs: number;
+  cache: Cache<RpcReply>;
+  pinnedTtlMs: number;
+}
+
+const maxBytes = 16 * 1024 * 1024;
+const internalError = -32603;
+
+export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClientOptions): RpcClient {
+  const ask = async ({ method, params }: RpcCall, signal: AbortSignal): Promise<RpcReply> => {
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params ?? {} }),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        redirect: 'error',
+      });
+      const text = await readText(response);
+      if (text === undefined) return refuse('the answer of the node is larger than 16 MiB');
+      const { result, error } = JSON.parse(text) as { result?: unknown; error?: RpcError };
+      return error ? { ok: false, error } : { ok: true, result: JSON.stringify(result ?? null) };
+    } catch (error) {
+      const isLate = (error as Error).name === 'TimeoutError';
+      return { ...refuse(isLate ? 'the node did not answer in time' : 'the node cannot be reached'), isOutage: true };
+    }
+  };
+
+  return {
+    async call(call, signal) {
+      if (isWrite(call.method)) return ask(call, signal);
+      const key = `${call.method}\n${JSON.stringify(call.params ?? {})}`;
+      const kept = cache.find(key);
+      if (kept) return kept;
+      return cache.share(key, signal, async (shared) => {
+        const reply = await ask(call, shared);
+        if (reply.ok && isPinned(call.method, call.params)) cache.keep(key, reply, pinnedTtlMs);
+        return reply;
+      }).value;
+    },
+  };
+}
+
+export function weighReply(reply: RpcReply): number {
+  return reply.ok ? reply.result.length : 0;
+}
+
+function refuse(message: string): RpcReply & { ok: false } {
+  return { ok: false, error: { code: internalError, message } };
+}
+
+async function readText(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

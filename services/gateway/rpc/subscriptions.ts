@@ -1,0 +1,115 @@
+// Events of the node for any number of clients: one subscription upstream for each query, on a connection of its own,
+// because nodes allow only a few subscriptions on one.
+import type { Logger } from '@palaver/service-kit';
+
+export interface EventListener {
+  /** `result` is the JSON text of one event. */
+  onEvent(result: string): void;
+  /** The node is gone, or ended the subscription: events may be missed from here on. */
+  onLost(): void;
+}
+
+export interface Subscriptions {
+  /** Resolves with the way to leave, or with a refusal in words. */
+  subscribe(
+    query: string,
+    listener: EventListener,
+  ): Promise<{ ok: true; leave(): void } | { ok: false; message: string }>;
+  count(): number;
+  close(): void;
+}
+
+interface Subscription {
+  listeners: Set<EventListener>;
+  ready: Promise<string | undefined>;
+  socket: WebSocket;
+}
+
+/** Nodes admit 100 subscribing connections unless told otherwise. */
+const maxQueries = 90;
+const openTimeoutMs = 5_000;
+
+export function createSubscriptions(rpcUrl: string, logger: Logger): Subscriptions {
+  const url = `${rpcUrl.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
+  const running = new Map<string, Subscription>();
+
+  const open = (query: string): Subscription => {
+    const socket = new WebSocket(url);
+    const ready = Promise.withResolvers<string | undefined>();
+    const subscription: Subscription = { listeners: new Set(), ready: ready.promise, socket };
+    const timer = setTimeout(() => end('the node did not answer in time'), openTimeoutMs);
+    let isConfirmed = false;
+    const end = (fault: string) => {
+      clearTimeout(timer);
+      if (running.get(query) === subscription) running.delete(query);
+      ready.resolve(fault);
+      const left = [...subscription.listeners];
+      subscription.listeners.clear();
+      // Those that wait for the confirmation get the fault instead.
+      if (isConfirmed) for (const listener of left) listener.onLost();
+      socket.close();
+    };
+    socket.onopen = () =>
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'subscribe', params: { query } }));
+    socket.onmessage = ({ data }) => {
+      const reply = parseReply(String(data));
+      if (!reply || reply.error)
+        return end(String(reply?.error?.data ?? reply?.error?.message ?? 'refused by the node'));
+      clearTimeout(timer);
+      isConfirmed = true;
+      ready.resolve(undefined);
+      // The first answer is empty: it says that the subscription stands.
+      if (reply.result?.query === undefined) return;
+      const result = JSON.stringify(reply.result);
+      for (const listener of [...subscription.listeners]) listener.onEvent(result);
+    };
+    socket.onerror = () => undefined; // followed by `close`
+    socket.onclose = () => {
+      if (subscription.listeners.size > 0) logger.warn('a subscription at the node ended');
+      end('the node cannot be reached');
+    };
+    running.set(query, subscription);
+    return subscription;
+  };
+
+  return {
+    async subscribe(query, listener) {
+      if (!running.has(query) && running.size >= maxQueries)
+        return { ok: false, message: 'too many different queries' };
+      const subscription = running.get(query) ?? open(query);
+      subscription.listeners.add(listener);
+      const leave = () => {
+        subscription.listeners.delete(listener);
+        if (subscription.listeners.size > 0 || running.get(query) !== subscription) return;
+        running.delete(query);
+        subscription.socket.close();
+      };
+      const fault = await subscription.ready;
+      if (fault === undefined) return { ok: true, leave };
+      leave();
+      return { ok: false, message: fault };
+    },
+    count: () => running.size,
+    close() {
+      for (const { socket, listeners } of running.values()) {
+        for (const listener of [...listeners]) listener.onLost();
+        listeners.clear();
+        socket.close();
+      }
+      running.clear();
+    },
+  };
+}
+
+interface EventReply {
+  result?: { query?: unknown };
+  error?: { message?: unknown; data?: unknown };
+}
+
+function parseReply(text: string): EventReply | undefined {
+  try {
+    return JSON.parse(text) as EventReply;
+  } catch {
+    return undefined;
+  }
+}

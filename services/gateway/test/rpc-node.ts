@@ -1,0 +1,64 @@
+// The CometBFT RPC of a node at the wire: answers recorded from a real one, and events on demand.
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocketServer } from 'ws';
+
+interface Recorded {
+  mnemonic: string;
+  address: string;
+  hash: string;
+  answers: { method: string; params: Record<string, unknown>; result: unknown }[];
+}
+
+export const recorded: Recorded = JSON.parse(readFileSync(new URL('recorded-rpc.json', import.meta.url), 'utf8'));
+
+export async function startRpcNode() {
+  const calls: { method: string; params: Record<string, unknown> }[] = [];
+  const subscribed: { query: string; id: unknown; send(text: string): void }[] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const { id, method, params } = JSON.parse(body);
+    calls.push({ method, params });
+    const same = (a: unknown) => JSON.stringify(a) === JSON.stringify(params);
+    const found =
+      recorded.answers.find((answer) => answer.method === method && same(answer.params)) ??
+      (method === 'block' && { result: { block: { header: { height: String(params.height ?? 500) } } } });
+    const reply = found
+      ? { result: found.result }
+      : { error: { code: -32603, message: 'Internal error', data: 'none' } };
+    response.end(JSON.stringify({ jsonrpc: '2.0', id, ...reply }));
+  });
+  const sockets = new WebSocketServer({ server, path: '/websocket' });
+  sockets.on('connection', (socket) => {
+    socket.on('message', (data) => {
+      const { id, method, params } = JSON.parse(String(data));
+      if (method !== 'subscribe') return;
+      if (params.query.includes('nonsense'))
+        return socket.send(
+          JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'x', data: 'bad query' } }),
+        );
+      const entry = { query: params.query, id, send: (text: string) => socket.send(text) };
+      subscribed.push(entry);
+      socket.on('close', () => subscribed.splice(subscribed.indexOf(entry), 1));
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    subscribed,
+    emit(query: string, data: unknown) {
+      for (const { id, send } of subscribed.filter((entry) => entry.query === query))
+        send(JSON.stringify({ jsonrpc: '2.0', id, result: { query, data, events: {} } }));
+    },
+    async [Symbol.asyncDispose]() {
+      for (const client of sockets.clients) client.terminate();
+      sockets.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

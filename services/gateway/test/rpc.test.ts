@@ -1,0 +1,204 @@
+import { DirectSecp256k1HdWallet } from '@cosmjs/proto-signing';
+import { coins, SigningStargateClient } from '@cosmjs/stargate';
+import { Comet38Client, WebsocketClient } from '@cosmjs/tendermint-rpc';
+import { waitFor } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { authorizeApiKey } from '../auth/api-key.ts';
+import { startFixtureNode } from './fixture-node.ts';
+import { recorded, startRpcNode } from './rpc-node.ts';
+import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
+
+async function startPair(env: Record<string, string> = {}) {
+  const node = await startFixtureNode();
+  const rpc = await startRpcNode();
+  const gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: rpc.url, ...env });
+  return {
+    rpc,
+    gateway,
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      await rpc[Symbol.asyncDispose]();
+      node.close();
+    },
+  };
+}
+
+const post = (gateway: TestGateway, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(`${gateway.url}/rpc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
+/** A client socket that keeps what it gets. */
+async function openSocket(gateway: TestGateway) {
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/rpc/websocket`);
+  const received: { id: unknown; result?: { query?: string; data?: unknown }; error?: { data?: string } }[] = [];
+  const state = { closed: 0 };
+  socket.onmessage = ({ data }) => received.push(JSON.parse(String(data)));
+  socket.onclose = ({ code }) => (state.closed = code);
+  await waitFor('the socket', () => socket.readyState === WebSocket.OPEN);
+  const send = (id: unknown, method: string, params: unknown = {}) =>
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+  return { socket, received, state, send };
+}
+
+test('an unmodified cosmjs client sends a transfer and follows blocks through the gateway', async () => {
+  await using pair = await startPair();
+  const wallet = await DirectSecp256k1HdWallet.fromMnemonic(recorded.mnemonic, { prefix: 'wasm' });
+  const client = await SigningStargateClient.connectWithSigner(`${pair.gateway.url}/rpc`, wallet, {
+    broadcastPollIntervalMs: 50,
+  });
+  expect(await client.getHeight()).toBeGreaterThan(0);
+  const { address } = recorded;
+  expect(await client.getBalance(address, 'stake')).toMatchObject({ denom: 'stake' });
+  const fee = { amount: coins(0, 'stake'), gas: '200000' };
+  const sent = await client.sendTokens(address, address, coins(7, 'stake'), fee, 'palaver');
+  expect(sent).toMatchObject({ code: 0, transactionHash: recorded.hash });
+  client.disconnect();
+
+  const websocket = new WebsocketClient(`${pair.gateway.url.replace('http', 'ws')}/rpc`);
+  const comet = Comet38Client.create(websocket);
+  expect((await comet.status()).nodeInfo.network).toBe('test-1');
+  const headers: number[] = [];
+  const subscription = comet.subscribeNewBlockHeader().subscribe({ next: ({ height }) => headers.push(height) });
+  const query = "tm.event='NewBlockHeader'";
+  await waitFor('the subscription', () => pair.rpc.subscribed.length === 1);
+  await waitFor('two headers', () => {
+    pair.rpc.emit(query, newHeader(headers.length + 1));
+    return headers.length >= 2;
+  });
+  subscription.unsubscribe();
+  comet.disconnect();
+  await waitFor('the end upstream', () => pair.rpc.subscribed.length === 0);
+});
+
+function newHeader(height: number) {
+  const hash = 'AB'.repeat(32);
+  const header = {
+    version: { block: '11' },
+    chain_id: 'test-1',
+    height: String(height),
+    time: '2026-01-02T03:04:05.123456789Z',
+    last_block_id: { hash, parts: { total: 1, hash } },
+    last_commit_hash: hash,
+    data_hash: hash,
+    validators_hash: hash,
+    next_validators_hash: hash,
+    consensus_hash: hash,
+    app_hash: hash,
+    last_results_hash: hash,
+    evidence_hash: hash,
+    proposer_address: 'AB'.repeat(20),
+  };
+  return { type: 'tendermint/event/NewBlockHeader', value: { header } };
+}
+
+test('one subscription at the node serves any number of clients, each under its own id', async () => {
+  await using pair = await startPair();
+  const query = "tm.event='Tx' AND transfer.recipient='x'";
+  const clients = await Promise.all(Array.from({ length: 5 }, () => openSocket(pair.gateway)));
+  for (const [index, { send }] of clients.entries()) send(`client-${index}`, 'subscribe', { query });
+  await waitFor('the confirmations', () => clients.every(({ received }) => received.length === 1));
+  expect(pair.rpc.subscribed.length).toBe(1);
+  pair.rpc.emit(query, { type: 'tendermint/event/Tx', value: { height: '9' } });
+  await waitFor('the event', () => clients.every(({ received }) => received.length === 2));
+  for (const [index, { received }] of clients.entries())
+    expect(received[1]).toMatchObject({ id: `client-${index}`, result: { query, data: { value: { height: '9' } } } });
+  for (const { socket } of clients.slice(1)) socket.close();
+  clients[0]?.send(9, 'unsubscribe', { query });
+  await waitFor('the end upstream', () => pair.rpc.subscribed.length === 0);
+
+  clients[0]?.send(10, 'subscribe', { query: 'nonsense' });
+  await waitFor('the refusal', () => clients[0]?.received.some(({ error }) => error?.data === 'bad query'));
+  clients[0]?.send(11, 'subscribe', { query });
+  await waitFor('a new one', () => pair.rpc.subscribed.length === 1);
+  await pair.rpc[Symbol.asyncDispose]();
+  await waitFor('the loss', () => clients[0]?.state.closed === 1012);
+});
+
+test('methods outside the list are refused, over both transports; what is no JSON-RPC too', async () => {
+  await using pair = await startPair();
+  for (const method of ['net_info', 'genesis', 'dump_consensus_state', 'unsafe_flush_mempool', 'dial_peers']) {
+    const response = await post(pair.gateway, { jsonrpc: '2.0', id: 7, method, params: {} });
+    expect(await response.json()).toMatchObject({ id: 7, error: { code: -32601 } });
+  }
+  const { received, send, socket } = await openSocket(pair.gateway);
+  send(1, 'net_info');
+  socket.send('{not json');
+  await waitFor('the refusals', () => received.length === 2);
+  expect(received).toMatchObject([{ id: 1, error: { code: -32601 } }, { error: { code: -32700 } }]);
+  socket.close();
+  expect((await post(pair.gateway, '{broken')).status).toBe(400);
+  expect(await (await post(pair.gateway, '"text"')).json()).toMatchObject({ error: { code: -32600 } });
+  const batch = Array.from({ length: 21 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'status' }));
+  expect((await post(pair.gateway, batch)).status).toBe(400);
+  expect(await (await post(pair.gateway, batch.slice(0, 3))).json()).toMatchObject([{ id: 0 }, { id: 1 }, { id: 2 }]);
+  expect(pair.rpc.calls.every(({ method }) => method === 'status')).toBe(true);
+  expect((await post(pair.gateway, `"${'x'.repeat(1_100_000)}"`)).status).toBe(413);
+});
+
+test('answers about a given height are kept, others are not', async () => {
+  await using pair = await startPair();
+  const ask = async (params: object) =>
+    (await post(pair.gateway, { jsonrpc: '2.0', id: 1, method: 'block', params })).json();
+  for (let turn = 0; turn < 3; turn += 1) expect(await ask({ height: '5' })).toMatchObject({ id: 1 });
+  expect(pair.rpc.calls.length).toBe(1);
+  for (let turn = 0; turn < 3; turn += 1) await ask({});
+  expect(pair.rpc.calls.length).toBe(4);
+});
+
+test('the same keys and limits hold; without the variable there is nothing', async () => {
+  const key = { name: 'a', sha256: '2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683' }; // "key"
+  await using node = await startFixtureNode();
+  await using rpc = await startRpcNode();
+  await using gateway = await startTestGateway(
+    {
+      GATEWAY_UPSTREAMS: node.address,
+      GATEWAY_RPC: rpc.url,
+      GATEWAY_AUTH: 'api-key',
+      GATEWAY_API_KEYS_FILE: 'given',
+      GATEWAY_RATE_LIMIT_PER_MINUTE: '30',
+    },
+    { authorize: authorizeApiKey([key]) },
+  );
+  const status = { jsonrpc: '2.0', id: 1, method: 'status', params: {} };
+  expect((await post(gateway, status)).status).toBe(401);
+  expect((await post(gateway, status, { 'x-api-key': 'key' })).status).toBe(200);
+  expect((await gateway.get('/events')).status).toBe(401);
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/rpc/websocket`);
+  const failed = new Promise((resolve) => (socket.onerror = resolve));
+  await failed;
+  const statuses = new Set<number>();
+  for (let turn = 0; turn < 40; turn += 1) statuses.add((await post(gateway, status, { 'x-api-key': 'key' })).status);
+  expect(statuses).toContain(429);
+
+  await using plain = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
+  expect((await post(plain, status)).status).toBe(404);
+  expect((await plain.get('/events')).status).toBe(404);
+});
+
+test('events come as a stream to whoever asks with HTTP alone', async () => {
+  await using pair = await startPair();
+  const query = "tm.event='Tx'";
+  const response = await pair.gateway.get(`/events?query=${encodeURIComponent(query)}`);
+  expect(response.headers.get('content-type')).toBe('text/event-stream');
+  pair.rpc.emit(query, { type: 'tendermint/event/Tx', value: { height: '3' } });
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  let text = '';
+  while (!/data:.*\n\n/.test(text)) text += Buffer.from((await reader.read()).value ?? []).toString();
+  expect(text).toContain('event: Tx\ndata: {"query":"tm.event=\'Tx\'","data":{"type":"tendermint/event/Tx"');
+  expect((await pair.gateway.get('/events?query=nonsense')).status).toBe(400);
+  // The stream ends with the gateway, which does not wait for it.
+  await pair.gateway[Symbol.asyncDispose]();
+  while (!(await reader.read()).done);
+  await waitFor('the end upstream', () => pair.rpc.subscribed.length === 0);
+});
+
+test('a node that is away is said so', async () => {
+  await using node = await startFixtureNode();
+  await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: 'http://127.0.0.1:1' });
+  const response = await post(gateway, { jsonrpc: '2.0', id: 1, method: 'status', params: {} });
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await response.json()).toMatchObject({ error: { message: 'the node cannot be reached' } });
+});

@@ -1,0 +1,33 @@
+import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import { ussdPersonalData } from '../store/personal-data.ts';
+import type { UssdTables } from '../store/tables.ts';
+
+export interface AskedBy {
+  actor: AuditActor;
+  from: string | null;
+}
+
+export interface PersonData {
+  export(phone: string, by: AskedBy): Promise<{ phoneNumber: string; exportedAt: string; data: object }>;
+  erase(phone: string, by: AskedBy): Promise<void>;
+}
+
+/** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
+export function createPersonData(
+  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>,
+): PersonData {
+  return {
+    async export(phoneNumber, by) {
+      const data = await ussdPersonalData.collect(store.db, phoneNumber);
+      await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) });
+      return { phoneNumber, exportedAt: new Date().toISOString(), data };
+    },
+    async erase(phone, by) {
+      await store.transaction(async (trx) => {
+        await ussdPersonalData.erase(trx, phone);
+        await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);
+      });
+    },
+  };
+}

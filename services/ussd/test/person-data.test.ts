@@ -1,0 +1,61 @@
+import { engines, listTables, searchDatabase } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { ussdPersonalData } from '../store/personal-data.ts';
+import { startService, type TestService } from './service-fixture.ts';
+
+const ana = '+254700000091';
+const ben = '+254700000092';
+
+/** Leaves something of the caller in the tables. */
+async function leaveTraces(service: TestService, phoneNumber: string, name: string): Promise<void> {
+  const own = { phoneNumber };
+  await service.say(`r${name}`, `2*1*${name}*4071*4071`, own);
+  await service.say(`p${name}`, '3*1*5*4071', own);
+  await service.say(`l${name}`, '2*2*4071', own);
+  await service.say(`o${name}`, '3*1', own);
+}
+
+describe.each(engines)("a person's data on %s", (engine) => {
+  test('is exported whole, and erased so that nothing of it is found in the database', async () => {
+    await using service = await startService(engine);
+    await leaveTraces(service, ana, 'Anazebra');
+    await leaveTraces(service, ben, 'Benzebra');
+    const before = await searchDatabase(service.databaseUrl, [ana, 'Anazebra']);
+    for (const table of ['ussd_account', 'ussd_report', 'ussd_session', 'ussd_effect']) {
+      expect(before.filter((place) => place.startsWith(`${table}.`))).not.toEqual([]);
+    }
+    const path = `/api/ussd/users/${encodeURIComponent(ana)}`;
+    const { ussd, agent } = (await (await service.get(`${path}/export`)).json()) as {
+      ussd: { data: Record<string, unknown[]> };
+      agent: unknown;
+    };
+    expect(agent).toBeNull();
+    for (const place of before) expect(ussd.data[place.split('.')[0] ?? '']).not.toEqual([]);
+    expect(JSON.stringify(ussd)).not.toMatch(/Benzebra|"pin"|"sealed"|text_hash/);
+
+    const erased = await fetch(`${service.url}${path}`, { method: 'DELETE' });
+    expect([erased.status, await erased.json()]).toEqual([200, { ok: true }]);
+    expect(await searchDatabase(service.databaseUrl, [ana, 'Anazebra'])).toEqual([]);
+    expect(await searchDatabase(service.databaseUrl, [ben, 'Benzebra'])).toEqual(before);
+    const audit = await (await service.get(`/api/ussd/audit?subject=${encodeURIComponent(ana)}`)).text();
+    expect(audit).toMatch(/data\.erased/);
+    expect((await service.get(`${path}/export`, { via: 'x' })).status).toBe(401);
+    expect((await fetch(`${service.url}/api/ussd/users/nobody`, { method: 'DELETE' })).status).toBe(400);
+  });
+
+  test('an agent that is away leaves everything as it was', async () => {
+    await using service = await startService(engine, { AGENT_URL: 'http://127.0.0.1:1' });
+    await leaveTraces(service, ana, 'Anazebra');
+    const before = await searchDatabase(service.databaseUrl, [ana]);
+    const path = `${service.url}/api/ussd/users/${encodeURIComponent(ana)}`;
+    expect((await fetch(path, { method: 'DELETE' })).status).toBe(503);
+    expect(await searchDatabase(service.databaseUrl, [ana])).toEqual(before);
+  });
+
+  test('every table is claimed, or known to hold nothing of persons', async () => {
+    await using service = await startService(engine);
+    const names = await listTables(service.databaseUrl);
+    const impersonal = /^(ussd_secret|palaver_.*)$/;
+    expect(names.filter((name) => !ussdPersonalData.tables.includes(name) && !impersonal.test(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createInvocation, createSigner, parseSigner } from '@palaver/ucan';
+import { createCallers, type Load, pickUrl, readRows, type Tally } from './load.ts';
+import { agentKey, type World } from './world.ts';
+
+const callers = 3;
+const requestMs = 30_000;
+const settleMs = 30_000;
+const words = 20;
+
+interface Turn {
+  sessionId: string;
+  question: string;
+  /** What `done: complete` confirmed. */
+  answer?: { messageId: string; text: string };
+}
+
+/** Users who send one message after the other, each in a session of its own, and read the stream to its end. */
+export async function createAgentLoad(world: World, options: { leaveEarly?: boolean } = {}): Promise<Load> {
+  const agent = await parseSigner(agentKey);
+  if (!agent.ok) throw new Error(agent.error.message);
+  const user = await createSigner();
+  const capability = { can: 'oracle/chat', with: 'ixo:oracle' } as const;
+  const invocation = await createInvocation({ issuer: user, audience: agent.ok.did(), capability });
+  const headers = {
+    authorization: `Bearer ${invocation.serialized}`,
+    'x-auth-type': 'ucan',
+    'content-type': 'application/json',
+  };
+  const turns: Turn[] = [];
+  let turn = 0;
+  let confirmedAt = 0;
+
+  const send = (url: string, method: string, path: string, body?: object) =>
+    fetch(url + path, {
+      method,
+      headers,
+      signal: AbortSignal.timeout(requestMs),
+      ...(body && { body: JSON.stringify(body) }),
+    });
+
+  async function createSession(url: string): Promise<string> {
+    const response = await send(url, 'POST', '/sessions', {});
+    if (response.status !== 201) throw new Error(`${response.status}`);
+    return ((await response.json()) as { sessionId: string }).sessionId;
+  }
+
+  async function ask(): Promise<void> {
+    turn += 1;
+    const url = pickUrl(world, turn);
+    const sessionId = await createSession(url);
+    const entry: Turn = { sessionId, question: `/long ${words}` };
+    turns.push(entry);
+    if (options.leaveEarly && turn % 3 === 0) {
+      const signal = AbortSignal.timeout(50 + (turn % 100));
+      const body = JSON.stringify({ message: entry.question, stream: true });
+      const init = { method: 'POST', headers, body, signal };
+      await fetch(`${url}/messages/${sessionId}`, init)
+        .then((left) => left.text())
+        .catch(() => {});
+      return;
+    }
+    const sent = { message: entry.question, stream: true, requestId: randomUUID() };
+    const response = await send(url, 'POST', `/messages/${sessionId}`, sent);
+    entry.answer = readAnswer(await response.text());
+    if (entry.answer) confirmedAt = performance.now();
+  }
+
+  async function caller(_index: number, isStopped: () => boolean): Promise<void> {
+    while (!isStopped()) await ask().catch(() => sleep(100));
+  }
+
+  /** Sessions that still have a run though nobody sends any more. */
+  async function findStuck(): Promise<string[]> {
+    const deadline = performance.now() + settleMs;
+    let open = turns.map(({ sessionId }) => sessionId);
+    while (open.length > 0 && performance.now() < deadline) {
+      const rows = await readRows(world, "select session_id from agent_run where status in ('queued', 'running')");
+      const running = new Set(rows.map((row) => row.session_id));
+      open = open.filter((sessionId) => running.has(sessionId));
+      if (open.length > 0) await sleep(500);
+    }
+    return open;
+  }
+
+  return {
+    ...createCallers(callers, caller),
+    lastConfirmed: () => confirmedAt,
+    async check(): Promise<Tally> {
+      const findings: string[] = [];
+      const stuck = await findStuck();
+      for (const sessionId of stuck) findings.push(`the run of session ${sessionId} never ended`);
+      const rows = await readRows(world, 'select id, session_id, type, content, status from agent_message');
+      const bySession = Map.groupBy(rows, (row) => row.session_id);
+      let lost = 0;
+      let doubled = 0;
+      for (const { sessionId, question, answer } of turns) {
+        const stored = bySession.get(sessionId) ?? [];
+        const asked = stored.filter(({ type, content }) => type === 'human' && content === question);
+        doubled += Math.max(0, asked.length - 1) + Math.max(0, stored.length - asked.length - 1);
+        if (!answer) continue;
+        const kept = stored.find(({ id }) => id === answer.messageId);
+        if (kept?.status === 'complete' && kept.content === answer.text) continue;
+        lost += 1;
+        findings.push(
+          `answer ${answer.messageId} was complete and is ${kept ? `${kept.status}: ${kept.content}` : 'gone'}`,
+        );
+      }
+      const confirmed = turns.filter(({ answer }) => answer).length;
+      return { confirmed, lost, doubled, stuck: stuck.length, findings };
+    },
+  };
+}
+
+/** The answer of a stream that ended with `done: complete`. */
+function readAnswer(stream: string): Turn['answer'] {
+  let text = '';
+  for (const block of stream.split('\n\n')) {
+    const [, event, json] = /^event: (\w+)\nid: \d+\ndata: (.*)$/.exec(block) ?? [];
+    if (!json) continue;
+    const data = JSON.parse(json) as { content?: string; status?: string; messageId?: string };
+    if (event === 'message') text += data.content ?? '';
+    if (event === 'done' && data.status === 'complete' && data.messageId) return { messageId: data.messageId, text };
+  }
+  return undefined;
+}

@@ -1,0 +1,175 @@
+// Real servers and real processes of one service, with a network between them that can fail.
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import {
+  createTempDir,
+  freePort,
+  type RunningPostgres,
+  type RunningRedis,
+  startPostgres,
+  startProcess,
+  startRedis,
+  startTcpProxy,
+  type TcpProxy,
+  type TestProcess,
+  waitFor,
+} from '@palaver/test-kit/servers';
+
+export type ServiceName = 'ussd' | 'agent' | 'gateway';
+export type Engine = 'sqlite' | 'postgres';
+
+export interface Instance {
+  url: string;
+  /** Starts it where it is not running; ready when its health is good. */
+  start(args?: string[]): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+  exited(): Promise<number | string>;
+  output(): string;
+}
+
+export interface World extends AsyncDisposable {
+  service: ServiceName;
+  engine: Engine;
+  databaseUrl: string;
+  dataDir: string;
+  instances: [Instance, ...Instance[]];
+  postgres?: { server: RunningPostgres; proxy: TcpProxy };
+  redis?: { proxy: TcpProxy; url: string; kill(signal: NodeJS.Signals): void; restart(downMs: number): Promise<void> };
+  /** The development node behind the query gateway. */
+  node?: { proxy: TcpProxy; kill(signal: NodeJS.Signals): void; start(): Promise<void> };
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+export const agentKey = '1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100';
+const pinKey = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
+const startMs = 60_000;
+
+export interface WorldOptions {
+  service: ServiceName;
+  engine: Engine;
+  env?: Record<string, string>;
+  /** Where the embedded database lies; a folder of its own unless given. */
+  dataDir?: string;
+  /** Another checkout for the last instance. */
+  otherRoot?: string;
+}
+
+/** One instance on SQLite, two on PostgreSQL and Redis. Gives the reason where this machine cannot have it. */
+export async function createWorld(options: WorldOptions): Promise<World | { reason: string }> {
+  const { service, engine } = options;
+  await using opened = new AsyncDisposableStack();
+  const dir = opened.use(await createTempDir());
+  const dataDir = options.dataDir ?? dir.path;
+  const env: Record<string, string> = {
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'warn',
+    PIN_ENCRYPTION_KEY: pinKey,
+    ORACLE_PRIVATE_KEY: agentKey,
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    SENDS_PER_MINUTE: '1000000',
+    OFFLINE_WORDS_PER_SECOND: '40',
+    ...options.env,
+  };
+  const world: Pick<World, 'postgres' | 'redis' | 'node'> = {};
+  let databaseUrl = `file:${join(dataDir, `${service}.sqlite`)}`;
+  if (engine === 'postgres') {
+    const redis = await openRedisWorld(opened);
+    if ('reason' in redis) return redis;
+    world.redis = redis;
+    env.REDIS_URL = `redis://127.0.0.1:${redis.proxy.port}`;
+    if (service !== 'gateway') {
+      const server = await startPostgres({ maxConnections: 60 });
+      opened.defer(() => server.stop());
+      const target = new URL(server.url);
+      const proxy = opened.use(await startTcpProxy(Number(target.port)));
+      world.postgres = { server, proxy };
+      databaseUrl = server.url;
+      env.DATABASE_URL = Object.assign(new URL(server.url), { port: String(proxy.port) }).href;
+    }
+  }
+  if (service === 'gateway') {
+    world.node = await openNode(opened);
+    env.GATEWAY_UPSTREAMS = `127.0.0.1:${world.node.proxy.port}`;
+    env.GATEWAY_RATE_LIMIT_PER_MINUTE = '1000000';
+    env.GATEWAY_CACHE_TTL_MS = '0';
+  }
+  const instances: Instance[] = [];
+  for (let index = 0; index < (engine === 'postgres' ? 2 : 1); index += 1) {
+    const home = index === 1 ? (options.otherRoot ?? root) : root;
+    const instance = createInstance(join(home, `services/${service}/main.ts`), {
+      ...env,
+      PORT: String(await freePort()),
+    });
+    opened.defer(async () => {
+      instance.kill('SIGKILL');
+      await instance.exited();
+    });
+    await instance.start();
+    instances.push(instance);
+  }
+  const kept = opened.move();
+  return {
+    service,
+    engine,
+    databaseUrl,
+    dataDir,
+    instances: instances as World['instances'],
+    ...world,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+function createInstance(main: string, env: Record<string, string>): Instance {
+  const url = `http://127.0.0.1:${env.PORT}`;
+  let process: TestProcess | undefined;
+  return {
+    url,
+    async start(args = []) {
+      process = startProcess(globalThis.process.execPath, [...args, main], { env });
+      const { exited, output } = process;
+      const ended = exited.then((code) => {
+        throw new Error(`${main} ended with ${code}: ${output().slice(-2_000)}`);
+      });
+      const healthy = async () => (await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) })).ok;
+      await Promise.race([waitFor(`${main} to start`, healthy, startMs), ended]);
+      ended.catch(() => {});
+    },
+    kill: (signal) => process?.kill(signal),
+    exited: async () => process?.exited ?? 0,
+    output: () => process?.output() ?? '',
+  };
+}
+
+async function openRedisWorld(opened: AsyncDisposableStack): Promise<NonNullable<World['redis']> | { reason: string }> {
+  const port = await freePort();
+  const first = await startRedis([], port);
+  if ('reason' in first) return first;
+  let server = first;
+  opened.defer(() => server.stop());
+  return {
+    proxy: opened.use(await startTcpProxy(port)),
+    url: first.url,
+    kill: (signal) => server.kill(signal),
+    async restart(downMs) {
+      await server.stop();
+      await sleep(downMs);
+      server = (await startRedis([], port)) as RunningRedis;
+    },
+  };
+}
+
+async function openNode(opened: AsyncDisposableStack): Promise<NonNullable<World['node']>> {
+  const port = await freePort();
+  let node: TestProcess | undefined;
+  const start = async () => {
+    node = startProcess(process.execPath, [join(root, 'services/devnode/main.ts')], { env: { PORT: String(port) } });
+    await node.printed('development node on', startMs);
+  };
+  await start();
+  opened.defer(async () => {
+    node?.kill();
+    await node?.exited;
+  });
+  return { proxy: opened.use(await startTcpProxy(port)), start, kill: (signal) => node?.kill(signal) };
+}
