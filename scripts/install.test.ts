@@ -42,3 +42,17 @@ function diskUsage(folder: string): number {
       return sum + lstatSync(path).blocks * 512 + (entry.isDirectory() ? diskUsage(path) : 0);
     }, 0);
 }
+
+it('pins the Node that everything runs on by its hash; no install script brings it', () => {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const { optionalDependencies, allowScripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const names = Object.keys(optionalDependencies).filter((name) => /^node-(bin-)?(darwin|linux|win)-/.test(name));
+  expect(names.length).toBeGreaterThan(3);
+  for (const name of names) {
+    const { version, integrity, hasInstallScript } = lock.packages[`node_modules/${name}`];
+    expect([name, version, hasInstallScript]).toEqual([name, optionalDependencies[name], undefined]);
+    expect(integrity).toMatch(/^sha512-/);
+    expect(allowScripts).not.toHaveProperty(name);
+  }
+  expect(lock.packages).not.toHaveProperty('node_modules/node');
+});

@@ -6,12 +6,9 @@ import { fileURLToPath } from 'node:url';
 const modules = fileURLToPath(new URL('../node_modules', import.meta.url));
 const remove = (...path) => rmSync(join(modules, ...path), { recursive: true, force: true });
 
-// Node's C headers (67 MB) are for building native add-ons; nothing here is built.
-for (const folder of ['.', 'node/node_modules']) {
-  if (!existsSync(join(modules, folder))) continue;
-  const platforms = readdirSync(join(modules, folder)).filter((name) => /^node-[a-z]+-[a-z0-9]+$/.test(name));
-  for (const name of platforms) remove(folder, name, 'include');
-}
+// Node's C headers (67 MB) are for building native add-ons, and nothing here is built; its manuals are on the web.
+for (const name of readdirSync(modules).filter((name) => /^node-(bin-)?(darwin|linux|win)-[a-z0-9]+$/.test(name)))
+  for (const part of ['include', 'share', 'CHANGELOG.md']) remove(name, part);
 
 // typed-emitter, whose types livekit-client uses, brings rxjs (12 MB) for an entry that nobody imports.
 for (const part of ['dist', 'src']) remove('rxjs', part);

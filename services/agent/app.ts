@@ -22,6 +22,7 @@ import { addAuth, createRouteMatcher, type PublicRoute } from './auth/auth-hook.
 import { createClientKey } from './auth/client-key.ts';
 import { deriveKey } from './auth/derive-key.ts';
 import { createSeal } from './auth/seal.ts';
+import { createCluster } from './cluster/create-cluster.ts';
 import type { AgentConfig } from './config.ts';
 import { addDocs } from './docs.ts';
 import { migrateAgentTables } from './migrate.ts';
@@ -36,7 +37,13 @@ import { addRunRoutes } from './routes/runs.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
 import { addStatusRoute } from './routes/status.ts';
 import { addUserDataRoutes } from './routes/user-data.ts';
+import { createRunFollower } from './run/follow-runs.ts';
+import { createRunReader } from './run/open-run.ts';
+import { parseStoredInput } from './run/run-input.ts';
+import { createRunMetrics } from './run/run-metrics.ts';
+import { createRunUpkeep } from './run/run-upkeep.ts';
 import { createDelegationStore } from './store/delegations.ts';
+import { createInterruptedRuns } from './store/interrupted-runs.ts';
 import { createMessageStore } from './store/messages.ts';
 import { createRunStore } from './store/runs.ts';
 import type { AgentDatabase } from './store/schema.ts';
@@ -45,8 +52,6 @@ import { createSummaryStore } from './store/summaries.ts';
 import { createBrowserCalls } from './transports/browser-calls.ts';
 import { createSocketTransport } from './transports/socket.ts';
 import { createPerformer } from './turn/create-performer.ts';
-import { createLonePeers } from './turn/peers.ts';
-import { createRedisPeers } from './turn/redis-peers.ts';
 import { RunCancelled } from './turn/stream-error.ts';
 import { createTurnHub } from './turn/turn-hub.ts';
 import { createUserData } from './user-data.ts';
@@ -55,6 +60,7 @@ export interface AgentParts {
   config: AgentConfig;
   logger: Logger;
   store: Store<AgentDatabase>;
+  databaseUrl: string;
   /** Joins this instance with others. */
   redis: Redis | undefined;
   signer: Signer;
@@ -88,7 +94,7 @@ const ownPublicRoutes = [
   '/users/:did/export',
 ];
 const turnGraceMs = 8_000;
-const sweepMs = 5_000;
+const hourMs = 3_600_000;
 
 /** The agent service as a server that is not listening yet. */
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
@@ -106,18 +112,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const messages = createMessageStore(store);
   const runs = createRunStore(store);
   const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
-  const peers = redis ? await createRedisPeers(redis, logger) : createLonePeers();
-  started.defer(() => peers.close());
-  const failInterrupted = async () => {
-    const failed = await runs.failInterrupted(peers.isAlive);
-    for (const runId of failed) await peers.forgetRun(runId);
-    if (failed.length > 0) logger.warn({ runs: failed.length }, 'runs of a process that died were marked failed');
-  };
-  await failInterrupted();
-  const sweep = setInterval(() => {
-    failInterrupted().catch((error) => logger.error({ err: error }, 'the sweep for interrupted runs failed'));
-  }, sweepMs);
-  started.defer(() => clearInterval(sweep));
+  const interrupted = createInterruptedRuns(store);
+  const cluster = createCluster(parts);
+  const { broadcast, instance } = cluster;
+  started.defer(() => cluster.close());
 
   const verifier = createVerifier({
     audiences: [...new Set([oracle.did, oracle.keyDid])],
@@ -139,11 +137,11 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     bodyLimit: config.BODY_LIMIT_BYTES,
     probes: createProbes({
       redis,
-      withoutRedis: 'Instances are not joined, and the limit of sends is not enforced.',
+      withoutRedis: 'Sockets of other instances are not reached, and the limit of sends is not enforced.',
       folder: toDataFolder(config),
       readTime: timeReaderOf(store),
     }),
-    cors: { origins: config.CORS_ORIGIN, exposedHeaders: ['X-Run-Id'] },
+    cors: { origins: config.CORS_ORIGIN, extraHeaders: ['idempotency-key'], exposedHeaders: ['X-Run-Id'] },
     async health() {
       const healthy = await store.ping();
       return { healthy, body: { status: healthy ? 'ok' : 'degraded', timestamp: new Date().toISOString() } };
@@ -157,7 +155,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     origins: config.CORS_ORIGIN,
     trustsProxy: config.TRUST_PROXY_ENABLED,
     redis,
-    pages: peers.pages,
+    registry: cluster.sockets,
     sessions,
     logger,
     onResult: (result) => browserCalls.settle(result),
@@ -173,6 +171,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     deliver: sockets.deliver,
     onIgnored: () => ignoredResults.inc(),
   });
+  const metrics = createRunMetrics(server.metrics, { cluster, countRuns: () => hub.size() });
   const ready = Promise.withResolvers<void>();
   const plugins = await startPlugins({
     ...parts,
@@ -199,10 +198,10 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
         const sent = { sendId: randomUUID(), requestId, model, secrets: {}, blobs: createBlobStore() };
         await plugins.beforeSend({ ...sent, userDid, sessionId, message: body });
         const run = await hub.submit({ ...sent, session, user, body, timezone });
-        const answer = await run.answer;
+        const answer = await run.answer.catch(() => undefined);
         const { reason } = run.signal;
         // Cut off by this process's own end, not by any fault of the message: it may be sent again.
-        if (reason instanceof RunCancelled && reason.by === 'shutdown')
+        if (!answer || (reason instanceof RunCancelled && reason.by === 'shutdown'))
           throw new AppError('UNAVAILABLE', 'The service stopped before the answer was complete.');
         return answer;
       },
@@ -211,8 +210,11 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   started.defer(() => plugins.close());
   const hub = createTurnHub({
     runs,
-    peers,
+    instance,
+    broadcast,
     logger,
+    onNotStored: () => metrics.notStored.inc(),
+    release: ({ runId, epoch }) => interrupted.release(runId, epoch),
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     perform: createPerformer({
       config,
@@ -241,9 +243,13 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   });
   // Nothing new is taken in while turns in flight finish; pages stay connected for their sake.
   started.defer(async () => {
-    await Promise.all([closeServer(server), hub.close(turnGraceMs).then(() => sockets.close())]);
+    const hasOthers = await cluster.hasOthers().catch(() => false);
+    await Promise.all([closeServer(server), hub.close(turnGraceMs, hasOthers).then(() => sockets.close())]);
+    broadcast.publish({ kind: 'released' });
   });
 
+  const follower = createRunFollower({ runs, broadcast, logger });
+  const reader = createRunReader({ hub, runs, messages, follower });
   const isPublic = createRouteMatcher([...ownPublicRoutes, ...plugins.publicRoutes, ...parts.authExcludedRoutes]);
   const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
   // Before authentication: anyone can make as many keys as they like.
@@ -278,11 +284,12 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     delegations,
     models,
     hub,
+    runs,
+    reader,
     sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
     clientKey,
     beforeSend: plugins.beforeSend,
   });
-  addRunRoutes(server, { hub, runs, peers });
   const userData = createUserData({
     store,
     audit,
@@ -294,12 +301,44 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     },
   });
   addUserDataRoutes(server, { userData, audit });
+  addRunRoutes(server, { reader });
   addDelegationRoutes(server, { delegations, verifier, audit, onRevoked: sockets.dropDelegation });
   for (const { plugin, ctx } of plugins.loaded) {
     const addRoutes = plugin.getRoutes?.(ctx);
     if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));
   }
   if (parts.addRoutes) await parts.addRoutes(server);
+  const upkeep = createRunUpkeep({
+    cluster,
+    store,
+    interrupted,
+    runs,
+    hub,
+    logger,
+    retention: {
+      framesMs: config.RUN_FRAMES_MINUTES * 60_000,
+      runsMs: config.RUN_RETENTION_DAYS * 24 * hourMs,
+      sendsMs: config.IDEMPOTENCY_HOURS * hourMs,
+    },
+    async loadTurn({ runId, sessionId, userDid, requestId, model, input }) {
+      const [session, question] = await Promise.all([sessions.find(userDid, sessionId), interrupted.question(runId)]);
+      const sent = input !== null && question && parseStoredInput(input, question.content);
+      if (!session || !sent) return undefined;
+      const delegation = (await delegations.find(userDid))?.token;
+      return {
+        ...sent,
+        session,
+        user: { did: userDid, delegation },
+        requestId,
+        model,
+        secrets: {},
+        blobs: createBlobStore(),
+      };
+    },
+    onSwept: (outcome) => metrics.swept.inc({ outcome }),
+  });
+  await upkeep.start();
+  started.defer(() => upkeep.stop());
   ready.resolve();
 
   return {

@@ -98,6 +98,19 @@ export const agentConfigSchema = z
       description: 'Longest a turn may take, from the moment it was sent.',
       example: '600000',
     }),
+    RUN_FRAMES_MINUTES: envInteger({ min: 5, max: 10_080 }).prefault('10').meta({
+      description:
+        'How long the frames of an ended run can be read again. After that a run is told from its stored answer.',
+      example: '10',
+    }),
+    RUN_RETENTION_DAYS: envInteger({ min: 1, max: 36_500 }).prefault('90').meta({
+      description: 'How long ended runs are kept; their messages stay with the session.',
+      example: '90',
+    }),
+    IDEMPOTENCY_HOURS: envInteger({ min: 1, max: 8_760 }).prefault('24').meta({
+      description: 'How long an Idempotency-Key of a message is remembered.',
+      example: '24',
+    }),
     BROWSER_TOOL_TIMEOUT_MS: envInteger({ min: 100, max: 3_600_000 })
       .prefault(String(agentLimits.browserToolTimeoutMs))
       .meta({

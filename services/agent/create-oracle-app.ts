@@ -68,7 +68,8 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const logger = options.logger ?? createLogger({ name: 'agent', level: config.LOG_LEVEL });
   const signer = await loadSigner(config, logger);
   await using started = new AsyncDisposableStack();
-  const store = await openStore<never>(toDatabaseUrl(config, 'agent'), toStoreOptions(config));
+  const databaseUrl = toDatabaseUrl(config, 'agent');
+  const store = await openStore<never>(databaseUrl, toStoreOptions(config));
   started.defer(() => store.close());
   const redis = config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
   started.defer(() => redis?.disconnect());
@@ -76,6 +77,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
     config,
     logger,
     store: store as never,
+    databaseUrl,
     redis,
     signer,
     env,

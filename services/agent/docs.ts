@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import { errorBodySchema } from '@palaver/contract';
-import type { Server } from '@palaver/service-kit';
+import { docsPolicy, type Server } from '@palaver/service-kit';
 import type { FastifySchema } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -80,6 +80,7 @@ export async function addDocs(
   });
   await server.register(swaggerUi, {
     routePrefix: '/docs',
+    staticCSP: docsPolicy,
     uiConfig: { deepLinking: true, tryItOutEnabled: true, persistAuthorization: false },
   });
 }

@@ -28,7 +28,8 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
     if (!parsed.ok) return parsed;
     for (const [key, values] of parsed.values) {
       // `m[k]=v` is an entry of a map; the reference reads the brackets of every parameter so.
-      const [, name = key, entry] = /^(.*)\[(.*)\]$/s.exec(key) ?? [];
+      const open = key.endsWith(']') ? key.lastIndexOf('[') : -1;
+      const [name, entry] = open < 0 ? [key] : [key.slice(0, open), key.slice(open + 1, -1)];
       const path = name.split('.');
       if (params.some(([bound]) => isBoundBy(bound.split('.'), path, input))) continue;
       const fault = populate(draft, input, { path, values: entry === undefined ? values : [entry, ...values] });

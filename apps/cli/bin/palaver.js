@@ -11,8 +11,11 @@ if (Number(process.versions.node.split('.')[0]) >= needed) {
   if (process.argv.slice(2).join() === 'up') console.log('Starting Palaver …');
   await import('../src/main.ts');
 } else {
-  const bin = new URL('../../../node_modules/node/bin/', import.meta.url);
-  const own = ['node', 'node.exe'].map((name) => fileURLToPath(new URL(name, bin))).find(existsSync);
+  const modules = new URL('../../../node_modules/', import.meta.url);
+  const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+  const own = [`node-${platform}/bin/node`, `node-bin-${platform}/bin/node`, `node-${platform}/bin/node.exe`]
+    .map((path) => fileURLToPath(new URL(path, modules)))
+    .find((path) => existsSync(path));
   if (!own) {
     console.error(
       `Palaver needs Node ${needed} or newer; this is ${process.version}. Run "npm install", which brings it.`,

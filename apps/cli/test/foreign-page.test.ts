@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
-import { createTempDir, freePort, launchBrowser, startProcess } from '@palaver/test-kit';
+import { createTempDir, freePort, launchBrowser, startProcess, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { services } from '../src/services.ts';
 
@@ -188,3 +188,47 @@ test('a foreign page in a real browser books no credit, dials nothing and reads 
   const rebound = await tab.goto(`http://rebound.example:${ports.ussd}/api/ussd/sessions`);
   expect(rebound?.status()).toBe(403);
 }, 60_000);
+
+test('everything a browser may open forbids inline scripts, frames and guessed types; documentation still renders', async () => {
+  const browser = await launchBrowser();
+  ends.push(() => browser.close());
+  const pages = [
+    ['agent', '/docs', '.opblock'],
+    ['gateway', '/docs', '.opblock'],
+    ['console', '/', 'h1'],
+  ] as const;
+  for (const [service, path, shown] of pages) {
+    const tab = await browser.newPage();
+    const complaints: string[] = [];
+    tab.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+    tab.on('pageerror', (error) => complaints.push(String(error)));
+    const url = `http://127.0.0.1:${ports[service]}${path}`;
+    await waitFor('the page', async () => (await fetch(url)).ok, 60_000);
+    await tab.goto(url);
+    await tab.locator(shown).first().waitFor();
+    expect([service, complaints]).toEqual([service, []]);
+    await tab.close();
+  }
+  const paths = [
+    '/',
+    '/docs',
+    '/docs/',
+    '/health',
+    '/openapi.json',
+    '/nowhere',
+    '/metrics',
+    '/docs/static/swagger-ui.css',
+  ];
+  for (const service of serviceNames) {
+    for (const path of paths) {
+      const { headers } = await fetch(`http://127.0.0.1:${ports[service]}${path}`);
+      const policy = headers.get('content-security-policy') ?? '';
+      expect([service, path, policy]).toEqual([service, path, expect.stringContaining("default-src 'none'")]);
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toMatch(/script-src[^;]*(unsafe|\*|http)/);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+    }
+  }
+}, 120_000);

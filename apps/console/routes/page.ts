@@ -8,12 +8,6 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-const pageHeaders = {
-  'content-security-policy': policy,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-};
-
 /** The page, its files, and `GET /config.json`, which tells the page where the services are. */
 export function addPageRoutes(server: Server, { page, targets }: { page: Page; targets: Targets }): void {
   server.get('/config.json', async (_request, reply) =>
@@ -33,7 +27,7 @@ export function addPageRoutes(server: Server, { page, targets }: { page: Page; t
 
   function send(request: FastifyRequest, reply: FastifyReply, path: string) {
     const state = page.current();
-    reply.headers(pageHeaders);
+    reply.header('content-security-policy', policy);
     if (state.status !== 'ready') return sendNotice(reply, state.status);
     const file = state.files.get(path);
     return file ? sendFile(request, reply, file) : reply.callNotFound();

@@ -18,7 +18,45 @@ export async function say(page: Page, text: string): Promise<void> {
 
 const log = (page: Page) => page.getByRole('log', { name: 'Messages' });
 
+/** Everything this origin keeps in the browser, as text. */
+const readStorage = (page: Page) =>
+  page.evaluate<string>(`(async () => {
+    const bytes = (value) => new TextDecoder().decode(value);
+    const databases = await indexedDB.databases();
+    const entries = await Promise.all(databases.map(({ name }) => new Promise((resolve) => {
+      const opening = indexedDB.open(name);
+      opening.onsuccess = () => {
+        const all = opening.result.transaction('credential').objectStore('credential').getAll();
+        all.onsuccess = () => { opening.result.close(); resolve(all.result); };
+      };
+    })));
+    const shown = entries.flat().map(({ key, nonce, sealed }) => [key.extractable, bytes(nonce), bytes(sealed)]);
+    return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, shown]);
+  })()`);
+
 export function chatScenarios(palaver: () => TestConsole): void {
+  test('a key is kept encrypted under a key that cannot be read out; one kept in the clear moves there', async () => {
+    const secret = (await createSigner()).toSecret();
+    await using opened = await openPage(palaver(), '/phone');
+    const { page } = opened;
+    await page.evaluate(`localStorage.setItem('palaver.chat-credential', ${JSON.stringify(secret)})`);
+    for (const visit of ['first', 'second']) {
+      await page.goto(`${palaver().url}/chat`);
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Export key' }).click(),
+      ]);
+      expect([visit, readFileSync(await saved.path(), 'utf8').trim()]).toEqual([visit, secret]);
+      const kept = await readStorage(page);
+      expect(kept).toContain('[[false,');
+      expect(kept).not.toContain(secret.slice(0, 20));
+      expect(kept).not.toContain('chat-credential');
+    }
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Make a key and start' }).waitFor();
+    expect(await readStorage(page)).toMatch(/,\[\]\]$/);
+  });
+
   test('a person makes a key, talks, and sees preferences and memory follow; the key can be exported', async () => {
     await using opened = await openPage(palaver(), '/chat');
     const { page, complaints } = opened;

@@ -86,9 +86,10 @@ export type SendMessage = z.output<typeof sendMessageSchema>;
 /** As a client writes it. */
 export type SendMessageInput = z.input<typeof sendMessageSchema>;
 
-export const abortSchema = z
-  .object({ sessionId: z.string().min(1) })
-  .meta({ id: 'Abort', description: 'The session whose turn is to stop.' });
+export const abortSchema = z.object({ sessionId: z.string().min(1), runId: z.string().min(1).optional() }).meta({
+  id: 'Abort',
+  description: 'The session whose turn is to stop; with `runId`, only if that run is in flight.',
+});
 
 export type Abort = z.infer<typeof abortSchema>;
 

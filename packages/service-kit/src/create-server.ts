@@ -11,6 +11,7 @@ import Fastify, {
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { Counter, type Registry } from 'prom-client';
+import { browserHeaders } from './browser-headers.ts';
 import { addCors, type CorsOptions } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { sendError, toAppError } from './error-reply.ts';
@@ -88,7 +89,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
     frameworkErrors: (error, request, reply) => {
-      reply.header('x-request-id', request.id);
+      reply.headers(browserHeaders).header('x-request-id', request.id);
       return send(error, request, reply);
     },
     clientErrorHandler: (error, socket) => refuseMalformed(error, socket, toBody),
@@ -102,7 +103,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   );
 
   server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
+    reply.headers(browserHeaders).header('x-request-id', request.id);
     if (request.url.length > maxUrlLength)
       done(new AppError('URI_TOO_LONG', `The URL is longer than ${maxUrlLength} bytes.`));
     else done();

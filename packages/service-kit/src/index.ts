@@ -1,4 +1,5 @@
 export { type BaseConfig, baseVariables } from './base-config.ts';
+export { docsPolicy } from './browser-headers.ts';
 export { clientAddress, envCidrs, toAddressKey } from './client-address.ts';
 export {
   type ConfigOptions,

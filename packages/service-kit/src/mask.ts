@@ -7,7 +7,8 @@ const secretNames =
 // In a path the plus may stand escaped.
 const phone = /(?<![\w.])(?:\+|%2B)[1-9]\d{2,10}(\d{4})(?!\d)/gi;
 const bearer = /\b(Bearer\s+)[\w.+/=~-]+/gi;
-const urlPassword = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]+@/gi;
+// Bounded, so that a long text of no URL costs linear time.
+const urlPassword = /(\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@]{0,200}):[^\s/@]{1,500}@/gi;
 
 // A UCAN: the beginning of a CAR archive in base64, base64url or multibase.
 const ucan = /[mu]?OqJlcm9vdHOB[\w+/=%-]+/g;

@@ -17,6 +17,7 @@ export type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 export { createIndex, type Migration } from './migrate.ts';
 export { engineOf, openStore } from './open-store.ts';
 export { type PersonalData, type PersonalTable, personalTables } from './personal-data.ts';
+export { parsePostgresUrl } from './postgres-hosts.ts';
 export type { PreparedQuery } from './prepare-query.ts';
 export { timeReaderOf } from './read-time.ts';
 export type { Engine, Store, StoreOptions, TransactionOptions } from './store.ts';

@@ -5,6 +5,7 @@ import { createLogger, type Env, type Logger } from '@palaver/service-kit';
 import { auditMigrations, createAuditLog, openStore, type Store } from '@palaver/store';
 import { createSigner, deriveSigner } from '@palaver/ucan';
 import { deriveKey } from '../auth/derive-key.ts';
+import { createNoBroadcast } from '../cluster/broadcast.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 import { createMessageStore } from '../store/messages.ts';
@@ -15,7 +16,6 @@ import { createSessionStore, type OracleIdentity } from '../store/sessions.ts';
 import { createSummaryStore } from '../store/summaries.ts';
 import { createBrowserCalls } from '../transports/browser-calls.ts';
 import { createPerformer } from '../turn/create-performer.ts';
-import { createLonePeers } from '../turn/peers.ts';
 import { createTurnHub } from '../turn/turn-hub.ts';
 import type { OraclePlugin, PluginContext } from './plugin.ts';
 import { createBlobStore } from './runtime-context.ts';
@@ -138,7 +138,8 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
   });
   const hub = createTurnHub({
     runs: createRunStore(store),
-    peers: createLonePeers(),
+    instance: randomUUID(),
+    broadcast: createNoBroadcast(),
     logger,
     turnTimeoutMs: 60_000,
     perform: createPerformer({

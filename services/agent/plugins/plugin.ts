@@ -38,6 +38,8 @@ export interface Tool {
   // biome-ignore lint/suspicious/noExplicitAny: the arguments have been checked against `input`; authors name their type.
   execute(args: any, rt: RuntimeContext): Awaitable<unknown>;
   timeoutMs?: number;
+  /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be taken up by another. */
+  repeatable?: boolean;
   /** Which event tells of the call; page tools and actions have their own and send it themselves. */
   event?: 'tool_call' | 'none';
 }

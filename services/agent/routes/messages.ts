@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import {
   AppError,
   abortReplySchema,
@@ -13,18 +13,23 @@ import {
   timeZoneSchema,
 } from '@palaver/contract';
 import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { ClientKey } from '../auth/client-key.ts';
 import type { Models } from '../models/create-models.ts';
 import type { PendingSend } from '../plugins/plugin.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
+import type { OpenRun, RunReader } from '../run/open-run.ts';
 import type { DelegationStore } from '../store/delegations.ts';
 import type { MessageStore } from '../store/messages.ts';
+import type { RunStore, SendKey } from '../store/runs.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import { sendFrames } from '../transports/sse.ts';
-import type { Turn, TurnHub } from '../turn/turn-hub.ts';
+import type { Turn } from '../turn/turn.ts';
+import type { TurnHub } from '../turn/turn-hub.ts';
 import { requireSession } from './sessions.ts';
+
+type SendRequest = FastifyRequest & { body: SendMessage };
 
 export interface MessageRouteParts {
   sessions: SessionStore;
@@ -32,6 +37,8 @@ export interface MessageRouteParts {
   delegations: DelegationStore;
   models: Models;
   hub: TurnHub;
+  runs: Pick<RunStore, 'findSend'>;
+  reader: RunReader;
   sendLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
   clientKey: ClientKey;
   /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
@@ -39,7 +46,7 @@ export interface MessageRouteParts {
 }
 
 export async function addMessageRoutes(server: Server, parts: MessageRouteParts): Promise<void> {
-  const { sessions, messages, hub } = parts;
+  const { sessions, messages, hub, reader } = parts;
   const tags = ['Messages'];
 
   await server.register(async (scope: Server) => {
@@ -71,20 +78,17 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
         },
       },
       async (request, reply) => {
-        const turn = await prepareTurn(request, request.params.sessionId, request.body, parts);
-        const run = await hub.submit(turn).catch(async (error) => {
-          // It cannot be stored where the session was deleted meanwhile; then that is what the client hears.
-          await requireSession(sessions, turn.user.did, turn.session.sessionId);
-          throw error;
-        });
-        if (request.body.stream) {
-          await sendFrames(reply, { runId: run.runId, frames: run.frames, after: 0 });
+        const { did } = identityOf(request);
+        const { stream, returnAllMessages } = request.body;
+        const run = await beginOrFind(request, request.params.sessionId, parts);
+        const { runId, frames, leave, sessionId, requestId } = run;
+        if (stream) {
+          await sendFrames(reply, { runId, frames, after: 0 }).finally(leave);
           return reply;
         }
-        const message = await run.answer;
-        const { sessionId } = turn.session;
-        const all = request.body.returnAllMessages ? { messages: await messages.list(sessionId) } : {};
-        return reply.header('x-run-id', run.runId).send({ sessionId, requestId: run.requestId, message, ...all });
+        const message = await reader.waitForAnswer(did, run, signalOf(reply)).finally(leave);
+        const all = returnAllMessages ? { messages: await messages.list(sessionId) } : {};
+        return reply.header('x-run-id', runId).send({ sessionId, requestId, message, ...all });
       },
     );
   });
@@ -115,12 +119,58 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
         response: { 200: abortReplySchema, 404: errorBodySchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.body.sessionId);
-      const aborted = await hub.abort(sessionId);
+      const { runId } = request.body;
+      const aborted = await hub.abort(sessionId, { runId, elapsedMs: Math.ceil(reply.elapsedTime) });
       return { ok: true as const, aborted, success: aborted };
     },
   );
+}
+
+/** A run of this message, or the one that was begun with the same `Idempotency-Key` before. */
+async function beginOrFind(request: SendRequest, sessionId: string, parts: MessageRouteParts): Promise<OpenRun> {
+  const { did } = identityOf(request);
+  const send = readSendKey(request, sessionId);
+  const sent = send && (await parts.runs.findSend(did, send.key));
+  if (send && sent) return openSent(did, { ...sent, send }, parts);
+  const turn = await prepareTurn(request, sessionId, request.body, parts);
+  const begun = await parts.hub.submitOnce(turn, send);
+  if ('runId' in begun) return { ...begun, leave() {} };
+  return openSent(did, { ...begun.known, send }, parts);
+}
+
+function openSent(
+  did: string,
+  { runId, bodyHash, send }: { runId: string; bodyHash: string; send: SendKey | undefined },
+  { reader }: MessageRouteParts,
+): Promise<OpenRun> {
+  if (bodyHash === send?.bodyHash) return reader.open(did, runId);
+  const message = 'This Idempotency-Key was used for another message. Use a new key for a new message.';
+  throw new AppError('IDEMPOTENCY_KEY_REUSED', message);
+}
+
+const sendKeyPattern = /^[\x21-\x7e]{1,255}$/;
+
+function readSendKey(request: SendRequest, sessionId: string): SendKey | undefined {
+  const key = headerOf(request, 'idempotency-key');
+  if (key === undefined) return undefined;
+  if (!sendKeyPattern.test(key)) {
+    const message = 'must be 1 to 255 printable ASCII characters without spaces';
+    const issues = [{ path: 'idempotency-key', message }];
+    throw new AppError('VALIDATION_FAILED', `idempotency-key: ${message}`, { details: { issues } });
+  }
+  const bodyHash = createHash('sha256')
+    .update(JSON.stringify([sessionId, request.body]))
+    .digest('base64url');
+  return { key, bodyHash };
+}
+
+/** Fires when the client has left. */
+function signalOf({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has left.')));
+  return controller.signal;
 }
 
 /** Everything that can be refused is refused here, before a byte of a stream goes out. */

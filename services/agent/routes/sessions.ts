@@ -80,8 +80,8 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     async (request) => {
       const { sessionId } = request.params;
       await requireSession(sessions, identityOf(request).did, sessionId);
-      hub.drop(sessionId);
       await sessions.remove(identityOf(request).did, sessionId);
+      hub.drop(sessionId);
       onRemoved(sessionId);
       return { ok: true as const, sessionId };
     },

@@ -1,8 +1,9 @@
 import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
 import type { Store } from '@palaver/store';
+import type { Selectable } from 'kysely';
 import type { AgentDatabase } from './schema.ts';
 
-type MessageRow = AgentDatabase['agent_message'];
+type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
 /** The optional fields of a message, kept as one JSON text. */
 export type MessageExtras = Pick<Message, 'toolCalls' | 'reasoning' | 'attachments' | 'components'>;
@@ -11,26 +12,35 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
-  const listBefore = prepare(
-    (query, { sessionId, position, limit }: { sessionId: string; position: string; limit: number }) =>
-      query
-        .selectFrom('agent_message')
-        .selectAll()
-        .where('session_id', '=', sessionId)
-        .where('position', '<', position)
-        .orderBy('position', 'desc')
-        .limit(limit),
-  );
-  const listBetween = prepare((query, range: { sessionId: string; position: string; limit: number; after: string }) =>
+  const listBefore = prepare((query, range: { sessionId: string; runId: string; limit: number }) =>
     query
       .selectFrom('agent_message')
       .selectAll()
       .where('session_id', '=', range.sessionId)
-      .where('position', '<', range.position)
-      .where('position', '>', (eb) =>
-        eb.selectFrom('agent_message as known').select('known.position').where('known.id', '=', range.after),
+      .where('number', '<', (eb) =>
+        eb
+          .selectFrom('agent_run')
+          .select((run) => run('number', '*', 2).as('number'))
+          .where('id', '=', range.runId),
       )
-      .orderBy('position', 'desc')
+      .orderBy('number', 'desc')
+      .limit(range.limit),
+  );
+  const listBetween = prepare((query, range: { sessionId: string; runId: string; limit: number; after: string }) =>
+    query
+      .selectFrom('agent_message')
+      .selectAll()
+      .where('session_id', '=', range.sessionId)
+      .where('number', '<', (eb) =>
+        eb
+          .selectFrom('agent_run')
+          .select((run) => run('number', '*', 2).as('number'))
+          .where('id', '=', range.runId),
+      )
+      .where('number', '>', (eb) =>
+        eb.selectFrom('agent_message as known').select('known.number').where('known.id', '=', range.after),
+      )
+      .orderBy('number', 'desc')
       .limit(range.limit),
   );
 
@@ -40,29 +50,42 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
         .selectFrom('agent_message')
         .selectAll()
         .where('session_id', '=', sessionId)
-        .orderBy('position')
+        .orderBy('number')
         .execute();
       return rows.map(toMessage);
     },
 
+    async find(sessionId: string, id: string): Promise<Message | undefined> {
+      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
+      const row = await own.where('id', '=', id).executeTakeFirst();
+      return row && toMessage(row);
+    },
+
     /** What was said before a run, oldest first; at most the newest `limit` messages, and those after message `after`. */
     async before(sessionId: string, runId: string, limit: number, after?: string): Promise<Message[]> {
-      const range = { sessionId, position: runId, limit };
+      const range = { sessionId, runId, limit };
       const { rows } = after === undefined ? await listBefore(range) : await listBetween({ ...range, after });
       return rows.reverse().map(toMessage);
     },
 
     async page(sessionId: string, { limit, before, after }: CursorPageQuery): Promise<MessagePage> {
       const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
+      const numberAt = (position: string) =>
+        db
+          .selectFrom('agent_message as known')
+          .select('known.number')
+          .where('known.session_id', '=', sessionId)
+          .where('known.position', '=', position);
       let rows: MessageRow[];
       if (after === undefined) {
-        const older = before === undefined ? own : own.where('position', '<', fromCursor('before', before));
-        rows = (await older.orderBy('position', 'desc').limit(limit).execute()).reverse();
+        const older = before === undefined ? own : own.where('number', '<', numberAt(fromCursor('before', before)));
+        rows = (await older.orderBy('number', 'desc').limit(limit).execute()).reverse();
       } else {
-        rows = await own.where('position', '>', fromCursor('after', after)).orderBy('position').limit(limit).execute();
+        const newer = own.where('number', '>', numberAt(fromCursor('after', after)));
+        rows = await newer.orderBy('number').limit(limit).execute();
       }
       const exists = async (comparison: '<' | '>', row: MessageRow | undefined) =>
-        row !== undefined && (await own.where('position', comparison, row.position).limit(1).execute()).length > 0;
+        row !== undefined && (await own.where('number', comparison, row.number).limit(1).execute()).length > 0;
       const hasOlder = await exists('<', rows[0]);
       const hasNewer = await exists('>', rows.at(-1));
       return {

@@ -1,5 +1,6 @@
 import type { Migration } from '@palaver/store';
 import { sql } from 'kysely';
+import { addRunQueue } from './migrate-run-queue.ts';
 
 export const agentMigrations: readonly Migration[] = [
   {
@@ -118,4 +119,5 @@ export const agentMigrations: readonly Migration[] = [
         select cid, user_did, agent_did, expires_at, 1, 0, 0 from agent_delegation`.execute(db);
     },
   },
+  { name: '004-run-queue', up: addRunQueue },
 ];

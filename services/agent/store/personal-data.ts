@@ -16,10 +16,14 @@ export function toAgentPerson(did: string, agentDid: string): AgentPerson {
 const ofUser = ({ did }: AgentPerson) => sql<SqlBool>`user_did = ${did}`;
 const ofSessions = ({ did }: AgentPerson) =>
   sql<SqlBool>`session_id in (select id from agent_session where user_did = ${did})`;
+const ofRuns = ({ did }: AgentPerson) => sql<SqlBool>`run_id in (select id from agent_run where user_did = ${did})`;
 
 const tables = personalTables<AgentPerson>([
   { table: 'agent_message', where: ofSessions },
   { table: 'agent_summary', where: ofSessions },
+  { table: 'agent_frame', where: ofRuns },
+  { table: 'agent_step', where: ofRuns },
+  { table: 'agent_send', omit: ['body_hash'], where: ofUser },
   { table: 'agent_run', where: ofUser },
   { table: 'agent_session', where: ofUser },
   { table: 'agent_delegation', omit: ['sealed'], where: ofUser },

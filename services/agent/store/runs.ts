@@ -1,8 +1,10 @@
 import type { EndedRunStatus, Message, RunStatus } from '@palaver/contract';
-import { uuidPattern } from '@palaver/contract';
+import { agentLimits, uuidPattern } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
+import { databaseTime } from './database-time.ts';
 import type { MessageExtras } from './messages.ts';
+import { prepareRunStatements } from './run-statements.ts';
 import type { AgentDatabase } from './schema.ts';
 
 export interface RunBegin {
@@ -15,16 +17,55 @@ export interface RunBegin {
   question: Message;
   /** The id the answer will have. */
   answerId: string;
+  /** What another instance needs to take the run up; null where it cannot. */
+  input: string | null;
+  /** The client's `Idempotency-Key` and what it was sent with. */
+  send?: SendKey | undefined;
 }
 
-export interface RunEnd {
+export interface SendKey {
+  key: string;
+  bodyHash: string;
+}
+
+export type BeginResult =
+  | { kind: 'begun'; status: 'queued' | 'running'; epoch: number }
+  /** As many wait as may wait. */
+  | { kind: 'busy' }
+  /** The session is not there any more. */
+  | { kind: 'gone' }
+  /** Its `Idempotency-Key` was used before. */
+  | { kind: 'known'; runId: string; bodyHash: string };
+
+/** A run of one owner: writes of an earlier owner have no effect. */
+export interface OwnedRun {
   runId: string;
+  epoch: number;
+}
+
+export interface Frames {
+  first: number;
+  last: number;
+  body: string;
+}
+
+export interface RunEnd extends OwnedRun {
   sessionId: string;
   status: EndedRunStatus;
   answer: Message;
   usage: { inputTokens: number; outputTokens: number };
   /** Names the session if it has no name yet. */
   title: string | undefined;
+  /** The frames that are not stored yet, `done` included. */
+  toFrames(status: EndedRunStatus): Frames;
+  /** Written for an owner that seems dead: its own end, should it come after all, replaces this one. */
+  bySweep?: boolean;
+}
+
+export interface StepBegin extends OwnedRun {
+  number: number;
+  said: number;
+  body: string;
 }
 
 export interface StoredRun {
@@ -38,62 +79,94 @@ export interface StoredRun {
 
 type Write =
   | { kind: 'begin'; begin: RunBegin }
-  | { kind: 'checkpoint'; runId: string; partial: string }
+  | { kind: 'frames'; run: OwnedRun; frames: Frames }
+  | { kind: 'step'; step: StepBegin }
   | { kind: 'end'; end: RunEnd };
 
 export type RunStore = ReturnType<typeof createRunStore>;
 
-/** Runs and the two messages of each. Everything a turn writes goes through one group writer. */
+/** Runs, their queue in each session and the two messages of each. What a turn writes goes through one group writer. */
 export function createRunStore(store: Store<AgentDatabase>) {
-  const statements = prepareStatements(store);
-  const writer = store.createGroupWriter<Write, void>({
+  const { db } = store;
+  const statements = prepareRunStatements(store);
+  const now = databaseTime(store.engine);
+  const writer = store.createGroupWriter<Write, unknown>({
     isolation: 'read committed',
     async apply(trx, writes) {
-      for (const write of writes) await applyWrite(trx, write);
-      return writes.map(() => undefined);
+      const results: unknown[] = [];
+      for (const write of writes) results.push(await applyWrite(trx, write));
+      return results;
     },
   });
 
-  async function applyWrite(trx: Transaction<AgentDatabase>, write: Write): Promise<void> {
-    const now = Date.now();
-    if (write.kind === 'checkpoint') {
-      await statements.checkpoint({ runId: write.runId, partial: write.partial }, trx);
-      return;
+  async function applyWrite(trx: Transaction<AgentDatabase>, write: Write): Promise<unknown> {
+    switch (write.kind) {
+      case 'begin':
+        return begin(trx, write.begin);
+      case 'frames':
+        return (await statements.insertFrames({ ...write.run, ...write.frames }, trx)).rows.length > 0;
+      case 'step': {
+        const { runId, epoch, number, said, body } = write.step;
+        return (await statements.insertStep({ runId, epoch, number, said, body }, trx)).rows.length > 0;
+      }
+      case 'end':
+        return end(trx, write.end);
     }
-    if (write.kind === 'begin') {
-      const { begin } = write;
-      const { runId, sessionId, userDid, requestId, answerId, instance, model } = begin;
-      await statements.insertRun({ runId, sessionId, userDid, requestId, answerId, instance, model, now }, trx);
-      await insertMessage(trx, begin, begin.question);
-      await statements.touchSession({ sessionId: begin.sessionId, now }, trx);
-      return;
-    }
-    const { end } = write;
-    await insertMessage(trx, end, end.answer);
-    await statements.endRun({ runId: end.runId, status: end.status, ...end.usage, now }, trx);
-    await statements.touchSession({ sessionId: end.sessionId, now }, trx);
-    if (end.title !== undefined) await statements.nameSession({ sessionId: end.sessionId, title: end.title }, trx);
   }
 
-  async function insertMessage(
+  async function begin(trx: Transaction<AgentDatabase>, run: RunBegin): Promise<BeginResult> {
+    const { runId, sessionId, userDid, requestId, answerId, instance, model, input, send } = run;
+    const [taken] = (await statements.takeNumber({ sessionId }, trx)).rows;
+    if (!taken) return { kind: 'gone' };
+    const [earlier] = send ? (await statements.findSend({ userDid, key: send.key }, trx)).rows : [];
+    if (earlier) return { kind: 'known', runId: earlier.run_id, bodyHash: earlier.body_hash };
+    const number = taken.run_count;
+    const row = { runId, sessionId, userDid, requestId, answerId, instance, model, input, number };
+    const maxLive = agentLimits.queuedTurnsPerSession;
+    const [inserted] = (await statements.insertRun({ ...row, maxLive }, trx)).rows;
+    if (!inserted) return { kind: 'busy' };
+    await saveMessage(trx, { runId, sessionId, number }, run.question);
+    if (send) await statements.insertSend({ userDid, runId, ...send }, trx);
+    return inserted.status === 'running'
+      ? { kind: 'begun', status: 'running', epoch: 1 }
+      : { kind: 'begun', status: 'queued', epoch: 0 };
+  }
+
+  /** Undefined where the run has another owner or is gone. */
+  async function end(trx: Transaction<AgentDatabase>, run: RunEnd): Promise<EndedRunStatus | undefined> {
+    const { runId, epoch, sessionId, status, usage, title } = run;
+    // The session first, as at the begin and where a session is deleted: locks are taken in one order.
+    await statements.touchSession({ sessionId, title: title ?? null }, trx);
+    const bySweep = run.bySweep ? 1 : 0;
+    const [ended] = (await statements.endRun({ runId, epoch, status, ...usage, bySweep }, trx)).rows;
+    if (!ended) return undefined;
+    await saveMessage(trx, { runId, sessionId, number: ended.number }, { ...run.answer, status: ended.status });
+    const frames = run.toFrames(ended.status);
+    if (ended.swept === 2) await statements.removeFramesFrom({ runId, first: frames.first }, trx);
+    await statements.insertLastFrames({ runId, ...frames }, trx);
+    return ended.status;
+  }
+
+  async function saveMessage(
     trx: Transaction<AgentDatabase>,
-    run: { runId: string; sessionId: string },
+    { runId, sessionId, number }: { runId: string; sessionId: string; number: number },
     message: Message,
   ): Promise<void> {
     const { toolCalls, reasoning, attachments, components } = message;
-    const extras = toExtras({ toolCalls, reasoning, attachments, components });
-    await statements.insertMessage(
+    const offset = message.type === 'human' ? 0 : 1;
+    await statements.saveMessage(
       {
         id: message.id,
-        sessionId: run.sessionId,
-        runId: run.runId,
-        position: `${run.runId}:${message.type === 'human' ? 0 : 1}`,
+        sessionId,
+        runId,
+        position: `${runId}:${offset}`,
+        number: 2 * number + offset,
         type: message.type,
         // PostgreSQL has no U+0000 in its texts; a model or a tool may.
         content: message.content.replaceAll('\0', '\ufffd'),
         status: message.status,
         requestId: message.requestId,
-        extras,
+        extras: toExtras({ toolCalls, reasoning, attachments, components }),
         createdAt: Date.parse(message.createdAt),
       },
       trx,
@@ -101,14 +174,83 @@ export function createRunStore(store: Store<AgentDatabase>) {
   }
 
   return {
-    begin: (begin: RunBegin) => writer.write({ kind: 'begin', begin }),
-    end: (end: RunEnd) => writer.write({ kind: 'end', end }),
-    checkpoint: async (runId: string, answer: Message) =>
-      writer.write({ kind: 'checkpoint', runId, partial: JSON.stringify(answer) }),
+    begin: (run: RunBegin) => writer.write({ kind: 'begin', begin: run }) as Promise<BeginResult>,
+    /** The status it ended with (`aborted` where an abort was confirmed); undefined where it has another owner or is gone. */
+    end: (run: RunEnd) => writer.write({ kind: 'end', end: run }) as Promise<EndedRunStatus | undefined>,
+    /** False where the run has ended or has another owner. */
+    addFrames: (run: OwnedRun, frames: Frames) => writer.write({ kind: 'frames', run, frames }) as Promise<boolean>,
+    /** Notes that the tools of a step begin; false where the run has ended or has another owner. */
+    beginStep: (step: StepBegin) => writer.write({ kind: 'step', step }) as Promise<boolean>,
+    async endStep(step: { runId: string; number: number; outcomes: string }): Promise<void> {
+      await statements.saveOutcomes(step);
+    },
+
+    /** The new epoch where every run before it in its session has ended. */
+    async start(run: OwnedRun): Promise<number | undefined> {
+      return (await statements.startRun({ runId: run.runId, epoch: run.epoch })).rows[0]?.epoch;
+    },
+
+    async findSend(userDid: string, key: string): Promise<{ runId: string; bodyHash: string } | undefined> {
+      const [row] = (await statements.findSend({ userDid, key })).rows;
+      return row && { runId: row.run_id, bodyHash: row.body_hash };
+    },
+
+    /** The live runs of a session in order. */
+    async live(sessionId: string): Promise<{ runId: string; status: 'queued' | 'running' }[]> {
+      const rows = await db
+        .selectFrom('agent_run')
+        .select(['id', 'status'])
+        .where('session_id', '=', sessionId)
+        .where('ended_at', 'is', null)
+        .orderBy('number')
+        .execute();
+      return rows.map(({ id, status }) => ({ runId: id, status: status === 'queued' ? 'queued' : 'running' }));
+    },
+
+    /**
+     * Confirms the abort of a run: from now on it can only end as aborted. Not of one that started within the last
+     * `elapsedMs`, while the request was on its way: that was meant for the run before it.
+     */
+    async requestAbort(runId: string, elapsedMs: number): Promise<boolean> {
+      const result = await db
+        .updateTable('agent_run')
+        .set({ aborting: 1 })
+        .where('id', '=', runId)
+        .where('ended_at', 'is', null)
+        .where((eb) => eb(eb.fn.coalesce('started_at', 'created_at'), '<=', eb(now, '-', elapsedMs)))
+        .executeTakeFirst();
+      return result.numUpdatedRows > 0n;
+    },
+
+    /** Runs of an instance whose abort was confirmed and that have not ended. */
+    async aborting(instance: string): Promise<string[]> {
+      const rows = await db
+        .selectFrom('agent_run')
+        .select('id')
+        .where('instance', '=', instance)
+        .where('ended_at', 'is', null)
+        .where('aborting', '=', 1)
+        .execute();
+      return rows.map(({ id }) => id);
+    },
+
+    /** Who may write of a run, and how it ended; undefined for one that is gone. */
+    async state(runId: string): Promise<{ epoch: number; status: RunStatus } | undefined> {
+      const rows = await db.selectFrom('agent_run').select(['epoch', 'status']).where('id', '=', runId).execute();
+      return rows[0];
+    },
+
+    /** Undoes a begin that may or may not have been committed. */
+    async discard(runId: string): Promise<void> {
+      await store.transaction(async (trx) => {
+        await trx.deleteFrom('agent_message').where('run_id', '=', runId).execute();
+        await trx.deleteFrom('agent_run').where('id', '=', runId).execute();
+      });
+    },
 
     async find(userDid: string, runId: string): Promise<StoredRun | undefined> {
       if (!uuidPattern.test(runId)) return undefined;
-      const row = await store.db
+      const row = await db
         .selectFrom('agent_run as run')
         .leftJoin('agent_message as message', 'message.id', 'run.message_id')
         .select(['run.id', 'run.session_id', 'run.request_id', 'run.message_id', 'run.status', 'message.content'])
@@ -127,121 +269,19 @@ export function createRunStore(store: Store<AgentDatabase>) {
       );
     },
 
-    /** Ends what a process that died had not ended: its runs are failed, with the answers as far as they were kept. */
-    async failInterrupted(isAlive: (instance: string) => Promise<boolean>): Promise<string[]> {
-      const rows = await store.db
-        .selectFrom('agent_run')
-        .selectAll()
-        .where('status', 'in', ['queued', 'running'])
+    /** The stored frames of a run after number `after`, in order. */
+    async frames(runId: string, after: number): Promise<Frames[]> {
+      return await db
+        .selectFrom('agent_frame')
+        .select(['first', 'last', 'body'])
+        .where('run_id', '=', runId)
+        .where('last', '>', after)
+        .orderBy('first')
         .execute();
-      const failed: string[] = [];
-      for (const row of rows) {
-        if (await isAlive(row.instance)) continue;
-        const empty = {
-          id: row.message_id,
-          type: 'ai',
-          content: '',
-          createdAt: new Date().toISOString(),
-          requestId: row.request_id,
-        };
-        const partial = row.partial === null ? empty : (JSON.parse(row.partial) as Message);
-        const answer = { ...partial, status: 'failed' } as Message;
-        const usage = { inputTokens: 0, outputTokens: 0 };
-        await writer.write({
-          kind: 'end',
-          end: { runId: row.id, sessionId: row.session_id, status: 'failed', answer, usage, title: undefined },
-        });
-        failed.push(row.id);
-      }
-      return failed;
     },
   };
 }
 
 function toExtras(extras: MessageExtras): string | null {
   return Object.values(extras).some((value) => value !== undefined) ? JSON.stringify(extras) : null;
-}
-
-// Type aliases, not interfaces: only those fit the store's record of parameters.
-type RunRow = {
-  runId: string;
-  sessionId: string;
-  userDid: string;
-  requestId: string;
-  answerId: string;
-  instance: string;
-  model: string;
-  now: number;
-};
-
-type MessageRow = {
-  id: string;
-  sessionId: string;
-  runId: string;
-  position: string;
-  type: 'human' | 'ai';
-  content: string;
-  status: EndedRunStatus;
-  requestId: string;
-  extras: string | null;
-  createdAt: number;
-};
-
-function prepareStatements({ prepare }: Store<AgentDatabase>) {
-  return {
-    insertRun: prepare((db, run: RunRow) =>
-      db.insertInto('agent_run').values({
-        id: run.runId,
-        session_id: run.sessionId,
-        user_did: run.userDid,
-        request_id: run.requestId,
-        message_id: run.answerId,
-        instance: run.instance,
-        status: 'running',
-        model: run.model,
-        created_at: run.now,
-      }),
-    ),
-    insertMessage: prepare((db, message: MessageRow) =>
-      db.insertInto('agent_message').values({
-        id: message.id,
-        session_id: message.sessionId,
-        run_id: message.runId,
-        position: message.position,
-        type: message.type,
-        content: message.content,
-        status: message.status,
-        request_id: message.requestId,
-        extras: message.extras,
-        created_at: message.createdAt,
-      }),
-    ),
-    checkpoint: prepare((db, run: { runId: string; partial: string }) =>
-      db.updateTable('agent_run').set({ partial: run.partial }).where('id', '=', run.runId),
-    ),
-    endRun: prepare(
-      (db, run: { runId: string; status: EndedRunStatus; inputTokens: number; outputTokens: number; now: number }) =>
-        db
-          .updateTable('agent_run')
-          .set({
-            status: run.status,
-            input_tokens: run.inputTokens,
-            output_tokens: run.outputTokens,
-            partial: null,
-            ended_at: run.now,
-          })
-          .where('id', '=', run.runId),
-    ),
-    touchSession: prepare((db, session: { sessionId: string; now: number }) =>
-      db.updateTable('agent_session').set({ updated_at: session.now }).where('id', '=', session.sessionId),
-    ),
-    // The first exchange names it; of several sent at once, the first to end.
-    nameSession: prepare((db, session: { sessionId: string; title: string }) =>
-      db
-        .updateTable('agent_session')
-        .set({ title: session.title, named: 1 })
-        .where('id', '=', session.sessionId)
-        .where('named', '=', 0),
-    ),
-  };
 }

@@ -1,5 +1,5 @@
 import type { EndedRunStatus, RunStatus } from '@palaver/contract';
-import type { ColumnType } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
 
 // Times are epoch milliseconds, JSON is text: one row type and one query text serve both engines.
 
@@ -13,6 +13,8 @@ interface SessionTable {
   metadata: string | null;
   created_at: ColumnType<number, number, never>;
   updated_at: number;
+  /** The number of the newest run. */
+  run_count: Generated<number>;
 }
 
 interface RunTable {
@@ -21,24 +23,81 @@ interface RunTable {
   user_did: string;
   request_id: string;
   message_id: string;
-  /** The process that runs it: its unfinished runs are failed when it starts again. */
+  /** The instance that owns it; empty for one that was handed over. */
   instance: string;
   status: RunStatus;
   model: string;
   input_tokens: number | null;
   output_tokens: number | null;
-  /** JSON of the answer so far, kept for the case that the process dies. */
+  /** JSON of the answer so far, as the previous version kept it. */
   partial: string | null;
   created_at: number;
+  started_at: number | null;
   ended_at: number | null;
+  /** Its place in the session, given by the database. */
+  number: Generated<number>;
+  /** 1 while it runs; unique within a session. */
+  active: number | null;
+  /** The fencing number: raised with every new owner, and only the newest owner writes. */
+  epoch: Generated<number>;
+  /** 1 once its abort was confirmed: it ends as aborted, whatever else happens. */
+  aborting: Generated<number>;
+  /** 1 where the sweep ended it for an owner that seemed dead; 2 where that owner's own end has replaced it. */
+  swept: Generated<number>;
+  /** JSON of what another instance needs to take the run up; null where it cannot. */
+  input: string | null;
+}
+
+interface InstanceTable {
+  id: string;
+  seen_at: number;
+}
+
+interface LeaseTable {
+  name: string;
+  holder: string;
+  until: number;
+}
+
+/** Frames `first` to `last` of a run as they go over the wire. */
+interface FrameTable {
+  run_id: string;
+  first: number;
+  last: number;
+  body: string;
+  created_at: number;
+}
+
+/** One step of model and tools that asked for tools. */
+interface StepTable {
+  run_id: string;
+  number: number;
+  /** Characters of the answer when its tools began. */
+  said: number;
+  /** JSON of what the model said and which tools it called. */
+  body: string;
+  /** JSON of what the tools returned; null while they run. */
+  outcomes: string | null;
+  created_at: number;
+}
+
+/** A message that was sent with an `Idempotency-Key`. */
+interface SendTable {
+  user_did: string;
+  key: string;
+  run_id: string;
+  body_hash: string;
+  created_at: number;
 }
 
 interface MessageTable {
   id: string;
   session_id: string;
   run_id: string;
-  /** `<run id>:0` for the question, `:1` for the answer: sorts a session's messages turn by turn. */
+  /** `<run id>:0` for the question, `:1` for the answer; names a message in cursors. */
   position: string;
+  /** Twice the run's number, and one more for the answer: the order of a session's messages. */
+  number: Generated<number>;
   type: 'human' | 'ai';
   content: string;
   status: EndedRunStatus;
@@ -95,4 +154,9 @@ export interface AgentDatabase {
   agent_known_delegation: KnownDelegationTable;
   agent_revocation: RevocationTable;
   agent_summary: SummaryTable;
+  agent_instance: InstanceTable;
+  agent_lease: LeaseTable;
+  agent_frame: FrameTable;
+  agent_step: StepTable;
+  agent_send: SendTable;
 }

@@ -34,7 +34,7 @@ export function toRoomId(userDid: string, agentDid: string): string {
 
 /** Sessions, each visible to its own user only. */
 export function createSessionStore(
-  { db, prepare }: Store<AgentDatabase>,
+  { db, prepare, transaction }: Store<AgentDatabase>,
   oracle: OracleIdentity,
   { perUser = agentLimits.sessionsPerUser as number } = {},
 ) {
@@ -115,11 +115,10 @@ export function createSessionStore(
     /** Messages and runs go with it. */
     async remove(userDid: string, id: string): Promise<boolean> {
       if (!uuidPattern.test(id)) return false;
-      const result = await db
-        .deleteFrom('agent_session')
-        .where('id', '=', id)
-        .where('user_did', '=', userDid)
-        .executeTakeFirst();
+      // In a transaction, because that is tried again after a deadlock with a run that is ending.
+      const result = await transaction((trx) =>
+        trx.deleteFrom('agent_session').where('id', '=', id).where('user_did', '=', userDid).executeTakeFirst(),
+      );
       return result.numDeletedRows > 0n;
     },
   };

@@ -130,7 +130,7 @@ describe('cross-origin rules', () => {
     expect(headers.get('access-control-allow-credentials')).toBeNull();
     expect(headers.get('access-control-allow-methods')).toBe('GET, POST, PUT, DELETE, PATCH, OPTIONS');
     expect(headers.get('access-control-allow-headers')).toBe(
-      'Content-Type, Authorization, x-ucan-delegation, x-matrix-access-token, x-matrix-homeserver, x-did, x-request-id, x-auth-type, x-timezone',
+      'Content-Type, Authorization, x-ucan-delegation, x-matrix-access-token, x-matrix-homeserver, x-did, x-request-id, x-auth-type, x-timezone, idempotency-key',
     );
     const error = await request(`${agent.url}/sessions`, { headers: { origin: 'https://a.example' } });
     expect(error.headers.get('access-control-allow-origin')).toBe('*');

@@ -18,8 +18,8 @@ import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
 import { type AuthorizeOptions, authorize, type Identity } from '../auth/authorize.ts';
+import type { SocketRegistry } from '../cluster/socket-registry.ts';
 import type { SessionStore } from '../store/sessions.ts';
-import type { Pages } from '../turn/peers.ts';
 import type { BrowserCall, BrowserResult } from './browser-calls.ts';
 
 export interface SocketParts extends AuthorizeOptions {
@@ -29,7 +29,7 @@ export interface SocketParts extends AuthorizeOptions {
   trustsProxy: boolean;
   sessions: SessionStore;
   logger: Logger;
-  pages: Pages;
+  registry: SocketRegistry;
   /** Joins the sockets of all instances. */
   redis: Redis | undefined;
   /** A page answered a request; false where nobody here waits for it. */
@@ -94,11 +94,12 @@ export function createSocketTransport(parts: SocketParts) {
     const { sessionId, did, expiration, delegationCid } = socket.data;
     void socket.join(delegationCid ? [sessionId, toDelegationRoom({ did, cid: delegationCid })] : sessionId);
     const expiry = disconnectAt(socket, expiration);
-    const page = { sessionId, userDid: did, socketId: socket.id };
-    parts.pages.add(page).catch((error) => parts.logger.warn({ err: error }, 'a page could not be noted'));
+    const registered = { sessionId, userDid: did, socketId: socket.id };
+    // Redis may be away; this instance knows its own sockets all the same.
+    parts.registry.add(registered).catch(() => {});
     socket.on('disconnect', () => {
       clearInterval(expiry);
-      parts.pages.remove(page).catch((error) => parts.logger.warn({ err: error }, 'a page could not be removed'));
+      parts.registry.remove(registered).catch(() => {});
     });
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
       socket.emit(name, toSocketPayload(name, payload));
@@ -157,7 +158,7 @@ export function createSocketTransport(parts: SocketParts) {
     },
     /** Sends a request to the page that connected last; false where the user has none open on this session. */
     async deliver({ event, sessionId, requestId, userDid, toolCallId, toolName, args }: BrowserCall): Promise<boolean> {
-      const socketId = await parts.pages.latest({ sessionId, userDid });
+      const socketId = await parts.registry.latest({ sessionId, userDid });
       if (socketId === undefined) return false;
       const call = { sessionId, requestId, toolCallId, toolName, args };
       const payload = event === 'action_call' ? { ...call, status: 'isRunning' } : call;

@@ -113,3 +113,28 @@ test('a reader that leaves is forgotten while the log goes on', async () => {
   await waitFor('the stream to end', () => state.ended === 1);
   expect(frames.ended).toBe(false);
 });
+
+test('a reader that left before the stream began leaves nothing behind', async () => {
+  const frames = createFrameLog();
+  const server = Fastify();
+  const submitted = Promise.withResolvers<void>();
+  const sent = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  server.get('/', async (_request, reply) => {
+    asked.resolve();
+    await submitted.promise;
+    await sendFrames(reply, { runId: 'run', frames, after: 0 });
+    sent.resolve();
+    return reply;
+  });
+  cleanups.push(() => server.close());
+  const socket = ask(await server.listen({ port: 0 }));
+  await asked.promise;
+  socket.destroy();
+  await waitFor(
+    'the connection to be gone',
+    () => new Promise((resolve) => server.server.getConnections((_error, count) => resolve(count === 0))),
+  );
+  submitted.resolve();
+  await sent.promise; // before, it waited for a `close` that had come already
+});

@@ -25,6 +25,8 @@ export function sendFrames(
 ): Promise<void> {
   reply.hijack();
   const response = reply.raw;
+  // A reader that left meanwhile: `close` has been emitted and will not be again.
+  if (response.destroyed || response.closed || response.socket?.destroyed) return Promise.resolve();
   response.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
     ...eventStreamHeaders,
@@ -43,6 +45,8 @@ export function sendFrames(
       }
       if (frames.ended && sent >= frames.length && stalled === undefined) {
         unwatch();
+        // The reader has frames that their owner had no time to store: it gets the end under the number it expects.
+        if (sent > frames.length) response.write(renumber(frames.read(frames.length - 1, 1).text, sent + 1));
         response.end();
       }
     };
@@ -66,4 +70,8 @@ export function sendFrames(
     // A reader that has everything so far is told at least that it is connected.
     if (sent === after) response.flushHeaders();
   });
+}
+
+function renumber(frame: string, number: number): string {
+  return frame.replace(/^id: \d+$/m, `id: ${number}`);
 }

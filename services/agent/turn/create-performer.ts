@@ -3,6 +3,7 @@ import type { Logger } from '@palaver/service-kit';
 import type { Signer } from '@palaver/ucan';
 import type { AgentConfig } from '../config.ts';
 import type { Models } from '../models/create-models.ts';
+import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
@@ -42,7 +43,7 @@ export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] 
     return true;
   };
 
-  return async (turn, run, usage) => {
+  return async ({ turn, run, usage, steps }) => {
     const { history, summary, capabilities } = await loadHistory(
       {
         messages: parts.messages,
@@ -60,7 +61,8 @@ export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] 
       turn,
       run,
       history,
-      capabilities,
+      // A run that was taken up has loaded its own before.
+      capabilities: [...capabilities, ...findLoadedCapabilities([run.draft('failed')])],
       mayAskAgain: () => mayAskAgain(run.sessionId, history),
       resolveServiceDid,
       invalidate: (sessionId, messageId) =>
@@ -75,6 +77,7 @@ export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] 
       summary,
       idleMs: parts.config.LLM_TIMEOUT_MS,
       usage,
+      steps,
     });
   };
 }

@@ -15,7 +15,7 @@ import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { BrowserCalls } from '../transports/browser-calls.ts';
 import type { Run } from './run.ts';
-import type { Turn } from './turn-hub.ts';
+import type { Turn } from './turn.ts';
 
 export interface RuntimeContextParts {
   turn: Turn;

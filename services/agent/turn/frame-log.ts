@@ -1,12 +1,11 @@
 import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { SseEventData, SseEventName } from '@palaver/contract';
+import type { SseEvent, SseEventData, SseEventName } from '@palaver/contract';
 
 /** The frames of one run as they go over the wire, numbered from 1 without gaps. Readers come and go; the log stays. */
 export interface FrameLog {
   readonly length: number;
   readonly ended: boolean;
-  /** Gives the frame back as it goes over the wire. */
-  append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): string;
+  append<Name extends SseEventName>(name: Name, data: SseEventData[Name]): void;
   /** A frame that was numbered elsewhere. */
   appendText(frame: string): void;
   /** No frame comes after this. */
@@ -24,6 +23,17 @@ export function toFrame(number: number, name: string, data: unknown): string {
   return `event: ${name}\nid: ${number}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
+/** Text of whole frames, one by one. */
+export function splitFrames(text: string): string[] {
+  return text.match(/.+?\n\n/gs) ?? [];
+}
+
+/** The event of a frame that `toFrame` made. */
+export function parseFrame(frame: string): SseEvent {
+  const [name = '', , data = ''] = frame.split('\n');
+  return { name: name.slice('event: '.length), data: JSON.parse(data.slice('data: '.length)) } as SseEvent;
+}
+
 /** `skipped` frames are known to the reader from elsewhere; numbering goes on after them. */
 export function createFrameLog(skipped = 0): FrameLog {
   let frames: string[] = [];
@@ -38,10 +48,7 @@ export function createFrameLog(skipped = 0): FrameLog {
 
   function unpack(): void {
     if (!packed) return;
-    frames =
-      inflateRawSync(packed)
-        .toString('utf8')
-        .match(/.+?\n\n/gs) ?? [];
+    frames = splitFrames(inflateRawSync(packed).toString('utf8'));
     packed = undefined;
   }
 
@@ -53,9 +60,7 @@ export function createFrameLog(skipped = 0): FrameLog {
       return ended;
     },
     append(name, data) {
-      const frame = toFrame(skipped + count + 1, name, data);
-      this.appendText(frame);
-      return frame;
+      this.appendText(toFrame(skipped + count + 1, name, data));
     },
     appendText(frame) {
       if (ended) return;

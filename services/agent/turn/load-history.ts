@@ -7,7 +7,7 @@ import type { MessageStore } from '../store/messages.ts';
 import type { HistorySummary, SummaryStore } from '../store/summaries.ts';
 import { maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
 import type { Run } from './run.ts';
-import type { Usage } from './turn-hub.ts';
+import type { Usage } from './turn.ts';
 
 export interface HistoryParts {
   messages: Pick<MessageStore, 'before'>;

@@ -1,6 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
+import type { RunSteps } from '../run/run-steps.ts';
+import { skipSaid } from '../run/skip-said.ts';
 import { bindTools } from './bind-tools.ts';
 import { toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
@@ -8,7 +10,7 @@ import type { Run } from './run.ts';
 import { createSubAgentTool } from './sub-agent.ts';
 import { buildSystemPrompt } from './system-prompt.ts';
 import { runToolLoop } from './tool-loop.ts';
-import type { Usage } from './turn-hub.ts';
+import type { Usage } from './turn.ts';
 
 export interface TurnParts {
   oracleName: string;
@@ -21,6 +23,7 @@ export interface TurnParts {
   idleMs: number;
   /** What the model uses is added here. */
   usage: Usage;
+  steps: RunSteps;
 }
 
 const maxSteps = 12;
@@ -31,6 +34,13 @@ export async function runTurn(parts: TurnParts): Promise<void> {
   const { sessionId, requestId } = run;
   const base = { rt, run, idleMs: parts.idleMs, usage: parts.usage, middlewares: createTurnMiddlewares(plugins, rt) };
   const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
+  const { said } = parts.steps;
+  const emitReasoning = (reasoning: string, isComplete: boolean) =>
+    run.emit('reasoning', { sessionId, requestId, reasoning, isComplete });
+  const onReasoning = skipSaid(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
+  const onText = skipSaid(said.text, '\n\n', (content) =>
+    run.emit('message', { content, timestamp: new Date().toISOString() }),
+  );
   await runToolLoop({
     ...base,
     model: parts.model,
@@ -39,8 +49,9 @@ export async function runTurn(parts: TurnParts): Promise<void> {
     system: async () => [await buildSystemPrompt({ name, plugins, rt }), ...(summary ? [summary] : [])],
     messages: [...toPromptHistory(rt.history), toQuestion(rt)],
     maxSteps,
-    onText: (content) => run.emit('message', { content, timestamp: new Date().toISOString() }),
-    onReasoning: (reasoning, isComplete) => run.emit('reasoning', { sessionId, requestId, reasoning, isComplete }),
+    steps: parts.steps,
+    onText,
+    onReasoning: (delta, isComplete) => (isComplete ? emitReasoning(delta, true) : onReasoning(delta)),
   });
 }
 

@@ -1,5 +1,5 @@
 import type { EndedRunStatus, Message, RunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
-import { createFrameLog, type FrameLog } from './frame-log.ts';
+import { createFrameLog, type FrameLog, parseFrame, splitFrames, toFrame } from './frame-log.ts';
 import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
 
@@ -26,8 +26,12 @@ export interface Run {
   /** Tells that the calls still under way were stopped with the run. */
   stopCalls(): void;
   draft(status: EndedRunStatus): Message;
-  /** Sends `done`, the last frame. */
-  finish(answer: Message): void;
+  /** The frame `done` as it will be. */
+  toDone(status: EndedRunStatus): string;
+  /** Sends `done`, the last frame. The answer's status is the run's: an abort may have been confirmed at the last moment. */
+  finish(answer: Message, error?: SseEventData['error']): void;
+  /** Ends the streams here without `done`: the run continues on another instance. */
+  leave(reason: Error): void;
 }
 
 export interface RunIds {
@@ -38,13 +42,13 @@ export interface RunIds {
   messageId: string;
 }
 
-export interface RunListener {
+export interface RunOptions {
   onEvent(event: SseEvent): void;
-  /** A frame was added; undefined says that the one before was the last. */
-  onFrame(frame: string | undefined): void;
+  /** The frames of an earlier owner, which this run continues. */
+  earlier?: string;
 }
 
-export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
+export function createRun(ids: RunIds, { onEvent, earlier = '' }: RunOptions): Run {
   const frames = createFrameLog();
   const controller = new AbortController();
   const answered = Promise.withResolvers<Message>();
@@ -54,6 +58,12 @@ export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
     requestId: ids.requestId,
   });
   let status: RunStatus = 'queued';
+  for (const frame of splitFrames(earlier)) {
+    frames.appendText(frame);
+    builder.add(parseFrame(frame));
+  }
+  // Nobody may be waiting for the answer of a run that moves to another instance.
+  answered.promise.catch(() => {});
 
   const run: Run = {
     ...ids,
@@ -68,7 +78,7 @@ export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
       if (hasEnded(status)) return;
       const event = { name, data } as SseEvent;
       builder.add(event);
-      onFrame(frames.append(name, data));
+      frames.append(name, data);
       onEvent(event);
     },
     step(step) {
@@ -83,12 +93,18 @@ export function createRun(ids: RunIds, { onEvent, onFrame }: RunListener): Run {
         run.emit(name, { ...data, status: 'error', error: stoppedMessage });
     },
     draft: (ended) => builder.toMessage(ended),
-    finish(answer) {
-      if (!hasEnded(status)) throw new Error(`a run that is ${status} cannot finish`);
-      onFrame(frames.append('done', { runId: ids.runId, messageId: ids.messageId, status }));
+    toDone: (ended) =>
+      toFrame(frames.length + 1, 'done', { runId: ids.runId, messageId: ids.messageId, status: ended }),
+    finish(answer, error) {
+      status = answer.status;
+      if (error) frames.append('error', error);
+      frames.append('done', { runId: ids.runId, messageId: ids.messageId, status: answer.status });
       frames.end();
-      onFrame(undefined);
       answered.resolve(answer);
+    },
+    leave(reason) {
+      frames.end();
+      answered.reject(reason);
     },
   };
   return run;

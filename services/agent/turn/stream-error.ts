@@ -4,13 +4,16 @@ import { AppError, type ErrorCode, type SseErrorKind, type SseEventData } from '
 /** Why a run was cancelled. */
 export class RunCancelled extends Error {
   override readonly name = 'RunCancelled';
-  readonly by: 'user' | 'shutdown' | 'timeout';
+  readonly by: CancelledBy;
 
-  constructor(by: 'user' | 'shutdown' | 'timeout') {
+  constructor(by: CancelledBy) {
     super(`the run was cancelled by ${by}`);
     this.by = by;
   }
 }
+
+/** `handover`: another instance is to continue the run. `new-owner`: another instance already does. */
+export type CancelledBy = 'user' | 'shutdown' | 'timeout' | 'handover' | 'new-owner';
 
 /** A provider's failure or silence, a limit that was passed: what went wrong in a turn and can be told to its user. */
 export class TurnError extends AppError {

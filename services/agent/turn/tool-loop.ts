@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ModelResult } from '../plugins/plugin.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
+import type { RunSteps } from '../run/run-steps.ts';
 import type { BoundTools } from './bind-tools.ts';
 import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
@@ -8,7 +9,7 @@ import { streamModelStep } from './model-step.ts';
 import type { Run } from './run.ts';
 import { type ArgumentFaults, runToolCall, type ToolOutcome } from './run-tool-call.ts';
 import { TurnError } from './stream-error.ts';
-import type { Usage } from './turn-hub.ts';
+import type { Usage } from './turn.ts';
 
 export interface ToolLoopParts {
   model: LanguageModelV4;
@@ -22,6 +23,8 @@ export interface ToolLoopParts {
   maxSteps: number;
   idleMs: number;
   usage: Usage;
+  /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
+  steps?: RunSteps;
   onText(delta: string): void;
   onReasoning(delta: string, isComplete: boolean): void;
 }
@@ -32,14 +35,23 @@ export interface ToolLoopParts {
  */
 export async function runToolLoop(parts: ToolLoopParts): Promise<string> {
   let { messages } = parts;
+  const { steps } = parts;
   const faults: ArgumentFaults = new Map();
-  for (let step = 0; step < parts.maxSteps; step += 1) {
+  const callTools = async ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) => {
+    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, faults }, call)));
+    await steps?.end(outcomes);
+    return outcomes;
+  };
+  for (const { result, outcomes } of steps?.earlier ?? [])
+    messages = [...messages, ...toToolMessages(result, outcomes ?? (await callTools(result)))];
+  for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
     const system = (await parts.system()).map((content) => ({ role: 'system' as const, content }));
     const result = await callModel(parts, [...system, ...messages]);
     await parts.middlewares.afterModel(result);
     if (result.toolCalls.length === 0) return result.text;
-    const outcomes = await Promise.all(result.toolCalls.map((call) => callTool({ ...parts, faults }, call)));
-    messages = [...messages, ...toToolMessages(result, outcomes)];
+    const isRepeatable = result.toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
+    await steps?.begin(result, isRepeatable);
+    messages = [...messages, ...toToolMessages(result, await callTools(result))];
   }
   throw new TurnError(
     'TURN_LIMIT_EXCEEDED',
@@ -100,7 +112,10 @@ async function callTool(
   }
 }
 
-function toToolMessages(result: ModelResult, outcomes: ToolOutcome[]): LanguageModelV4Prompt {
+function toToolMessages(
+  result: Pick<ModelResult, 'text' | 'toolCalls'>,
+  outcomes: ToolOutcome[],
+): LanguageModelV4Prompt {
   const text = result.text === '' ? [] : [{ type: 'text' as const, text: result.text }];
   const calls = result.toolCalls.map(({ id, name, args }) => ({
     type: 'tool-call' as const,

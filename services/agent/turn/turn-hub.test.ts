@@ -2,12 +2,12 @@ import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createTestDatabase } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
+import { createNoBroadcast } from '../cluster/broadcast.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
 import { agentMigrations } from '../store/migrations.ts';
 import { createRunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createSessionStore } from '../store/sessions.ts';
-import { createLonePeers } from './peers.ts';
 import { RunCancelled } from './stream-error.ts';
 import { createTurnHub } from './turn-hub.ts';
 
@@ -20,7 +20,8 @@ test('a run cancelled at once, before its work begins, ends like any other', asy
   const session = await createSessionStore(store, oracle).create('did:key:zAna', {});
   let begun = 0;
   const hub = createTurnHub({
-    peers: createLonePeers(),
+    instance: 'test',
+    broadcast: createNoBroadcast(),
     runs: createRunStore(store),
     logger: createLogger({ name: 'test', level: 'silent' }),
     turnTimeoutMs: 10_000,

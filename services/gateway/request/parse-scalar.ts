@@ -31,7 +31,7 @@ const booleans = new Map<string, boolean>([
   ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((text) => [text, true] as const),
   ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((text) => [text, false] as const),
 ]);
-const decimalFloat = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const decimalFloat = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const wordFloat = /^[+-]?(?:inf|infinity|nan)$/i;
 
 export function parseScalar(type: ScalarType, text: string): Parsed<WireValue> {

@@ -63,13 +63,21 @@ function parseTimestamp(text: string): Parsed<WireValue> {
   return toTime(BigInt(millis / 1000), Number(fraction.slice(0, 9).padEnd(9, '0')));
 }
 
+// Sticky, part by part: a pattern for the whole text would try every split of every number when the end is wrong.
+const durationPart = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
+
 function parseDuration(text: string): Parsed<WireValue> {
   const fault = { fault: `bad Duration: ${text}` };
   const [, sign, body = ''] = /^([+-]?)(.*)$/s.exec(text) ?? [];
   if (body === '0') return toTime(0n, 0);
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(body)) return fault;
+  if (body === '') return fault;
   let nanos = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of body.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
+  let at = 0;
+  while (at < body.length) {
+    durationPart.lastIndex = at;
+    const [part, whole = '', fraction = '', unit = ''] = durationPart.exec(body) ?? [];
+    if (part === undefined || (whole === '' && fraction === '')) return fault;
+    at += part.length;
     const scale = nanosPerUnit[unit] ?? 1n;
     nanos += BigInt(whole || 0) * scale + (BigInt(fraction || 0) * scale) / 10n ** BigInt(fraction.length);
   }

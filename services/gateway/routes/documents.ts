@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { AppError } from '@palaver/contract';
-import type { Server } from '@palaver/service-kit';
+import { docsPolicy, type Server } from '@palaver/service-kit';
 import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
 import type { LiveTable, Snapshot } from '../live-table.ts';
 import { toOpenApi } from '../openapi.ts';
@@ -24,10 +24,6 @@ const page = `<!doctype html>
 </html>
 `;
 const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null });\n`;
-// Scripts of our own only; Swagger UI sets styles from script and has its icons in data URLs.
-const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'";
-
 /** `GET /openapi.json` for the routes as they are now, and `GET /docs` to read it; nothing is fetched from elsewhere. */
 export function addDocumentRoutes(server: Server, live: LiveTable): void {
   const documents = new WeakMap<Snapshot, { body: Buffer; etag: string }>();
@@ -60,7 +56,11 @@ export function addDocumentRoutes(server: Server, live: LiveTable): void {
     server.get(path, async (_request, reply) => {
       content ??= read();
       return reply
-        .headers({ 'content-type': type, 'content-security-policy': policy, 'cache-control': 'public, max-age=3600' })
+        .headers({
+          'content-type': type,
+          'content-security-policy': docsPolicy,
+          'cache-control': 'public, max-age=3600',
+        })
         .send(content);
     });
   };

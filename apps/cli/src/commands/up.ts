@@ -65,7 +65,8 @@ function print(text: string): void {
   process.stdout.write(text);
 }
 
-function toRoutesCommand(node: string): string {
+function toRoutesCommand({ hostname, port }: URL): string {
+  const node = `${toReachableHost(hostname)}:${port}`;
   const isDefault = node === `127.0.0.1:${defaultPorts.devnode}`;
   return `npx palaver gateway routes${isDefault ? '' : ` --upstream ${node}`}`;
 }
@@ -101,7 +102,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
     const { did, entityDid, oracleName: name, model, url } = oracle;
     const profile = { did, ...(entityDid && { entityDid }), name, model, apiUrl: url, socketUrl: url };
     const node = await start(devnode, devnode.start(env, { ...portOf(devnode), agent: profile }), (url) =>
-      toRoutesCommand(new URL(url).host),
+      toRoutesCommand(new URL(url)),
     );
     upstreams = node.address;
   }

@@ -3,7 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
 import { callService, toServicePath } from '../api/call-service.ts';
 import { ChatRoom } from './chat-room.tsx';
-import { forgetIdentity, type Identity, loadIdentity } from './identity.ts';
+import { type Identity, loadIdentity } from './identity.ts';
+import { forgetCredential } from './kept-credential.ts';
 import { type MatrixSession, noMatrix } from './matrix-session.ts';
 import { SignIn } from './sign-in.tsx';
 import '../styles/chat.css';
@@ -46,7 +47,7 @@ export function ChatView() {
   if (!agent.data) return <p className="quiet">Asking the agent who it is…</p>;
   const { origin } = window.location;
   const signOut = () => {
-    forgetIdentity();
+    void forgetCredential();
     setIdentity(null);
   };
   return (

@@ -1,4 +1,5 @@
 import { createDelegation, createInvocation, createSigner, parseSigner, parseToken, type Signer } from '@palaver/ucan';
+import { loadCredential } from './kept-credential.ts';
 
 export interface Artifact {
   serialized: string;
@@ -14,8 +15,6 @@ export interface Identity {
   createDelegation(oracleDid: string): Promise<Artifact>;
   createInvocation?: (oracleDid: string) => Promise<Artifact>;
 }
-
-const storageKey = 'palaver.chat-credential';
 
 export async function createDemoIdentity(): Promise<Identity> {
   return fromSigner(await createSigner());
@@ -47,16 +46,8 @@ function fromSigner(signer: Signer): Identity {
 }
 
 export async function loadIdentity(): Promise<Identity | null> {
-  const kept = localStorage.getItem(storageKey);
+  const kept = await loadCredential();
   if (!kept) return null;
   const identity = await readIdentity(kept);
   return 'problem' in identity ? null : identity;
-}
-
-export function keepIdentity(identity: Identity): void {
-  localStorage.setItem(storageKey, identity.credential);
-}
-
-export function forgetIdentity(): void {
-  localStorage.removeItem(storageKey);
 }

@@ -1,18 +1,19 @@
 import { type FormEvent, useState } from 'react';
-import { createDemoIdentity, type Identity, keepIdentity, readIdentity } from './identity.ts';
+import { createDemoIdentity, type Identity, readIdentity } from './identity.ts';
+import { keepCredential } from './kept-credential.ts';
 
 /** Two ways in: a key made here and now, or one that exists already. */
 export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void }) {
   const [pasted, setPasted] = useState('');
   const [problem, setProblem] = useState('');
 
-  function enter(identity: Identity): void {
-    keepIdentity(identity);
+  async function enter(identity: Identity): Promise<void> {
+    await keepCredential(identity.credential);
     onSignedIn(identity);
   }
   async function create(): Promise<void> {
     try {
-      enter(await createDemoIdentity());
+      await enter(await createDemoIdentity());
     } catch {
       setProblem('This browser cannot make Ed25519 keys here. Open the page over HTTPS or from this machine.');
     }
@@ -21,7 +22,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
     event.preventDefault();
     const result = await readIdentity(pasted);
     if ('problem' in result) setProblem(result.problem);
-    else enter(result);
+    else await enter(result);
   }
 
   return (

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import type { Redis } from 'ioredis';
+import { createInstanceStore } from '../store/instances.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import { type Broadcast, createNoBroadcast } from './broadcast.ts';
+import { createPostgresBroadcast } from './postgres-broadcast.ts';
+import { createRedisBroadcast } from './redis-broadcast.ts';
+import { createRedisSocketRegistry } from './redis-socket-registry.ts';
+import { createLocalSocketRegistry, type SocketRegistry } from './socket-registry.ts';
+
+export interface ClusterParts {
+  store: Store<AgentDatabase>;
+  databaseUrl: string;
+  redis: Redis | undefined;
+  logger: Logger;
+}
+
+/**
+ * How the instances of one deployment work together. The database holds what is true: the queue of each session, who owns a
+ * run, who is alive. A broadcast only makes the others look sooner.
+ */
+export interface Cluster {
+  /** The name of this instance, new at every start. */
+  readonly instance: string;
+  /** On SQLite: no other instance shares the database. */
+  readonly isAlone: boolean;
+  readonly broadcast: Broadcast;
+  readonly sockets: SocketRegistry;
+  /** How far this machine's clock is ahead of the database's. */
+  clockSkewMs(): number;
+  /** Says that this instance is alive, now and every two seconds, then calls `onBeat`. */
+  startHeartbeat(onBeat: () => Promise<void>): Promise<void>;
+  hasOthers(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+const heartbeatMs = 2_000;
+
+export function createCluster({ store, databaseUrl, redis, logger }: ClusterParts): Cluster {
+  const instance = randomUUID();
+  const instances = createInstanceStore(store);
+  const isAlone = store.engine === 'sqlite';
+  const broadcast = createBroadcast();
+  let heartbeat: NodeJS.Timeout | undefined;
+  let clockSkewMs = 0;
+  let isFailing = false;
+
+  function createBroadcast(): Broadcast {
+    if (redis) return createRedisBroadcast(redis, instance, logger);
+    return isAlone ? createNoBroadcast() : createPostgresBroadcast({ databaseUrl, store, instance, logger });
+  }
+
+  async function beat(): Promise<void> {
+    if (isAlone) return;
+    const before = Date.now();
+    const now = await instances.beat(instance);
+    clockSkewMs = Math.round((before + Date.now()) / 2 - now);
+  }
+
+  return {
+    instance,
+    isAlone,
+    broadcast,
+    sockets: redis
+      ? createRedisSocketRegistry({ redis, instance, isAlive: instances.isAlive })
+      : createLocalSocketRegistry(),
+    clockSkewMs: () => clockSkewMs,
+    async startHeartbeat(onBeat) {
+      await beat();
+      const next = async () => {
+        try {
+          await beat();
+          await onBeat();
+          isFailing = false;
+        } catch (error) {
+          if (!isFailing) logger.warn({ err: error }, 'the heartbeat of this instance failed');
+          isFailing = true;
+        }
+        if (heartbeat !== undefined) heartbeat = setTimeout(next, heartbeatMs);
+      };
+      heartbeat = setTimeout(next, heartbeatMs);
+    },
+    hasOthers: async () => !isAlone && (await instances.hasOthers(instance)),
+    async close() {
+      clearTimeout(heartbeat);
+      heartbeat = undefined;
+      if (!isAlone) await instances.markStopped(instance).catch(() => {});
+      await broadcast.close();
+    },
+  };
+}

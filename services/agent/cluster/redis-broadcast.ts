@@ -1,0 +1,32 @@
+import type { Logger } from '@palaver/service-kit';
+import type { Redis } from 'ioredis';
+import { type Broadcast, createInbox } from './broadcast.ts';
+
+const channel = 'palaver:agent:broadcast';
+
+/** By Redis pub/sub. While Redis is away messages are dropped. */
+export function createRedisBroadcast(redis: Redis, instance: string, logger: Logger): Broadcast {
+  const inbox = createInbox(instance);
+  const subscriber = redis.duplicate({ lazyConnect: true, enableOfflineQueue: true, maxRetriesPerRequest: null });
+  // The main connection logs that Redis is away.
+  subscriber.on('error', () => {});
+  subscriber.on('message', (_channel, text) => {
+    try {
+      inbox.receive(text);
+    } catch (error) {
+      logger.warn({ err: error }, 'a broadcast could not be read');
+    }
+  });
+  // ioredis connects and subscribes again by itself.
+  subscriber.connect().catch(() => {});
+  subscriber.subscribe(channel).catch(() => {});
+  return {
+    publish(message) {
+      if (redis.status === 'ready') redis.publish(channel, inbox.toText(message)).catch(() => {});
+    },
+    onMessage: inbox.onMessage,
+    async close() {
+      subscriber.disconnect();
+    },
+  };
+}

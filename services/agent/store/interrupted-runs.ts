@@ -1,0 +1,122 @@
+import type { Message } from '@palaver/contract';
+import type { Store } from '@palaver/store';
+import { databaseTime } from './database-time.ts';
+import { deadAfterMs } from './instances.ts';
+import type { AgentDatabase } from './schema.ts';
+
+/** A live run whose instance is dead. */
+export interface InterruptedRun {
+  runId: string;
+  sessionId: string;
+  userDid: string;
+  requestId: string;
+  messageId: string;
+  model: string;
+  instance: string;
+  epoch: number;
+  status: 'queued' | 'running';
+  isAborting: boolean;
+  createdAt: number;
+  /** What a new owner needs; null where nobody can take it up. */
+  input: string | null;
+  /** The answer so far, as the previous version kept it. */
+  partial: Message | undefined;
+}
+
+export interface StoredStep {
+  number: number;
+  said: number;
+  body: string;
+  outcomes: string | null;
+}
+
+export type InterruptedRuns = ReturnType<typeof createInterruptedRuns>;
+
+/** The previous version writes no heartbeat: its runs are left alone for this long. */
+const unknownInstanceMs = 60_000;
+
+export function createInterruptedRuns({ db, engine }: Store<AgentDatabase>) {
+  const now = databaseTime(engine);
+  return {
+    /** The oldest few. Alone on its database, an instance knows that every other one is dead. */
+    async list(own: { instance: string; isAlone: boolean; limit: number }): Promise<InterruptedRun[]> {
+      const rows = await db
+        .selectFrom('agent_run as run')
+        .leftJoin('agent_instance as owner', 'owner.id', 'run.instance')
+        .selectAll('run')
+        .where('run.ended_at', 'is', null)
+        .where('run.instance', '<>', own.instance)
+        .$if(!own.isAlone, (query) =>
+          query.where((eb) =>
+            eb.or([
+              eb('run.instance', '=', ''),
+              eb('owner.seen_at', '<=', eb(now, '-', deadAfterMs)),
+              eb.and([eb('owner.id', 'is', null), eb('run.created_at', '<=', eb(now, '-', unknownInstanceMs))]),
+            ]),
+          ),
+        )
+        .orderBy('run.id')
+        .limit(own.limit)
+        .execute();
+      return rows.map((row) => ({
+        runId: row.id,
+        sessionId: row.session_id,
+        userDid: row.user_did,
+        requestId: row.request_id,
+        messageId: row.message_id,
+        model: row.model,
+        instance: row.instance,
+        epoch: row.epoch,
+        status: row.status === 'queued' ? 'queued' : 'running',
+        isAborting: row.aborting === 1,
+        createdAt: row.created_at,
+        input: row.input,
+        partial: row.partial === null ? undefined : (JSON.parse(row.partial) as Message),
+      }));
+    },
+
+    /** Makes `instance` the owner; undefined where somebody else was faster. Gives the new epoch. */
+    async claim({ runId, epoch, instance: dead }: InterruptedRun, instance: string): Promise<number | undefined> {
+      const rows = await db
+        .updateTable('agent_run')
+        .set((eb) => ({ instance, epoch: eb('epoch', '+', 1) }))
+        .where('id', '=', runId)
+        .where('epoch', '=', epoch)
+        .where('instance', '=', dead)
+        .where('ended_at', 'is', null)
+        .returning('epoch')
+        .execute();
+      return rows[0]?.epoch;
+    },
+
+    /** Gives a run up, so that another instance takes it up at once. */
+    async release(runId: string, epoch: number): Promise<boolean> {
+      const result = await db
+        .updateTable('agent_run')
+        .set({ instance: '' })
+        .where('id', '=', runId)
+        .where('epoch', '=', epoch)
+        .where('ended_at', 'is', null)
+        .executeTakeFirst();
+      return result.numUpdatedRows > 0n;
+    },
+
+    async steps(runId: string): Promise<StoredStep[]> {
+      return await db
+        .selectFrom('agent_step')
+        .select(['number', 'said', 'body', 'outcomes'])
+        .where('run_id', '=', runId)
+        .orderBy('number')
+        .execute();
+    },
+
+    async question(runId: string): Promise<Pick<Message, 'content'> | undefined> {
+      return await db
+        .selectFrom('agent_message')
+        .select('content')
+        .where('run_id', '=', runId)
+        .where('type', '=', 'human')
+        .executeTakeFirst();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
+import { databaseTime } from './database-time.ts';
+import type { AgentDatabase } from './schema.ts';
+
+export interface RetentionRules {
+  framesMs: number;
+  sendsMs: number;
+  runsMs: number;
+}
+
+const instanceMs = 24 * 3_600_000;
+const bite = 500;
+
+/** Deletes what is past its time, by index, a bite of each kind at a time; gives how many rows went. */
+export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules: RetentionRules): Promise<number> {
+  const now = databaseTime(engine);
+  const ended = sql`not exists (select 1 from agent_run where agent_run.id = old.run_id and agent_run.ended_at is null)`;
+  const remove = async (table: string, key: string, condition: ReturnType<typeof sql>) => {
+    const columns = sql.raw(key);
+    const result = await sql`delete from ${sql.table(table)} where (${columns}) in (
+      select ${columns} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(bite)}
+    )`.execute(db);
+    return Number(result.numAffectedRows ?? 0n);
+  };
+  const before = (ms: number) => sql`${now} - ${sql.lit(ms)}`;
+  const counts = [
+    await remove('agent_frame', 'run_id, first', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
+    await remove('agent_step', 'run_id, number', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
+    await remove('agent_send', 'user_did, key', sql`old.created_at < ${before(rules.sendsMs)}`),
+    await remove('agent_run', 'id', sql`old.ended_at < ${before(rules.runsMs)}`),
+    await remove('agent_instance', 'id', sql`old.seen_at < ${before(instanceMs)}`),
+  ];
+  return Math.max(...counts);
+}
+
+/** Whether another bite may be left. */
+export const isFullBite = (count: number) => count >= bite;

@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import type { EndedRunStatus, Message } from '@palaver/contract';
+import { openStore, type Store } from '@palaver/store';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { storeEnd } from '../run/store-end.ts';
+import { createInstanceStore } from './instances.ts';
+import { createInterruptedRuns } from './interrupted-runs.ts';
+import { createMessageStore } from './messages.ts';
+import { agentMigrations } from './migrations.ts';
+import { deleteExpired } from './retention.ts';
+import { createRunStore, type RunEnd } from './runs.ts';
+import type { AgentDatabase } from './schema.ts';
+import { createSessionStore } from './sessions.ts';
+
+const userDid = 'did:key:zAna';
+const oracle = { name: 'Test', did: 'did:key:zAgent', keyDid: 'did:key:zAgent', signingDid: 'did:key:zAgent' };
+
+const toMessage = (type: 'human' | 'ai', content: string, more: Partial<Message> = {}): Message => ({
+  id: randomUUID(),
+  type,
+  content,
+  createdAt: new Date().toISOString(),
+  status: 'complete',
+  requestId: 'r',
+  ...more,
+});
+
+async function setUp(engine: (typeof engines)[number]) {
+  const database = await createTestDatabase(engine);
+  const store: Store<AgentDatabase> = await openStore(database.url);
+  await store.migrate('agent', agentMigrations);
+  const runs = createRunStore(store);
+  const { sessionId } = await createSessionStore(store, oracle).create(userDid, {});
+  return {
+    store,
+    runs,
+    sessionId,
+    messages: createMessageStore(store),
+    instances: createInstanceStore(store),
+    interrupted: createInterruptedRuns(store),
+    async begin(text: string, { runId = String(randomUUID()), instance = 'one' } = {}) {
+      const begun = await runs.begin({
+        runId,
+        sessionId,
+        userDid,
+        requestId: 'r',
+        instance,
+        model: 'm',
+        question: toMessage('human', text),
+        answerId: `answer of ${runId}`,
+        input: '{}',
+      });
+      if (begun.kind !== 'begun') throw new Error(begun.kind);
+      return { runId, epoch: begun.epoch, status: begun.status };
+    },
+    toEnd: (
+      { runId, epoch }: { runId: string; epoch: number },
+      status: EndedRunStatus,
+      content: string,
+      bySweep = false,
+    ): RunEnd => ({
+      runId,
+      epoch,
+      sessionId,
+      status,
+      answer: toMessage('ai', content, { id: `answer of ${runId}`, status }),
+      usage: { inputTokens: 0, outputTokens: 0 },
+      title: undefined,
+      bySweep,
+      toFrames: (final) => ({ first: 1, last: 1, body: `event: done\nid: 1\ndata: {"status":"${final}"}\n\n` }),
+    }),
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe.each(engines)('runs on %s', (engine) => {
+  test('messages stand in the order in which they were taken in, whatever the clocks of instances say', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, sessionId, messages, begin, toEnd } = fixture;
+    // Ids hold the time of the instance that made them: the second clock is behind.
+    const ids = ['02000000-0000-7000-8000-000000000000', '01000000-0000-7000-8000-000000000000'];
+    for (const [index, runId] of ids.entries()) {
+      const run = await begin(`question ${index}`, { runId });
+      expect(run.status).toBe('running');
+      await runs.end(toEnd(run, 'complete', `answer ${index}`));
+    }
+    const texts = ['question 0', 'answer 0', 'question 1', 'answer 1'];
+    expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(texts);
+    const [last = ''] = ids.slice(-1);
+    expect((await messages.before(sessionId, last, 10)).map(({ content }) => content)).toEqual(texts.slice(0, 2));
+    const page = await messages.page(sessionId, { limit: 3 });
+    expect(page.messages.map(({ content }) => content)).toEqual(texts.slice(1));
+    const older = await messages.page(sessionId, { limit: 3, before: page.prevCursor ?? '' });
+    expect(older.messages.map(({ content }) => content)).toEqual(texts.slice(0, 1));
+  });
+
+  test('runs of a session start one after the other, and only for their owner', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, begin, toEnd } = fixture;
+    const [one, two, three] = [await begin('1'), await begin('2', { instance: 'two' }), await begin('3')];
+    expect([one.status, two.status, three.status]).toEqual(['running', 'queued', 'queued']);
+    expect([await runs.start(two), await runs.start(three)]).toEqual([undefined, undefined]);
+    await runs.end(toEnd(one, 'complete', ''));
+    expect(await runs.start(three)).toBeUndefined();
+    expect(await runs.start(two)).toBe(1);
+    expect(await runs.start(two)).toBeUndefined();
+    expect((await runs.live(fixture.sessionId)).map(({ status }) => status)).toEqual(['running', 'queued']);
+  });
+
+  test("the sweep's end gives way to the owner's, also when that is late", async () => {
+    await using fixture = await setUp(engine);
+    const { runs, messages, sessionId, begin, toEnd } = fixture;
+    const run = await begin('hello');
+    expect(await runs.end(toEnd(run, 'failed', '', true))).toBe('failed');
+    expect(await runs.end(toEnd(run, 'complete', 'whole'))).toBe('complete');
+    expect(await runs.end(toEnd(run, 'failed', '', true))).toBeUndefined();
+    expect((await messages.list(sessionId))[1]).toMatchObject({ status: 'complete', content: 'whole' });
+    expect((await runs.frames(run.runId, 0)).map(({ body }) => body)).toEqual([expect.stringContaining('complete')]);
+  });
+
+  test('an owner that was replaced writes nothing any more', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, instances, interrupted, messages, sessionId, store, begin, toEnd } = fixture;
+    const run = await begin('hello');
+    await instances.beat('one');
+    const list = () => interrupted.list({ instance: 'two', isAlone: false, limit: 10 });
+    expect(await list()).toEqual([]);
+    await store.db.updateTable('agent_instance').set({ seen_at: 0 }).execute();
+    const [found] = await list();
+    if (!found) throw new Error('the run was not found');
+    expect(await Promise.all([interrupted.claim(found, 'two'), interrupted.claim(found, 'three')])).toContain(
+      undefined,
+    );
+    const frames = { first: 1, last: 1, body: 'event: run\nid: 1\ndata: {}\n\n' };
+    expect(await runs.addFrames(run, frames)).toBe(false);
+    expect(await runs.beginStep({ ...run, number: 0, said: 0, body: '{}' })).toBe(false);
+    expect(await storeEnd(runs, toEnd(run, 'complete', 'late'), () => 0)).toEqual({ kind: 'new-owner' });
+    const owner = { ...run, epoch: run.epoch + 1 };
+    expect(await runs.addFrames(owner, frames)).toBe(true);
+    expect(
+      await runs.end({ ...toEnd(owner, 'complete', 'new'), toFrames: () => ({ ...frames, first: 2, last: 2 }) }),
+    ).toBe('complete');
+    expect((await messages.list(sessionId))[1]).toMatchObject({ content: 'new' });
+  });
+
+  test('an end whose confirmation was lost counts as stored', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, begin, toEnd } = fixture;
+    const run = await begin('hello');
+    await runs.end(toEnd(run, 'complete', 'whole'));
+    expect(await storeEnd(runs, toEnd(run, 'complete', 'whole'), () => 0)).toEqual({
+      kind: 'stored',
+      status: 'complete',
+    });
+  });
+
+  test('a run whose abort was confirmed ends as aborted', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, begin, toEnd } = fixture;
+    const [one, two] = [await begin('1'), await begin('2')];
+    expect(await runs.requestAbort(one.runId, 60_000)).toBe(false); // it started while the request was on its way
+    expect(await runs.requestAbort(one.runId, 0)).toBe(true);
+    expect(await runs.aborting('one')).toEqual([one.runId]);
+    expect(await runs.end(toEnd(one, 'complete', 'whole'))).toBe('aborted');
+    expect(await runs.requestAbort(one.runId, 0)).toBe(false);
+    const epoch = (await runs.start(two)) ?? 0;
+    expect(await runs.end(toEnd({ ...two, epoch }, 'complete', ''))).toBe('complete');
+  });
+
+  test('what the previous version writes is numbered too', async () => {
+    await using fixture = await setUp(engine);
+    const { store, sessionId, messages, runs, begin, toEnd } = fixture;
+    const first = await begin('1');
+    await runs.end(toEnd(first, 'complete', 'one'));
+    const row = { session_id: sessionId, request_id: 'r', created_at: 1 };
+    await store.db
+      .insertInto('agent_run')
+      .values({ ...row, id: '00', user_did: userDid, message_id: 'm2', instance: 'old', status: 'running', model: 'm' })
+      .execute();
+    for (const [type, id] of [
+      ['human', 'm1'],
+      ['ai', 'm2'],
+    ] as const)
+      await store.db
+        .insertInto('agent_message')
+        .values({ ...row, id, run_id: '00', position: `00:${id}`, type, content: id, status: 'complete' })
+        .execute();
+    expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(['1', 'one', 'm1', 'm2']);
+  });
+
+  test('one instance at a time holds a lease', async () => {
+    await using fixture = await setUp(engine);
+    const { instances } = fixture;
+    const taken = await Promise.all(['a', 'b', 'c'].map((holder) => instances.lease('sweep', holder, 60_000)));
+    expect(taken.filter(Boolean)).toHaveLength(1);
+    const holder = ['a', 'b', 'c'][taken.indexOf(true)] ?? '';
+    expect(await instances.lease('sweep', holder, -1)).toBe(true);
+    expect(await instances.lease('sweep', 'd', 60_000)).toBe(true);
+  });
+
+  test('what is past its time is deleted, a live run and what belongs to it never', async () => {
+    await using fixture = await setUp(engine);
+    const { store, runs, messages, sessionId, begin, toEnd } = fixture;
+    const ended = await begin('1');
+    await runs.end(toEnd(ended, 'complete', 'one'));
+    const live = await begin('2');
+    await runs.addFrames(live, { first: 1, last: 1, body: 'x' });
+    const count = async (table: 'agent_frame' | 'agent_run') =>
+      (await store.db.selectFrom(table).selectAll().execute()).length;
+    const hour = 3_600_000;
+    await deleteExpired(store, { framesMs: hour, runsMs: hour, sendsMs: hour });
+    expect([await count('agent_frame'), await count('agent_run')]).toEqual([2, 2]);
+    await deleteExpired(store, { framesMs: -1_000, runsMs: hour, sendsMs: hour });
+    expect([await count('agent_frame'), await count('agent_run')]).toEqual([1, 2]);
+    await deleteExpired(store, { framesMs: -1_000, runsMs: -1_000, sendsMs: -1_000 });
+    expect([await count('agent_frame'), await count('agent_run')]).toEqual([1, 1]);
+    expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(['1', 'one', '2']);
+  });
+});
