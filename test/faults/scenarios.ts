@@ -224,7 +224,9 @@ async function exhaustConnections({ postgres }: World): Promise<void> {
 
 async function mountSmallDisk(opened: AsyncDisposableStack): Promise<Partial<WorldOptions> | { reason: string }> {
   const dir = opened.use(await createTempDir());
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=0700', 'tmpfs', dir.path], { encoding: 'utf8' });
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=0700', 'tmpfs', dir.path], {
+    encoding: 'utf8',
+  });
   if (mounted.status !== 0)
     return { reason: `a disk that can be filled needs the right to mount: ${mounted.stderr ?? mounted.error}`.trim() };
   opened.defer(() => void spawnSync('umount', ['-l', dir.path]));

@@ -45,7 +45,13 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
     async ask({ phone, text, session }) {
       try {
         let chat = session ?? (await openChat(phone));
-        const send = () => post(phone, `/messages/${encodeURIComponent(chat)}`, { message: text }, answerTimeoutMs);
+        const send = () =>
+          post(
+            phone,
+            `/messages/${encodeURIComponent(chat)}`,
+            { message: text, metadata: { client: 'phone' } },
+            answerTimeoutMs,
+          );
         let sent = await send();
         if (!sent.ok && sent.status === 404 && session !== undefined) {
           chat = await openChat(phone);
