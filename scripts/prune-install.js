@@ -13,8 +13,13 @@ for (const name of readdirSync(modules).filter((name) => /^node-(bin-)?(darwin|l
 // typed-emitter, whose types livekit-client uses, brings rxjs (12 MB) for an entry that nobody imports.
 for (const part of ['dist', 'src']) remove('rxjs', part);
 
-// Source maps of code that runs in browsers (14 MB).
-for (const folder of ['swagger-ui-dist', 'livekit-client/dist']) {
-  if (!existsSync(join(modules, folder))) continue;
-  for (const name of readdirSync(join(modules, folder))) if (name.endsWith('.map')) remove(folder, name);
+// Source maps of dependencies (35 MB) are for stepping through their code in a debugger.
+removeMaps(modules);
+
+function removeMaps(folder) {
+  for (const entry of existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : []) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) removeMaps(path);
+    else if (entry.isFile() && /\.(js|cjs|mjs|ts|cts|mts|css)\.map$/.test(entry.name)) rmSync(path, { force: true });
+  }
 }

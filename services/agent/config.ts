@@ -100,7 +100,7 @@ export const agentConfigSchema = z
     }),
     RUN_FRAMES_MINUTES: envInteger({ min: 5, max: 10_080 }).prefault('10').meta({
       description:
-        'How long the frames of an ended run can be read again. After that a run is told from its stored answer.',
+        'How long the frames of an ended run can be read again. After that a run is read from its stored answer.',
       example: '10',
     }),
     RUN_RETENTION_DAYS: envInteger({ min: 1, max: 36_500 }).prefault('90').meta({

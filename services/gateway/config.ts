@@ -89,7 +89,7 @@ export const gatewayConfigSchema = z
       example: '256',
     }),
     GATEWAY_STALE_IF_ERROR_MS: envInteger({ min: 0, max: maxMs }).prefault('0').meta({
-      description: 'How long beyond its time a kept answer stands in for a node that fails. 0 is off.',
+      description: 'How long after it expired a cached answer is served while the node fails. 0 is off.',
       example: '60000',
     }),
     GATEWAY_FORWARD_AUTH: envBoolean().prefault('false').meta({

@@ -53,6 +53,7 @@ test('schemas say what is printed', () => {
   expect(schemas['fixture.v1.Leaf']).toEqual({
     type: 'object',
     properties: { name: { type: 'string' }, weight: { type: 'string', format: 'uint64' } },
+    required: ['name', 'weight'],
   });
 });
 

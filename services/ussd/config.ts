@@ -22,7 +22,7 @@ export const ussdConfigSchema = z.object({
       secret: true,
       inProduction: (text: string | undefined) =>
         text === undefined
-          ? 'production does not start with a key made by itself; make one with: openssl rand -hex 32'
+          ? 'production does not start with a generated key; make one with: openssl rand -hex 32'
           : undefined,
     }),
   PIN_ENCRYPTION_KEYS_OLD: envList()
@@ -121,11 +121,11 @@ export const ussdConfigSchema = z.object({
     example: 'fr',
   }),
   USSD_MENUS: z.string().optional().meta({
-    description: 'File or folder of the menus, instead of those that come along.',
+    description: 'File or folder of the menus, instead of the bundled ones.',
     example: './my-menus',
   }),
   USSD_LOCALES: z.string().optional().meta({
-    description: 'Folder of the texts, one file for each language, instead of those that come along.',
+    description: 'Folder of the texts, one file for each language, instead of the bundled ones.',
     example: './my-locales',
   }),
   USSD_ACTIONS: z.string().optional().meta({

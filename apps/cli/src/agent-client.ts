@@ -38,7 +38,7 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
     async abort(sessionId: string): Promise<void> {
       await request('POST', '/messages/abort', { sessionId });
     },
-    /** Sends a message and gives the events of its turn; a connection that drops is taken up where it broke. */
+    /** Sends a message and gives the events of its turn; a connection that drops is resumed where it broke. */
     async *send(sessionId: string, body: { message: string; model?: string | undefined }): AsyncGenerator<SseEvent> {
       let reply = await request('POST', `/messages/${sessionId}`, { ...body, stream: true });
       const runId = reply.headers.get('x-run-id');
@@ -54,7 +54,7 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
         } catch (error) {
           if (error instanceof StartError || attempt >= resumeAttempts) throw error;
         }
-        if (attempt >= resumeAttempts) throw new StartError('The connection broke and could not be taken up again.');
+        if (attempt >= resumeAttempts) throw new StartError('The connection broke and could not be resumed again.');
         await sleep(250 * (attempt + 1));
         reply = await request('GET', `/runs/${runId}?after=${last}`).catch((error) => {
           if (error instanceof StartError) throw error;

@@ -71,7 +71,7 @@ async function copyDatabase(source: string, target: string): Promise<void> {
   }
   const copy = new DatabaseSync(target);
   try {
-    // Without a log of its own it is one file, which can be copied as it is.
+    // Without a log of its own it is one file, which can be copied as a file.
     copy.exec('pragma journal_mode = delete');
     const [result] = copy.prepare('pragma quick_check').all();
     if (result?.quick_check !== 'ok') throw new StartError(`The copy of ${source} is damaged: ${result?.quick_check}`);

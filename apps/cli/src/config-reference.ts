@@ -5,7 +5,7 @@ const intro = `# Configuration
 
 Every variable of every service, written from the schemas that check them (\`npm run config-docs\`). Set them in the
 environment or in a \`.env\` file in the folder you start from; the environment wins. An empty value is an unset one. A
-wrong value stops the start with one message that names every fault. \`npx palaver doctor\` looks over what is set.
+wrong value stops the start with one message that names every fault. \`npx palaver doctor\` checks what is set.
 `;
 
 /** The text of `docs/configuration.md`. */

@@ -40,7 +40,7 @@ export function listConfigSections(): ConfigSection[] {
     .filter(({ variables }) => variables.length > 0);
 }
 
-/** A variable of several services: what it means to each, and each one's default where they differ. */
+/** A variable of several services: what it means to each, and each one's default. */
 function toShared(uses: { title: string; variable: Variable }[]): Variable {
   const [first] = uses.map(({ variable }) => variable);
   if (!first) throw new Error('a variable that no service uses');

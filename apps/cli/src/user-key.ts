@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type Env, loadOrCreateSecretFile, StartError } from '@palaver/service-kit';
 import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 
-/** Where the local user's key is kept unless told otherwise. */
+/** Where the local user's key is kept by default. */
 export function toKeyPath(env: Env): string {
   return join(env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'palaver', 'user.key');
 }

@@ -201,6 +201,7 @@ export {
   attachmentSchema,
   type BrowserTool,
   browserToolSchema,
+  phoneNote,
   type SendMessage,
   type SendMessageInput,
   sendMessageSchema,

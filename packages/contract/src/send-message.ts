@@ -86,6 +86,10 @@ export type SendMessage = z.output<typeof sendMessageSchema>;
 /** As a client writes it. */
 export type SendMessageInput = z.input<typeof sendMessageSchema>;
 
+/** In the system prompt of a message whose `metadata.client` is `phone`. */
+export const phoneNote =
+  'The user reads on a phone by USSD: answer in plain text without marks, in a few short sentences.';
+
 export const abortSchema = z.object({ sessionId: z.string().min(1), runId: z.string().min(1).optional() }).meta({
   id: 'Abort',
   description: 'The session whose turn is to stop; with `runId`, only if that run is in flight.',

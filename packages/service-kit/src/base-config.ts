@@ -88,7 +88,7 @@ export function baseVariables(defaults: { port: number }) {
     }),
     TRUST_PROXY_CIDRS: envCidrs().optional().meta({
       description:
-        'Addresses of the reverse proxies, instead of TRUST_PROXY_HOPS: the client address is the rightmost entry outside them. Connections from elsewhere are taken as they are.',
+        'Addresses of the reverse proxies, instead of TRUST_PROXY_HOPS: the client address is the rightmost entry outside them. For connections from elsewhere X-Forwarded-For is ignored.',
       example: '10.0.0.0/8,127.0.0.1',
     }),
     ALLOWED_HOSTS: envList().optional().meta({

@@ -1,8 +1,13 @@
+import { findLanguageTag } from '../plugins/bundled/language-names.ts';
+import type { AnswerStyle } from './offline-wishes.ts';
+
 type Language = 'en' | 'fr' | 'sw';
 
 interface Phrases {
   noModel: string;
   noModelBrief: string;
+  /** To someone who reads on a phone. */
+  phone: string;
   abilities: string;
   toolHint: string;
   reauthorize: string;
@@ -19,8 +24,10 @@ export const phrases: Record<Language, Phrases> = {
   en: {
     noModel: `no language model is configured, so I can only follow simple requests: ask "what can you do", tell me how you like to be answered, or ask me to remember something. To get real answers, set ${setup} and start me again.`,
     noModelBrief: `no language model is configured; set ${setup}.`,
+    phone:
+      'I can only help with simple requests here: "call me Ana", "from now on answer in French", "remember that ...", "what do you remember".',
     abilities:
-      'I work without a language model. Tell me "call me Ana", "answer in French", "be brief", "remember that …" or ask "what do you remember". These are my tools:',
+      'I work without a language model. Tell me "call me Ana", "from now on answer in French", "always be brief", "remember that …" or ask "what do you remember". These are my tools:',
     toolHint: 'Use any of them by "/tool NAME {json}".',
     reauthorize: 'I need your authorisation again before I can do that. Please renew it and ask me once more.',
     toolFailed: (name) => `${name} did not work:`,
@@ -38,6 +45,8 @@ export const phrases: Record<Language, Phrases> = {
   fr: {
     noModel: `aucun modèle de langage n’est configuré ; je ne peux suivre que des demandes simples : demandez « que peux-tu faire », dites-moi comment vous aimez qu’on vous réponde, ou demandez-moi de retenir quelque chose. Pour de vraies réponses, définissez ${setup} puis redémarrez-moi.`,
     noModelBrief: `aucun modèle de langage n’est configuré ; définissez ${setup}.`,
+    phone:
+      'je ne peux suivre ici que des demandes simples : "call me Ana", "from now on answer in French", "remember that ...", "what do you remember".',
     abilities: 'Je fonctionne sans modèle de langage. Voici mes outils :',
     toolHint: 'Utilisez-les par « /tool NOM {json} ».',
     reauthorize: 'Il me faut de nouveau votre autorisation. Renouvelez-la, puis redemandez-moi.',
@@ -56,6 +65,8 @@ export const phrases: Record<Language, Phrases> = {
   sw: {
     noModel: `hakuna modeli ya lugha iliyowekwa, kwa hiyo naweza kufuata maombi rahisi tu: uliza "unaweza kufanya nini", niambie unavyopenda kujibiwa, au niombe nikumbuke jambo. Kwa majibu kamili, weka ${setup} kisha uniwashe tena.`,
     noModelBrief: `hakuna modeli ya lugha iliyowekwa; weka ${setup}.`,
+    phone:
+      'hapa naweza kusaidia kwa maombi rahisi tu: "call me Ana", "from now on answer in French", "remember that ...", "what do you remember".',
     abilities: 'Ninafanya kazi bila modeli ya lugha. Hizi ndizo zana zangu:',
     toolHint: 'Tumia yoyote kwa "/tool JINA {json}".',
     reauthorize: 'Nahitaji idhini yako tena kabla ya kufanya hivyo. Tafadhali ihuishe kisha uniulize tena.',
@@ -73,9 +84,10 @@ export const phrases: Record<Language, Phrases> = {
   },
 };
 
-/** The language the system prompt asks for, where the model speaks it. */
-export function toLanguage(system: string): Language {
-  const wanted = /^- Answer in: ([a-z]{2})/m.exec(system)?.[1];
+/** The language this answer, else the system prompt asks for, where the model speaks it. */
+export function toLanguage(system: string, { language }: AnswerStyle = {}): Language {
+  const named = language && (findLanguageTag(language) ?? language.slice(0, 2).toLowerCase());
+  const wanted = named ?? /^- Answer in: ([a-z]{2})/m.exec(system)?.[1];
   return wanted === 'fr' || wanted === 'sw' ? wanted : 'en';
 }
 

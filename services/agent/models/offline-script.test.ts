@@ -1,3 +1,4 @@
+import { phoneNote } from '@palaver/contract';
 import { expect, test } from 'vitest';
 import { planReply } from './offline-script.ts';
 
@@ -23,3 +24,25 @@ test.each(['/long 0', '/long -5', '/long x', '/long', '/long 9999999', '/tool', 
     expect(reply(user).paced).toBeUndefined();
   },
 );
+
+const tools = [{ name: 'set_user_preferences', description: 'Saves preferences.' }];
+
+test('a wish for one answer is met at once and not saved', () => {
+  const ask = (user: string) => planReply({ system: '', user, tools, results: [] });
+  const brief = ask('Be brief: what is an entity?');
+  expect(brief).toMatchObject({ toolCalls: [], text: expect.stringMatching(/^No language model is configured; set/) });
+  expect(ask('Answer in French: what is a claim?').text).toMatch(/^Aucun modèle de langage/);
+  expect(ask('what is a claim?').text).toMatch(/^No language model is configured, so I can/);
+  expect(ask('From now on speak Swahili').toolCalls).toEqual([
+    { name: 'set_user_preferences', args: { language: 'Swahili' } },
+  ]);
+});
+
+test.each(['en', 'fr', 'sw'])('on a phone it speaks of no variables and no tools, in %s', (language) => {
+  const system = `You are Palaver.\n${phoneNote}\n- Answer in: ${language}`;
+  for (const user of ['what is an entity?', 'help', 'Be brief: what is a claim?']) {
+    const { text } = planReply({ system, user, tools, results: [] });
+    expect(text).not.toMatch(/[A-Z]+_[A-Z]+|\/tool|set_user_preferences|json/);
+    expect(text).toContain('call me Ana');
+  }
+});

@@ -1,9 +1,9 @@
 // What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
-import { scheduledMessagePrefix } from '@palaver/contract';
+import { phoneNote, scheduledMessagePrefix } from '@palaver/contract';
 import { phrases, toLanguage } from './offline-phrases.ts';
 import { planSummary } from './offline-summary.ts';
-import { readWish } from './offline-wishes.ts';
+import { type AnswerStyle, readAnswerStyle, readWish } from './offline-wishes.ts';
 
 export interface OfflineReply {
   reasoning?: string;
@@ -106,8 +106,9 @@ function planHelp(text: string, { tools, system }: OfflineQuestion): OfflineRepl
     )
   )
     return undefined;
+  const say = phrases[toLanguage(system, readAnswerStyle(text))];
+  if (isOnPhone(system)) return { text: capitalize(say.phone), toolCalls: [] };
   const list = tools.map(({ name, description }) => `- ${name}: ${description.split('\n')[0]}`);
-  const say = phrases[toLanguage(system)];
   return { text: [say.abilities, ...list, say.toolHint].join('\n'), toolCalls: [] };
 }
 
@@ -117,12 +118,26 @@ function planWish(text: string, { tools }: OfflineQuestion): OfflineReply | unde
   return { reasoning: wish.reasoning, text: '', toolCalls: [{ name: wish.tool, args: wish.args }] };
 }
 
-function planDefault({ system }: OfflineQuestion): OfflineReply {
-  const say = phrases[toLanguage(system)];
+function planDefault({ system, user }: OfflineQuestion): OfflineReply {
+  const style = readAnswerStyle(user);
+  const say = phrases[toLanguage(system, style)];
   const name = /^- Call the user: (.+)$/m.exec(system)?.[1];
-  const brief = /^- Answer length: .*(brief|short|concise)/im.test(system);
-  const text = brief ? say.noModelBrief : say.noModel;
-  return { text: name ? `${name}, ${text}` : text.charAt(0).toUpperCase() + text.slice(1), toolCalls: [] };
+  const text = isOnPhone(system) ? say.phone : isBrief(system, style) ? say.noModelBrief : say.noModel;
+  return { text: name ? `${name}, ${text}` : capitalize(text), toolCalls: [] };
+}
+
+function isBrief(system: string, { length }: AnswerStyle): boolean {
+  const wanted = length ?? /^- Answer length: (.*)$/im.exec(system)?.[1] ?? '';
+  return /brief|short|concise/i.test(wanted);
+}
+
+/** Nobody who dials in can set variables or name tools. */
+function isOnPhone(system: string): boolean {
+  return system.includes(phoneNote);
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function reportResults({ results, system }: OfflineQuestion): OfflineReply {

@@ -1,3 +1,4 @@
+import { findLanguageTag } from '../plugins/bundled/language-names.ts';
 import { readTaskWish } from './offline-tasks.ts';
 
 /** A request the offline model knows how to fulfil with a tool. */
@@ -7,50 +8,100 @@ export interface Wish {
   reasoning: string;
 }
 
-// Up to the end of the clause: "call me Ana and answer in French" holds two wishes.
-const rest = '((?:(?! and | et | na |[.!?,;\\n]).){1,80})';
+/** How this one answer should be; not saved. */
+export interface AnswerStyle {
+  language?: string;
+  length?: string;
+}
 
-// First match wins. A preference is how to answer; a fact about the user is for the memory.
-const preferences: { pattern: RegExp; args(match: string): Record<string, string> }[] = [
-  { pattern: new RegExp(`\\b(?:please )?call me ${rest}`, 'i'), args: (userName) => ({ userName }) },
+interface Sentence {
+  text: string;
+  isQuestion: boolean;
+}
+
+type Preference = Record<string, string>;
+
+// Up to the end of the clause: "call me Ana and answer in French" holds two wishes.
+const rest = '((?:(?! and | et | na |[,:]).){1,80})';
+const names: { pattern: RegExp; field: string }[] = [
+  { pattern: new RegExp(`^(?:please )?(?:always )?call me ${rest}`, 'i'), field: 'userName' },
   {
-    pattern: new RegExp(`\\b(?:i(?:'ll| will)? call you|your name is|you are called|be called) ${rest}`, 'i'),
-    args: (agentName) => ({ agentName }),
+    pattern: new RegExp(`^(?:i(?:'ll| will|’ll)? call you|your name is(?: now)?|you are called) ${rest}`, 'i'),
+    field: 'agentName',
   },
+];
+// Spoken of a later time or of every answer; without such a word a wish is for this answer alone.
+const lasting =
+  /\b(?:from now on|from today(?: on)?|from here on|always|in (?:the )?future|every time|désormais|dorénavant|toujours|kuanzia sasa|daima)\b/i;
+/** Words that turn a wish with a lasting word round, or keep it to one answer. */
+const onlyNow =
+  /\b(?:just |only )?(?:this (?:once|time|one|answer|question|message)|for (?:this|now)|once)\b|\banswer this\b/i;
+const negated = /\b(?:do not|don['’]t|never|no longer|not)\b/i;
+
+const styles: { pattern: RegExp; toPreference(match: string): Preference }[] = [
   {
     pattern:
-      /\b(?:always )?(?:answer|reply|respond|speak|write|talk)(?: to me)? (?:only )?in ([a-z]{2,20}(?:-[a-z]{2,8})?)\b/i,
-    args: (language) => ({ language }),
-  },
-  {
-    pattern:
-      /\b(?:be|keep it|keep your answers|answers should be|answer) (?:very |more )?(brief|short|concise|detailed|long)\b/i,
-    args: (length) => ({ length }),
+      /\b(?:be|keep (?:it|your answers|answers)|answers should be|answer|reply|write) (?:very |more )?(brief|short|concise|detailed|long)(?:ly)?\b/i,
+    toPreference: (length) => ({ length: length.toLowerCase() }),
   },
   {
     pattern: /\b(?:be|sound|stay) (?:more )?(casual|neutral|formal)\b/i,
-    args: (formality) => ({ formality: formality.toLowerCase() }),
+    toPreference: (formality) => ({ formality: formality.toLowerCase() }),
   },
   {
     pattern: /\b(?:be|sound) (?:more )?(friendly|polite|dry|encouraging|cheerful|serious|funny)\b/i,
-    args: (tone) => ({ tone }),
+    toPreference: (tone) => ({ tone: tone.toLowerCase() }),
   },
   {
     pattern:
       /\b(?:use|answer (?:with|in)|format (?:as|with)) (bullet points|plain text|markdown|tables|numbered lists)\b/i,
-    args: (format) => ({ format }),
+    toPreference: (format) => ({ format: format.toLowerCase() }),
   },
 ];
+const spoken =
+  /\b(?:(?:answer|reply|respond|write|talk)(?: this)?(?: to me)?(?: only)? in|speak(?: to me)?(?: only)?(?: in)?|réponds(?:-moi)? en|parle(?:-moi)? en|jibu kwa|ongea) (\p{L}{2,20}(?:-\p{L}{2,8})?)/iu;
 
-/** A wish for this answer alone is met without being kept. */
-const onlyNow =
-  /\b(?:just )?(?:this (?:once|time|one)|for (?:this|now)|only (?:now|once)|this (?:answer|question|message))\b|\banswer this\b/i;
-
+/** What a message asks to be kept or done. A question is never a wish, and only clear words make a wish last. */
 export function readWish(text: string): Wish | undefined {
-  return readTaskWish(text) ?? readMemoryWish(text) ?? (onlyNow.test(text) ? undefined : readPreference(text));
+  return readTaskWish(text) ?? readMemoryWish(text) ?? readPreference(text);
+}
+
+/** What a message asks of this answer alone. */
+export function readAnswerStyle(text: string): AnswerStyle {
+  const style: AnswerStyle = {};
+  for (const { text: sentence } of toSentences(text)) {
+    if (negated.test(sentence)) continue;
+    const language = readLanguage(sentence);
+    const length =
+      styles[0]?.pattern.exec(sentence)?.[1] ?? (/^(?:briefly|in short)\b/i.test(sentence) ? 'brief' : undefined);
+    if (language) style.language = language;
+    if (length) style.length = length.toLowerCase();
+  }
+  return style;
+}
+
+function toSentences(text: string): Sentence[] {
+  return (text.slice(0, 2_000).match(/[^.!?;\n]+[.!?;\n]?/g) ?? []).map((piece) => ({
+    text: piece.replace(/[.!?;\n]$/, '').trim(),
+    isQuestion: piece.endsWith('?') || isAsked(piece),
+  }));
+}
+
+/** A question without its mark. */
+function isAsked(sentence: string): boolean {
+  return /^\s*(?:what|who|whom|whose|why|how|when|where|which|can|could|would|will|do|does|did|is|are|should|may|may i|pourquoi|comment|qui|quand|où|est-ce|je|nani|kwa nini|vipi|lini|wapi)\b/i.test(
+    sentence,
+  );
 }
 
 function readMemoryWish(text: string): Wish | undefined {
+  const isQuestion = text.trimEnd().endsWith('?') || isAsked(text);
+  const query = /^(?:so |and )?what (?:do|can) you remember(?: about (.{1,200}))?$/is.exec(
+    text.trim().replace(/[?.!]+$/, ''),
+  );
+  if (query)
+    return { tool: 'recall', args: query[1] ? { query: query[1] } : {}, reasoning: 'The user asks what I remember.' };
+  if (isQuestion) return undefined;
   const fact = /^(?:please )?remember(?: that)?:? (.{1,2000})$/is.exec(text)?.[1];
   if (fact)
     return {
@@ -58,9 +109,6 @@ function readMemoryWish(text: string): Wish | undefined {
       args: { text: fact.trim().replace(/\.$/, '') },
       reasoning: 'The user asks me to remember something.',
     };
-  const query = /what (?:do|can) you remember(?: about (.{1,200}?))?\??$/is.exec(text);
-  if (query)
-    return { tool: 'recall', args: query[1] ? { query: query[1] } : {}, reasoning: 'The user asks what I remember.' };
   const gone = /^(?:please )?forget(?: about| that)? (.{1,200})$/is.exec(text)?.[1];
   if (gone)
     return {
@@ -72,10 +120,12 @@ function readMemoryWish(text: string): Wish | undefined {
 }
 
 function readPreference(text: string): Wish | undefined {
-  const args: Record<string, string> = {};
-  for (const { pattern, args: toArgs } of preferences) {
-    const match = pattern.exec(text)?.[1]?.trim();
-    if (match) Object.assign(args, toArgs(match));
+  const args: Preference = {};
+  for (const { text: sentence, isQuestion } of toSentences(text)) {
+    if (isQuestion || negated.test(sentence) || onlyNow.test(sentence)) continue;
+    const named = readNames(sentence);
+    Object.assign(args, named);
+    if (lasting.test(sentence) || Object.keys(named).length > 0) Object.assign(args, readStyles(sentence));
   }
   if (Object.keys(args).length === 0) return undefined;
   return {
@@ -83,4 +133,44 @@ function readPreference(text: string): Wish | undefined {
     args,
     reasoning: 'The user tells me how they want to be answered; I keep it.',
   };
+}
+
+function readNames(sentence: string): Preference {
+  const found: Preference = {};
+  for (const clause of sentence.split(/,| and (?=(?:please )?call me|i(?:'ll|’ll| will)? call you)/i)) {
+    const plain = clause.replace(lasting, '').trim();
+    for (const { pattern, field } of names) {
+      const name = pattern.exec(plain)?.[1]?.trim();
+      if (name && !isTime(name)) found[field] = name;
+    }
+  }
+  return found;
+}
+
+/** "call me later" and "call me back" ask for a call. */
+function isTime(name: string): boolean {
+  return /^(?:back|later|tomorrow|tonight|today|now|when|at|on|in|if|again|maybe|an?|the|on monday)\b/i.test(name);
+}
+
+function readStyles(sentence: string): Preference {
+  const found: Preference = {};
+  for (const { pattern, toPreference } of styles) {
+    const match = pattern.exec(sentence)?.[1];
+    if (match) Object.assign(found, toPreference(match));
+  }
+  const language = readLanguage(sentence);
+  return language ? { ...found, language } : found;
+}
+
+/** Only what is the name or the tag of a language: "answer in short sentences" is none. */
+function readLanguage(sentence: string): string | undefined {
+  const word = spoken.exec(sentence)?.[1];
+  if (!word) return undefined;
+  if (findLanguageTag(word)) return word;
+  const isTag = /^[a-z]{2}(?:-[A-Za-z]{2,8})?$/.test(word) && findLanguageTag(nameOfTag(word)) !== undefined;
+  return isTag ? word : undefined;
+}
+
+function nameOfTag(tag: string): string {
+  return new Intl.DisplayNames(['en'], { type: 'language' }).of(tag.slice(0, 2)) ?? '';
 }

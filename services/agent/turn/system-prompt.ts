@@ -1,3 +1,4 @@
+import { phoneNote } from '@palaver/contract';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 
@@ -26,6 +27,7 @@ export async function buildSystemPrompt({
     `How you work:\n${toList(principles)}`,
     describeCapabilities(active),
     ...(await collectSections(active, rt)),
+    rt.message.metadata?.client === 'phone' ? phoneNote : '',
     describeTime(rt),
   ];
   return sections.filter((section) => section !== '').join('\n\n');

@@ -66,6 +66,9 @@ export function createSchemaSet() {
       const component: JsonSchema = { type: 'object' };
       components[type.typeName] = component; // first the place, then the contents: types may contain themselves
       component.properties = Object.fromEntries(type.fields.map((field) => [field.name, ofField(field)]));
+      // Only members of a oneof are left out when they are unset.
+      const required = type.fields.filter((field) => !field.oneof && !field.proto.proto3Optional);
+      if (required.length > 0) component.required = required.map(({ name }) => name);
     }
     return { $ref: `#/components/schemas/${type.typeName}` };
   };
@@ -73,7 +76,9 @@ export function createSchemaSet() {
   const ofValue = (field: DescField): JsonSchema => {
     if (field.message) return ofMessage(field.message);
     if (field.enum) return toEnumSchema(field.enum);
-    if (findCustomType(readFieldRules(field))) return { type: 'string' };
+    const custom = findCustomType(readFieldRules(field));
+    // JSON in a bytes field may be anything.
+    if (custom) return custom.zero === 'null' ? {} : { type: 'string' };
     return field.scalar === undefined ? {} : toScalarSchema(field.scalar);
   };
 

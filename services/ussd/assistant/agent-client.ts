@@ -65,7 +65,7 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
           method: 'POST',
           timeoutMs: answerTimeoutMs,
           headers: { 'x-request-id': id, 'idempotency-key': id },
-          body: { message: text },
+          body: { message: text, metadata: { client: 'phone' } },
         });
       const askInNew = async () => {
         const chat = await openChat(phone);

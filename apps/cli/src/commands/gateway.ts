@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { type Env, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import { toTable } from '../table.ts';
@@ -8,7 +9,7 @@ interface CheckCommandOptions {
   json?: boolean;
 }
 
-/** `palaver gateway routes` and `palaver gateway check`. */
+/** `palaver gateway routes`, `palaver gateway client` and `palaver gateway check`. */
 export function addGatewayCommands(gateway: Command): void {
   gateway
     .command('routes')
@@ -25,6 +26,16 @@ export function addGatewayCommands(gateway: Command): void {
       ]);
       if (json) printJson(rows.map(([path, method, kind]) => ({ path, method, isLegacy: kind === 'legacy' })));
       else process.stdout.write(`${toTable(['Path', 'Method', ''], rows)}\n`);
+    });
+  gateway
+    .command('client')
+    .description('write a typed TypeScript client for the routes of the connected node')
+    .requiredOption('--out <file>', 'the file to write')
+    .option('--upstream <host:port>', 'the node to ask, instead of GATEWAY_UPSTREAMS')
+    .action(async ({ out, upstream }: { out: string; upstream?: string }) => {
+      const { writeClient } = await import('@palaver/gateway/list-routes');
+      await writeFile(out, await writeClient(toGatewayEnv(upstream)));
+      process.stdout.write(`Wrote ${out}.\n`);
     });
   gateway
     .command('check')

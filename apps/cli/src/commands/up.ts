@@ -73,7 +73,7 @@ function toRoutesCommand({ hostname, port }: URL): string {
 
 const titleWidth = Math.max(...Object.values(services).map(({ title }) => title.length));
 
-/** Those that others ask are told their addresses; what the environment sets (a real node, another agent) wins. */
+/** Starts each service with the addresses of those it calls; the environment wins (a real node, another agent). */
 async function startAll(env: Env, running: RunningService[]): Promise<string[][]> {
   const rows: string[][] = [];
   async function start<S extends RunningService>(

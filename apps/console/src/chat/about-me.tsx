@@ -90,7 +90,7 @@ function Preferences({ oracleDid, turns }: { oracleDid: string; turns: number })
       {query.error ? (
         <p className="notice notice-danger">{query.error.message}</p>
       ) : entries.length === 0 ? (
-        <p className="empty">None yet. Say “call me Ana” or “answer in French”.</p>
+        <p className="empty">None yet. Say “call me Ana” or “from now on answer in French”.</p>
       ) : (
         <dl className="facts">
           {entries.map(([name, value]) => (

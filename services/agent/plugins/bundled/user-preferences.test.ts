@@ -122,7 +122,7 @@ describe.each(engines)('in the service on %s', (engine) => {
   test('what the user asks for is saved, merged, cleared, and survives a restart', async () => {
     const session = await ana.createSession();
     await ana.say(session, 'please call me Ana and answer in French');
-    await ana.say(await ana.createSession(), 'be brief');
+    await ana.say(await ana.createSession(), 'always be brief');
     expect(await preferencesOf(ana)).toMatchObject({ userName: 'Ana', language: 'fr', length: 'brief' });
     await ana.say(session, '/tool set_user_preferences {"length": null}');
     await agent.restart();
@@ -134,12 +134,14 @@ describe.each(engines)('in the service on %s', (engine) => {
 
   test('the answer to the wish itself keeps to it', async () => {
     const user = await agent.createUser();
-    const { body } = await user.say(await user.createSession(), 'Answer in Swahili');
+    const { body } = await user.say(await user.createSession(), 'From now on speak Swahili');
     expect(body.message.content).toBe('Nimeelewa. Nitafanya hivyo kuanzia sasa.');
   });
 
   test.each([
     'answer this in French',
+    'Be brief: what is an entity?',
+    'Why do you always answer in French?',
     'be brief just this once',
     'for now, answer in Swahili',
     'remember that I live in Nairobi',

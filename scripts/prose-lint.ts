@@ -1,0 +1,55 @@
+// Words that stop a reader, in everything that people read: documents, help texts and descriptions of variables, and
+// comments. `node scripts/prose-lint.ts [file …]`; the list is scripts/prose-words.ts.
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { rules } from './prose-words.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const documents = ['*.md', '.env.example', 'docs/**/*.md', '.github/**/*.md'];
+const sources = ['apps/cli/src/**/*.ts', '{services,apps}/*/config.ts', 'packages/service-kit/src/base-config.ts'];
+
+interface Finding {
+  file: string;
+  line: number;
+  found: string;
+  advice: string;
+}
+
+/** The lines of a document without its code; of a source, its texts and comments. */
+function toProse(file: string, text: string): string[] {
+  if (!/\.tsx?$/.test(file)) {
+    let isCode = false;
+    return text.split('\n').map((line) => {
+      if (line.startsWith('```')) isCode = !isCode;
+      return isCode ? '' : line.replace(/`[^`]*`/g, '').replace(/\]\([^)]*\)/g, ']');
+    });
+  }
+  return text.split('\n').map((line) => {
+    const comment = /^\s*(?:\/\/|\/?\*)(.*)$/.exec(line)?.[1];
+    return (
+      comment ?? Array.from(line.matchAll(/(['"])((?:(?!\1).)* (?:(?!\1).)*)\1/g), ([, , words]) => words).join(' ')
+    );
+  });
+}
+
+export function lintProse(file: string, text: string): Finding[] {
+  return toProse(file, text).flatMap((prose, index) =>
+    rules.flatMap(({ pattern, advice }) =>
+      Array.from(prose.matchAll(pattern), ([found]) => ({ file, line: index + 1, found, advice })),
+    ),
+  );
+}
+
+if (import.meta.main) {
+  const given = process.argv.slice(2);
+  const files =
+    given.length > 0
+      ? given
+      : globSync([...documents, ...sources], { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
+  const findings = files
+    .sort()
+    .flatMap((file) => lintProse(file, readFileSync(new URL(file, `file://${root}`), 'utf8')));
+  for (const { file, line, found, advice } of findings) console.error(`${file}:${line}: "${found}": ${advice}`);
+  console.log(`${files.length} files, ${findings.length} findings`);
+  process.exitCode = findings.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,37 @@
+interface Rule {
+  pattern: RegExp;
+  advice: string;
+}
+
+const word = (words: string, advice: string): Rule => ({ pattern: new RegExp(`\\b(?:${words})\\b`, 'gi'), advice });
+
+/** Figures of speech and unusual phrases, each with what to write instead. */
+export const rules: Rule[] = [
+  word('anew', 'write "again"'),
+  word('(?:is|are|be|was|were) told', 'name who gets which message: "receives", "shows", "reports"'),
+  word('unless told|tells? apart', 'write "by default", or "distinguishes"'),
+  word('goes? unheard|hears? nothing|only hears', 'say what is ignored, or who receives what'),
+  word('by (?:itself|themselves)', 'write "automatically", or leave it out'),
+  word("of one's own|of its own accord", 'write "its own", or "automatically"'),
+  {
+    pattern: /\bas (?:far as )?(?:it is|they are)(?=\s*(?:[.,;:)*|]|$))/gi,
+    advice: 'write "unchanged", or say what is kept',
+  },
+  word('among (?:it|them)', 'write "including"'),
+  word('stands? (?:here|there|beside|in for)', 'write "is"'),
+  word('where (?:there are any|something is wrong|they differ)', 'write "if"'),
+  word('how long it is good', 'write "lifetime"'),
+  word('comes? along', 'write "is included", or "is installed with"'),
+  word('in earnest', 'write "real", or "in production"'),
+  word('looks? over', 'write "checks"'),
+  word('takes? it up|taken up', 'write "resumes", or "continues"'),
+  word('is believed|are believed|believes', 'write "is trusted", or "is used"'),
+  word('judges?|judged', 'write "decides", or "checks"'),
+  word('performers?|patience', 'use the field\'s word: "action", "retry policy"'),
+  word('thanked', 'write "acknowledged"'),
+  word('slip of the pen', 'write "typing mistake"'),
+  word('a (?:wish|word) (?:of|on)', 'say it literally'),
+  word('ends? with (?:1|0)', 'write "exit with status"'),
+  word('goes? on', 'write "continues"'),
+  word('mended?|mends', 'write "fix"'),
+];
