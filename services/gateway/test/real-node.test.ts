@@ -4,8 +4,8 @@ import { checkGateway } from '../check-gateway.ts';
 import { listRoutes } from '../list-routes.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 
-const grpc = process.env.REAL_NODE_GRPC;
-const rest = process.env.REAL_NODE_REST;
+// biome-ignore lint/style/noProcessEnv: which node to use is the choice of whoever runs the test
+const { REAL_NODE_GRPC: grpc, REAL_NODE_REST: rest } = process.env;
 /** The node's own REST port does not serve its reflection; the list of subspaces comes in the order of a Go map. */
 const named = /^\/cosmos\/base\/reflection\/|^\/cosmos\/params\/v1beta1\/subspaces$/;
 
