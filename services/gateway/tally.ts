@@ -49,6 +49,8 @@ export function createTally({ registry, cacheBytes, routes, upstreams, chain }: 
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
+  // Looking the labels up costs more than the observation.
+  const upstreamChildren = new Map<string, ReturnType<typeof upstreamSeconds.labels>>();
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
       name,
@@ -83,7 +85,13 @@ export function createTally({ registry, cacheBytes, routes, upstreams, chain }: 
     },
     countKey: (key) => keyRequests.inc({ key }),
     observeUpstream(method, grpcCode, seconds) {
-      upstreamSeconds.observe({ method, grpc_code: grpcCode }, seconds);
+      const key = `${method}\n${grpcCode}`;
+      let child = upstreamChildren.get(key);
+      if (!child) {
+        child = upstreamSeconds.labels({ method, grpc_code: grpcCode });
+        upstreamChildren.set(key, child);
+      }
+      child.observe(seconds);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { Redis } from 'ioredis';
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import { watchOf } from './redis.ts';
 
 /** One thing a service depends on beside its database: a field of `/health`, and gauges. */
@@ -60,12 +60,17 @@ function probeRedis(redis: Redis, impaired: string): HealthProbe {
         'Time that the latest answered PING took',
         () => (watchOf(redis)?.latencyMs ?? 0) / 1000,
       );
-      addGauge(
-        registry,
-        'redis_skipped_commands',
-        'Commands left out or failed because Redis did not answer, rate limits among them',
-        () => watchOf(redis)?.skipped ?? 0,
-      );
+      let seen = 0;
+      new Counter({
+        name: 'redis_skipped_commands_total',
+        help: 'Commands left out or failed because Redis did not answer, rate limits among them',
+        registers: [registry],
+        collect() {
+          const { skipped = 0 } = watchOf(redis) ?? {};
+          this.inc(skipped - seen);
+          seen = skipped;
+        },
+      });
     },
   };
 }

@@ -121,7 +121,7 @@ describe('Redis that goes away', () => {
         impaired: ['Rate limits are not enforced.'],
       });
       expect((await app.inject('/metrics')).body).toMatch(/redis_up\{service="test"\} 0\n/);
-      expect((await app.inject('/metrics')).body).toMatch(/redis_skipped_commands\{service="test"\} 50\n/);
+      expect((await app.inject('/metrics')).body).toMatch(/redis_skipped_commands_total\{service="test"\} 50\n/);
       expect(lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg)).toEqual(['Redis is not answering']);
       server.kill('SIGCONT');
       await waitFor('Redis', () => watchOf(redis)?.state === 'connected');

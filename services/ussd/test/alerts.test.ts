@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { createTempDir, startProcess, testWithRedis } from '@palaver/test-kit';
+import { expect } from 'vitest';
+import { parse } from 'yaml';
+import { startService } from './service-fixture.ts';
+
+interface Rule {
+  alert: string;
+  expr: string;
+  annotations: { summary: string };
+}
+
+const functions = /\b(?:sum|by|rate|increase|abs|histogram_quantile|up)\b/;
+
+testWithRedis('every metric of the example alert rules is one that the services have', async ({ redisUrl }) => {
+  const text = await readFile(new URL('../../../docs/alerts.yml', import.meta.url), 'utf8');
+  const { groups } = parse(text) as { groups: { rules: Rule[] }[] };
+  const rules = groups.flatMap((group) => group.rules);
+  expect(rules.length).toBeGreaterThan(5);
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+
+  await using joined = await startService('postgres', { REDIS_URL: redisUrl });
+  await using alone = await startService('sqlite');
+  const pages = [];
+  for (const service of [joined, alone]) {
+    await service.say('s1', '');
+    pages.push(await (await service.get('/metrics')).text());
+  }
+  await using dir = await createTempDir();
+  const agentMain = new URL('../../agent/main.ts', import.meta.url).pathname;
+  const agent = startProcess(process.execPath, [agentMain], { env: { PORT: '0', DATA_DIR: dir.path } });
+  await agent.printed(/listening on http:\S+/, 60_000);
+  const agentUrl = /listening on (http:[^\s"]+)/.exec(agent.output())?.[1];
+  pages.push(await (await fetch(`${agentUrl}/metrics`)).text());
+  agent.kill();
+  await agent.exited;
+  const known = new Set(pages.join('\n').match(/^\w+(?=[{ ])/gm));
+  for (const name of pages.join('\n').matchAll(/^# TYPE (\w+) /gm)) known.add(name[1] ?? '');
+  const unknown = rules.flatMap(({ expr }) =>
+    // Without label matchers, groupings and ranges, what is left of an expression are functions, numbers and metrics.
+    (expr.replace(/\{[^}]*\}|\bby \([^)]*\)|\[\w+\]/g, '').match(/\b[a-z]\w+\b/g) ?? []).filter(
+      (word) => !functions.test(word) && !known.has(word),
+    ),
+  );
+  expect(unknown).toEqual([]);
+});
