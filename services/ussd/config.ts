@@ -113,7 +113,7 @@ export const ussdConfigSchema = z.object({
   }),
   USSD_SIM_SWAP_ON_FAULT: z.enum(['allow', 'refuse']).prefault('allow').meta({
     description:
-      'What happens when USSD_SIM_SWAP_URL gives no usable answer in 2 s: `allow` goes on with the PIN alone, `refuse` treats the SIM as changed.',
+      'What happens when USSD_SIM_SWAP_URL gives no usable answer in 2 s: `allow` continues with the PIN alone, `refuse` treats the SIM as changed.',
     example: 'refuse',
   }),
   USSD_LANGUAGE: z.string().prefault('en').meta({
