@@ -159,6 +159,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     sessions,
     logger,
     onResult: (result) => browserCalls.settle(result),
+    onIgnored: () => ignoredResults.inc(),
   });
   started.defer(() => sockets.close());
   const ignoredResults = new Counter({
@@ -169,7 +170,6 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const browserCalls = createBrowserCalls({
     timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS,
     deliver: sockets.deliver,
-    onIgnored: () => ignoredResults.inc(),
   });
   const metrics = createRunMetrics(server.metrics, { cluster, countRuns: () => hub.size() });
   const ready = Promise.withResolvers<void>();
