@@ -4,6 +4,7 @@ import {
   addAuditRoute,
   addOperatorAudit,
   addRateLimit,
+  addStoreMetrics,
   closeServer,
   createProbes,
   createServer,
@@ -104,6 +105,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const audit = createAuditLog(store, {
     service: 'agent',
     referenceKey: deriveKey(signer.toSecret(), 'audit person'),
+    retentionDays: config.RETENTION_AUDIT_DAYS,
     ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'agent'), logger),
   });
   started.defer(() => audit.close());
@@ -262,6 +264,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   addAuth(server, { ...auth, isPublic });
   await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
+  addStoreMetrics(server.metrics, store.stats);
   addOperatorAudit(server, audit);
   addAuditRoute(server, { path: '/audit', audit });
   await addSessionRoutes(server, {
