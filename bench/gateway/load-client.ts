@@ -33,7 +33,7 @@ let failures = 0;
 function nextRequest(): string {
   sent += 1;
   const path = options.path.replace('{n}', String(options.distinct ? 100_000 + (sent % 800_000) : 100_000));
-  return `GET ${path} HTTP/1.1\r\nHost: bench\r\n\r\n`;
+  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
 }
 
 async function run(): Promise<void> {

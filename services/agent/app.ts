@@ -4,6 +4,7 @@ import {
   addAuditRoute,
   addOperatorAudit,
   addRateLimit,
+  addStoreMetrics,
   closeServer,
   createProbes,
   createServer,
@@ -104,6 +105,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const audit = createAuditLog(store, {
     service: 'agent',
     referenceKey: deriveKey(signer.toSecret(), 'audit person'),
+    retentionDays: config.RETENTION_AUDIT_DAYS,
     ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'agent'), logger),
   });
   started.defer(() => audit.close());
@@ -159,6 +161,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     sessions,
     logger,
     onResult: (result) => browserCalls.settle(result),
+    onIgnored: () => ignoredResults.inc(),
   });
   started.defer(() => sockets.close());
   const ignoredResults = new Counter({
@@ -169,7 +172,6 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const browserCalls = createBrowserCalls({
     timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS,
     deliver: sockets.deliver,
-    onIgnored: () => ignoredResults.inc(),
   });
   const metrics = createRunMetrics(server.metrics, { cluster, countRuns: () => hub.size() });
   const ready = Promise.withResolvers<void>();
@@ -262,6 +264,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   addAuth(server, { ...auth, isPublic });
   await addDocs(server, { title: `${oracle.name}: agent service`, version: '1', isPublic });
   addStatusRoute(server);
+  addStoreMetrics(server.metrics, store.stats);
   addOperatorAudit(server, audit);
   addAuditRoute(server, { path: '/audit', audit });
   await addSessionRoutes(server, {

@@ -1,5 +1,14 @@
 import { agentLimits, defaultPorts, didPattern, ucanLimits } from '@palaver/contract';
-import { baseVariables, envBoolean, envCidrs, envInteger, envList, envOrigins, envUrl } from '@palaver/service-kit';
+import {
+  auditVariables,
+  baseVariables,
+  envBoolean,
+  envCidrs,
+  envInteger,
+  envList,
+  envOrigins,
+  envUrl,
+} from '@palaver/service-kit';
 import { z } from 'zod';
 
 const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk… or did:ixo:entity:…');
@@ -8,6 +17,7 @@ const modelId = z.string().max(200);
 export const agentConfigSchema = z
   .object({
     ...baseVariables({ port: defaultPorts.agent }),
+    ...auditVariables(),
     CORS_ORIGIN: envOrigins().prefault('*').meta({
       description: 'Origins whose pages may call the service: * (without credentials) or a list (with them).',
       example: 'https://app.example,https://admin.example',

@@ -2,6 +2,7 @@ import { ussdLimits } from '@palaver/contract';
 import {
   addOperatorAudit,
   addRateLimit,
+  addStoreMetrics,
   createProbes,
   createServer,
   keepOpen,
@@ -65,6 +66,7 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
   });
   const domain = await createDomain({ config, logger, store, keys, metrics });
   started.defer(() => domain.close());
+  addStoreMetrics(server.metrics, store.stats);
   addOperatorAudit(server, domain.audit);
   await server.register(async (scope) => {
     const limited = scope as unknown as Server;

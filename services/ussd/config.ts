@@ -1,6 +1,14 @@
 import { BlockList, isIP } from 'node:net';
 import { defaultPorts, serviceCodePattern, ussdLimits } from '@palaver/contract';
-import { baseVariables, envBoolean, envInteger, envList, envUrl, ownSecret } from '@palaver/service-kit';
+import {
+  auditVariables,
+  baseVariables,
+  envBoolean,
+  envInteger,
+  envList,
+  envUrl,
+  ownSecret,
+} from '@palaver/service-kit';
 import { z } from 'zod';
 import { parseKey } from './accounts/key-ring.ts';
 import { fitsOneScreen } from './screen.ts';
@@ -11,6 +19,7 @@ const minute = 60;
 
 export const ussdConfigSchema = z.object({
   ...baseVariables({ port: defaultPorts.ussd }),
+  ...auditVariables(),
   PIN_ENCRYPTION_KEY: z
     .string()
     .transform((text, context) => parseKey(text) ?? refuse(context, keyExpected))

@@ -56,6 +56,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   const audit = createAuditLog(store, {
     service: 'ussd',
     referenceKey: toReferenceKey(secret),
+    retentionDays: config.RETENTION_AUDIT_DAYS,
     ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'ussd'), logger),
   });
   started.defer(() => audit.close());

@@ -103,6 +103,16 @@ export function baseVariables(defaults: { port: number }) {
   };
 }
 
+/** Of services with an audit log. */
+export function auditVariables() {
+  return {
+    RETENTION_AUDIT_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
+      description: 'Days that lines of the audit log are kept; 0 keeps them for ever.',
+      example: '3650',
+    }),
+  };
+}
+
 const baseSchema = z.object(baseVariables({ port: 0 }));
 
 export type BaseConfig = Readonly<z.infer<typeof baseSchema>>;

@@ -1,4 +1,4 @@
-export { type BaseConfig, baseVariables } from './base-config.ts';
+export { auditVariables, type BaseConfig, baseVariables } from './base-config.ts';
 export { docsPolicy } from './browser-headers.ts';
 export { clientAddress, envCidrs, toAddressKey } from './client-address.ts';
 export {
@@ -26,6 +26,7 @@ export { isJsonTooDeep } from './json-depth.ts';
 export { isForeignPage, isTrustedLocal } from './local-trust.ts';
 export { createLogger, type Logger, sendLogsTo } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
+export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, type OperatorAudit, toAuditActor } from './operator-audit.ts';
 export { equalSecrets } from './operator-guard.ts';
 export {

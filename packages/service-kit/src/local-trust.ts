@@ -10,14 +10,22 @@ const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
 const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Whether a request was sent on this machine, to this machine by name, by no proxy and by no foreign page. */
-export function isTrustedLocal({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): boolean {
+export function isTrustedLocal(request: Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket' | 'url'>): boolean {
+  const { headers, socket } = request;
   return (
     isLoopbackAddress(socket.remoteAddress ?? '') &&
+    hasOneHost(request) &&
     forwardingHeaders.every((name) => headers[name] === undefined) &&
     isLoopbackHost(headers.host) &&
     !hasForeignOrigin(headers) &&
     !isForeignPage(headers)
   );
+}
+
+/** No browser names two hosts, or one in the request line; what does is made for a proxy that reads the other one. */
+function hasOneHost({ rawHeaders, url }: Pick<IncomingMessage, 'rawHeaders' | 'url'>): boolean {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  return hosts.length === 1 && url?.startsWith('/') === true;
 }
 
 /** Whether a page of another origin sent the request. The browser itself says so; programs say nothing. */

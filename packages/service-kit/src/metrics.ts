@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** The service's own metrics: the process, every request by route and status, and what the service adds to the registry. */
 export function addMetrics(server: FastifyInstance, service: string): Registry {
@@ -20,4 +20,25 @@ export function addMetrics(server: FastifyInstance, service: string): Registry {
     done();
   });
   return registry;
+}
+
+/** What an alarm on the database needs beside `/health`; `stats` is that of a store. */
+export function addStoreMetrics(registry: Registry, stats: () => { waiting: number; slow: number }): void {
+  new Gauge({
+    name: 'database_queries_waiting',
+    help: 'Queries that wait for a free connection to the database',
+    registers: [registry],
+    collect() {
+      this.set(stats().waiting);
+    },
+  });
+  new Counter({
+    name: 'database_slow_statements_total',
+    help: 'Statements that took a second or longer',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(stats().slow);
+    },
+  });
 }

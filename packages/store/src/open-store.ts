@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Kysely, type Transaction } from 'kysely';
+import { Kysely, type LogEvent, type Transaction } from 'kysely';
 import { createGroupWriter } from './group-writer.ts';
 import { checkMigrated, migrate } from './migrate.ts';
 import { openPostgres } from './open-postgres.ts';
@@ -9,13 +9,15 @@ import type { Engine, EngineConnection, RunTransaction, Store, StoreOptions } fr
 import { StoreError } from './store-error.ts';
 
 const pingLimitMs = 2_000;
+/** A statement that takes longer is counted. */
+const slowMs = 1_000;
 const migrationLimitMs = 10 * 60_000;
 const transactionAttempts = 20;
 
 /** Opens `file:…` (SQLite) or `postgres://…`; rejects with a {@link StoreError} when the database cannot be used. */
 export async function openStore<DB>(url: string, options: StoreOptions = {}): Promise<Store<DB>> {
   const engine = engineOf(url);
-  const { connection, db, transaction } = await connect<DB>(url, options);
+  const { connection, db, transaction, slow } = await connect<DB>(url, options);
   const readDb = await openReplica(db, url, options);
   const writers = new Set<{ close(): Promise<void> }>();
   let pinging: Promise<boolean> | undefined;
@@ -25,7 +27,7 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
     engine,
     db,
     readDb,
-    waiting: connection.waiting,
+    stats: () => ({ waiting: connection.waiting(), slow: slow() }),
     transaction,
     prepare: createPrepareQuery(db, connection.onPrepare),
     async migrate(component, migrations) {
@@ -66,10 +68,14 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
 async function connect<DB>(url: string, options: StoreOptions) {
   const engine = engineOf(url);
   const connection = await (engine === 'sqlite' ? openSqlite(url, options) : openPostgres(url, options));
-  const db = new Kysely<DB>({ dialect: connection.dialect });
+  let slow = 0;
+  const log = ({ queryDurationMillis }: LogEvent) => {
+    if (queryDurationMillis >= slowMs) slow++;
+  };
+  const db = new Kysely<DB>({ dialect: connection.dialect, log });
   // Kysely sets its driver up with the first query, and tears down only what it has set up.
   await db.connection().execute(async () => {});
-  return { connection, db, transaction: createTransactionRunner(db, engine, connection.isRetryable) };
+  return { connection, db, slow: () => slow, transaction: createTransactionRunner(db, engine, connection.isRetryable) };
 }
 
 async function openReplica<DB>(db: Kysely<DB>, url: string, options: StoreOptions): Promise<Kysely<DB>> {

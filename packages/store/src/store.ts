@@ -51,8 +51,8 @@ export interface Store<DB> {
   /** Brings one component's tables up to date; see {@link Migration}. */
   migrate(component: string, migrations: readonly Migration[]): Promise<void>;
   createGroupWriter<Item, Result>(options: GroupWriterOptions<DB, Item, Result>): GroupWriter<Item, Result>;
-  /** Queries that wait for a connection now. */
-  waiting(): number;
+  /** Queries that wait for a connection now, and statements so far that took a second or longer. */
+  stats(): { waiting: number; slow: number };
   /** Whether the database answers; never throws, resolves within 2 s. */
   ping(): Promise<boolean>;
   /** Finishes pending group writes, then closes. May be called again. */

@@ -150,7 +150,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
       messages,
       summaries: createSummaryStore(store),
       signer,
-      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false, onIgnored: () => undefined }),
+      browserCalls: createBrowserCalls({ timeoutMs: 10_000, deliver: async () => false }),
       sockets: { notify: () => undefined },
       onDelegationSent: async () => undefined,
       logger,

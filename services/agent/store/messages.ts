@@ -23,22 +23,15 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
           .select((run) => run('number', '*', 2).as('number'))
           .where('id', '=', range.runId),
       )
-      .orderBy('number', 'desc')
-      .limit(range.limit),
-  );
-  const listBetween = prepare((query, range: { sessionId: string; runId: string; limit: number; after: string }) =>
-    query
-      .selectFrom('agent_message')
-      .selectAll()
-      .where('session_id', '=', range.sessionId)
-      .where('number', '<', (eb) =>
-        eb
-          .selectFrom('agent_run')
-          .select((run) => run('number', '*', 2).as('number'))
-          .where('id', '=', range.runId),
-      )
       .where('number', '>', (eb) =>
-        eb.selectFrom('agent_message as known').select('known.number').where('known.id', '=', range.after),
+        eb.fn.coalesce(
+          eb
+            .selectFrom('agent_summary')
+            .innerJoin('agent_message as known', 'known.id', 'agent_summary.up_to')
+            .select('known.number')
+            .where('agent_summary.session_id', '=', range.sessionId),
+          eb.lit(0),
+        ),
       )
       .orderBy('number', 'desc')
       .limit(range.limit),
@@ -61,11 +54,13 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
       return row && toMessage(row);
     },
 
-    /** What was said before a run, oldest first; at most the newest `limit` messages, and those after message `after`. */
-    async before(sessionId: string, runId: string, limit: number, after?: string): Promise<Message[]> {
-      const range = { sessionId, runId, limit };
-      const { rows } = after === undefined ? await listBefore(range) : await listBetween({ ...range, after });
-      return rows.reverse().map(toMessage);
+    /**
+     * What was said before a run and is not summarised, oldest first, at most the newest `limit` messages; and whether that
+     * is all there is.
+     */
+    async before(sessionId: string, runId: string, limit: number): Promise<{ messages: Message[]; isWhole: boolean }> {
+      const { rows } = await listBefore({ sessionId, runId, limit });
+      return { messages: rows.reverse().map(toMessage), isWhole: rows[0]?.number === firstNumber };
     },
 
     async page(sessionId: string, { limit, before, after }: CursorPageQuery): Promise<MessagePage> {
@@ -110,6 +105,9 @@ export function toMessage(row: MessageRow): Message {
     ...(row.extras === null ? {} : (JSON.parse(row.extras) as MessageExtras)),
   };
 }
+
+/** Of the question of a session's first run. */
+const firstNumber = 2;
 
 const positionPattern = /^[0-9a-f-]{36}:[01]$/;
 

@@ -5,7 +5,7 @@ import { databaseTime } from './database-time.ts';
 import type { AgentDatabase } from './schema.ts';
 
 // Type aliases, not interfaces: only those fit the store's record of parameters.
-type RunRow = {
+export type RunRow = {
   runId: string;
   sessionId: string;
   userDid: string;
@@ -18,7 +18,7 @@ type RunRow = {
   maxLive: number;
 };
 
-type MessageRow = {
+export type MessageRow = {
   id: string;
   sessionId: string;
   runId: string;
@@ -32,7 +32,7 @@ type MessageRow = {
   createdAt: number;
 };
 
-type FrameRow = { runId: string; epoch: number; first: number; last: number; body: string };
+export type FrameRow = { runId: string; epoch: number; first: number; last: number; body: string };
 type StepRow = { runId: string; epoch: number; number: number; said: number; body: string };
 type EndRow = {
   runId: string;
@@ -132,16 +132,19 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
     ),
     /** With the end of a run, which has checked the epoch. */
     insertLastFrames: prepare((db, frames: Omit<FrameRow, 'epoch'>) =>
-      db.insertInto('agent_frame').values({
-        run_id: frames.runId,
-        first: frames.first,
-        last: frames.last,
-        body: frames.body,
-        created_at: now,
-      }),
-    ),
-    removeFramesFrom: prepare((db, frames: { runId: string; first: number }) =>
-      db.deleteFrom('agent_frame').where('run_id', '=', frames.runId).where('last', '>=', frames.first),
+      db
+        .insertInto('agent_frame')
+        .values({
+          run_id: frames.runId,
+          first: frames.first,
+          last: frames.last,
+          body: frames.body,
+          created_at: now,
+        })
+        // Those of the sweep begin with the same number: an owner that seemed dead stores nothing in between.
+        .onConflict((conflict) =>
+          conflict.columns(['run_id', 'first']).doUpdateSet({ last: frames.last, body: frames.body }),
+        ),
     ),
     insertStep: prepare((db, step: StepRow) =>
       raw<{ number: number }>(

@@ -91,7 +91,8 @@ describe.each(engines)('runs on %s', (engine) => {
     const texts = ['question 0', 'answer 0', 'question 1', 'answer 1'];
     expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(texts);
     const [last = ''] = ids.slice(-1);
-    expect((await messages.before(sessionId, last, 10)).map(({ content }) => content)).toEqual(texts.slice(0, 2));
+    const before = await messages.before(sessionId, last, 10);
+    expect([before.messages.map(({ content }) => content), before.isWhole]).toEqual([texts.slice(0, 2), true]);
     const page = await messages.page(sessionId, { limit: 3 });
     expect(page.messages.map(({ content }) => content)).toEqual(texts.slice(1));
     const older = await messages.page(sessionId, { limit: 3, before: page.prevCursor ?? '' });

@@ -4,6 +4,7 @@ import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { databaseTime } from './database-time.ts';
 import type { MessageExtras } from './messages.ts';
+import { preparePostgresWrites } from './postgres-run-writes.ts';
 import { prepareRunStatements } from './run-statements.ts';
 import type { AgentDatabase } from './schema.ts';
 
@@ -90,6 +91,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
   const { db } = store;
   const statements = prepareRunStatements(store);
   const now = databaseTime(store.engine);
+  const postgres = preparePostgresWrites(store);
   const writer = store.createGroupWriter<Write, unknown>({
     isolation: 'read committed',
     async apply(trx, writes) {
@@ -142,7 +144,6 @@ export function createRunStore(store: Store<AgentDatabase>) {
     if (!ended) return undefined;
     await saveMessage(trx, { runId, sessionId, number: ended.number }, { ...run.answer, status: ended.status });
     const frames = run.toFrames(ended.status);
-    if (ended.swept === 2) await statements.removeFramesFrom({ runId, first: frames.first }, trx);
     await statements.insertLastFrames({ runId, ...frames }, trx);
     return ended.status;
   }
@@ -152,33 +153,51 @@ export function createRunStore(store: Store<AgentDatabase>) {
     { runId, sessionId, number }: { runId: string; sessionId: string; number: number },
     message: Message,
   ): Promise<void> {
-    const { toolCalls, reasoning, attachments, components } = message;
+    const row = toMessageRow(runId, message);
     const offset = message.type === 'human' ? 0 : 1;
-    await statements.saveMessage(
-      {
-        id: message.id,
-        sessionId,
-        runId,
-        position: `${runId}:${offset}`,
-        number: 2 * number + offset,
-        type: message.type,
-        // PostgreSQL has no U+0000 in its texts; a model or a tool may.
-        content: message.content.replaceAll('\0', '\ufffd'),
-        status: message.status,
-        requestId: message.requestId,
-        extras: toExtras({ toolCalls, reasoning, attachments, components }),
-        createdAt: Date.parse(message.createdAt),
-      },
-      trx,
-    );
+    await statements.saveMessage({ ...row, sessionId, runId, number: 2 * number + offset }, trx);
   }
 
+  async function beginAtOnce(run: RunBegin): Promise<BeginResult> {
+    const { runId, sessionId, userDid, requestId, answerId, instance, model, input } = run;
+    const row = { runId, sessionId, userDid, requestId, answerId, instance, model, input };
+    const message = toPrefixed(toMessageRow(runId, run.question));
+    const maxLive = agentLimits.queuedTurnsPerSession;
+    const [begun] = (await postgres.begin({ ...row, ...message, maxLive })).rows;
+    if (!begun?.found) return { kind: 'gone' };
+    if (begun.status === null) return { kind: 'busy' };
+    return { kind: 'begun', status: begun.status, epoch: begun.status === 'running' ? 1 : 0 };
+  }
+
+  async function endAtOnce(run: RunEnd): Promise<EndedRunStatus | undefined> {
+    const { runId, epoch, sessionId, status, usage, title = null } = run;
+    const { first, last, body } = run.toFrames(status);
+    const [frames, done] = splitDone(body);
+    const [, doneAborted] = splitDone(run.toFrames('aborted').body);
+    const { status: _, ...message } = toMessageRow(runId, run.answer);
+    const bySweep = run.bySweep ? 1 : 0;
+    const own = { runId, epoch, sessionId, status, ...usage, title, bySweep, first, last, frames, done, doneAborted };
+    return (await postgres.end({ ...own, ...toPrefixed(message) })).rows[0]?.status;
+  }
+
+  const isPostgres = store.engine === 'postgres';
   return {
-    begin: (run: RunBegin) => writer.write({ kind: 'begin', begin: run }) as Promise<BeginResult>,
+    begin: (run: RunBegin): Promise<BeginResult> =>
+      isPostgres && !run.send
+        ? beginAtOnce(run).catch((error) => {
+            // Another run of the session began at the same moment: one after the other, then.
+            if (!isConflict(error)) throw error;
+            return writer.write({ kind: 'begin', begin: run }) as Promise<BeginResult>;
+          })
+        : (writer.write({ kind: 'begin', begin: run }) as Promise<BeginResult>),
     /** The status it ended with (`aborted` where an abort was confirmed); undefined where it has another owner or is gone. */
-    end: (run: RunEnd) => writer.write({ kind: 'end', end: run }) as Promise<EndedRunStatus | undefined>,
+    end: (run: RunEnd): Promise<EndedRunStatus | undefined> =>
+      isPostgres ? endAtOnce(run) : (writer.write({ kind: 'end', end: run }) as Promise<EndedRunStatus | undefined>),
     /** False where the run has ended or has another owner. */
-    addFrames: (run: OwnedRun, frames: Frames) => writer.write({ kind: 'frames', run, frames }) as Promise<boolean>,
+    addFrames: async (run: OwnedRun, frames: Frames): Promise<boolean> =>
+      isPostgres
+        ? (await postgres.addFrames({ ...run, ...frames })).rows.length > 0
+        : ((await writer.write({ kind: 'frames', run, frames })) as boolean),
     /** Notes that the tools of a step begin; false where the run has ended or has another owner. */
     beginStep: (step: StepBegin) => writer.write({ kind: 'step', step }) as Promise<boolean>,
     async endStep(step: { runId: string; number: number; outcomes: string }): Promise<void> {
@@ -279,6 +298,38 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .orderBy('first')
         .execute();
     },
+  };
+}
+
+function toMessageRow(runId: string, message: Message) {
+  const { toolCalls, reasoning, attachments, components } = message;
+  return {
+    id: message.id,
+    position: `${runId}:${message.type === 'human' ? 0 : 1}`,
+    type: message.type,
+    // PostgreSQL has no U+0000 in its texts; a model or a tool may.
+    content: message.content.replaceAll('\0', '\ufffd'),
+    status: message.status,
+    requestId: message.requestId,
+    extras: toExtras({ toolCalls, reasoning, attachments, components }),
+    createdAt: Date.parse(message.createdAt),
+  };
+}
+
+/** A unique key (two runs of a session began together) or a deadlock. */
+function isConflict(error: unknown): boolean {
+  return ['23505', '40P01'].includes((error as { code?: string }).code ?? '');
+}
+
+function splitDone(body: string): [frames: string, done: string] {
+  const at = body.lastIndexOf('event: done\n');
+  return [body.slice(0, at), body.slice(at)];
+}
+
+/** Under names of their own beside the columns of a run. */
+function toPrefixed<Row extends object>(row: Row) {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [`message_${name}`, value])) as {
+    [Key in keyof Row & string as `message_${Key}`]: Row[Key];
   };
 }
 

@@ -36,12 +36,10 @@ interface Pending {
 export interface BrowserCallParts {
   timeoutMs: number;
   deliver: Deliver;
-  /** A result came late, twice or from a stranger. */
-  onIgnored(): void;
 }
 
 /** Round trips to pages: each request is sent once, to one socket, and waits for the one answer that is its own. */
-export function createBrowserCalls({ timeoutMs, deliver, onIgnored }: BrowserCallParts) {
+export function createBrowserCalls({ timeoutMs, deliver }: BrowserCallParts) {
   const pending = new Map<string, Pending>();
 
   return {
@@ -65,13 +63,10 @@ export function createBrowserCalls({ timeoutMs, deliver, onIgnored }: BrowserCal
       }
     },
 
-    /** Takes a result in; one that nobody waits for is ignored. */
+    /** Takes a result in; false for one that nobody here waits for: late, repeated, foreign or of another instance's call. */
     settle({ sessionId, userDid, toolCallId, result, error }: BrowserResult): boolean {
       const waiting = pending.get(toolCallId);
-      if (!waiting || waiting.sessionId !== sessionId || waiting.userDid !== userDid) {
-        onIgnored();
-        return false;
-      }
+      if (!waiting || waiting.sessionId !== sessionId || waiting.userDid !== userDid) return false;
       pending.delete(toolCallId);
       if (error) waiting.reject(new ToolError('TOOL_FAILED', error.slice(0, 2_000)));
       else if (isTooLarge(result)) {

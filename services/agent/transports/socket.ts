@@ -34,6 +34,8 @@ export interface SocketParts extends AuthorizeOptions {
   redis: Redis | undefined;
   /** A page answered a request; false where nobody here waits for it. */
   onResult(result: BrowserResult): boolean;
+  /** A result came late, twice or from a stranger: no instance waits for it. */
+  onIgnored(): void;
 }
 
 interface SocketData {
@@ -52,7 +54,7 @@ interface SocketDelegation {
 
 type ClientEvents = Record<string, never>;
 type ServerEvents = Record<string, (payload: unknown) => void>;
-type PeerEvents = { 'browser-result': (result: BrowserResult) => void };
+type PeerEvents = { 'browser-result': (result: BrowserResult, reply: (isTaken: boolean) => void) => void };
 
 export type SocketTransport = ReturnType<typeof createSocketTransport>;
 
@@ -134,9 +136,14 @@ export function createSocketTransport(parts: SocketParts) {
 
   /** The turn that waits for a result may run on another instance. */
   function settle(result: BrowserResult): void {
-    if (!parts.onResult(result) && bus) io.serverSideEmit('browser-result', result);
+    if (parts.onResult(result)) return;
+    if (!bus) parts.onIgnored();
+    else
+      io.serverSideEmit('browser-result', result, (_error: unknown, taken: boolean[] = []) => {
+        if (!taken.includes(true)) parts.onIgnored();
+      });
   }
-  io.on('browser-result', (result: BrowserResult) => void parts.onResult(result));
+  io.on('browser-result', (result, reply) => reply(parts.onResult(result)));
 
   function countSessions(): number {
     return new Set([...io.of('/').sockets.values()].map((socket) => socket.data.sessionId)).size;

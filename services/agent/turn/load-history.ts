@@ -36,9 +36,10 @@ const summaryCharacters = 8_000;
  * summarised, and the summary is stored and stands for it from then on.
  */
 export async function loadHistory(parts: HistoryParts, run: Run, usage: Usage): Promise<LoadedHistory> {
-  const earlier = await parts.summaries.find(run.sessionId);
   // Twice as many as are kept: what is beyond was said faster than it could be summarised, and goes unheard.
-  const said = await parts.messages.before(run.sessionId, run.runId, 2 * maxHistoryMessages, earlier?.upTo);
+  const before = await parts.messages.before(run.sessionId, run.runId, 2 * maxHistoryMessages);
+  const { messages: said, isWhole } = before;
+  const earlier = isWhole ? undefined : await parts.summaries.find(run.sessionId);
   const { old, kept } = splitHistory(said, parts.contextTokens);
   const last = old.at(-1);
   if (!last) return toLoaded(said, earlier);

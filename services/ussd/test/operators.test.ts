@@ -100,6 +100,8 @@ describe('operators', () => {
       'ussd_active_sessions{service="ussd"} 1',
       'ussd_turn_duration_seconds_count{service="ussd"} 3',
       '# TYPE ussd_effect_failures_total counter',
+      'database_queries_waiting{service="ussd"} 0',
+      'database_slow_statements_total{service="ussd"} 0',
     ]) {
       expect(text).toContain(line);
     }

@@ -2,7 +2,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, createTestDatabase, type Engine, engines } from '@palaver/test-kit';
 import { sql } from 'kysely';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   type AuditHead,
   auditMigrations,
@@ -204,6 +204,27 @@ describe.each(engines)('audit log on %s', (engine) => {
     expect(verdict.head.seq).toBe(1_205);
     expect((await log.audit.list({ limit: 1, action: 'audit.pruned' })).lines[0]?.details.seq).toBe(1_200);
     expect(await log.audit.prune(until)).toBe(0);
+  });
+
+  test('lines beyond their days are removed by themselves', async () => {
+    await using log = await openAudit(engine);
+    await fill(log, 3);
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+    try {
+      const keeper = createAuditLog(log.store, { service: 'test', referenceKey, retentionDays: 30 });
+      vi.advanceTimersByTime(29 * 86_400_000);
+      await keeper.record({ actor: 'service', action: 'keys.rotated' });
+      vi.advanceTimersByTime(2 * 86_400_000);
+      await keeper.prune(0);
+      await new Promise(setImmediate);
+      vi.advanceTimersByTime(3_600_000);
+      await keeper.close();
+    } finally {
+      vi.useRealTimers();
+    }
+    const { lines } = await log.audit.list({ limit: 10 });
+    expect(lines.map(({ action }) => action)).toEqual(['audit.pruned', 'keys.rotated']);
+    expect((await log.verify()).faults).toEqual([]);
   });
 
   test('any text that can be written verifies when read back', async () => {

@@ -41,6 +41,8 @@ export interface AuditLogOptions {
   service: string;
   /** 32 bytes of this service; references to persons are made with it. */
   referenceKey: Uint8Array;
+  /** Lines older than this are removed, looked for every hour; 0 or nothing keeps them. */
+  retentionDays?: number;
   /** Called with the end of the chain after it grew, to be kept outside the database. */
   onHead?(head: AuditHead): void;
   /** Called when pending lines could not be chained; they stay pending. */
@@ -48,6 +50,8 @@ export interface AuditLogOptions {
 }
 
 const chainDelayMs = 250;
+const pruneEveryMs = 3_600_000;
+const dayMs = 24 * 3_600_000;
 const pieceSize = 1_000;
 const maxText = 200;
 const maxDetails = 2_000;
@@ -55,7 +59,7 @@ const maxDetails = 2_000;
 /** The audit log of a service. Its tables are those of `auditMigrations`. */
 export function createAuditLog<DB>(
   store: Pick<Store<DB>, 'db' | 'transaction' | 'prepare' | 'engine'>,
-  { service, referenceKey, onHead, onFault }: AuditLogOptions,
+  { service, referenceKey, retentionDays = 0, onHead, onFault }: AuditLogOptions,
 ): AuditLog<DB> {
   const tables = store as unknown as Pick<Store<AuditTables>, 'db' | 'transaction' | 'prepare' | 'engine'>;
   const insert = tables.prepare((db, row: AuditTables['palaver_audit_pending']) =>
@@ -84,6 +88,24 @@ export function createAuditLog<DB>(
     timer ??= setTimeout(() => void chain().catch(() => {}), chainDelayMs).unref();
   };
 
+  const prune = async (before: number) => {
+    await chain();
+    const removed = await pruneAudit(tables, before, (details) =>
+      toRow({ actor: 'service', action: 'audit.pruned', details }, service),
+    );
+    if (removed > 0) await chain();
+    return removed;
+  };
+  let pruning: Promise<unknown> | undefined;
+  const keepShort = () => {
+    pruning ??= prune(Date.now() - retentionDays * dayMs)
+      .catch((error) => onFault?.(error))
+      .finally(() => {
+        pruning = undefined;
+      });
+  };
+  const pruner = retentionDays > 0 ? setInterval(keepShort, pruneEveryMs).unref() : undefined;
+
   return {
     async record(event, trx) {
       await insert(toRow(event, service), trx as unknown as Kysely<AuditTables> | undefined);
@@ -103,15 +125,10 @@ export function createAuditLog<DB>(
       await chain();
       yield* readPieces(select(tables.db, service, filter));
     },
-    async prune(before) {
-      await chain();
-      const removed = await pruneAudit(tables, before, (details) =>
-        toRow({ actor: 'service', action: 'audit.pruned', details }, service),
-      );
-      if (removed > 0) await chain();
-      return removed;
-    },
+    prune,
     async close() {
+      clearInterval(pruner);
+      await pruning;
       if (timer) await chain().catch(() => {});
       await chaining;
     },

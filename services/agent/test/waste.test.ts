@@ -1,0 +1,43 @@
+import { testWithRedis } from '@palaver/test-kit';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { expect, vi } from 'vitest';
+import { startOwnRedis } from './redis-server.ts';
+import { startTestAgent } from './test-agent.ts';
+
+/** Every statement that goes to PostgreSQL, heartbeats and sweeps left out: they belong to the instance, not to a turn. */
+function countStatements() {
+  const statements: string[] = [];
+  const query = pg.Client.prototype.query;
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+    const [first] = args;
+    const text = typeof first === 'string' ? first : (first as { text: string }).text;
+    if (!/agent_instance|agent_lease|aborting" = /.test(text)) statements.push(text);
+    return (query as (...all: unknown[]) => never).apply(this, args);
+  });
+  return { statements, stop: () => spy.mockRestore() };
+}
+
+testWithRedis('a turn of 50 words takes at most 9 statements and 35 Redis commands', async ({ redisUrl: _ }) => {
+  await using redis = await startOwnRedis();
+  await using agent = await startTestAgent({ engine: 'postgres', env: { REDIS_URL: redis.url } });
+  const ana = await agent.createUser();
+  const sessionId = await ana.createSession();
+  await ana.say(sessionId, 'hello');
+  const admin = new Redis(redis.url);
+  await admin.config('RESETSTAT');
+  const counted = countStatements();
+  try {
+    expect((await ana.say(sessionId, '/long 50')).body.message.status).toBe('complete');
+  } finally {
+    counted.stop();
+  }
+  const info = await admin.info('commandstats');
+  admin.disconnect();
+  const commands = [...info.matchAll(/^cmdstat_([a-z|]+):calls=(\d+)/gm)]
+    .map(([, name = '', calls]) => ({ name, calls: Number(calls) }))
+    // The adapter of Socket.IO reads all the time, and the connection is probed once a second.
+    .filter(({ name }) => !['info', 'ping', 'xread', 'config|resetstat'].includes(name));
+  expect(counted.statements.length, counted.statements.join('\n')).toBeLessThanOrEqual(9);
+  expect(commands.reduce((sum, { calls }) => sum + calls, 0)).toBeLessThanOrEqual(35);
+});
