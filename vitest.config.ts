@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -5,6 +6,8 @@ export default defineConfig({
     include: ['{packages,services,apps,scripts,examples,test}/**/*.test.ts', '{packages,apps}/**/*.test.tsx'],
     globalSetup: ['packages/test-kit/src/global-setup.ts'],
     pool: 'forks',
+    // Vitest would leave one core idle, which on two is half the machine; most tests wait for servers.
+    maxWorkers: Math.max(2, availableParallelism()),
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Vitest's own second is short for a page on a busy machine; what is not there at all still fails.

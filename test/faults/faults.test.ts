@@ -9,6 +9,7 @@ test.for<[ServiceName, Engine, string]>([
   ['ussd', 'postgres', 'Redis hung for 3 s'],
   ['ussd', 'postgres', 'PostgreSQL restarted'],
   ['agent', 'sqlite', 'kill -9'],
+  ['agent', 'postgres', 'kill -9'],
   ['gateway', 'sqlite', 'the node killed for 1 s'],
 ])(
   '%s on %s, %s: nothing confirmed is lost or doubled, nothing is stuck',

@@ -4,6 +4,7 @@ export { countSteps } from './count-steps.ts';
 export { createTestDatabase, type Engine, engines } from './database.ts';
 export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { freePort } from './free-port.ts';
+export { type Column, listColumns } from './list-columns.ts';
 export { startPgbouncer } from './pgbouncer.ts';
 export { startProcess, type TestProcess } from './process.ts';
 export { type RunningRedis, startRedis } from './redis.ts';
