@@ -104,6 +104,7 @@ function createTools(memories: MemoryStore): Tools {
     },
     recall: {
       description: 'Looks up what is remembered about this user.',
+      repeatable: true,
       input: recallSchema,
       async execute({ query }: z.infer<typeof recallSchema>, rt) {
         const { roomId } = rt.session;

@@ -114,6 +114,7 @@ function toTool<Shape extends z.ZodRawShape>(gatewayUrl: string, question: Quest
   return {
     description,
     input: z.object(input),
+    repeatable: true,
     execute(args: z.infer<z.ZodObject<Shape>>, { abortSignal: signal }: RuntimeContext) {
       const { limit, key } = args as { limit?: number; key?: string };
       const query = { 'pagination.limit': limit?.toString(), 'pagination.key': key };

@@ -96,6 +96,7 @@ function createTools(tasks: TaskStore): Tools {
     },
     list_tasks: {
       description: 'Lists what is scheduled, the next first.',
+      repeatable: true,
       input: z.object({}),
       execute: (_args, rt) => tasks.list(rt.user.did, { limit: listed, offset: 0 }),
     },
