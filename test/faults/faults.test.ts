@@ -10,6 +10,8 @@ test.for<[ServiceName, Engine, string]>([
   ['ussd', 'postgres', 'PostgreSQL restarted'],
   ['agent', 'sqlite', 'kill -9'],
   ['agent', 'postgres', 'kill -9'],
+  ['agent', 'postgres', 'Redis killed for 3 s'],
+  ['agent', 'postgres', 'PostgreSQL cut off for 2 s'],
   ['gateway', 'sqlite', 'the node killed for 1 s'],
 ])(
   '%s on %s, %s: nothing confirmed is lost or doubled, nothing is stuck',
