@@ -1,12 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import { noticeTexts } from '../accounts/notices.ts';
 import type { MenuSources } from '../menu/load-menu.ts';
 import type { Registry } from '../menu/menu.ts';
 import { validators } from '../menu/validators.ts';
 import type { DeclaredAction } from './action.ts';
 
 /** Texts the service itself says, outside of any state. */
-const serviceTexts = ['main.expired', ...noticeTexts];
+const serviceTexts = ['main.expired'];
 
 /** Where the menus and texts are: the operator's own, or those that come along. */
 export function toMenuSources(own: {

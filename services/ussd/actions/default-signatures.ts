@@ -1,3 +1,4 @@
+import { noticeTexts } from '../accounts/notices.ts';
 import type { DeclaredAction } from './action.ts';
 
 /** A PIN may be refused for reasons that no outcome of its own tells. */
@@ -6,8 +7,8 @@ const pinTexts = ['hint.simSwapped', 'hint.lockedForGood'];
 /** What menu files may ask of the default service's actions: enough to check a menu without a database. */
 export const defaultSignatures = {
   hasAccount: { outcomes: ['yes', 'no'], finishes: false },
-  register: { outcomes: ['registered', 'exists'], finishes: true },
-  logIn: { outcomes: ['in', 'wrong', 'locked'], finishes: true, texts: pinTexts },
+  register: { outcomes: ['registered', 'exists'], finishes: true, texts: noticeTexts },
+  logIn: { outcomes: ['in', 'wrong', 'locked'], finishes: true, texts: [...pinTexts, ...noticeTexts] },
   logOut: { outcomes: ['out'], finishes: true },
   checkPin: { outcomes: ['right', 'wrong', 'locked'], finishes: false, texts: pinTexts },
   changePin: { outcomes: ['changed', 'wrong', 'locked'], finishes: true, texts: pinTexts },

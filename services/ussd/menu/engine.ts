@@ -56,7 +56,8 @@ export function openDialogue(menu: Menu, opening: Opening): Step {
   const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
   const dialogue: Dialogue = { state: menu.start, stack: [], page: 0, values: {}, secrets: {}, language };
   const step = arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
-  if (!notice) return step;
+  // A menu without accounts has no texts for their notices.
+  if (!notice || !menu.locales.get(language)?.has(notice.text)) return step;
   return { ...step, dialogue: { ...step.dialogue, hint: notice.text, values: { date: notice.date } } };
 }
 
