@@ -215,9 +215,11 @@ describe.each(engines)('audit log on %s', (engine) => {
       vi.advanceTimersByTime(29 * 86_400_000);
       await keeper.record({ actor: 'service', action: 'keys.rotated' });
       vi.advanceTimersByTime(2 * 86_400_000);
-      await keeper.prune(0);
-      await new Promise(setImmediate);
-      vi.advanceTimersByTime(3_600_000);
+      // A pruning that began on one of the days before may still be running; then the hour's own is left out.
+      for (let hour = 0; hour < 200 && (await keeper.list({ limit: 10 })).lines.length !== 2; hour += 1) {
+        vi.advanceTimersByTime(3_600_000);
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
       await keeper.close();
     } finally {
       vi.useRealTimers();
