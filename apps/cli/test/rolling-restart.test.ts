@@ -28,7 +28,7 @@ interface Instance {
   process: TestProcess;
 }
 
-/** Two instances behind a balancer; each in turn is told to stop, with a silent connection open, and started again. */
+/** Two instances behind a balancer, stopped and started one after the other while a silent connection is open. */
 async function rollUnderLoad(main: string, env: Record<string, string>, ask: (url: string) => Promise<void>) {
   await using children = new AsyncDisposableStack();
   const start = async (port: number): Promise<Instance> => {

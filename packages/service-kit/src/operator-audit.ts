@@ -15,7 +15,7 @@ import { toCsvLines } from './to-csv.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler records what it does by itself, in the transaction that does it. */
+    /** The handler writes its own audit line, in the transaction of its change. */
     audited?: boolean;
   }
 }

@@ -82,7 +82,7 @@ export async function runMain(start: (env: Env) => Promise<RunningService>, env:
   }
 }
 
-/** Prints what stopped the start, in one text where it is known. The process then ends by itself with exit code 1. */
+/** Prints why the start failed, in one message if the cause is known. The process then exits with code 1. */
 export function exitOnStartFault(fault: unknown): void {
   let error = fault;
   // What was open did not close cleanly either; the first fault is the one to mend.

@@ -9,7 +9,7 @@ export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions
    */
   apply(trx: Transaction<DB>, items: readonly Item[]): Promise<readonly Result[]>;
   /**
-   * `apply` runs one statement, which is a transaction by itself: none is opened around it. It gets `db` in place of `trx`.
+   * `apply` runs a single statement, so no transaction is opened around it. It gets `db` in place of `trx`.
    */
   singleStatement?: boolean;
   /** Items of one transaction at most. Default 500. */

@@ -87,7 +87,7 @@ describe('a tool that', () => {
         ),
     });
     expect(outcome.error).toBe('TOOL_TIMEOUT: greet did not answer within 0.05 s.');
-    expect(told).toBeDefined();
+    expect(told).toBeInstanceOf(Error);
   });
 
   it('throws shows the model a reason only where it was meant for it', async () => {

@@ -153,8 +153,8 @@ describe('with ucan', () => {
     const env = { GATEWAY_AUTH: 'ucan', GATEWAY_DIDS: self.did() };
     const parse = (more = {}) => loadConfig(gatewayConfigSchema, { ...env, ...more });
     expect(() => parse()).toThrow(/GATEWAY_UCAN_ISSUERS/);
-    expect(parse({ GATEWAY_UCAN_ISSUERS: user.did() })).toBeDefined();
-    expect(parse({ GATEWAY_UCAN_ABILITY: 'oracle/query' })).toBeDefined();
+    expect(parse({ GATEWAY_UCAN_ISSUERS: user.did() })).toMatchObject({ GATEWAY_UCAN_ISSUERS: [user.did()] });
+    expect(parse({ GATEWAY_UCAN_ABILITY: 'oracle/query' })).toMatchObject({ GATEWAY_UCAN_ABILITY: 'oracle/query' });
   });
 });
 
