@@ -1,8 +1,8 @@
 // The bytes the node answers with, the same for every front.
 import { fileURLToPath } from 'node:url';
 import { type DescMessage, fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
-import { loadProtoFolder } from '../../services/gateway/descriptors/load-proto-folder.ts';
-import { createSchema } from '../../services/gateway/descriptors/schema.ts';
+import { loadProtoFolder } from '../../services/gateway/src/descriptors/load-proto-folder.ts';
+import { createSchema } from '../../services/gateway/src/descriptors/schema.ts';
 
 export const protoFolder = fileURLToPath(new URL('protos', import.meta.url));
 

@@ -1,8 +1,8 @@
 // The ceiling: Fastify handlers that return bytes they already have.
 import Fastify from 'fastify';
-import { loadProtoFolder } from '../../services/gateway/descriptors/load-proto-folder.ts';
-import { createSchema } from '../../services/gateway/descriptors/schema.ts';
-import { createEncoder } from '../../services/gateway/encode-response.ts';
+import { loadProtoFolder } from '../../services/gateway/src/descriptors/load-proto-folder.ts';
+import { createSchema } from '../../services/gateway/src/descriptors/schema.ts';
+import { createEncoder } from '../../services/gateway/src/encode-response.ts';
 import { createAnswers, protoFolder } from './answers.ts';
 
 const answers = await createAnswers();

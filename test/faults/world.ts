@@ -163,7 +163,9 @@ async function openNode(opened: AsyncDisposableStack): Promise<NonNullable<World
   const port = await freePort();
   let node: TestProcess | undefined;
   const start = async () => {
-    node = startProcess(process.execPath, [join(root, 'services/devnode/main.ts')], { env: { PORT: String(port) } });
+    node = startProcess(process.execPath, [join(root, 'services/devnode/src/main.ts')], {
+      env: { PORT: String(port) },
+    });
     await node.printed('development node on', startMs);
   };
   await start();

@@ -1,6 +1,6 @@
 import { createBundledPlugins } from '@palaver/agent';
 import { agentConfigSchema } from '@palaver/agent/config';
-import { startAgent } from '@palaver/agent/main';
+import { startAgent } from '@palaver/agent-service';
 import { startConsole } from '@palaver/console';
 import { consoleConfigSchema } from '@palaver/console/config';
 import { startDevnode } from '@palaver/devnode';

@@ -17,14 +17,14 @@ const program = (path: string, call: string) => `
   });
 `;
 const starts = {
-  ussd: program('services/ussd/main.ts', 'service.startUssd(process.env)'),
-  agent: program('services/agent/main.ts', 'service.startAgent(process.env)'),
-  gateway: program('services/gateway/main.ts', 'service.startGateway(process.env)'),
-  devnode: program('services/devnode/main.ts', 'service.startDevnode(process.env)'),
+  ussd: program('services/ussd/src/main.ts', 'service.startUssd(process.env)'),
+  agent: program('services/agent/src/main.ts', 'service.startAgent(process.env)'),
+  gateway: program('services/gateway/src/main.ts', 'service.startGateway(process.env)'),
+  devnode: program('services/devnode/src/main.ts', 'service.startDevnode(process.env)'),
   console: program('apps/console/main.ts', 'service.startConsole(process.env)'),
 };
 const createApp = (options: string) =>
-  program('services/agent/index.ts', `service.createOracleApp({ env: process.env, ${options} })`);
+  program('packages/agent/src/index.ts', `service.createOracleApp({ env: process.env, ${options} })`);
 const agentWithPlugin = (methods: string) => {
   const manifest = `{ title: 'Bad', summary: 'Bad', whenToUse: 'Never', capabilities: [], visibility: 'silent' }`;
   return createApp(`plugins: [{ name: 'bad', version: '1', manifest: ${manifest}, ${methods} }]`);

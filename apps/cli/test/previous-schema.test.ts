@@ -1,7 +1,7 @@
 // The schema of the release before, column by column: its statements must go on working while instances are replaced.
 import { migrateAgent } from '@palaver/agent/migrate';
 import { createTempDir, createTestDatabase, engines, listColumns } from '@palaver/test-kit';
-import { migrateUssdDatabase } from '@palaver/ussd/tools/migrate';
+import { migrateUssdDatabase } from '@palaver/ussd/commands/migrate';
 import { expect, test } from 'vitest';
 import previous from './fixtures/previous-schema.json' with { type: 'json' };
 

@@ -85,13 +85,13 @@ test('USSD: instances restarted one after the other under load fail no request',
     const text = await response.text();
     if (response.status !== 200 || !text.startsWith('CON ')) throw new Error(`${response.status} ${text}`);
   };
-  const { asked, failures } = await rollUnderLoad('services/ussd/main.ts', { DATABASE_URL: database.url }, ask);
+  const { asked, failures } = await rollUnderLoad('services/ussd/src/main.ts', { DATABASE_URL: database.url }, ask);
   expect(failures).toEqual([]);
   expect(asked).toBeGreaterThan(80);
 }, 120_000);
 
 test('query gateway: the same', async () => {
-  const devnode = startProcess(process.execPath, [`${root}services/devnode/main.ts`], { env: { PORT: '0' } });
+  const devnode = startProcess(process.execPath, [`${root}services/devnode/src/main.ts`], { env: { PORT: '0' } });
   await devnode.printed(/development node on \S+:\d+/);
   const upstream = /development node on ([\d.]+:\d+)/.exec(devnode.output())?.[1] ?? '';
   const ask = async (url: string) => {
@@ -99,7 +99,7 @@ test('query gateway: the same', async () => {
     if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
     await response.text();
   };
-  const { failures } = await rollUnderLoad('services/gateway/main.ts', { GATEWAY_UPSTREAMS: upstream }, ask);
+  const { failures } = await rollUnderLoad('services/gateway/src/main.ts', { GATEWAY_UPSTREAMS: upstream }, ask);
   devnode.kill();
   await devnode.exited;
   expect(failures).toEqual([]);
@@ -135,6 +135,6 @@ testWithRedis('agent: the same, every answer complete', { timeout: 180_000 }, as
     ORACLE_PRIVATE_KEY: key.toSecret(),
     SENDS_PER_MINUTE: '1000000',
   };
-  const { failures } = await rollUnderLoad('services/agent/main.ts', env, ask);
+  const { failures } = await rollUnderLoad('services/agent/src/main.ts', env, ask);
   expect(failures).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { startAgent } from '@palaver/agent/main';
+import { startAgent } from '@palaver/agent-service';
 import { createTempDir, searchDatabase, startProcess } from '@palaver/test-kit';
 import { startUssd } from '@palaver/ussd';
 import { expect, test } from 'vitest';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
-import { parseFlow } from '@palaver/ussd/tools/flow';
+import { parseFlow } from '@palaver/ussd/commands/flow';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';

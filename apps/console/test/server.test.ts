@@ -5,10 +5,10 @@ import { networkInterfaces } from 'node:os';
 import { closeServer, createLogger, createServer as createService, listen, loadConfig } from '@palaver/service-kit';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { createConsoleApp } from '../app.ts';
-import { consoleConfigSchema } from '../config.ts';
-import type { Page } from '../page/create-page.ts';
-import { loadFiles } from '../page/load-files.ts';
+import { createConsoleApp } from '../src/app.ts';
+import { consoleConfigSchema } from '../src/config.ts';
+import type { Page } from '../src/web-build/create-page.ts';
+import { loadFiles } from '../src/web-build/load-files.ts';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
 const ends: (() => Promise<unknown>)[] = [];

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { closeServer, createLogger, createServer as createService, listen, loadConfig } from '@palaver/service-kit';
 import { afterEach, expect, test } from 'vitest';
-import { createConsoleApp } from '../app.ts';
-import { consoleConfigSchema } from '../config.ts';
+import { createConsoleApp } from '../src/app.ts';
+import { consoleConfigSchema } from '../src/config.ts';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
 const ends: (() => Promise<unknown>)[] = [];

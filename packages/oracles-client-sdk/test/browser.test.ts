@@ -171,7 +171,7 @@ it('survives a killed service: the answer continues where it was, nothing lost o
   await using dir = await createTempDir();
   const port = await freePort();
   const start = async () => {
-    const main = fileURLToPath(new URL('../../../services/agent/main.ts', import.meta.url));
+    const main = fileURLToPath(new URL('../../../services/agent/src/main.ts', import.meta.url));
     const env = { PORT: String(port), DATA_DIR: dir.path, OFFLINE_WORDS_PER_SECOND: '60', LOG_LEVEL: 'info' };
     const service = startProcess(process.execPath, [main], { env });
     onTestFinished(async () => {

@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { createLogger } from '@palaver/service-kit';
 import { createTempDir, freePort, startProcess, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { createDevnode } from '../app.ts';
+import { createDevnode } from '../src/app.ts';
 import { createNodeClient } from './node-client.ts';
 
 const logger = createLogger({ name: 'devnode', level: 'silent' });

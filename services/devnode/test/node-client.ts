@@ -1,6 +1,6 @@
 import { fromBinary, fromJson, type JsonObject, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { getService, loadProtocol } from '../protocol.ts';
+import { getService, loadProtocol } from '../src/protocol.ts';
 
 export interface Outcome {
   /** The response as proto3 JSON with the original names and every default, or nothing after an error. */

@@ -3,7 +3,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { createLogger } from '@palaver/service-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDevnode, type Devnode } from '../app.ts';
+import { createDevnode, type Devnode } from '../src/app.ts';
 import { createNodeClient } from './node-client.ts';
 
 const entity = 'ixo.entity.v1beta1.Query';

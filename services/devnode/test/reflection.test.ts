@@ -15,8 +15,8 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetS
 import { status } from '@grpc/grpc-js';
 import { createLogger } from '@palaver/service-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDevnode, type Devnode } from '../app.ts';
-import { getMessage } from '../protocol.ts';
+import { createDevnode, type Devnode } from '../src/app.ts';
+import { getMessage } from '../src/protocol.ts';
 import { createNodeClient } from './node-client.ts';
 
 let node: Devnode;

@@ -12,9 +12,9 @@ import {
   type Signer,
 } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { authorizeApiKey, loadApiKeys } from '../auth/api-key.ts';
-import { authorizeUcan } from '../auth/ucan.ts';
-import { type GatewayConfig, gatewayConfigSchema } from '../config.ts';
+import { authorizeApiKey, loadApiKeys } from '../src/auth/api-key.ts';
+import { authorizeUcan } from '../src/auth/ucan.ts';
+import { type GatewayConfig, gatewayConfigSchema } from '../src/config.ts';
 import { type FixtureNode, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 

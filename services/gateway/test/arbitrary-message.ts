@@ -2,8 +2,8 @@
 import { type DescEnum, type DescField, type DescMessage, type Registry, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
-import { readFieldRules } from '../descriptors/options.ts';
-import { findCustomType } from '../printer/custom-types.ts';
+import { readFieldRules } from '../src/descriptors/options.ts';
+import { findCustomType } from '../src/printer/custom-types.ts';
 
 type Write = (writer: BinaryWriter) => BinaryWriter;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
+import { parseProtoFiles } from '../src/descriptors/parse-proto-files.ts';
 import { type NodeCall, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import * as grpc from '@grpc/grpc-js';
 import { createSelfSignedCertificate, createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { checkGateway } from '../check-gateway.ts';
-import { listRoutes } from '../list-routes.ts';
+import { checkGateway } from '../src/commands/check-gateway.ts';
+import { listRoutes } from '../src/commands/list-routes.ts';
 import { startFixtureNode } from './fixture-node.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { DescMessage } from '@bufbuild/protobuf';
-import { createSchema, parseDescriptorSet, type Schema } from '../descriptors/schema.ts';
+import { createSchema, parseDescriptorSet, type Schema } from '../src/descriptors/schema.ts';
 
 /** The fixture's descriptors as `buf build` compiled them. */
 export function loadFixtureSchema(): Schema {

@@ -4,7 +4,7 @@ import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
 import { gatewayErrorBodySchema, gatewayHealthSchema } from '@palaver/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
+import { parseProtoFiles } from '../src/descriptors/parse-proto-files.ts';
 import { type FixtureNode, type NodeReply, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
 

@@ -5,7 +5,7 @@ import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { gatewayHealthSchema } from '@palaver/contract';
 import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
+import { parseProtoFiles } from '../src/descriptors/parse-proto-files.ts';
 import { startFixtureNode } from './fixture-node.ts';
 import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
 

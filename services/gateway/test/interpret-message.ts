@@ -1,7 +1,7 @@
 // The reference's JSON rules once more, read off the descriptors value by value: slow and plain, to check the printer by.
 import { type DescField, type DescMessage, fromBinary, type Registry, ScalarType } from '@bufbuild/protobuf';
 import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
-import { readFieldRules } from '../descriptors/options.ts';
+import { readFieldRules } from '../src/descriptors/options.ts';
 
 /** The reference's JSON of a message, as text. */
 export function interpretMessage(type: DescMessage, bytes: Uint8Array, registry: Registry): string {

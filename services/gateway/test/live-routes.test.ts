@@ -4,7 +4,7 @@ import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import * as grpc from '@grpc/grpc-js';
 import { createSelfSignedCertificate, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
+import { parseProtoFiles } from '../src/descriptors/parse-proto-files.ts';
 import { startFixtureNode } from './fixture-node.ts';
 import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
 

@@ -1,7 +1,7 @@
 // Against a real Cosmos SDK node, when one is named: docs/gateway.md says how to build and start it.
 import { expect, test } from 'vitest';
-import { checkGateway } from '../check-gateway.ts';
-import { listRoutes } from '../list-routes.ts';
+import { checkGateway } from '../src/commands/check-gateway.ts';
+import { listRoutes } from '../src/commands/list-routes.ts';
 import { startTestGateway } from './start-test-gateway.ts';
 
 // biome-ignore lint/style/noProcessEnv: which node to use is the choice of whoever runs the test

@@ -3,7 +3,7 @@ import { coins, SigningStargateClient } from '@cosmjs/stargate';
 import { Comet38Client, WebsocketClient } from '@cosmjs/tendermint-rpc';
 import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { authorizeApiKey } from '../auth/api-key.ts';
+import { authorizeApiKey } from '../src/auth/api-key.ts';
 import { startFixtureNode } from './fixture-node.ts';
 import { recorded, startRpcNode } from './rpc-node.ts';
 import { startTestGateway, type TestGateway } from './start-test-gateway.ts';

@@ -1,8 +1,8 @@
 import { createLogger, loadConfig, type Server } from '@palaver/service-kit';
 import { waitFor } from '@palaver/test-kit';
-import { createGatewayApp } from '../app.ts';
-import { type Authorize, authorizeAnyone } from '../auth/authorize.ts';
-import { gatewayConfigSchema } from '../config.ts';
+import { createGatewayApp } from '../src/app.ts';
+import { type Authorize, authorizeAnyone } from '../src/auth/authorize.ts';
+import { gatewayConfigSchema } from '../src/config.ts';
 
 export interface TestGateway {
   server: Server;

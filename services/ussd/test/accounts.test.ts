@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import type { UssdTables } from '../store/tables.ts';
-import { rotateKeys } from '../tools/rotate-keys.ts';
+import { rotateKeys } from '../src/commands/rotate-keys.ts';
+import type { UssdTables } from '../src/store/tables.ts';
 import { register, startService, testKey } from './service-fixture.ts';
 
 const hex = () => randomBytes(32).toString('hex');

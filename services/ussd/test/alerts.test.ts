@@ -27,7 +27,7 @@ testWithRedis('every metric of the example alert rules is one that the services 
     pages.push(await (await service.get('/metrics')).text());
   }
   await using dir = await createTempDir();
-  const agentMain = new URL('../../agent/main.ts', import.meta.url).pathname;
+  const agentMain = new URL('../../agent/src/main.ts', import.meta.url).pathname;
   const agent = startProcess(process.execPath, [agentMain], { env: { PORT: '0', DATA_DIR: dir.path } });
   await agent.printed(/listening on http:\S+/, 60_000);
   const agentUrl = /listening on (http:[^\s"]+)/.exec(agent.output())?.[1];

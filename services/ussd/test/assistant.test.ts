@@ -112,7 +112,7 @@ describe('asking the assistant', () => {
         PIN_ENCRYPTION_KEY: testKey,
         PORT: '0',
       };
-      const main = new URL('../main.ts', import.meta.url).pathname;
+      const main = new URL('../src/main.ts', import.meta.url).pathname;
       const first = startProcess(process.execPath, [main], { env });
       await first.printed(/listening on http:\S+/);
       const url = /listening on (http:[^\s"]+)/.exec(first.output())?.[1] ?? '';

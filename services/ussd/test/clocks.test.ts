@@ -4,7 +4,7 @@ import { createTempDir, createTestDatabase, startProcess } from '@palaver/test-k
 import { expect, test } from 'vitest';
 import { registration, serviceCode, testKey } from './service-fixture.ts';
 
-const main = new URL('../main.ts', import.meta.url).pathname;
+const main = new URL('../src/main.ts', import.meta.url).pathname;
 /** Preloaded into a process whose machine's clock is to be off. */
 const shiftClock = (shiftMs: number) =>
   `data:text/javascript,${encodeURIComponent(`

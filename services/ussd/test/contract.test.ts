@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startUssd } from '../main.ts';
+import { startUssd } from '../src/main.ts';
 import { phoneNumber, serviceCode, startService, type TestService, testKey } from './service-fixture.ts';
 
 const invalid = 'END Invalid input. Please try again.';

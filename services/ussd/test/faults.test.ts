@@ -5,7 +5,7 @@ import { openStore } from '@palaver/store';
 import { createTempDir, createTestDatabase, engines, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { UssdTables } from '../store/tables.ts';
+import type { UssdTables } from '../src/store/tables.ts';
 import { anyRequest } from './any-request.ts';
 import { registration, serviceCode, startService, testKey } from './service-fixture.ts';
 
@@ -45,7 +45,7 @@ interface ArkeselReply {
 
 const toPlainReply = ({ message, continueSession }: ArkeselReply) => `${continueSession ? 'CON' : 'END'} ${message}`;
 
-const main = new URL('../main.ts', import.meta.url).pathname;
+const main = new URL('../src/main.ts', import.meta.url).pathname;
 
 async function startUssdProcess(env: Record<string, string>): Promise<{ process: TestProcess; url: string }> {
   const process = startProcess(globalThis.process.execPath, [main], {

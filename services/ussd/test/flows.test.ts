@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { formatFlow, parseFlow, replayFlow } from '../tools/flow.ts';
-import { createPhone } from '../tools/phone.ts';
+import { formatFlow, parseFlow, replayFlow } from '../src/commands/flow.ts';
+import { createPhone } from '../src/commands/phone.ts';
 import { serviceCode, startService, type TestService } from './service-fixture.ts';
 
 const folder = new URL('../flows/', import.meta.url);

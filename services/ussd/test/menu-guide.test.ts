@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { startUssd } from '../main.ts';
-import { checkMenuFiles } from '../tools/check-menu-files.ts';
-import { createPhone } from '../tools/phone.ts';
+import { checkMenuFiles } from '../src/commands/check-menu-files.ts';
+import { createPhone } from '../src/commands/phone.ts';
+import { startUssd } from '../src/main.ts';
 
 test('the example of the guide passes its own check and can be dialled', async () => {
   await using dir = await createTempDir();

@@ -1,6 +1,6 @@
 import { engines, listTables, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import { ussdPersonalData } from '../store/personal-data.ts';
+import { ussdPersonalData } from '../src/store/personal-data.ts';
 import { startService, type TestService } from './service-fixture.ts';
 
 const ana = '+254700000091';

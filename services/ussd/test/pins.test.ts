@@ -1,7 +1,7 @@
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import type { AccountTable, UssdTables } from '../store/tables.ts';
+import type { AccountTable, UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
 
 async function changeAccount(service: TestService, change: Partial<AccountTable>): Promise<void> {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { formatCoin } from '../protocol/query-client.ts';
+import { formatCoin } from '../src/protocol/query-client.ts';
 import { phoneNumber, register, startService } from './service-fixture.ts';
 
 const address = 'ixo1rvqvzf99azcyjtsawm3m6cqhqwl0gjml2tr2lf';

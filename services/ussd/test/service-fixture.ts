@@ -1,6 +1,6 @@
 import { createTempDir, createTestDatabase, type Engine } from '@palaver/test-kit';
 // biome-ignore lint/style/noRestrictedImports: the tests of the whole service start it whole.
-import { startUssd } from '../main.ts';
+import { startUssd } from '../src/main.ts';
 
 export const phoneNumber = '+254700000001';
 export const serviceCode = '*1234#';

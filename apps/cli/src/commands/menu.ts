@@ -1,4 +1,4 @@
-import { checkMenuFiles, drawMenuFiles, type MenuReport } from '@palaver/ussd/tools/check-menu-files';
+import { checkMenuFiles, drawMenuFiles, type MenuReport } from '@palaver/ussd/commands/check-menu-files';
 import type { Command } from 'commander';
 
 interface MenuOptions {

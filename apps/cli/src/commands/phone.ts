@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { StartError } from '@palaver/service-kit';
-import { runDial } from '@palaver/ussd/tools/dial';
-import { type Flow, formatFlow, parseFlow, replayFlow } from '@palaver/ussd/tools/flow';
-import { createPhone, type Phone } from '@palaver/ussd/tools/phone';
+import { runDial } from '@palaver/ussd/commands/dial';
+import { type Flow, formatFlow, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
+import { createPhone, type Phone } from '@palaver/ussd/commands/phone';
 import type { Command } from 'commander';
 
 interface PhoneOptions {

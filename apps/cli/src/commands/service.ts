@@ -24,7 +24,7 @@ export function addServiceCommands(program: Command): void {
     .command('migrate')
     .description('bring the databases of all services up to date; for starts with MIGRATE_ON_START=false')
     .action(async () => {
-      const { migrateUssdDatabase } = await import('@palaver/ussd/tools/migrate');
+      const { migrateUssdDatabase } = await import('@palaver/ussd/commands/migrate');
       const { migrateAgent } = await import('@palaver/agent/migrate');
       const env = withEnvFile(process.env);
       await migrateUssdDatabase(env);
@@ -51,7 +51,7 @@ function addRotateKeys(ussd: Command): void {
     .command('rotate-keys')
     .description('seal PINs with PIN_ENCRYPTION_KEY that were sealed with a key of PIN_ENCRYPTION_KEYS_OLD')
     .action(async () => {
-      const { rotateKeys } = await import('@palaver/ussd/tools/rotate-keys');
+      const { rotateKeys } = await import('@palaver/ussd/commands/rotate-keys');
       const { accounts, secret } = await rotateKeys(withEnvFile(process.env));
       process.stdout.write(`${accounts} PINs sealed anew${secret ? ', and the service secret' : ''}.\n`);
     });

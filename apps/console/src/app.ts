@@ -1,0 +1,35 @@
+// The path of a request: a file of the page is answered by routes/page.ts, a call to a service by routes/services.ts,
+// which hands it on as forwarding.ts says.
+import { createServer, type Logger, type Server, toEdge } from '@palaver/service-kit';
+import type { ConsoleConfig } from './config.ts';
+import { addPageRoutes } from './routes/page.ts';
+import { addServiceRoutes } from './routes/services.ts';
+import type { Page } from './web-build/create-page.ts';
+
+export interface ConsoleParts {
+  config: ConsoleConfig;
+  logger: Logger;
+  page: Page;
+}
+
+/** The console as a server that is not listening yet. */
+export async function createConsoleApp({ config, logger, page }: ConsoleParts): Promise<Server> {
+  const server = await createServer({
+    name: 'console',
+    logger,
+    ...toEdge(config),
+    bodyLimit: 1024, // bodies pass through unread; each service has its own limit
+    async health() {
+      const { status } = page.current();
+      const healthy = status !== 'failed';
+      return {
+        healthy,
+        body: { status: healthy ? 'ok' : 'degraded', page: status, timestamp: new Date().toISOString() },
+      };
+    },
+  });
+  const targets = { 'ussd-gateway': config.USSD_URL, agent: config.AGENT_URL, gateway: config.GATEWAY_URL };
+  addPageRoutes(server, { page, targets });
+  await addServiceRoutes(server, targets);
+  return server;
+}

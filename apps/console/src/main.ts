@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import {
+  type ConfigOptions,
+  closeServer,
+  createLogger,
+  type Env,
+  keepOpen,
+  listen,
+  loadConfig,
+  prepareDataDir,
+  type RunningService,
+  runMain,
+} from '@palaver/service-kit';
+import { createConsoleApp } from './app.ts';
+import { consoleConfigSchema } from './config.ts';
+import { type BuiltPage, createPage } from './web-build/create-page.ts';
+
+export interface RunningConsole extends RunningService {
+  page: BuiltPage;
+}
+
+/** Starts the console from its environment. It listens at once; a page that must be built first follows by itself. */
+export async function startConsole(env: Env, options: ConfigOptions = {}): Promise<RunningConsole> {
+  const config = loadConfig(consoleConfigSchema, env, options);
+  const logger = createLogger({ name: 'console', level: config.LOG_LEVEL });
+  const { DRAIN_DELAY_MS: drainDelayMs } = config;
+  const otherFolder = () => join(prepareDataDir(config.DATA_DIR), 'console-page');
+  await using started = new AsyncDisposableStack();
+  const page = started.adopt(createPage({ logger, otherFolder }), (page) => page.close());
+  const server = await createConsoleApp({ config, logger, page });
+  started.defer(() => closeServer(server, drainDelayMs));
+  const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
+  return { name: 'console', url, page, drainDelayMs, close: keepOpen(started) };
+}
+
+if (import.meta.main) await runMain(startConsole, process.env);

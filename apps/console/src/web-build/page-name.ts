@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { fingerprint } from './fingerprint.ts';
+
+const root = join(import.meta.dirname, '../../../..');
+/** Where a built page is kept, in a folder named by `pageName`. */
+export const dist = join(import.meta.dirname, '../../dist');
+/** Everything the page is made of. */
+const sources = [
+  'apps/console/web',
+  'apps/console/public',
+  'apps/console/index.html',
+  'apps/console/vite.config.ts',
+  'apps/console/package.json',
+  'packages/contract/src',
+  'packages/ucan/src',
+  'packages/oracles-client-sdk/src',
+  'services/ussd/src/commands',
+];
+
+/** The name of the page that is built from these sources. */
+export function pageName(): string {
+  return fingerprint(root, sources);
+}

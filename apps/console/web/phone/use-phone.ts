@@ -1,0 +1,74 @@
+import { useRef, useState } from 'react';
+import { type BrowserPhone, type BrowserPhoneOptions, createBrowserPhone, type Reply } from './browser-phone.ts';
+
+export interface Step {
+  kind: 'dial' | 'send';
+  sent: string;
+  reply: string;
+}
+
+export type Line =
+  | { status: 'idle' }
+  | { status: 'waiting'; screen: string }
+  | { status: 'open'; screen: string }
+  | { status: 'ended'; screen: string }
+  | { status: 'failed'; screen: string };
+
+export type ReplayOutcome =
+  | { name: string; ok: true }
+  | { name: string; ok: false; step: number; expected: string; received: string };
+
+/** One phone's line, its transcript, and the replay of recorded dialogues on it. */
+export function usePhone(options: BrowserPhoneOptions) {
+  const phone = useRef<BrowserPhone | undefined>(undefined);
+  const [line, setLine] = useState<Line>({ status: 'idle' });
+  const [steps, setSteps] = useState<Step[]>([]);
+  const [outcome, setOutcome] = useState<ReplayOutcome>();
+
+  async function take(kind: Step['kind'], sent: string, act: (on: BrowserPhone) => Promise<Reply>): Promise<Reply> {
+    if (kind === 'dial' || !phone.current) phone.current = createBrowserPhone(options);
+    const on = phone.current;
+    setLine((before) => ({ status: 'waiting', screen: 'screen' in before ? before.screen : '' }));
+    const reply = await act(on);
+    setSteps((before) => [...(kind === 'dial' ? [] : before), { kind, sent, reply: formatReply(reply) }]);
+    if (phone.current === on) setLine({ status: reply.ended ? 'ended' : 'open', screen: reply.text });
+    return reply;
+  }
+  const player = {
+    dial: (code: string) => take('dial', code, (on) => on.dial(code)),
+    send: (input: string) => take('send', input, (on) => on.send(input)),
+  };
+
+  function run(act: () => Promise<unknown>): void {
+    setOutcome(undefined);
+    act().catch((error: unknown) => {
+      setLine({ status: 'failed', screen: error instanceof Error ? error.message : String(error) });
+    });
+  }
+
+  return {
+    line,
+    steps,
+    outcome,
+    sessionId: phone.current?.sessionId ?? '',
+    dial: (code: string) => run(() => player.dial(code)),
+    send: (input: string) => run(() => player.send(input)),
+    hangUp() {
+      phone.current = undefined;
+      setLine({ status: 'idle' });
+    },
+    replay: (source: string) =>
+      run(async () => {
+        const { parseFlow, replayFlow } = await import('@palaver/ussd/commands/flow');
+        const flow = parseFlow(source);
+        const result = await replayFlow(flow, player);
+        setOutcome({ name: flow.name, ...result });
+      }),
+  };
+}
+
+export type PhoneLine = ReturnType<typeof usePhone>;
+
+function formatReply({ text, ended }: Reply): string {
+  return `${ended ? 'END' : 'CON'} ${text}`;
+}

@@ -1,0 +1,121 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import { errorBodySchema } from '@palaver/contract';
+import { docsPolicy, type Server } from '@palaver/service-kit';
+import type { FastifySchema } from 'fastify';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { RouteMatcher } from '../auth/auth-hook.ts';
+
+const description = `
+Sessions, messages and streams of a conversational agent.
+
+Protected routes take a user-signed UCAN invocation: \`Authorization: Bearer <invocation>\` together with
+\`X-Auth-Type: ucan\`. A user-to-agent delegation in \`x-ucan-delegation\` goes along for calls downstream, and is
+accepted alone as the fallback. \`npx palaver token --for URL\` makes one for trying things out.
+`;
+
+/** The routes that are there before the documentation is. */
+const earlierPaths = {
+  '/health': {
+    get: {
+      tags: ['Service'],
+      summary: 'Health of the service',
+      security: [],
+      responses: { 200: { description: '`status` and `timestamp`' }, 503: { description: 'The database is away' } },
+    },
+  },
+  '/ready': {
+    get: {
+      tags: ['Service'],
+      summary: 'Whether to send requests here',
+      security: [],
+      responses: { 200: { description: '`status: "ready"`' }, 503: { description: 'Draining, or not healthy' } },
+    },
+  },
+  '/metrics': toOperatorPath('Metrics as Prometheus reads them'),
+  '/metrics/errors': toOperatorPath('The latest errors'),
+};
+
+function toOperatorPath(summary: string) {
+  const responses = { 200: { description: 'For operators' }, 401: { description: 'For operators only' } };
+  return { get: { tags: ['Service'], summary, security: [{ operator: [] }], responses } };
+}
+
+/** `/docs`: all routes of this deployment, from the schemas that check them; plugin routes included. No CDN. */
+export async function addDocs(
+  server: Server,
+  { title, version, isPublic }: { title: string; version: string; isPublic: RouteMatcher },
+): Promise<void> {
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title, version, description },
+      components: {
+        securitySchemes: {
+          invocation: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'UCAN invocation as a base64 CAR; with `X-Auth-Type: ucan`.',
+          },
+          authType: { type: 'apiKey', in: 'header', name: 'X-Auth-Type', description: '`ucan`' },
+          operator: { type: 'http', scheme: 'bearer', description: '`OPERATOR_TOKEN`' },
+          delegation: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'x-ucan-delegation',
+            description: 'UCAN delegation as a base64 CAR.',
+          },
+        },
+      },
+      security: [{ invocation: [], authType: [] }, { delegation: [] }],
+      paths: earlierPaths,
+    },
+    transform(route) {
+      const open = [route.route.method].flat().every((method) => isPublic(route.url, method));
+      const { schema, url } = jsonSchemaTransform({ ...route, schema: withRefusals(route.schema, open) });
+      return { schema: open ? { ...schema, security: [] } : schema, url };
+    },
+    transformObject: (document) => finishDocument(jsonSchemaTransformObject(document)),
+  });
+  await server.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: docsPolicy,
+    uiConfig: { deepLinking: true, tryItOutEnabled: true, persistAuthorization: false },
+  });
+}
+
+/** What every route of its kind may answer: 400 where something is validated, 401 where credentials are. */
+function withRefusals(schema: FastifySchema = {}, isPublic: boolean): FastifySchema {
+  const response = (schema.response ?? { 200: z.unknown().describe('Success') }) as Record<number, unknown>;
+  const isChecked = schema.body !== undefined || schema.querystring !== undefined;
+  return {
+    ...schema,
+    response: { ...response, ...(isChecked && { 400: errorBodySchema }), ...(!isPublic && { 401: errorBodySchema }) },
+  };
+}
+
+/** The part of the document that is looked at here. */
+interface OpenApiDocument {
+  paths: Record<string, { post?: { requestBody?: { required: boolean } } }>;
+  components: { schemas: Record<string, unknown> };
+}
+
+/** Takes out what no route of this service speaks of: the schemas of the other services are registered as well. */
+function finishDocument<D>(whole: D): D {
+  const document = whole as OpenApiDocument;
+  const { schemas, ...components } = document.components;
+  const used = new Map<string, unknown>();
+  const keep = (value: unknown) => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name)) continue;
+      used.set(name, schemas[name]);
+      keep(schemas[name]);
+    }
+  };
+  keep(document.paths);
+  // Every body is said to be required, which is not so of a session's.
+  const body = document.paths['/sessions']?.post?.requestBody;
+  if (body) body.required = false;
+  return { ...whole, components: { ...components, schemas: Object.fromEntries(used) } };
+}

@@ -1,0 +1,28 @@
+import { createLogger, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
+import { createAuditLog, keepAuditHead, openStore, toAnchorPath } from '@palaver/store';
+import { loadSigner } from '../app/create-oracle-app.ts';
+import { deriveKey } from '../auth/derive-key.ts';
+import { agentConfigSchema } from '../config.ts';
+import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
+import { migrateAgent } from '../store/migrate.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import { createUserData, type UserData } from '../user-data.ts';
+
+/** Opens the agent's database for `palaver user`, with the tables of every bundled plugin. */
+export async function withUserData<T>(env: Env, use: (data: UserData) => Promise<T>): Promise<T> {
+  const config = loadConfig(agentConfigSchema, env);
+  const logger = createLogger({ name: 'palaver', level: 'error' });
+  const signer = await loadSigner(config, logger);
+  await migrateAgent(env);
+  await using opened = new AsyncDisposableStack();
+  const store = await openStore<AgentDatabase>(toDatabaseUrl(config, 'agent'), toStoreOptions(config));
+  opened.defer(() => store.close());
+  const audit = createAuditLog(store, {
+    service: 'agent',
+    referenceKey: deriveKey(signer.toSecret(), 'audit person'),
+    ...keepAuditHead(toAnchorPath(config.DATA_DIR, 'agent'), logger),
+  });
+  opened.defer(() => audit.close());
+  const agentDid = config.ORACLE_ENTITY_DID ?? config.ORACLE_DID ?? signer.did();
+  return await use(createUserData({ store, audit, agentDid, plugins: createBundledPlugins() }));
+}

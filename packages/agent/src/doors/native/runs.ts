@@ -1,0 +1,41 @@
+import { errorBodySchema, frameNumberSchema, runParamsSchema, runQuerySchema, sseEventSchema } from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
+import { identityOf } from '../../auth/auth-hook.ts';
+import type { RunReader } from '../../run/open-run.ts';
+import { sendFrames } from './sse.ts';
+
+/** `GET /runs/:runId`: takes up a stream where a connection left it. */
+export function addRunRoutes(server: Server, { reader }: { reader: RunReader }): void {
+  server.get(
+    '/runs/:runId',
+    {
+      schema: {
+        tags: ['Messages'],
+        summary: 'Follow a run',
+        description:
+          'Replays the frames after `after` (or `Last-Event-ID`) as Server-Sent Events and follows the run to its end.',
+        params: runParamsSchema,
+        querystring: runQuerySchema,
+        response: {
+          200: { description: 'The frames', content: { 'text/event-stream': { schema: sseEventSchema } } },
+          404: errorBodySchema,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { did } = identityOf(request);
+      const { runId } = request.params;
+      // An EventSource that reconnects repeats its first address; what it has read since is in the header.
+      const after = Math.max(request.query.after ?? 0, readLastEventId(request));
+      const { frames, leave } = await reader.open(did, runId, after);
+      await sendFrames(reply, { runId, frames, after }).finally(leave);
+      return reply;
+    },
+  );
+}
+
+function readLastEventId(request: FastifyRequest): number {
+  const parsed = frameNumberSchema.safeParse(request.headers['last-event-id']);
+  return parsed.success ? parsed.data : 0;
+}

@@ -1,0 +1,255 @@
+import {
+  AppError,
+  agentLimits,
+  clientEventPayloadSchemas,
+  clientEvents,
+  type ErrorCode,
+  type ServerEventName,
+  type ServerEventPayload,
+  serverEvents,
+  socketAuthSchema,
+  socketQuerySchema,
+  toErrorBody,
+  toSocketPayload,
+  ucanLimits,
+} from '@palaver/contract';
+import { type Logger, type Server, toAddressKey } from '@palaver/service-kit';
+import { createAdapter } from '@socket.io/redis-streams-adapter';
+import type { Redis } from 'ioredis';
+import { type Socket, Server as SocketServer } from 'socket.io';
+import { type AuthorizeOptions, authorize, type Identity } from '../../auth/authorize.ts';
+import type { SocketRegistry } from '../../cluster/socket-registry.ts';
+import type { BrowserCall, BrowserResult } from '../../loop/browser-calls.ts';
+import type { SessionStore } from '../../store/sessions.ts';
+
+export interface SocketParts extends AuthorizeOptions {
+  server: Server;
+  origins: string[];
+  /** Whether connections come through a reverse proxy. */
+  trustsProxy: boolean;
+  sessions: SessionStore;
+  logger: Logger;
+  registry: SocketRegistry;
+  /** Joins the sockets of all instances. */
+  redis: Redis | undefined;
+  /** A page answered a request; false where nobody here waits for it. */
+  onResult(result: BrowserResult): boolean;
+  /** A result came late, twice or from a stranger: no instance waits for it. */
+  onIgnored(): void;
+}
+
+interface SocketData {
+  sessionId: string;
+  did: string;
+  expiration: number;
+  /** The delegation that signed the user in, where it was not an invocation: it can be revoked. */
+  delegationCid: string | undefined;
+}
+
+interface SocketDelegation {
+  /** Its issuer. */
+  did: string;
+  cid: string;
+}
+
+type ClientEvents = Record<string, never>;
+type ServerEvents = Record<string, (payload: unknown) => void>;
+type PeerEvents = { 'browser-result': (result: BrowserResult, reply: (isTaken: boolean) => void) => void };
+
+/** The event channel: one room per session, joined by whoever may see the session. */
+export function createSocketTransport(parts: SocketParts) {
+  const startedAt = Date.now();
+  const any = parts.origins.includes('*');
+  // A connection of its own: the adapter waits on it for what others write.
+  const bus = parts.redis?.duplicate({ enableOfflineQueue: true, maxRetriesPerRequest: null });
+  bus?.on('error', (error) => parts.logger.warn({ err: error }, 'Redis is not answering'));
+  const io = new SocketServer<ClientEvents, ServerEvents, PeerEvents, SocketData>(parts.server.server, {
+    serveClient: false,
+    connectTimeout: agentLimits.handshakeTimeoutMs,
+    // Room for a tool result over its limit, so that it is refused by name: cutting the connection would leave the turn
+    // to wait for an answer that cannot come.
+    maxHttpBufferSize: agentLimits.bodyBytes + agentLimits.toolResultBytes,
+    perMessageDeflate: false,
+    ...(bus && {
+      adapter: createAdapter(bus, { streamName: 'palaver:agent:sockets', channelPrefix: 'palaver:agent:sockets' }),
+    }),
+    cors: { origin: any ? '*' : parts.origins, credentials: !any },
+  });
+  io.use((socket, next) => {
+    admit(socket, parts).then(
+      (data) => {
+        Object.assign(socket.data, data);
+        next();
+      },
+      (error) => {
+        next(toHandshakeError(error, parts.logger));
+        // Socket.IO would leave the connection open, for other namespaces. The refusal goes out first.
+        setImmediate(() => socket.conn.close());
+      },
+    );
+  });
+
+  io.on('connection', (socket) => {
+    forgetRequest(socket);
+    const { sessionId, did, expiration, delegationCid } = socket.data;
+    void socket.join(delegationCid ? [sessionId, toDelegationRoom({ did, cid: delegationCid })] : sessionId);
+    const expiry = disconnectAt(socket, expiration);
+    const registered = { sessionId, userDid: did, socketId: socket.id };
+    // Redis may be away; this instance knows its own sockets all the same.
+    parts.registry.add(registered).catch(() => {});
+    socket.on('disconnect', () => {
+      clearInterval(expiry);
+      parts.registry.remove(registered).catch(() => {});
+    });
+    const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
+      socket.emit(name, toSocketPayload(name, payload));
+    const timestamp = () => new Date().toISOString();
+    const on = createHandlers(socket, parts.logger);
+    on('ping', () => reply('pong', { timestamp: timestamp() }));
+    on('subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
+    on('list-events', () =>
+      reply('available-events', { serverEvents: [...serverEvents], clientEvents: [...clientEvents] }),
+    );
+    on('status', () =>
+      reply('status', {
+        connected: true,
+        sessionId,
+        did,
+        activeSessions: countSessions(),
+        totalConnections: io.of('/').sockets.size,
+        uptime: (Date.now() - startedAt) / 1000,
+        timestamp: timestamp(),
+      }),
+    );
+    on('tool_result', (payload) => {
+      const result = clientEventPayloadSchemas.tool_result.safeParse(payload);
+      if (result.success) settle({ sessionId, userDid: did, ...result.data });
+    });
+    on('action_call_result', (payload) => {
+      const result = clientEventPayloadSchemas.action_call_result.safeParse(payload);
+      if (result.success && result.data.sessionId === sessionId) settle({ userDid: did, ...result.data });
+    });
+    reply('connected', { sessionId, did, timestamp: timestamp() });
+  });
+
+  /** The turn that waits for a result may run on another instance. */
+  function settle(result: BrowserResult): void {
+    if (parts.onResult(result)) return;
+    if (!bus) parts.onIgnored();
+    else
+      io.serverSideEmit('browser-result', result, (_error: unknown, taken: boolean[] = []) => {
+        if (!taken.includes(true)) parts.onIgnored();
+      });
+  }
+  io.on('browser-result', (result, reply) => reply(parts.onResult(result)));
+
+  function countSessions(): number {
+    return new Set([...io.of('/').sockets.values()].map((socket) => socket.data.sessionId)).size;
+  }
+
+  let closing: Promise<void> | undefined;
+  async function close(): Promise<void> {
+    io.local.disconnectSockets(true);
+    io.engine.close();
+    await io.of('/').adapter.close();
+    bus?.disconnect();
+  }
+
+  return {
+    io,
+    /** Tells everyone who looks at a session. */
+    notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void {
+      io.to(sessionId).emit(name, toSocketPayload(name, payload));
+    },
+    /** Sends a request to the page that connected last; false where the user has none open on this session. */
+    async deliver({ event, sessionId, requestId, userDid, toolCallId, toolName, args }: BrowserCall): Promise<boolean> {
+      const socketId = await parts.registry.latest({ sessionId, userDid });
+      if (socketId === undefined) return false;
+      const call = { sessionId, requestId, toolCallId, toolName, args };
+      const payload = event === 'action_call' ? { ...call, status: 'isRunning' } : call;
+      io.to(socketId).emit(event, toSocketPayload(event, payload));
+      return true;
+    },
+    /** Ends the sockets of a session that is gone. */
+    drop: (sessionId: string) => io.in(sessionId).disconnectSockets(true),
+    /** Ends the sockets that a delegation had signed in which no longer signs in. */
+    dropDelegation(delegation: SocketDelegation): void {
+      const sockets = io.in(toDelegationRoom(delegation));
+      const payload = {
+        code: 'UCAN_NOT_ALLOWED',
+        message: 'The credential of this connection no longer signs in.',
+      } as const;
+      sockets.emit('error', toSocketPayload('error', payload));
+      sockets.disconnectSockets(true);
+    },
+    close(): Promise<void> {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** The checks of an HTTP request, for a handshake; the authenticated DID is the token's, never the query's. */
+async function admit({ handshake }: Socket, parts: SocketParts): Promise<SocketData> {
+  const query = socketQuerySchema.safeParse(handshake.query);
+  const auth = socketAuthSchema.safeParse(handshake.auth ?? {});
+  if (!query.success || !auth.success)
+    throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
+  const { invocation, ucanDelegation: delegation } = auth.data;
+  // Behind a proxy it is the proxy's address; then only the bound of all look-ups together holds.
+  const client = parts.trustsProxy ? undefined : toAddressKey(handshake.address);
+  const result = await authorize({ invocation, delegation, client }, parts);
+  if ('error' in result) throw result.error;
+  const { did, expiration, delegation: own }: Identity = result.identity;
+  const { sessionId } = query.data;
+  if (!(await parts.sessions.find(did, sessionId)))
+    throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+  return { sessionId, did, expiration, delegationCid: invocation === undefined ? own?.view.cid : undefined };
+}
+
+/** A room of its own kind: those of sessions are named by a UUID. */
+function toDelegationRoom({ did, cid }: SocketDelegation): string {
+  // With its issuer: a user who names another's CID must not close that user's sockets.
+  return `delegation:${did}:${cid}`;
+}
+
+/** What the client gets as `connect_error`: the contract's error body as its data. */
+function toHandshakeError(error: unknown, logger: Logger): Error {
+  const known =
+    error instanceof AppError
+      ? error
+      : new AppError('INTERNAL_ERROR', 'Something went wrong on our side.', { cause: error });
+  if (known !== error) logger.error({ err: error }, 'a socket handshake failed');
+  return Object.assign(new Error(known.message), { data: toErrorBody(known) });
+}
+
+/** The handshake's request holds headers and buffers: with thousands of idle sockets that is most of the memory. */
+function forgetRequest({ conn, handshake }: Socket): void {
+  (conn as { request: unknown }).request = null;
+  handshake.headers = {};
+  handshake.auth = {};
+}
+
+/** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */
+function createHandlers(socket: Socket, logger: Logger) {
+  return (event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void => {
+    socket.on(event, (payload: unknown) => {
+      try {
+        handle(payload);
+      } catch (error) {
+        logger.warn({ err: error, event }, 'a socket event could not be handled');
+      }
+    });
+  };
+}
+
+/** A socket is as good as its credential: when that runs out, it is told so and let go. */
+function disconnectAt(socket: Socket, expiration: number): NodeJS.Timeout {
+  const code: ErrorCode = 'UCAN_EXPIRED';
+  const end = (expiration + ucanLimits.clockSkewSeconds) * 1000;
+  return setInterval(() => {
+    if (Date.now() < end) return;
+    socket.emit('error', toSocketPayload('error', { code, message: 'The credential of this connection has expired.' }));
+    socket.disconnect(true);
+  }, 1_000);
+}

@@ -1,0 +1,77 @@
+import { agentLimits, eventStreamHeaders } from '@palaver/contract';
+import type { FastifyReply } from 'fastify';
+import type { FrameLog } from '../../run/frame-log.ts';
+
+const chunkCharacters = 64 * 1024;
+
+export interface StreamOptions {
+  runId: string;
+  frames: FrameLog;
+  /** The number of the last frame the reader has. */
+  after: number;
+  heartbeatMs?: number;
+  /** How long a reader may take nothing before it is cut off. */
+  stalledMs?: number;
+}
+
+/**
+ * Sends the frames of a run after number `after` and follows it to its end; resolves when the connection is done with.
+ * Frames wait in the run's own log until the reader takes them, so a slow reader costs no memory; one that takes nothing
+ * for a minute is cut off.
+ */
+export function sendFrames(
+  reply: FastifyReply,
+  { runId, frames, after, heartbeatMs = agentLimits.heartbeatMs, stalledMs = 60_000 }: StreamOptions,
+): Promise<void> {
+  reply.hijack();
+  const response = reply.raw;
+  // A reader that left meanwhile: `close` has been emitted and will not be again.
+  if (response.destroyed || response.closed || response.socket?.destroyed) return Promise.resolve();
+  response.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    ...eventStreamHeaders,
+    'X-Run-Id': runId,
+  });
+  return new Promise((resolve) => {
+    let sent = after;
+    /** Set while the reader has not taken what was written. */
+    let stalled: NodeJS.Timeout | undefined;
+    const pump = () => {
+      while (stalled === undefined) {
+        const { text, last } = frames.read(sent, chunkCharacters);
+        if (text === '') break;
+        sent = last;
+        if (!response.write(text)) stalled = setTimeout(() => response.destroy(), stalledMs);
+      }
+      if (frames.ended && sent >= frames.length && stalled === undefined) {
+        unwatch();
+        // The reader has frames that their owner had no time to store: it gets the end under the number it expects.
+        if (sent > frames.length) response.write(renumber(frames.read(frames.length - 1, 1).text, sent + 1));
+        response.end();
+      }
+    };
+    const heartbeat = setInterval(() => {
+      // Every write is whole frames, so a comment always falls between two of them.
+      if (stalled === undefined) response.write(': heartbeat\n\n');
+    }, heartbeatMs);
+    const unwatch = frames.watch(pump);
+    response.on('drain', () => {
+      clearTimeout(stalled);
+      stalled = undefined;
+      pump();
+    });
+    response.once('close', () => {
+      clearInterval(heartbeat);
+      clearTimeout(stalled);
+      unwatch();
+      resolve();
+    });
+    pump();
+    // A reader that has everything so far is told at least that it is connected.
+    if (sent === after) response.flushHeaders();
+  });
+}
+
+function renumber(frame: string, number: number): string {
+  return frame.replace(/^id: \d+$/m, `id: ${number}`);
+}

@@ -1,0 +1,34 @@
+export { createOracleApp, type OracleApp, type OracleAppOptions } from './app/create-oracle-app.ts';
+export type { PublicRoute } from './auth/auth-hook.ts';
+export { identityOf } from './auth/auth-hook.ts';
+export {
+  createScriptedModel,
+  type ScriptedModel,
+  type ScriptedReply,
+  type ScriptedStep,
+} from './models/scripted-model.ts';
+export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
+export {
+  createTestRuntime,
+  type TestRuntime,
+  type TestRuntimeOptions,
+  type TestSend,
+  type TestTurn,
+} from './plugins/create-test-runtime.ts';
+export {
+  defineOraclePlugin,
+  type Middleware,
+  type ModelCall,
+  type ModelResult,
+  type OraclePlugin,
+  type PendingSend,
+  type PluginContext,
+  type PluginManifest,
+  type SubAgent,
+  type Tool,
+  type ToolCallRequest,
+  type Tools,
+  type TurnEnd,
+} from './plugins/plugin.ts';
+export { type RuntimeContext, ToolError } from './plugins/runtime-context.ts';
+export type { Features, PluginStatus } from './plugins/select-plugins.ts';

@@ -1,0 +1,86 @@
+import { agentLimits, type Message, reauthorizeComponentName } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import type { Signer } from '@palaver/ucan';
+import type { AgentConfig } from '../config.ts';
+import type { Models } from '../models/create-models.ts';
+import { findLoadedCapabilities } from '../plugins/capabilities.ts';
+import type { PluginHost } from '../plugins/start-plugins.ts';
+import type { TurnHubParts } from '../run/turn-hub.ts';
+import type { MessageStore } from '../store/messages.ts';
+import type { OracleIdentity } from '../store/sessions.ts';
+import type { SummaryStore } from '../store/summaries.ts';
+import type { BrowserCalls } from './browser-calls.ts';
+import { createRuntimeContext, type RuntimeContextParts } from './create-runtime-context.ts';
+import { loadHistory } from './load-history.ts';
+import { runTurn } from './run-turn.ts';
+import { resolveServiceDid } from './service-did.ts';
+
+export interface PerformerParts {
+  config: Pick<AgentConfig, 'LLM_TIMEOUT_MS' | 'LLM_CONTEXT_TOKENS'>;
+  oracle: OracleIdentity;
+  plugins: PluginHost;
+  models: Models;
+  messages: MessageStore;
+  summaries: SummaryStore;
+  signer: Signer;
+  browserCalls: BrowserCalls;
+  /** Tells the user's other tabs that the stored messages of a session have changed. */
+  invalidate(sessionId: string, messageId: string | undefined): void;
+  /** Runs before a delegation leaves the service as a proof. */
+  onDelegationSent: RuntimeContextParts['onDelegationSent'];
+  logger: Logger;
+}
+
+/** How this deployment does a turn: with its models, its plugins and what the session has said before. */
+export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] {
+  const askedAt = new Map<string, number>();
+  const mayAskAgain = (sessionId: string, history: Message[]) => {
+    const now = Date.now();
+    for (const [id, at] of askedAt) if (now - at > agentLimits.reauthorizePromptIntervalMs) askedAt.delete(id);
+    // The history knows of other instances and of earlier processes, the map of this very turn and of what was summarised.
+    if (askedAt.has(sessionId) || history.some((message) => hasAsked(message, now))) return false;
+    askedAt.set(sessionId, now);
+    return true;
+  };
+
+  return async ({ turn, run, usage, steps }) => {
+    const { history, summary, capabilities } = await loadHistory(
+      {
+        messages: parts.messages,
+        summaries: parts.summaries,
+        model: parts.models.get('utility'),
+        contextTokens: parts.config.LLM_CONTEXT_TOKENS,
+        timeoutMs: parts.config.LLM_TIMEOUT_MS,
+        logger: parts.logger,
+      },
+      run,
+      usage,
+    );
+    const rt = await createRuntimeContext({
+      ...parts,
+      turn,
+      run,
+      history,
+      // A run that was taken up has loaded its own before.
+      capabilities: [...capabilities, ...findLoadedCapabilities([run.draft('failed')])],
+      mayAskAgain: () => mayAskAgain(run.sessionId, history),
+      resolveServiceDid,
+    });
+    await runTurn({
+      oracleName: parts.oracle.name,
+      plugins: parts.plugins.loaded,
+      model: parts.models.choose(turn.model),
+      rt,
+      run,
+      summary,
+      idleMs: parts.config.LLM_TIMEOUT_MS,
+      usage,
+      steps,
+    });
+  };
+}
+
+function hasAsked({ createdAt, components = [] }: Message, now: number): boolean {
+  const isRecent = now - Date.parse(createdAt) <= agentLimits.reauthorizePromptIntervalMs;
+  return isRecent && components.some(({ componentName }) => componentName === reauthorizeComponentName);
+}

@@ -1,0 +1,119 @@
+import type { Message, SseEventData } from '@palaver/contract';
+import { reauthorizeComponentName } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import {
+  type Capability,
+  findExpiration,
+  hasCapability,
+  mintDownstream,
+  parseToken,
+  type Signer,
+  type UcanView,
+} from '@palaver/ucan';
+import type { ModelRole, Models } from '../models/create-models.ts';
+import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import type { PluginHost } from '../plugins/start-plugins.ts';
+import type { Run } from '../run/run.ts';
+import type { Turn } from '../run/turn.ts';
+import type { BrowserCalls } from './browser-calls.ts';
+
+export interface RuntimeContextParts {
+  turn: Turn;
+  run: Run;
+  history: Message[];
+  /** On-demand plugins loaded earlier than the history goes back. */
+  capabilities: string[];
+  plugins: PluginHost;
+  models: Models;
+  signer: Signer;
+  browserCalls: BrowserCalls;
+  invalidate(sessionId: string, messageId: string | undefined): void;
+  /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
+  mayAskAgain(): boolean;
+  resolveServiceDid(url: string): Promise<string>;
+  onDelegationSent(delegation: UcanView): Promise<void>;
+  logger: Logger;
+}
+
+/** What plugins see of one turn. */
+export async function createRuntimeContext(parts: RuntimeContextParts): Promise<RuntimeContext> {
+  const { turn, run } = parts;
+  const { sessionId, requestId } = run;
+  const where = { sessionId, requestId };
+  const token = turn.user.delegation;
+  const parsed = token === undefined ? undefined : await parseToken(token);
+  const view = parsed?.ok;
+  const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
+
+  return {
+    user: { did: turn.user.did, delegation: token, timezone: turn.timezone, currentTime: new Date().toISOString() },
+    session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId },
+    message: turn.body,
+    history: parts.history,
+    availablePlugins,
+    loadedPlugins: parts.capabilities.filter((name) => availablePlugins.includes(name)),
+    secrets: turn.secrets,
+    blobStore: turn.blobs,
+    ucan: createUcanTools(parts, view),
+    llm: { get: (role: ModelRole) => parts.models.get(role) },
+    emit: {
+      toolCall: (data) => run.emit('tool_call', { ...where, ...data }),
+      actionCall: (data) => run.emit('action_call', { ...where, ...data }),
+      renderComponent: (data) => run.emit('render_component', { ...where, ...data }),
+      reasoning: (data) => run.emit('reasoning', { ...where, ...data }),
+      browserToolCall: (data) => run.emit('browser_tool_call', { ...where, ...data }),
+      router: (data) => run.emit('router_update', { ...where, ...data }),
+      messageCacheInvalidation: (messageId) => parts.invalidate(sessionId, messageId),
+    },
+    callBrowser: (event, call) =>
+      parts.browserCalls.call({ ...call, ...where, event, userDid: turn.user.did, signal: run.signal }),
+    logger: parts.logger.child({ requestId, runId: run.runId }),
+    abortSignal: run.signal,
+    shared: parts.plugins.createShared(),
+    toolCallId: undefined,
+  };
+}
+
+function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined): RuntimeContext['ucan'] {
+  const { run, signer } = parts;
+  // Asked on every use: the turn may have waited since the delegation was found good.
+  const has = (capability: Capability) =>
+    view !== undefined && findExpiration(view) * 1000 > Date.now() && hasCapability(view, capability);
+  const requireCapability = (capability: Capability) => {
+    if (has(capability)) return;
+    if (parts.mayAskAgain()) run.emit('render_component', toReauthorizePrompt(run, capability));
+    throw new ToolError('REAUTHORIZATION_REQUIRED', 'the user has to authorise this agent again; ask them to');
+  };
+  return {
+    hasCapability: has,
+    requireCapability,
+    async mintInvocation({ audience, capability, lifetimeSeconds = 60 }) {
+      requireCapability(capability);
+      // requireCapability has thrown where there is no delegation.
+      const delegation = view as UcanView;
+      // Users make it out to the agent's key or to its entity; only that one can act under it.
+      const issuer = signer.withDid(delegation.audience);
+      const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });
+      if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);
+      // Before the token is handed out: whoever receives it holds the delegation too.
+      await parts.onDelegationSent(delegation);
+      return minted.ok;
+    },
+    resolveServiceDid: parts.resolveServiceDid,
+  };
+}
+
+function toReauthorizePrompt(
+  { sessionId, requestId, runId }: Run,
+  { can }: Capability,
+): SseEventData['render_component'] {
+  const eventId = `${runId}-reauthorize`;
+  return {
+    sessionId,
+    requestId,
+    eventId,
+    componentName: reauthorizeComponentName,
+    args: { capability: can },
+    status: 'done',
+  };
+}

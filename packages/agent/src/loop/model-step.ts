@@ -1,0 +1,170 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4FinishReason,
+} from '@ai-sdk/provider';
+import type { ModelResult } from '../plugins/plugin.ts';
+import { TurnError } from '../run/stream-error.ts';
+
+export interface ModelStepOptions {
+  model: LanguageModelV4;
+  prompt: LanguageModelV4CallOptions['prompt'];
+  tools: LanguageModelV4CallOptions['tools'];
+  signal: AbortSignal;
+  /** Longest silence, before the first part and between parts. */
+  idleMs: number;
+  onText(delta: string): void;
+  onReasoning(delta: string, isComplete: boolean): void;
+}
+
+const attempts = 3;
+const longestRetryMs = 10_000;
+const maxOutputCharacters = 1_000_000;
+const maxToolCalls = 32;
+
+/** One call of the model, streamed. It is tried again on a provider's passing fault as long as nothing has arrived yet. */
+export async function streamModelStep(options: ModelStepOptions): Promise<ModelResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    let started = false;
+    let waitMs: number;
+    try {
+      return await streamOnce(options, () => {
+        started = true;
+      });
+    } catch (error) {
+      waitMs = Math.max(250 * 2 ** attempt * (0.5 + Math.random()), readRetryAfter(error));
+      const isOver = started || attempt === attempts || options.signal.aborted;
+      if (isOver || !isPassing(error) || waitMs > longestRetryMs) throw error;
+    }
+    await sleep(waitMs, undefined, { signal: options.signal });
+  }
+}
+
+/** How long the provider asks to be left alone. */
+function readRetryAfter(error: unknown): number {
+  const seconds = APICallError.isInstance(error) ? Number(error.responseHeaders?.['retry-after']) : Number.NaN;
+  return Number.isFinite(seconds) ? seconds * 1000 : 0;
+}
+
+async function streamOnce(options: ModelStepOptions, onStart: () => void): Promise<ModelResult> {
+  const silent = new AbortController();
+  const timer = setTimeout(() => {
+    const message = `The language model said nothing for ${Math.round(options.idleMs / 1000)} s.`;
+    silent.abort(new TurnError('MODEL_TIMEOUT', message, { kind: 'timeout', retryable: true }));
+  }, options.idleMs);
+  const signal = AbortSignal.any([options.signal, silent.signal]);
+  const result: ModelResult = { text: '', toolCalls: [], usage: { inputTokens: 0, outputTokens: 0 } };
+  let size = 0;
+  const grow = (delta: string) => {
+    size += delta.length;
+    if (size > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
+    onStart();
+  };
+  try {
+    const { stream } = await options.model.doStream({
+      prompt: options.prompt,
+      ...(options.tools?.length && { tools: options.tools, toolChoice: { type: 'auto' } }),
+      abortSignal: signal,
+    });
+    let finished: string | undefined;
+    for await (const part of stream) {
+      signal.throwIfAborted();
+      timer.refresh();
+      switch (part.type) {
+        case 'text-delta':
+          grow(part.delta);
+          result.text += part.delta;
+          options.onText(part.delta);
+          break;
+        case 'reasoning-delta':
+          grow(part.delta);
+          options.onReasoning(part.delta, false);
+          break;
+        case 'reasoning-end':
+          options.onReasoning('', true);
+          break;
+        case 'tool-input-delta':
+          grow(part.delta);
+          break;
+        case 'tool-call':
+          onStart();
+          if (result.toolCalls.length === maxToolCalls)
+            throw overLimit(`The language model asked for more than ${maxToolCalls} tools at once.`);
+          result.toolCalls.push({ id: createCallId(), name: part.toolName, args: parseArguments(part.input) });
+          break;
+        case 'finish':
+          finished = readFinish(part.finishReason);
+          result.usage = {
+            inputTokens: part.usage.inputTokens.total ?? 0,
+            outputTokens: part.usage.outputTokens.total ?? 0,
+          };
+          break;
+        case 'error':
+          throw part.error;
+      }
+    }
+    if (finished === undefined || (result.text === '' && result.toolCalls.length === 0)) throw cutShort(finished);
+    return result;
+  } catch (error) {
+    // What was aborted is told by why it was, not by how the provider's code noticed.
+    throw signal.aborted ? signal.reason : toModelError(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/**
+ * Ids of our own: some servers number their calls anew in every answer, and in later turns the ids go to whichever
+ * provider is in use then. Nine letters or digits is what all of them take (Mistral takes nothing else).
+ */
+function createCallId(): string {
+  return Array.from({ length: 9 }, () => idCharacters[randomInt(idCharacters.length)]).join('');
+}
+
+/** The provider gives arguments as JSON text; what is not JSON goes on as it is and fails the tool's own check. */
+function parseArguments(input: string): unknown {
+  if (input.trim() === '') return {};
+  try {
+    return JSON.parse(input);
+  } catch {
+    return input;
+  }
+}
+
+/** Why the model stopped; undefined where it gave no reason: providers then tell a broken connection as an end. */
+function readFinish({ unified, raw }: LanguageModelV4FinishReason): string | undefined {
+  const isBroken = unified === 'interrupted' || (raw === undefined && (unified === 'other' || unified === 'error'));
+  return isBroken ? undefined : unified;
+}
+
+function overLimit(message: string): TurnError {
+  return new TurnError('TURN_LIMIT_EXCEEDED', message, { kind: 'limit', retryable: false });
+}
+
+function cutShort(finished: string | undefined): TurnError {
+  if (finished === 'content-filter')
+    return new TurnError('MODEL_FAILED', 'The language model declined to answer.', { kind: 'model', retryable: false });
+  const what = finished === undefined ? 'broke off in the middle of its answer' : 'gave an empty answer';
+  return new TurnError('MODEL_FAILED', `The language model ${what}.`, { kind: 'model', retryable: true });
+}
+
+function toModelError(error: unknown): unknown {
+  if (error instanceof TurnError || APICallError.isInstance(error)) return error;
+  return new TurnError('MODEL_FAILED', 'The language model failed in the middle of its answer.', {
+    kind: 'model',
+    retryable: true,
+    cause: error,
+  });
+}
+
+/** Whether trying again may help. What is over a limit or was refused for good stays so. */
+function isPassing(error: unknown): boolean {
+  return APICallError.isInstance(error)
+    ? error.isRetryable
+    : error instanceof TurnError && error.kind === 'model' && error.retryable;
+}

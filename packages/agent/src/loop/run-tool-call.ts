@@ -1,0 +1,69 @@
+import { agentLimits } from '@palaver/contract';
+import { serializeErrorPlaces } from '@palaver/service-kit';
+import { checkArguments } from '../plugins/check-arguments.ts';
+import type { Tool } from '../plugins/plugin.ts';
+import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import { rejectOnAbort } from '../run/reject-on-abort.ts';
+import type { TurnMiddlewares } from './middlewares.ts';
+
+export interface ToolOutcome {
+  output?: unknown;
+  /** In words for the model. */
+  error?: string;
+}
+
+/** How often each tool was called with arguments that are not right, in one turn. */
+export type ArgumentFaults = Map<string, number>;
+
+const defaultTimeoutMs = 60_000;
+/** A model may correct its arguments once; then the tool is closed to it until the next turn. */
+const allowedFaults = 2;
+
+export interface ToolCallParts {
+  tool: Tool | undefined;
+  rt: RuntimeContext;
+  middlewares: TurnMiddlewares;
+  faults: ArgumentFaults;
+}
+
+/**
+ * Runs one tool call: checks the arguments, keeps to the time limit, turns every failure into words for the model.
+ * Only an abort of the whole turn is thrown.
+ */
+export async function runToolCall(
+  call: { toolCallId: string; toolName: string; args: unknown },
+  { tool, rt, middlewares, faults }: ToolCallParts,
+): Promise<ToolOutcome> {
+  if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.` };
+  const earlier = faults.get(call.toolName) ?? 0;
+  if (earlier >= allowedFaults) return { error: `TOOL_UNAVAILABLE: ${call.toolName} is closed for this answer.` };
+  const checked = checkArguments(tool, call.args);
+  if ('error' in checked) {
+    faults.set(call.toolName, earlier + 1);
+    const isFinal = earlier + 1 >= allowedFaults;
+    const advice = isFinal ? 'Do not call it again; answer without it.' : 'Correct them and try once more.';
+    return { error: `TOOL_FAILED: the arguments are not right (${checked.error}). ${advice}` };
+  }
+  const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
+  const late = AbortSignal.timeout(timeoutMs);
+  const abortSignal = AbortSignal.any([rt.abortSignal, late]);
+  const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId };
+  try {
+    const request = { ...call, args: checked.args };
+    const work = middlewares.wrapToolCall(request, async ({ args }) => tool.execute(args, toolRt), toolRt);
+    const output = await Promise.race([work, rejectOnAbort(abortSignal)]);
+    return limitOutput(output);
+  } catch (error) {
+    if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
+    if (late.aborted) return { error: `TOOL_TIMEOUT: ${call.toolName} did not answer within ${timeoutMs / 1000} s.` };
+    if (error instanceof ToolError) return { error: `${error.code}: ${error.message}` };
+    rt.logger.warn({ error: serializeErrorPlaces(error), toolName: call.toolName }, 'a tool failed');
+    return { error: `TOOL_FAILED: ${call.toolName} failed.` };
+  }
+}
+
+function limitOutput(output: unknown): ToolOutcome {
+  const bytes = Buffer.byteLength(JSON.stringify(output) ?? 'null');
+  if (bytes <= agentLimits.toolResultBytes) return { output: output ?? null };
+  return { error: `TOOL_RESULT_TOO_LARGE: the result has ${bytes} bytes; ask for less.` };
+}

@@ -1,0 +1,77 @@
+import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { RuntimeContext } from '../plugins/runtime-context.ts';
+import type { LoadedPlugin } from '../plugins/start-plugins.ts';
+import type { Run } from '../run/run.ts';
+import type { RunSteps } from '../run/run-steps.ts';
+import { skipSaid } from '../run/skip-said.ts';
+import type { Usage } from '../run/turn.ts';
+import { bindTools } from './bind-tools.ts';
+import { toPromptHistory, toUserMessage } from './history.ts';
+import { createTurnMiddlewares } from './middlewares.ts';
+import { createSubAgentTool } from './sub-agent.ts';
+import { buildSystemPrompt } from './system-prompt.ts';
+import { runToolLoop } from './tool-loop.ts';
+
+export interface TurnParts {
+  oracleName: string;
+  plugins: LoadedPlugin[];
+  model: LanguageModelV4;
+  rt: RuntimeContext;
+  run: Run;
+  /** The summary of what is older than the history, when there is one. */
+  summary?: string | undefined;
+  idleMs: number;
+  /** What the model uses is added here. */
+  usage: Usage;
+  steps: RunSteps;
+}
+
+const maxSteps = 12;
+
+/** One turn of the main agent: what it knows, what it can do, and the loop of model and tools that makes the answer. */
+export async function runTurn(parts: TurnParts): Promise<void> {
+  const { oracleName: name, plugins, rt, run } = parts;
+  const { sessionId, requestId } = run;
+  const base = { rt, run, idleMs: parts.idleMs, usage: parts.usage, middlewares: createTurnMiddlewares(plugins, rt) };
+  const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
+  const { said } = parts.steps;
+  const emitReasoning = (reasoning: string, isComplete: boolean) =>
+    run.emit('reasoning', { sessionId, requestId, reasoning, isComplete });
+  const onReasoning = skipSaid(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
+  const onText = skipSaid(said.text, '\n\n', (content) =>
+    run.emit('message', { content, timestamp: new Date().toISOString() }),
+  );
+  await runToolLoop({
+    ...base,
+    model: parts.model,
+    tools: await bindTools(plugins, rt, (agent) => createSubAgentTool(agent, { ...base, from: name })),
+    // Built anew for every step: what a tool changes, such as a preference, holds from the next step on.
+    system: async () => [await buildSystemPrompt({ name, plugins, rt }), ...(summary ? [summary] : [])],
+    messages: [...toPromptHistory(rt.history), toQuestion(rt)],
+    maxSteps,
+    steps: parts.steps,
+    onText,
+    onReasoning: (delta, isComplete) => (isComplete ? emitReasoning(delta, true) : onReasoning(delta)),
+  });
+}
+
+/** The user's words with the files that came along. */
+function toQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prompt[number] {
+  const question = toUserMessage(message.message);
+  if (question.role !== 'user') return question;
+  for (const name of blobStore.list()) {
+    const blob = blobStore.get(name);
+    if (!blob) continue;
+    if (blob.mediaType.startsWith('text/')) {
+      question.content.push({ type: 'text', text: `\n\n[File ${name}]\n${Buffer.from(blob.bytes).toString('utf8')}` });
+    } else {
+      question.content.push({
+        type: 'file',
+        filename: name,
+        mediaType: blob.mediaType,
+        data: { type: 'data', data: blob.bytes },
+      });
+    }
+  }
+  return question;
+}

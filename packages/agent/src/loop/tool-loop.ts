@@ -1,0 +1,138 @@
+import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { ModelResult } from '../plugins/plugin.ts';
+import type { RuntimeContext } from '../plugins/runtime-context.ts';
+import type { Run } from '../run/run.ts';
+import type { RunSteps } from '../run/run-steps.ts';
+import { TurnError } from '../run/stream-error.ts';
+import type { Usage } from '../run/turn.ts';
+import type { BoundTools } from './bind-tools.ts';
+import { estimateTokens } from './history.ts';
+import type { TurnMiddlewares } from './middlewares.ts';
+import { streamModelStep } from './model-step.ts';
+import { type ArgumentFaults, runToolCall, type ToolOutcome } from './run-tool-call.ts';
+
+export interface ToolLoopParts {
+  model: LanguageModelV4;
+  tools: BoundTools;
+  middlewares: TurnMiddlewares;
+  rt: RuntimeContext;
+  run: Run;
+  /** The system messages; asked before every step. */
+  system(): Promise<string[]>;
+  messages: LanguageModelV4Prompt;
+  maxSteps: number;
+  idleMs: number;
+  usage: Usage;
+  /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
+  steps?: RunSteps;
+  onText(delta: string): void;
+  onReasoning(delta: string, isComplete: boolean): void;
+}
+
+/**
+ * The model speaks, its tools run side by side, it reads their results and speaks again until it asks for no more tools.
+ * Events are pushed as they happen, not yielded: parallel tools speak at any time. Resolves with its last words.
+ */
+export async function runToolLoop(parts: ToolLoopParts): Promise<string> {
+  let { messages } = parts;
+  const { steps } = parts;
+  const faults: ArgumentFaults = new Map();
+  const callTools = async ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) => {
+    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, faults }, call)));
+    await steps?.end(outcomes);
+    return outcomes;
+  };
+  for (const { result, outcomes } of steps?.earlier ?? [])
+    messages = [...messages, ...toToolMessages(result, outcomes ?? (await callTools(result)))];
+  for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
+    const system = (await parts.system()).map((content) => ({ role: 'system' as const, content }));
+    const result = await callModel(parts, [...system, ...messages]);
+    await parts.middlewares.afterModel(result);
+    if (result.toolCalls.length === 0) return result.text;
+    const isRepeatable = result.toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
+    await steps?.begin(result, isRepeatable);
+    messages = [...messages, ...toToolMessages(result, await callTools(result))];
+  }
+  throw new TurnError(
+    'TURN_LIMIT_EXCEEDED',
+    `The assistant used tools ${parts.maxSteps} times without coming to an answer.`,
+    { kind: 'limit', retryable: false },
+  );
+}
+
+async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt): Promise<ModelResult> {
+  const { model, tools, middlewares, rt, idleMs, usage } = parts;
+  const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
+  const call = await middlewares.beforeModel(first);
+  return middlewares.wrapModelCall(call, async (request) => {
+    let heard = '';
+    const onText = (delta: string) => {
+      heard += delta;
+      parts.onText(delta);
+    };
+    try {
+      const result = await streamModelStep({ ...parts, ...request, model, idleMs, signal: rt.abortSignal, onText });
+      usage.inputTokens += result.usage.inputTokens;
+      usage.outputTokens += result.usage.outputTokens;
+      return result;
+    } catch (error) {
+      // Providers count at the end; what was cut off in the middle has been used all the same.
+      if (heard !== '') {
+        usage.inputTokens += estimateTokens(request.prompt);
+        usage.outputTokens += estimateTokens(heard);
+      }
+      throw error;
+    }
+  });
+}
+
+async function callTool(
+  { tools, rt, run, middlewares, faults }: ToolLoopParts & { faults: ArgumentFaults },
+  { id: toolCallId, name, args }: ModelResult['toolCalls'][number],
+): Promise<ToolOutcome> {
+  const tool = tools.get(name);
+  const told = tool?.event !== 'none';
+  const shownArgs =
+    typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
+  const call = {
+    sessionId: run.sessionId,
+    requestId: run.requestId,
+    eventId: toolCallId,
+    toolName: name,
+    args: shownArgs,
+  };
+  if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
+  try {
+    const outcome = await runToolCall({ toolCallId, toolName: name, args }, { tool, rt, middlewares, faults });
+    if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
+    return outcome;
+  } catch (error) {
+    if (told) run.emit('tool_call', { ...call, status: 'error', error: 'The turn was stopped.' });
+    throw error;
+  }
+}
+
+function toToolMessages(
+  result: Pick<ModelResult, 'text' | 'toolCalls'>,
+  outcomes: ToolOutcome[],
+): LanguageModelV4Prompt {
+  const text = result.text === '' ? [] : [{ type: 'text' as const, text: result.text }];
+  const calls = result.toolCalls.map(({ id, name, args }) => ({
+    type: 'tool-call' as const,
+    toolCallId: id,
+    toolName: name,
+    input: args,
+  }));
+  const results = result.toolCalls.map(({ id, name }, index) => {
+    const { output, error } = outcomes[index] ?? {};
+    const value =
+      error === undefined
+        ? { type: 'json' as const, value: (output ?? null) as never }
+        : { type: 'error-text' as const, value: error };
+    return { type: 'tool-result' as const, toolCallId: id, toolName: name, output: value };
+  });
+  return [
+    { role: 'assistant', content: [...text, ...calls] },
+    { role: 'tool', content: results },
+  ];
+}

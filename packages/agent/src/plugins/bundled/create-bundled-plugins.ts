@@ -1,0 +1,32 @@
+import type { OraclePlugin } from '../plugin.ts';
+import { createAttachmentsPlugin } from './attachments/attachments.ts';
+import { createCallsPlugin } from './calls/calls.ts';
+import { createCreditsPlugin } from './credits/credits.ts';
+import { createDidDocumentPlugin } from './did-document/did-document.ts';
+import { createMcpPlugin } from './mcp/mcp.ts';
+import { createMemoryPlugin } from './memory/memory.ts';
+import { createModelsPlugin } from './models/models.ts';
+import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools/page-tools.ts';
+import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
+import { createTasksPlugin } from './tasks/tasks.ts';
+import { createUserPreferences } from './user-preferences/user-preferences.ts';
+import { createWebhooksPlugin } from './webhooks/webhooks.ts';
+
+/** The plugins every agent comes with; each can be switched by `features`. */
+export function createBundledPlugins(): OraclePlugin[] {
+  return [
+    createModelsPlugin(),
+    createDidDocumentPlugin(),
+    createUserPreferences(),
+    createMemoryPlugin(),
+    createCreditsPlugin(),
+    createTasksPlugin(),
+    createBrowserToolsPlugin(),
+    createAgUiPlugin(),
+    createMcpPlugin(),
+    createAttachmentsPlugin(),
+    createProtocolQueryPlugin(),
+    createWebhooksPlugin(),
+    createCallsPlugin(),
+  ];
+}

@@ -1,0 +1,44 @@
+import { type DidDocument, didDocumentSchema } from '@palaver/contract';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
+
+const keyPrefix = 'did:key:';
+
+/** `GET /.well-known/did.json`: the public part of the agent's key. */
+export function createDidDocumentPlugin(): OraclePlugin {
+  return defineOraclePlugin({
+    name: 'did-document',
+    version: '1.0.0',
+    manifest: {
+      title: 'DID document',
+      summary: "Shows the agent's public key.",
+      whenToUse: [],
+      category: 'core',
+      visibility: 'silent',
+      stability: 'stable',
+    },
+    getRoutes:
+      ({ oracle }) =>
+      (server) => {
+        const document = toDidDocument(oracle.keyDid, oracle.signingDid);
+        const schema = {
+          tags: ['Identity'],
+          summary: "The agent's DID document",
+          response: { 200: didDocumentSchema },
+        };
+        server.get('/.well-known/did.json', { schema }, async () => document);
+      },
+    getAuthExcludedRoutes: () => [{ path: '/.well-known/did.json', method: 'GET' }],
+  });
+}
+
+function toDidDocument(id: string, signingDid: string): DidDocument {
+  const multibase = signingDid.slice(keyPrefix.length);
+  const method = `${id}#${multibase}`;
+  return {
+    '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1'],
+    id,
+    verificationMethod: [{ id: method, type: 'Multikey', controller: id, publicKeyMultibase: multibase }],
+    authentication: [method],
+    assertionMethod: [method],
+  };
+}

@@ -1,0 +1,230 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { createTempDir, freePort, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { streamTurn, textOf } from '../../../../test/read-frames.ts';
+import { startTestAgent, type TestAgent } from '../../../../test/test-agent.ts';
+import { mcpConfigSchema } from './mcp-config.ts';
+
+const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
+
+async function startAgent(servers: object[]): Promise<TestAgent> {
+  return await startTestAgent({ env: { MCP_SERVERS: JSON.stringify(servers) } });
+}
+
+/** Calls a tool through the offline model and gives its last event. */
+async function useTool(agent: TestAgent, name: string, args: object, extra: object = {}) {
+  const user = await agent.createUser();
+  const message = `/tool ${name} ${JSON.stringify(args)}`;
+  const events = await streamTurn(user, await user.createSession(), message, extra);
+  const call = events.findLast(({ event }) => event === 'tool_call')?.data;
+  return { ...call, answer: textOf(events), end: events.at(-1)?.data.status };
+}
+
+async function startEverything(port: number): Promise<TestProcess> {
+  const server = startProcess(process.execPath, [everything, 'streamableHttp'], { env: { PORT: String(port) } });
+  await server.printed('listening on port');
+  return server;
+}
+
+/** A server of our own whose tool says who called it; without a proper bearer, calls are refused. */
+async function startProtectedServer() {
+  const seen: IncomingHttpHeaders[] = [];
+  const methods: string[] = [];
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const body = text === '' ? undefined : JSON.parse(text);
+    methods.push(body?.method);
+    if (body?.method === 'tools/call') {
+      seen.push(request.headers);
+      if (request.headers.authorization === 'Bearer c3RvbGVu') return void response.writeHead(401).end();
+    }
+    const mcp = new McpServer({ name: 'vault', version: '1.0.0' });
+    mcp.registerTool('open.door', { description: 'Opens', inputSchema: { door: z.string() } }, async ({ door }) => ({
+      content: [{ type: 'text', text: `${door} is open` }],
+    }));
+    mcp.registerTool('wait', { description: 'Waits', inputSchema: {} }, async (_args, { signal }) => {
+      await once(signal, 'abort');
+      return { content: [] };
+    });
+    mcp.registerTool('fail', { description: 'Fails', inputSchema: {} }, async () => ({
+      content: [{ type: 'text', text: 'the lock is frozen' }],
+      isError: true,
+    }));
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+    response.on('close', () => void mcp.close());
+    await mcp.connect(transport);
+    await transport.handleRequest(request, response, body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
+    seen,
+    methods,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe('a server from npm', () => {
+  it('over stdio: its tools are ours, and its process ends with us', async () => {
+    await using dir = await createTempDir();
+    const pidFile = join(dir.path, 'pid');
+    const script = `echo $$ > "$PID_FILE"; exec "$0" "$@"`;
+    const args = ['-c', script, process.execPath, everything, 'stdio'];
+    const agent = await startAgent([{ name: 'all', command: 'sh', args, env: { PID_FILE: pidFile } }]);
+    try {
+      expect(await useTool(agent, 'all__echo', { message: 'héllo' })).toMatchObject({
+        status: 'done',
+        output: 'Echo: héllo',
+        end: 'complete',
+      });
+      expect((await useTool(agent, 'all__get-sum', { a: 2, b: 3 })).output).toContain('5');
+      const structured = await useTool(agent, 'all__get-structured-content', { location: 'New York' });
+      expect(structured.output).toMatchObject({ temperature: expect.any(Number) });
+      expect((await useTool(agent, 'all__get-tiny-image', {})).output).toContain('[image image/png]');
+      expect((await useTool(agent, 'all__get-sum', { a: 'two' })).error).toMatch(/^TOOL_FAILED.*arguments/);
+    } finally {
+      await agent[Symbol.asyncDispose]();
+    }
+    const pid = Number(await readFile(pidFile, 'utf8'));
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+
+  it('over HTTP: when it vanishes its tools say so, and when it is back they work', async () => {
+    const port = await freePort();
+    let server = await startEverything(port);
+    await using agent = await startAgent([{ name: 'all', url: `http://127.0.0.1:${port}/mcp` }]);
+    try {
+      expect((await useTool(agent, 'all__echo', { message: 'one' })).output).toBe('Echo: one');
+      server.kill();
+      await server.exited;
+      const away = await useTool(agent, 'all__echo', { message: 'two' });
+      expect(away).toMatchObject({ status: 'error', end: 'complete' });
+      expect(away.error).toMatch(/^TOOL_UNAVAILABLE/);
+      server = await startEverything(port);
+      await waitFor('the tools to work again', async () => {
+        const { output } = await useTool(agent, 'all__echo', { message: 'three' });
+        return output === 'Echo: three';
+      });
+    } finally {
+      server.kill();
+      await server.exited;
+    }
+  });
+
+  it('that is down at the start does not stop it, and joins later', async () => {
+    const port = await freePort();
+    await using agent = await startAgent([{ name: 'all', url: `http://127.0.0.1:${port}/mcp` }]);
+    expect((await useTool(agent, 'all__echo', { message: 'x' })).answer).toContain('There is no tool');
+    const server = await startEverything(port);
+    try {
+      await waitFor('the tools', async () => {
+        const { output } = await useTool(agent, 'all__echo', { message: 'late' });
+        return output === 'Echo: late';
+      });
+    } finally {
+      server.kill();
+      await server.exited;
+    }
+  });
+});
+
+describe('a protected tool', () => {
+  it("is called with the user's invocation of that name, as a bearer of type ucan", async () => {
+    await using server = await startProtectedServer();
+    await using agent = await startAgent([{ name: 'vault', url: server.url, protected: true }]);
+    const mcpInvocations = { vault__open_door: 'dXNlcg==', vault__wait: 'b3RoZXI=' };
+    const call = await useTool(agent, 'vault__open_door', { door: 'the gate' }, { mcpInvocations });
+    expect(call).toMatchObject({ status: 'done', output: 'the gate is open' });
+    expect(server.seen).toMatchObject([{ authorization: 'Bearer dXNlcg==', 'x-auth-type': 'ucan' }]);
+  });
+
+  it('without one answers AUTHORIZATION_REQUIRED, is never called, and the turn goes on', async () => {
+    await using server = await startProtectedServer();
+    await using agent = await startAgent([{ name: 'vault', url: server.url, protected: true }]);
+    const mcpInvocations = { vault__wait: 'b3RoZXI=' };
+    const call = await useTool(agent, 'vault__open_door', { door: 'the gate' }, { mcpInvocations });
+    expect(call).toMatchObject({ status: 'error', end: 'complete' });
+    expect(call.error).toMatch(/^AUTHORIZATION_REQUIRED/);
+    expect(server.seen).toEqual([]);
+  });
+
+  it('whose server refuses the invocation says so', async () => {
+    await using server = await startProtectedServer();
+    await using agent = await startAgent([{ name: 'vault', url: server.url, protected: ['open.door'] }]);
+    const mcpInvocations = { vault__open_door: 'c3RvbGVu' };
+    const call = await useTool(agent, 'vault__open_door', { door: 'the gate' }, { mcpInvocations });
+    expect(call.error).toMatch(/^AUTHORIZATION_REQUIRED/);
+  });
+
+  it('may stand beside open ones, which never see an invocation', async () => {
+    await using server = await startProtectedServer();
+    await using agent = await startAgent([
+      { name: 'vault', url: server.url, protected: ['wait'], headers: { 'x-api-key': 'k1' } },
+    ]);
+    const mcpInvocations = { vault__open_door: 'dXNlcg==' };
+    const call = await useTool(agent, 'vault__open_door', { door: 'the gate' }, { mcpInvocations });
+    expect(call.output).toBe('the gate is open');
+    expect(server.seen[0]).toMatchObject({ 'x-api-key': 'k1' });
+    expect(server.seen[0]?.authorization).toBeUndefined();
+  });
+});
+
+it("a tool's own failure is told in its words", async () => {
+  await using server = await startProtectedServer();
+  await using agent = await startAgent([{ name: 'vault', url: server.url }]);
+  expect((await useTool(agent, 'vault__fail', {})).error).toBe('TOOL_FAILED: the lock is frozen');
+});
+
+it('an abort reaches the server', async () => {
+  await using server = await startProtectedServer();
+  await using agent = await startAgent([{ name: 'vault', url: server.url }]);
+  const user = await agent.createUser();
+  const sessionId = await user.createSession();
+  const work = streamTurn(user, sessionId, '/tool vault__wait {}');
+  await waitFor('the call', () => server.seen.length === 1);
+  await user.send('POST', '/messages/abort', { sessionId });
+  expect((await work).at(-1)).toMatchObject({ data: { status: 'aborted' } });
+  await waitFor('the server to hear of it', () => server.methods.includes('notifications/cancelled'));
+});
+
+describe('MCP_SERVERS', () => {
+  const parse = (value: unknown) =>
+    mcpConfigSchema.safeParse({ MCP_SERVERS: typeof value === 'string' ? value : JSON.stringify(value) });
+
+  it.each<[string, unknown, string]>([
+    ['is no JSON', '[{', 'expected a JSON list'],
+    ['has a server without a way to it', [{ name: 'a' }], 'needs a url or a command'],
+    ['has a server with two', [{ name: 'a', url: 'http://a', command: 'a' }], 'needs a url or a command'],
+    ['protects a process', [{ name: 'a', command: 'a', protected: true }], 'only a server with a url'],
+    [
+      'names two alike',
+      [
+        { name: 'a', command: 'a' },
+        { name: 'a', command: 'b' },
+      ],
+      'same name',
+    ],
+    ['has a name that would not come apart', [{ name: 'a__b', command: 'a' }], 'single - or _'],
+    ['has a strange address', [{ name: 'a', url: 'file:///etc/passwd' }], 'http or https'],
+  ])('that %s is a fault that says why', (_what, value, message) => {
+    expect(parse(value).error?.issues[0]?.message).toContain(message);
+  });
+
+  it('stops the start without showing what is in it', async () => {
+    const start = startTestAgent({ env: { MCP_SERVERS: '[{"name":"a","headers":{"authorization":"s3cret"}}]' } });
+    await expect(start).rejects.toThrow(/MCP_SERVERS.*needs a url/);
+    await expect(start).rejects.not.toThrow('s3cret');
+  });
+});

@@ -1,0 +1,122 @@
+import {
+  AppError,
+  createSessionSchema,
+  cursorPageQuerySchema,
+  errorBodySchema,
+  liveRunReplySchema,
+  messagePageSchema,
+  offsetPageQuerySchema,
+  sessionDeletedSchema,
+  sessionListSchema,
+  sessionParamsSchema,
+  sessionSchema,
+} from '@palaver/contract';
+import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
+import { identityOf } from '../auth/auth-hook.ts';
+import type { TurnHub } from '../run/turn-hub.ts';
+import type { MessageStore } from '../store/messages.ts';
+import type { SessionStore } from '../store/sessions.ts';
+
+export interface SessionRouteParts {
+  sessions: SessionStore;
+  messages: MessageStore;
+  hub: TurnHub;
+  createLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
+  /** Tells the session's sockets that it is gone. */
+  onRemoved(sessionId: string): void;
+}
+
+/** The session of the caller, or the same 404 for one of somebody else and for none. */
+export async function requireSession(sessions: SessionStore, did: string, sessionId: string) {
+  const session = await sessions.find(did, sessionId);
+  if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+  return session;
+}
+
+export async function addSessionRoutes(server: Server, parts: SessionRouteParts): Promise<void> {
+  const { sessions, messages, hub, onRemoved } = parts;
+  const tags = ['Sessions'];
+
+  await server.register(async (scope: Server) => {
+    addRateLimit(scope, { ...parts.createLimit, hook: 'preHandler', key: (request) => identityOf(request).did });
+    scope.post(
+      '/sessions',
+      {
+        schema: {
+          tags,
+          summary: 'Create a session',
+          body: createSessionSchema,
+          response: { 201: sessionSchema, 400: errorBodySchema, 413: errorBodySchema, 429: errorBodySchema },
+        },
+      },
+      async (request, reply) =>
+        reply.status(201).send(await sessions.create(identityOf(request).did, request.body ?? {})),
+    );
+  });
+
+  server.get(
+    '/sessions',
+    {
+      schema: {
+        tags,
+        summary: "List the user's sessions",
+        querystring: offsetPageQuerySchema,
+        response: { 200: sessionListSchema },
+      },
+    },
+    async (request) => sessions.list(identityOf(request).did, request.query),
+  );
+
+  server.delete(
+    '/sessions/:sessionId',
+    {
+      schema: {
+        tags,
+        summary: 'Delete a session',
+        params: sessionParamsSchema,
+        response: { 200: sessionDeletedSchema, 404: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const { sessionId } = request.params;
+      await requireSession(sessions, identityOf(request).did, sessionId);
+      await sessions.remove(identityOf(request).did, sessionId);
+      hub.drop(sessionId);
+      onRemoved(sessionId);
+      return { ok: true as const, sessionId };
+    },
+  );
+
+  server.get(
+    '/sessions/:sessionId/messages',
+    {
+      schema: {
+        tags,
+        summary: 'A page of the messages of a session',
+        params: sessionParamsSchema,
+        querystring: cursorPageQuerySchema,
+        response: { 200: messagePageSchema, 404: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
+      return messages.page(sessionId, request.query);
+    },
+  );
+
+  server.get(
+    '/sessions/:sessionId/run',
+    {
+      schema: {
+        tags,
+        summary: 'The live run of a session',
+        params: sessionParamsSchema,
+        response: { 200: liveRunReplySchema, 404: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
+      return { run: (await hub.live(sessionId)) ?? null };
+    },
+  );
+}

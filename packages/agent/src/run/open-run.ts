@@ -1,0 +1,105 @@
+import { AppError, type Message } from '@palaver/contract';
+import type { MessageStore } from '../store/messages.ts';
+import type { RunStore, StoredRun } from '../store/runs.ts';
+import type { RunFollower } from './follow-runs.ts';
+import { createFrameLog, type FrameLog } from './frame-log.ts';
+import { hasEnded } from './run-state.ts';
+import type { TurnHub } from './turn-hub.ts';
+
+export interface RunReaderParts {
+  hub: Pick<TurnHub, 'find' | 'isClosing'>;
+  runs: Pick<RunStore, 'find'>;
+  messages: Pick<MessageStore, 'find'>;
+  follower: RunFollower;
+}
+
+export interface OpenRun {
+  runId: string;
+  sessionId: string;
+  requestId: string;
+  frames: FrameLog;
+  /** The answer of a run of this process; rejects where the run moves to another instance. */
+  answer?: Promise<Message>;
+  /** The reader has left. */
+  leave(): void;
+}
+
+export type RunReader = ReturnType<typeof createRunReader>;
+
+/** Runs as their users read them, on whichever instance they run or ran. */
+export function createRunReader({ hub, runs, messages, follower }: RunReaderParts) {
+  async function open(userDid: string, runId: string, after = 0): Promise<OpenRun> {
+    const run = hub.find(runId);
+    if (run?.userDid === userDid) return { ...pick(run), frames: run.frames, answer: run.answer, leave() {} };
+    const stored = run ? undefined : await runs.find(userDid, runId);
+    if (!stored) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
+    const { frames, leave } = await follower.follow(stored);
+    if (frames.length > 0 || !frames.ended) return { ...pick(stored), frames, leave };
+    leave();
+    // It may have ended since it was looked up.
+    const ended = (await runs.find(userDid, runId)) ?? stored;
+    return { ...pick(stored), frames: toFrames(ended, after), leave() {} };
+  }
+
+  return {
+    open,
+
+    /** The answer of a run that may have moved to another instance; rejects once `signal` fires. */
+    async waitForAnswer(userDid: string, { runId, answer }: OpenRun, signal: AbortSignal): Promise<Message> {
+      const here = await answer?.catch(() => undefined);
+      if (here) return here;
+      if (hub.isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Ask for the run again.');
+      const { frames, leave } = await open(userDid, runId);
+      await untilEnded(frames, signal).finally(leave);
+      const ended = await runs.find(userDid, runId);
+      const message = ended && (await messages.find(ended.sessionId, ended.messageId));
+      if (!message) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
+      return message;
+    },
+  };
+}
+
+function pick({ runId, sessionId, requestId }: Pick<OpenRun, 'runId' | 'sessionId' | 'requestId'>) {
+  return { runId, sessionId, requestId };
+}
+
+function untilEnded(frames: FrameLog, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const check = () => {
+      if (!frames.ended && !signal.aborted) return;
+      unwatch();
+      signal.removeEventListener('abort', check);
+      if (frames.ended) resolve();
+      else reject(signal.reason);
+    };
+    const unwatch = frames.watch(check);
+    signal.addEventListener('abort', check);
+    check();
+  });
+}
+
+/**
+ * A run whose frames are past their time, told from what is stored: from the start in a few frames; for somebody who has
+ * part of it only how it ended, since the stored answer is there to be read.
+ */
+function toFrames({ runId, sessionId, requestId, messageId, status, content }: StoredRun, after: number): FrameLog {
+  const frames = createFrameLog(after);
+  const timestamp = new Date().toISOString();
+  if (after === 0) {
+    frames.append('run', { runId, sessionId, requestId });
+    if (content !== '') frames.append('message', { content, timestamp });
+  }
+  const ended = hasEnded(status) ? status : 'failed';
+  if (ended === 'failed') {
+    frames.append('error', {
+      error: 'The turn was interrupted. Please send it again.',
+      code: 'UNAVAILABLE',
+      kind: 'internal',
+      retryable: true,
+      timestamp,
+    });
+  }
+  frames.append('done', { runId, messageId, status: ended });
+  frames.end();
+  return frames;
+}

@@ -1,0 +1,89 @@
+import type { Store } from '@palaver/store';
+import type { Cluster } from '../cluster/create-cluster.ts';
+import { createInstanceStore } from '../store/instances.ts';
+import { deleteExpired, isFullBite, type RetentionRules } from '../store/retention.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import { type SweepParts, sweepRuns } from './sweep-runs.ts';
+import type { TurnHub } from './turn-hub.ts';
+
+export interface UpkeepParts extends Omit<SweepParts, 'instance' | 'isAlone' | 'instances'> {
+  cluster: Cluster;
+  store: Store<AgentDatabase>;
+  hub: TurnHub;
+  retention: RetentionRules;
+}
+
+const sweepMs = 2_000;
+const retentionMs = 60_000;
+/** While a bite is not enough. */
+const busyRetentionMs = 1_000;
+
+/** What an instance does for all: finds runs whose owner died, and deletes what is past its time. */
+export function createRunUpkeep(parts: UpkeepParts) {
+  const { cluster, store, hub, logger } = parts;
+  const instances = createInstanceStore(store);
+  const { instance, isAlone } = cluster;
+  const timers = new Set<NodeJS.Timeout>();
+  let stopped = false;
+  let sweeping: Promise<void> | undefined;
+  let isFailing = false;
+
+  function repeat(work: () => Promise<number>, firstMs: number): void {
+    const timer = setTimeout(async () => {
+      timers.delete(timer);
+      const nextMs = await work();
+      if (!stopped) repeat(work, nextMs);
+    }, firstMs);
+    timers.add(timer);
+  }
+
+  /** One at a time; who asks meanwhile waits for the one under way. */
+  function sweep(): Promise<void> {
+    sweeping ??= (hub.isClosing() ? Promise.resolve() : sweepRuns({ ...parts, instance, isAlone, instances }))
+      .then(
+        () => {
+          isFailing = false;
+        },
+        (error) => {
+          if (!isFailing) logger.warn({ err: error }, 'the sweep for interrupted runs failed');
+          isFailing = true;
+        },
+      )
+      .finally(() => {
+        sweeping = undefined;
+      });
+    return sweeping;
+  }
+
+  async function prune(): Promise<number> {
+    try {
+      if (!isAlone && !(await instances.lease('retention', instance, retentionMs / 2))) return retentionMs;
+      return isFullBite(await deleteExpired(store, parts.retention)) ? busyRetentionMs : retentionMs;
+    } catch (error) {
+      logger.warn({ err: error }, 'what is past its time could not be deleted');
+      return retentionMs;
+    }
+  }
+
+  return {
+    async start(): Promise<void> {
+      await cluster.startHeartbeat(hub.checkAborts);
+      await sweep();
+      cluster.broadcast.onMessage(({ kind }) => {
+        if (kind === 'released') void sweep();
+      });
+      // Alone, all that an earlier process left is found at the start.
+      if (!isAlone)
+        repeat(async () => {
+          await sweep();
+          return sweepMs;
+        }, sweepMs);
+      repeat(prune, retentionMs);
+    },
+    async stop(): Promise<void> {
+      stopped = true;
+      for (const timer of timers) clearTimeout(timer);
+      await sweeping;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { Logger } from '@palaver/service-kit';
+import type { InstanceStore } from '../store/instances.ts';
+import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
+import type { RunStore } from '../store/runs.ts';
+import { createRun } from './run.ts';
+import { canContinueAfter } from './run-steps.ts';
+import { RunCancelled, toStreamError } from './stream-error.ts';
+import type { Turn } from './turn.ts';
+import type { TurnHub } from './turn-hub.ts';
+
+export interface SweepParts {
+  instance: string;
+  isAlone: boolean;
+  instances: Pick<InstanceStore, 'lease'>;
+  interrupted: InterruptedRuns;
+  runs: RunStore;
+  hub: Pick<TurnHub, 'takeUp'>;
+  /** The turn of a run as it was sent; undefined where it cannot be continued. */
+  loadTurn(run: InterruptedRun): Promise<Turn | undefined>;
+  logger: Logger;
+  onSwept?(outcome: 'taken-up' | 'failed'): void;
+}
+
+/** Shorter than the time between two sweeps, so that after a crash of many the next bites go to other instances. */
+const leaseMs = 1_500;
+const bite = 20;
+const maxBites = 10;
+/** A run that takes its instance down must not take down one after the other. */
+const maxEpoch = 4;
+
+/** Finds runs whose instance died: takes them up where no side effect would be repeated, otherwise ends them. */
+export async function sweepRuns(parts: SweepParts): Promise<void> {
+  const { instance, isAlone, instances, interrupted } = parts;
+  if (!isAlone && !(await instances.lease('sweep', instance, leaseMs))) return;
+  for (let round = 0; round < maxBites; round += 1) {
+    const found = await interrupted.list({ instance, isAlone, limit: bite });
+    for (const run of found) await sweepRun(run, parts);
+    if (found.length < bite) return;
+  }
+}
+
+async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise<void> {
+  const { runId } = interrupted;
+  const steps = await parts.interrupted.steps(runId);
+  const frames = (await parts.runs.frames(runId, 0)).map(({ body }) => body).join('');
+  const mayContinue = !interrupted.isAborting && interrupted.epoch < maxEpoch && canContinueAfter(steps);
+  const turn = mayContinue ? await parts.loadTurn(interrupted) : undefined;
+  if (!turn) {
+    if (await end(interrupted, frames, parts)) parts.onSwept?.('failed');
+    return;
+  }
+  const epoch = await parts.interrupted.claim(interrupted, parts.instance);
+  if (epoch === undefined) return;
+  parts.logger.info({ runId, epoch }, 'a run of an instance that died or stopped is taken up');
+  parts.onSwept?.('taken-up');
+  parts.hub.takeUp({ ...interrupted, turn, epoch, frames, steps });
+}
+
+/** With what was said so far. */
+async function end(interrupted: InterruptedRun, frames: string, { runs, logger }: SweepParts): Promise<boolean> {
+  const { runId, sessionId, requestId, epoch, isAborting, partial } = interrupted;
+  const run = createRun(interrupted, { onEvent() {}, earlier: frames });
+  const stored = run.frames.length;
+  if (stored === 0) run.emit('run', { runId, sessionId, requestId });
+  run.stopCalls();
+  if (!isAborting) run.emit('error', toStreamError(new RunCancelled('shutdown')));
+  const status = isAborting ? 'aborted' : 'failed';
+  const ended = await runs.end({
+    runId,
+    sessionId,
+    epoch,
+    status,
+    answer: stored === 0 && partial ? { ...partial, status } : run.draft(status),
+    usage: { inputTokens: 0, outputTokens: 0 },
+    title: undefined,
+    bySweep: true,
+    toFrames(final) {
+      const { text, last } = run.frames.read(stored, Number.POSITIVE_INFINITY);
+      return { first: stored + 1, last: last + 1, body: text + run.toDone(final) };
+    },
+  });
+  if (ended) logger.warn({ runId, status: ended }, 'a run of an instance that died was ended');
+  return ended !== undefined;
+}

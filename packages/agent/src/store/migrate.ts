@@ -1,0 +1,28 @@
+import { baseVariables, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
+import { auditMigrations, openStore, type Store } from '@palaver/store';
+import { z } from 'zod';
+import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
+import type { OraclePlugin } from '../plugins/plugin.ts';
+import { migratePlugin } from '../plugins/start-plugins.ts';
+import { agentMigrations } from './migrations.ts';
+
+/** Brings the tables of the agent itself up to date, those of its audit log included. */
+export async function migrateAgentTables(store: Pick<Store<never>, 'migrate'>): Promise<void> {
+  await store.migrate('audit', auditMigrations);
+  await store.migrate('agent', agentMigrations);
+}
+
+/** Brings the agent's database up to date without starting the agent: its own tables, and those of every plugin. */
+export async function migrateAgent(env: Env, plugins: OraclePlugin[] = []): Promise<void> {
+  const config = loadConfig(z.object(baseVariables({ port: 0 })), env);
+  const store = await openStore<never>(toDatabaseUrl(config, 'agent'), {
+    ...toStoreOptions(config),
+    migrations: 'apply',
+  });
+  try {
+    await migrateAgentTables(store);
+    for (const plugin of [...createBundledPlugins(), ...plugins]) await migratePlugin(plugin, store);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,198 @@
+// When a delegation signs its issuer in, over HTTP and in the handshake of a socket, and when it no longer does.
+import { engines, waitFor } from '@palaver/test-kit';
+import { type Capability, createDelegation, createSigner } from '@palaver/ucan';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineOraclePlugin } from '../src/index.ts';
+import { openSocket, type TestSocket } from './connect-socket.ts';
+import { chatCapability, delegate, request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const now = () => Math.floor(Date.now() / 1000);
+const day = 86_400;
+const vault = await createSigner();
+const capability = { can: 'vault/open', with: 'ixo:vault' } as const;
+const plugin = defineOraclePlugin({
+  name: 'vault',
+  version: '1.0.0',
+  manifest: { title: 'Vault', summary: 'Opens.', whenToUse: ['never'], visibility: 'always', stability: 'stable' },
+  getTools: () => ({
+    open_vault: {
+      description: 'Opens the vault.',
+      input: z.object({}),
+      execute: async (_args, rt) => (await rt.ucan.mintInvocation({ audience: vault.did(), capability })).serialized,
+    },
+  }),
+});
+
+const sockets: TestSocket[] = [];
+afterEach(() => {
+  for (const { socket } of sockets.splice(0)) socket.close();
+});
+
+interface Minted {
+  raw: string;
+  cid: string;
+}
+
+async function mint(user: TestUser, audience: string, capabilities: Capability[], lifetime = 3600): Promise<Minted> {
+  const { serialized, cid } = await createDelegation({
+    issuer: user.signer,
+    audience,
+    capabilities,
+    expiration: now() + lifetime,
+  });
+  return { raw: serialized, cid };
+}
+
+const signIn = (agent: TestAgent, raw: string) =>
+  request(`${agent.url}/sessions`, { headers: { 'x-ucan-delegation': raw } });
+
+function connect(agent: TestAgent, sessionId: string, raw: string): TestSocket {
+  const socket = openSocket(agent.url, { query: { sessionId }, auth: { ucanDelegation: raw } });
+  sockets.push(socket);
+  return socket;
+}
+
+/** How a handshake is refused. */
+async function connectError(socket: TestSocket): Promise<unknown> {
+  return await new Promise((resolve) => {
+    socket.socket.on('connect_error', (error) => resolve((error as Error & { data?: { code: string } }).data?.code));
+    socket.socket.on('connected', () => resolve('connected'));
+  });
+}
+
+describe.each(engines)('on %s a delegation', (engine) => {
+  let agent: TestAgent;
+  beforeAll(async () => {
+    agent = await startTestAgent({ engine, plugins: [plugin] });
+  });
+  afterAll(() => agent[Symbol.asyncDispose]());
+
+  const grants: [string, (did: string, own: string) => Capability[], number, string | undefined][] = [
+    ['everything of this agent', (did) => [{ can: '*', with: did }], day, undefined],
+    ['oracle/*', () => [{ can: 'oracle/*', with: 'ixo:oracle' }], day, undefined],
+    ['oracle/chat on its own DID', (_did, own) => [{ can: 'oracle/chat', with: own }], day, undefined],
+    ['chat beside something else', () => [capability, chatCapability], day, undefined],
+    ['chat for 30 days', () => [chatCapability], 30 * day, undefined],
+    ['another ability', () => [{ can: 'space/read', with: 'ixo:oracle' }], day, 'UCAN_NOT_ALLOWED'],
+    ['everything of another resource', () => [{ can: '*', with: 'ixo:vault' }], day, 'UCAN_NOT_ALLOWED'],
+    ['an ability that only begins alike', () => [{ can: 'oracles/x', with: 'ixo:oracle' }], day, 'UCAN_NOT_ALLOWED'],
+    ['chat for 31 days', () => [chatCapability], 31 * day, 'UCAN_TTL_TOO_LONG'],
+    ['chat for a hundred years', () => [chatCapability], 36_500 * day, 'UCAN_TTL_TOO_LONG'],
+  ];
+
+  test.each(grants)('that grants %s', async (_what, grant, lifetime, code) => {
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const { raw } = await mint(ana, agent.did, grant(agent.did, ana.did), lifetime);
+    const reply = await signIn(agent, raw);
+    expect(reply).toMatchObject(
+      code ? { status: 401, body: { code, message: 'Invalid UCAN delegation' } } : { status: 200 },
+    );
+    expect(await connectError(connect(agent, sessionId, raw))).toBe(code ?? 'connected');
+    // It may be stored and used downstream all the same.
+    expect((await ana.send('POST', '/delegation', { raw })).status).toBe(200);
+  });
+
+  test('that was sent downstream no longer signs in, here, after a restart and on another instance', async () => {
+    await using other = await startTestAgent({
+      plugins: [plugin],
+      databaseUrl: agent.databaseUrl,
+      env: { ORACLE_DID: agent.did },
+    });
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const { raw } = await mint(ana, agent.did, [chatCapability, capability]);
+    for (const instance of [agent, other]) expect((await signIn(instance, raw)).status).toBe(200);
+    const page = connect(agent, sessionId, raw);
+    await page.event('connected');
+
+    const headers = { 'x-ucan-delegation': raw };
+    const said = await ana.send('POST', `/messages/${sessionId}`, { message: '/tool open_vault {}' }, headers);
+    expect(said.body.message.toolCalls).toMatchObject([{ name: 'open_vault', status: 'done' }]);
+
+    expect(await page.event('error')).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
+    await waitFor('the socket to close', () => page.socket.disconnected);
+    const refused = { status: 401, body: { code: 'UCAN_NOT_ALLOWED', message: 'Invalid UCAN delegation' } };
+    expect(await signIn(agent, raw)).toMatchObject(refused);
+    expect(await signIn(other, raw)).toMatchObject(refused);
+    expect(await connectError(connect(agent, sessionId, raw))).toBe('UCAN_NOT_ALLOWED');
+    await agent.restart();
+    expect(await signIn(agent, raw)).toMatchObject(refused);
+    // As a proof it is as good as before.
+    const again = await ana.send('POST', `/messages/${sessionId}`, { message: '/tool open_vault {}' }, headers);
+    expect(again.body.message.toolCalls).toMatchObject([{ name: 'open_vault', status: 'done' }]);
+  });
+
+  test('is revoked with every other the user has posted', async () => {
+    const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+    const sessionId = await ana.createSession();
+    const [phone, laptop] = [await delegate(ana.signer, agent.did), await delegate(ana.signer, agent.did)];
+    const foreign = await delegate(ben.signer, agent.did);
+    for (const raw of [phone, laptop]) await ana.send('POST', '/delegation', { raw });
+    await ben.send('POST', '/delegation', { raw: foreign });
+    // Posting the second revoked nothing.
+    for (const raw of [phone, laptop]) expect((await signIn(agent, raw)).status).toBe(200);
+    const page = connect(agent, sessionId, phone);
+    await page.event('connected');
+    expect((await ana.send('DELETE', '/delegation')).body).toEqual({ ok: true });
+    expect(await page.event('error')).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
+    for (const raw of [phone, laptop]) {
+      expect(await signIn(agent, raw)).toMatchObject({ status: 401, body: { code: 'UCAN_NOT_ALLOWED' } });
+      expect(await ana.send('POST', '/delegation', { raw })).toMatchObject({ body: { code: 'DELEGATION_REVOKED' } });
+    }
+    expect((await signIn(agent, foreign)).status).toBe(200);
+  });
+
+  test('is revoked by its CID, posted or not, by its issuer alone', async () => {
+    const [ana, eve] = [await agent.createUser(), await agent.createUser()];
+    const sessionId = await ana.createSession();
+    const posted = await mint(ana, agent.did, [chatCapability]);
+    const carried = await mint(ana, agent.did, [chatCapability]);
+    const kept = await mint(ana, agent.did, [chatCapability]);
+    expect((await ana.send('POST', '/delegation', { raw: posted.raw })).body.cid).toBe(posted.cid);
+    const pages = [posted, carried].map(({ raw }) => connect(agent, sessionId, raw));
+    for (const page of pages) await page.event('connected');
+
+    for (const { cid } of [posted, carried]) expect((await eve.send('DELETE', `/delegation/${cid}`)).status).toBe(200);
+    for (const { raw } of [posted, carried, kept]) expect((await signIn(agent, raw)).status).toBe(200);
+    for (const page of pages) expect((await page.ask('ping', 'pong')).eventName).toBe('pong');
+
+    for (const [index, { cid, raw }] of [posted, carried].entries()) {
+      expect((await ana.send('DELETE', `/delegation/${cid}`)).body).toEqual({ ok: true });
+      expect(await signIn(agent, raw)).toMatchObject({ status: 401, body: { code: 'UCAN_NOT_ALLOWED' } });
+      expect(await pages[index]?.event('error')).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
+    }
+    expect((await ana.send('GET', '/delegation')).body).toEqual({ authorized: false });
+    await agent.restart();
+    expect((await signIn(agent, carried.raw)).status).toBe(401);
+    expect((await signIn(agent, kept.raw)).status).toBe(200);
+    expect((await ana.send('DELETE', '/delegation/nonsense!')).status).toBe(400);
+  });
+
+  test('are not kept without end', async () => {
+    const ana = await agent.createUser();
+    const digits = 'abcdefghijklmnopqrstuvwxyz234567';
+    const name = (index: number) => `bafy${'a'.repeat(20)}${digits[index % 32]}${digits[(index / 32) | 0]}`;
+    for (let index = 0; index < 1_000; index += 1)
+      expect((await ana.send('DELETE', `/delegation/${name(index)}`)).status).toBe(200);
+    const full = { status: 429, body: { code: 'LIMIT_REACHED' } };
+    expect(await ana.send('DELETE', `/delegation/${name(1_000)}`)).toMatchObject(full);
+    expect(await ana.send('POST', '/delegation', { raw: await delegate(ana.signer, agent.did) })).toMatchObject(full);
+  });
+});
+
+test('no delegation opens a socket with UCAN_ALLOW_DELEGATION_AUTH=false', async () => {
+  await using agent = await startTestAgent({ env: { UCAN_ALLOW_DELEGATION_AUTH: 'false' } });
+  const ana = await agent.createUser();
+  const raw = await delegate(ana.signer, agent.did);
+  expect(await connectError(connect(agent, await ana.createSession(), raw))).toBe('UCAN_MISSING');
+});
+
+test('how far ahead it may expire is a setting', async () => {
+  await using agent = await startTestAgent({ env: { UCAN_DELEGATION_MAX_TTL_SECONDS: '600' } });
+  const ana = await agent.createUser();
+  expect((await signIn(agent, (await mint(ana, agent.did, [chatCapability], 600)).raw)).status).toBe(200);
+  const long = await mint(ana, agent.did, [chatCapability], 700);
+  expect(await signIn(agent, long.raw)).toMatchObject({ status: 401, body: { code: 'UCAN_TTL_TOO_LONG' } });
+});

@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import {
+  createTempDir,
+  createTestDatabase,
+  type Engine,
+  engines,
+  freePort,
+  startProcess,
+  type TestProcess,
+  waitFor,
+} from '@palaver/test-kit';
+import { createSigner } from '@palaver/ucan';
+import { afterEach, describe, expect, test } from 'vitest';
+import { openSocket } from './connect-socket.ts';
+import { collectFrames, readFrames, readUntil, textOf } from './read-frames.ts';
+import { createTestUser, request } from './test-agent.ts';
+
+const main = fileURLToPath(new URL('../../../services/agent/src/main.ts', import.meta.url));
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** What is needed to start the service as a process, more than once, and to speak to it. */
+async function prepare(engine: Engine) {
+  const database = await createTestDatabase(engine);
+  const dir = await createTempDir();
+  cleanups.push(
+    () => database[Symbol.asyncDispose](),
+    () => dir[Symbol.asyncDispose](),
+  );
+  const key = await createSigner();
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const env = {
+    PORT: String(port),
+    DATA_DIR: dir.path,
+    DATABASE_URL: database.url,
+    ORACLE_PRIVATE_KEY: key.toSecret(),
+    LOG_LEVEL: 'warn',
+    OFFLINE_WORDS_PER_SECOND: '20',
+  };
+  const user = await createTestUser({ url: () => url, audience: key.did() });
+  return {
+    url,
+    user,
+    async start(): Promise<TestProcess> {
+      const started = startProcess(process.execPath, [main], { env });
+      cleanups.push(async () => {
+        started.kill();
+        await started.exited;
+      });
+      await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 20_000);
+      return started;
+    },
+  };
+}
+
+// On PostgreSQL an instance counts as dead after 10 s without a heartbeat.
+describe.each(engines)('the process on %s', { timeout: 90_000 }, (engine) => {
+  test('killed in mid-turn, takes the run up where it was, without a character lost or doubled', async () => {
+    const { start, user } = await prepare(engine);
+    const first = await start();
+    const sessionId = await user.createSession();
+    const response = await user.stream(sessionId, '/long 80');
+    const runId = response.headers.get('x-run-id') ?? '';
+    const frames = readFrames(response);
+    await readUntil(frames, 'message');
+    const cut = expect(readUntil(frames, 'done')).rejects.toThrow();
+    await sleep(1_500); // frames are stored every second
+    first.kill('SIGKILL');
+    await first.exited;
+    await cut;
+
+    await start();
+    expect(await user.liveRun(sessionId)).toMatchObject({ runId });
+    const replay = await collectFrames(await user.follow(runId));
+    expect(replay.map(({ id }) => id)).toEqual(replay.map((_, index) => index + 1));
+    expect(textOf(replay)).toMatch(/^word1 word2 .* word79 word80$/);
+    expect(textOf(replay).split(' ')).toHaveLength(80);
+    expect(replay.at(-1)?.data.status).toBe('complete');
+    const messages = await user.messages(sessionId);
+    expect(messages[1]).toMatchObject({ status: 'complete', content: textOf(replay) });
+    expect((await user.say(sessionId, 'hello')).body.message.status).toBe('complete');
+  });
+
+  test('killed while a tool with side effects runs, ends the run failed with what was said', async () => {
+    const { start, user, url } = await prepare(engine);
+    const first = await start();
+    const sessionId = await user.createSession();
+    const tools = [{ name: 'slow', description: 'Never answers', schema: { type: 'object' } }];
+    const page = openSocket(url, { query: { sessionId }, auth: { invocation: user.invocation } });
+    await page.event('connected');
+    const response = await user.stream(sessionId, '/tool slow', { tools });
+    const runId = response.headers.get('x-run-id') ?? '';
+    const frames = readFrames(response);
+    await page.event('browser_tool_call');
+    const cut = expect(readUntil(frames, 'done')).rejects.toThrow();
+    await sleep(1_500); // frames are stored every second
+    page.socket.disconnect();
+    first.kill('SIGKILL');
+    await first.exited;
+    await cut;
+
+    await start();
+    await waitFor('the end of the run', async () => (await user.liveRun(sessionId)) === null, 15_000);
+    const messages = await user.messages(sessionId);
+    expect(messages).toMatchObject([
+      { type: 'human', content: '/tool slow', status: 'complete' },
+      { type: 'ai', status: 'failed', toolCalls: [{ name: 'slow', status: 'error' }] },
+    ]);
+    const replay = await collectFrames(await user.follow(runId));
+    expect(replay.slice(-2).map(({ event }) => event)).toEqual(['error', 'done']);
+    expect(replay.at(-1)?.data).toMatchObject({ status: 'failed', messageId: messages[1].id });
+    expect((await user.say(sessionId, 'hello')).body.message.status).toBe('complete');
+  });
+
+  test('told to stop, finishes a short turn, takes nothing new and exits 0', async () => {
+    const { start, user, url } = await prepare(engine);
+    const running = await start();
+    const sessionId = await user.createSession();
+    const frames = readFrames(await user.stream(sessionId, '/long 40'));
+    const begun = await readUntil(frames, 'message');
+    running.kill('SIGTERM');
+    await running.printed('SIGTERM: stopping');
+    await sleep(300);
+    const late = await fetch(`${url}/health`).then(
+      ({ status }) => status,
+      () => 'refused',
+    );
+    expect([503, 'refused']).toContain(late);
+    const all = [...begun, ...(await readUntil(frames, 'done'))];
+    expect(all.at(-1)?.data.status).toBe('complete');
+    expect(textOf(all)).toMatch(/word40$/);
+    expect(await running.exited).toBe(0);
+    expect(running.output()).not.toContain('Not everything ended in time');
+  });
+});
+
+test('told to stop, ends a long turn in time with what it has, and exits 0', async () => {
+  const { start, user } = await prepare('sqlite');
+  const running = await start();
+  const sessionId = await user.createSession();
+  const frames = readFrames(await user.stream(sessionId, '/long 100000'));
+  await readUntil(frames, 'message');
+  running.kill('SIGTERM');
+  const rest = await readUntil(frames, 'done');
+  expect(rest.slice(-2)).toMatchObject([
+    { event: 'error', data: { code: 'UNAVAILABLE', retryable: true } },
+    { event: 'done', data: { status: 'failed' } },
+  ]);
+  expect(await running.exited).toBe(0);
+  expect(running.output()).not.toContain('Not everything ended in time');
+});

@@ -1,0 +1,119 @@
+import { openStore } from '@palaver/store';
+import { engines, listTables, searchDatabase } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { createBundledPlugins } from '../src/plugins/bundled/create-bundled-plugins.ts';
+import { agentPersonalData } from '../src/store/personal-data.ts';
+import { delegate, request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const env = {
+  CREDITS_ENABLED: 'true',
+  LIVEKIT_URL: 'ws://127.0.0.1:1',
+  LIVEKIT_API_KEY: 'k',
+  LIVEKIT_API_SECRET: 's'.repeat(32),
+};
+
+/** Leaves something of the user in every table that can hold it. */
+async function leaveTraces(agent: TestAgent, user: TestUser, marker: string): Promise<void> {
+  const session = await user.createSession();
+  await user.say(session, `call me ${marker}`);
+  await user.say(session, `remember that my dog is called ${marker}`);
+  await user.say(session, `/tool schedule_task {"prompt":"say ${marker}","in_minutes":60}`);
+  await user.send('POST', '/sessions', { title: marker, metadata: { note: marker } });
+  await user.send('POST', '/delegation', { raw: await delegate(user.signer, agent.did) });
+  await user.send('POST', '/calls', { sessionId: session });
+}
+
+async function withStore<T>(
+  agent: TestAgent,
+  use: (store: Awaited<ReturnType<typeof openStore<never>>>) => Promise<T>,
+) {
+  const store = await openStore<never>(agent.databaseUrl);
+  return use(store).finally(() => store.close());
+}
+
+describe.each(engines)("a user's data on %s", (engine) => {
+  test('is exported whole, and erased so that nothing of it is found in the database', async () => {
+    await using agent = await startTestAgent({ engine, env });
+    const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+    await leaveTraces(agent, ana, 'Anazebra');
+    await leaveTraces(agent, ben, 'Benzebra');
+    const before = await searchDatabase(agent.databaseUrl, ['Anazebra', ana.did]);
+    for (const table of [
+      'agent_message',
+      'agent_session',
+      'agent_memory',
+      'agent_preferences',
+      'agent_credit_account',
+    ]) {
+      expect(before.filter((place) => place.startsWith(`${table}.`))).not.toEqual([]);
+    }
+
+    const exported = await ana.send('GET', '/me/export');
+    expect([exported.status, exported.body.did]).toEqual([200, ana.did]);
+    const isIndex = (name: string) => name.startsWith('agent_memory_search');
+    const held = [...new Set(before.map((place) => place.split('.')[0] ?? ''))].filter((name) => !isIndex(name));
+    for (const table of held) expect([table, exported.body.data[table]?.length ?? 0]).not.toEqual([table, 0]);
+    const text = JSON.stringify(exported.body);
+    expect(text).toContain('Anazebra');
+    expect(text).not.toContain('Benzebra');
+    expect(text).not.toContain('"sealed"');
+
+    expect(await ana.send('DELETE', '/me')).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await searchDatabase(agent.databaseUrl, ['Anazebra', ana.did])).toEqual([]);
+    const left = await searchDatabase(agent.databaseUrl, ['Benzebra', ben.did]);
+    expect(left).toEqual(before);
+    expect((await ana.send('GET', '/sessions')).body.total).toBe(0);
+    const { lines } = (await request(`${agent.url}/audit?subject=${encodeURIComponent(ana.did)}`)).body;
+    expect(lines.map(({ action }: { action: string }) => action)).toEqual(
+      expect.arrayContaining(['data.exported', 'data.erased']),
+    );
+  });
+
+  test('operators export and erase by DID; users reach only their own', async () => {
+    await using agent = await startTestAgent({ engine, env });
+    const ana = await agent.createUser();
+    await leaveTraces(agent, ana, 'Anazebra');
+    const path = `${agent.url}/users/${encodeURIComponent(ana.did)}`;
+    expect((await request(`${path}/export`)).body.data.agent_memory).toHaveLength(1);
+    for (const [method, url] of [
+      ['GET', `${path}/export`],
+      ['DELETE', path],
+    ] as const) {
+      expect((await request(url, { method, headers: { ...ana.headers, via: 'x' } })).status).toBe(401);
+    }
+    expect((await request(path, { method: 'DELETE' })).status).toBe(200);
+    expect(await searchDatabase(agent.databaseUrl, ['Anazebra', ana.did])).toEqual([]);
+    expect((await request(`${agent.url}/users/nobody`, { method: 'DELETE' })).status).toBe(400);
+  });
+
+  test('the books balance after an erasure', async () => {
+    await using agent = await startTestAgent({ engine, env });
+    const ana = await agent.createUser();
+    await leaveTraces(agent, ana, 'Anazebra');
+    await ana.send('DELETE', '/me');
+    const sums = await withStore(agent, async (store) => {
+      const db = store.db as never as Parameters<typeof agentPersonalData.collect>[0];
+      const accounts = await db.selectFrom('agent_credit_account').selectAll().execute();
+      const entries = await db.selectFrom('agent_credit_entry').selectAll().execute();
+      return accounts.map(({ id, balance }) => [
+        balance,
+        entries.filter(({ account_id }) => account_id === id).reduce((sum, { amount }) => sum + amount, 0),
+      ]);
+    });
+    for (const [balance, sum] of sums) expect(balance).toBe(sum);
+    expect(sums.reduce((sum, [balance]) => sum + balance, 0)).toBe(0);
+  });
+
+  test('every table is claimed by someone, or known to hold nothing of users', async () => {
+    await using agent = await startTestAgent({ engine, env });
+    const claimed = new Set([
+      ...agentPersonalData.tables,
+      ...createBundledPlugins().flatMap(({ personalData }) => personalData?.tables ?? []),
+    ]);
+    // Ids of tokens and events, sums, ids of processes; what search indexes of SQLite hold goes with their table.
+    const impersonal =
+      /^(agent_revocation|agent_slack_event|agent_credit_newcomer|agent_instance.*|agent_lease|agent_memory_search.*|palaver_.*)$/;
+    const names = await listTables(agent.databaseUrl);
+    expect(names.filter((name) => !claimed.has(name) && !impersonal.test(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,20 @@
+import { createOracleApp } from '@palaver/agent';
+import { type ConfigOptions, type Env, keepOpen, type RunningService, runMain } from '@palaver/service-kit';
+
+export interface RunningAgent extends RunningService {
+  oracleName: string;
+  did: string;
+  entityDid: string | undefined;
+  model: string;
+}
+
+/** Starts the agent service from its environment. */
+export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningAgent> {
+  await using started = new AsyncDisposableStack();
+  const app = started.adopt(await createOracleApp({ env, configOptions: options }), (app) => app.close());
+  const { name: oracleName, ...identity } = app.identity;
+  const { drainDelayMs } = app;
+  return { name: 'agent', oracleName, ...identity, drainDelayMs, url: await app.listen(), close: keepOpen(started) };
+}
+
+if (import.meta.main) await runMain(startAgent, process.env);

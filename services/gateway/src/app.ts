@@ -1,0 +1,181 @@
+import { METHODS } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import websocket from '@fastify/websocket';
+import {
+  addRateLimit,
+  createProbes,
+  createServer,
+  keepOpen,
+  type Logger,
+  type openRedis,
+  type Server,
+  StartError,
+  toEdge,
+} from '@palaver/service-kit';
+import type { FastifyInstance } from 'fastify';
+import { type Answer, weighAnswer } from './answer.ts';
+import { createAskNode } from './ask-node.ts';
+import type { Authorize } from './auth/authorize.ts';
+import { createCache } from './cache.ts';
+import { type GatewayConfig, toPrefixes } from './config.ts';
+import { toRefusalBody } from './gateway-error.ts';
+import { createHeightFloors } from './height-floors.ts';
+import { createLiveTable } from './live-table.ts';
+import { createTally } from './metrics.ts';
+import { readHealth } from './read-health.ts';
+import { addDocumentRoutes } from './routes/documents.ts';
+import { createQueryHandler } from './routes/query.ts';
+import { addRpcRoutes } from './routes/rpc.ts';
+import { addStatusRoute } from './routes/status.ts';
+import { createTxHandler } from './routes/tx.ts';
+import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
+import { createSubscriptions } from './rpc/subscriptions.ts';
+import { createUpstream } from './upstream/upstream.ts';
+
+const bodyLimit = 1024; // queries have no body
+const txBodyLimit = 1024 * 1024;
+/** How long the start waits for the routes: who is told the address should not meet an empty table. */
+const firstLoadMs = 1_000;
+
+export interface GatewayParts {
+  config: GatewayConfig;
+  logger: Logger;
+  authorize: Authorize;
+  /** Certificates for `tls://` nodes. */
+  ca?: string | undefined;
+  /** Where rate limits are counted when several gateways share them. */
+  redis?: Awaited<ReturnType<typeof openRedis>> | undefined;
+}
+
+/** The query gateway as a server that is not listening yet. Closing it closes the connections to the nodes. */
+export async function createGatewayApp({ config, logger, authorize, ca, redis }: GatewayParts): Promise<Server> {
+  await using started = new AsyncDisposableStack();
+  const upstream = createUpstream({
+    addresses: config.GATEWAY_UPSTREAMS,
+    ca,
+    maxLagBlocks: config.GATEWAY_MAX_LAG_BLOCKS,
+    // A node that is back may be another version of itself.
+    onConnect: (address, again) => {
+      logger.info({ address }, again ? 'node reached again' : 'node reached');
+      loadRoutes();
+    },
+  });
+  started.defer(() => upstream.close());
+  const cache = createCache<Answer>({
+    maxBytes: config.GATEWAY_CACHE_MB * 1024 * 1024,
+    weigh: weighAnswer,
+    staleMs: config.GATEWAY_STALE_IF_ERROR_MS,
+  });
+  const firstLoad = Promise.withResolvers<void>();
+  const live = createLiveTable({
+    descriptors: config.GATEWAY_DESCRIPTORS,
+    upstream,
+    logger,
+    prefixes: toPrefixes(config),
+    hasWrites: config.GATEWAY_TX,
+    onChange() {
+      cache.clear();
+      firstLoad.resolve();
+    },
+  });
+  const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
+  let retry: NodeJS.Timeout | undefined;
+  started.defer(() => clearTimeout(retry));
+  const loadRoutes = () => {
+    clearTimeout(retry);
+    live.reload().catch((error: unknown) => {
+      logger.warn({ err: error }, 'the routes could not be loaded');
+      retry = setTimeout(loadRoutes, 1_000).unref();
+    });
+  };
+
+  const server = await createServer({
+    name: 'gateway',
+    logger,
+    ...toEdge(config),
+    bodyLimit,
+    probes: createProbes({ redis, withoutRedis: 'Rate limits are not enforced.' }),
+    cors: config.CORS_ORIGIN && {
+      origins: config.CORS_ORIGIN,
+      extraHeaders: ['x-api-key', 'x-cosmos-block-height', 'x-min-block-height', 'if-none-match'],
+      exposedHeaders: ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Cache', 'ETag', 'Warning'],
+    },
+    toErrorBody: toRefusalBody,
+    health: async () => checkHealth(),
+  });
+  const tally = createTally({
+    registry: server.metrics,
+    cacheBytes: cache.bytes,
+    routes: () => live.current()?.table.routes.length ?? 0,
+    upstreams: upstream.status,
+    chain: () => checkHealth().body,
+  });
+  addStatusRoute(server);
+  addDocumentRoutes(server, live);
+
+  const ask = createAskNode({ upstream, tally, logger });
+  const isPublic = config.GATEWAY_AUTH === 'none';
+  const varyOn = [
+    'Accept-Encoding',
+    'X-Cosmos-Block-Height',
+    ...(isPublic ? [] : ['Authorization', 'X-Api-Key']),
+    ...(config.CORS_ORIGIN ? ['Origin'] : []),
+  ];
+  const handleQuery = createQueryHandler({
+    live,
+    cache,
+    authorize,
+    ask,
+    tally,
+    floors: createHeightFloors(() => upstream.chain().height),
+    options: {
+      timeoutMs: config.GATEWAY_TIMEOUT_MS,
+      forwardAuth: config.GATEWAY_FORWARD_AUTH,
+      ttlMs: config.GATEWAY_CACHE_TTL_MS,
+      pinnedTtlMs: config.GATEWAY_PINNED_TTL_MS,
+      countKeys: config.GATEWAY_AUTH === 'api-key',
+      isPublic,
+      vary: varyOn.join(', '),
+    },
+  });
+  const addTx = (scope: FastifyInstance) => {
+    const options = { timeoutMs: config.GATEWAY_TIMEOUT_MS, forwardAuth: config.GATEWAY_FORWARD_AUTH };
+    const handler = createTxHandler({ live, authorize, ask, tally, options, otherwise: handleQuery });
+    scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, handler);
+  };
+  const addRpc = async (scope: FastifyInstance, url: string) => {
+    const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
+    const rpcCache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
+    const subscriptions = createSubscriptions(url, logger);
+    scope.addHook('preClose', async () => subscriptions.close());
+    await scope.register(websocket, { options: { maxPayload: 1024 * 1024 } });
+    const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;
+    const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache: rpcCache });
+    const allowed = new Set(config.GATEWAY_RPC_METHODS);
+    addRpcRoutes(scope, { client, allowed, subscriptions, authorize, perMinute: config.GATEWAY_RATE_LIMIT_PER_MINUTE });
+  };
+  await server.register(async (limited) => {
+    const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
+    if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
+    if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope));
+    if (config.GATEWAY_RPC) await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? ''));
+    await limited.register(async (scope) => {
+      // Whatever comes with another method is refused for the method: its body is not looked at.
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+      for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
+      // With CORS on, its plugin has the OPTIONS of every path.
+      const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
+      scope.route({ method, url: '/*', handler: handleQuery });
+    });
+  });
+  // Without a file or folder the first node that is reached is asked.
+  if (config.GATEWAY_DESCRIPTORS) {
+    await live.reload().catch((error: Error) => {
+      throw new StartError(`GATEWAY_DESCRIPTORS: ${config.GATEWAY_DESCRIPTORS}: ${error.message}`, { cause: error });
+    });
+  }
+  server.addHook('onReady', () => Promise.race([firstLoad.promise, sleep(firstLoadMs)]));
+  server.addHook('onClose', keepOpen(started));
+  return server;
+}

@@ -1,0 +1,67 @@
+// `Any` types that no service file declares. Each is asked for once, whoever meets it, and added to the schema in use:
+// nothing that is compiled or kept has to be made again.
+import type { Logger } from '@palaver/service-kit';
+import type { Upstream } from '../upstream/upstream.ts';
+import { listAnyTypes } from './list-any-types.ts';
+import { inParallel, loadSymbol } from './load-reflection.ts';
+import { addFiles, type Schema } from './schema.ts';
+
+export interface TypeLearner {
+  /** Resolves when each type is known to the schema, or known to be unknown. */
+  learn(typeNames: string[]): Promise<void>;
+  /** Learns all types that the nodes list, where they do. */
+  learnListed(): Promise<void>;
+}
+
+export interface TypeLearnerOptions {
+  schema: Schema;
+  upstream: Upstream;
+  logger: Logger;
+  now?: () => number;
+}
+
+/** A type that the nodes did not know is not asked for again within this time. */
+const forgetMs = 60_000;
+const maxUnknown = 1_000;
+
+export function createTypeLearner({ schema, upstream, logger, now = Date.now }: TypeLearnerOptions): TypeLearner {
+  const running = new Map<string, Promise<void>>();
+  const unknownSince = new Map<string, number>();
+
+  const ask = async (typeName: string) => {
+    try {
+      addFiles(schema, await loadSymbol(await upstream.pin(), typeName, (name) => schema.files.has(name)));
+    } catch (error) {
+      logger.warn({ err: error, type: typeName }, 'a type could not be learned');
+    }
+    if (schema.registry.getMessage(typeName)) return;
+    for (const [oldest] of unknownSince) {
+      if (unknownSince.size < maxUnknown) break;
+      unknownSince.delete(oldest);
+    }
+    unknownSince.set(typeName, now());
+  };
+
+  const learnOne = (typeName: string): Promise<void> | undefined => {
+    if (schema.registry.getMessage(typeName)) return undefined;
+    const since = unknownSince.get(typeName);
+    if (since !== undefined && now() - since < forgetMs) return undefined;
+    const known = running.get(typeName);
+    if (known) return known;
+    const run = ask(typeName).finally(() => running.delete(typeName));
+    running.set(typeName, run);
+    return run;
+  };
+
+  return {
+    async learnListed() {
+      // A few at a time: a query that meets an unknown type meanwhile does not wait behind all the others.
+      const names = await listAnyTypes(await upstream.pin());
+      await inParallel(names, async (name) => learnOne(name));
+      logger.info({ types: names.length }, 'types learned');
+    },
+    async learn(typeNames) {
+      await Promise.all(typeNames.map(learnOne));
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import { fromBinary, toJson } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { arbitraryWire } from '../test/arbitrary-message.ts';
+import { fixtureType, loadFixtureSchema, loadGolden } from '../test/fixture-schema.ts';
+import { interpretMessage } from '../test/interpret-message.ts';
+import { parseProtoFiles } from './descriptors/parse-proto-files.ts';
+import { createSchema } from './descriptors/schema.ts';
+import { createEncoder } from './encode-response.ts';
+
+const schema = loadFixtureSchema();
+const encoder = createEncoder(schema.registry);
+const shapes = ['Scalars', 'Lists', 'Maps', 'Choice', 'Tree', 'Times', 'Wrapped', 'Loose', 'Anys', 'Customs'];
+
+interface Golden {
+  type: string;
+  note: string;
+  wire: string;
+  json?: string;
+  error?: string;
+}
+
+function printJson(type: string, bytes: Uint8Array): string {
+  const encoded = encoder.encode(fixtureType(schema, type), bytes);
+  if (!encoded.ok) throw new Error(encoded.message);
+  return encoded.json;
+}
+
+test.each(loadGolden<Golden>('json'))('$type, $note: as the reference prints it', ({ type, wire, json }) => {
+  const encoded = encoder.encode(fixtureType(schema, type), Buffer.from(wire, 'hex'));
+  if (json === undefined) expect(encoded.ok).toBe(false);
+  else expect(encoded).toEqual({ ok: true, json });
+});
+
+test('occurrences of a message that add up to nothing are still one message', () => {
+  const leaf = (name: string) => [42, name.length + 2, 10, name.length, ...Buffer.from(name)];
+  const bytes = Buffer.from([...leaf('<'), 42, 0, ...leaf('x'), ...leaf('')]);
+  expect(JSON.parse(printJson('Tree', bytes)).whole_leaf).toEqual({ name: '', weight: '0' });
+});
+
+describe.each(shapes)('random messages of %s', (name) => {
+  const type = fixtureType(schema, name);
+  const messages = arbitraryWire(type, schema.registry);
+
+  test('print as the interpreter prints them', () => {
+    fc.assert(
+      fc.property(messages, (bytes) => {
+        expect(printJson(name, bytes)).toBe(interpretMessage(type, bytes, schema.registry));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('cut short or changed in one byte, never throw', () => {
+    fc.assert(
+      fc.property(messages, fc.nat(), fc.nat(255), fc.boolean(), (bytes, at, value, cut) => {
+        const broken = cut ? bytes.slice(0, at % (bytes.length + 1)) : bytes.slice();
+        if (!cut && broken.length > 0) broken[at % broken.length] = value;
+        const encoded = encoder.encode(type, broken);
+        if (encoded.ok) JSON.parse(encoded.json);
+        else expect(encoded.message).not.toBe('');
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+test('where the rules agree, the JSON is that of @bufbuild/protobuf', () => {
+  const type = fixtureType(schema, 'Lists');
+  // The digits of 32-bit floats are the one difference in lists: Go writes the shortest that are exact.
+  const comparable = (json: string) => {
+    // JavaScript writes -0 as 0, Go as -0.
+    const { narrow, ...rest } = JSON.parse(json, (_key, value) => (value === 0 ? 0 : value));
+    return {
+      ...rest,
+      narrow: narrow.map((value: unknown) => (typeof value === 'number' ? Math.fround(value) : value)),
+    };
+  };
+  fc.assert(
+    fc.property(arbitraryWire(type, schema.registry), (bytes) => {
+      const theirs = toJson(type, fromBinary(type, bytes), { alwaysEmitImplicit: true, useProtoFieldName: true });
+      expect(comparable(printJson('Lists', bytes))).toEqual(comparable(JSON.stringify(theirs)));
+    }),
+  );
+});
+
+test('random bytes are printed or refused, never thrown at', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...shapes), fc.uint8Array({ maxLength: 200 }), (name, bytes) => {
+      const encoded = encoder.encode(fixtureType(schema, name), bytes);
+      if (encoded.ok) JSON.parse(encoded.json);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('a message nested a thousand deep is refused', () => {
+  let bytes = Buffer.alloc(0);
+  for (let depth = 0; depth < 1000; depth += 1) {
+    const length = bytes.length < 128 ? [bytes.length] : [(bytes.length & 0x7f) | 0x80, bytes.length >> 7];
+    bytes = Buffer.concat([Buffer.from([0x12, ...length]), bytes]);
+  }
+  expect(encoder.encode(fixtureType(schema, 'Tree'), bytes)).toEqual({ ok: false, message: 'nested too deeply' });
+});
+
+test('a long row of the same message field takes linear time', () => {
+  const once = Buffer.from([0x22, 0x02, 0x10, 0x05]);
+  const many = Buffer.concat(Array.from({ length: 50_000 }, () => once));
+  expect(printJson('Tree', many)).toBe(printJson('Tree', once));
+});
+
+test('an Any of an unknown type names the type that is missing', () => {
+  const bytes = Buffer.concat([Buffer.from([0x0a, 0x10, 0x0a, 0x0e]), Buffer.from('/no.such.Thing')]);
+  expect(encoder.encode(fixtureType(schema, 'Anys'), bytes)).toEqual({
+    ok: false,
+    message: 'unable to resolve type URL /no.such.Thing',
+    missingTypes: ['no.such.Thing'],
+  });
+});
+
+test('a response body is the JSON of one field', () => {
+  const type = fixtureType(schema, 'Tree');
+  const bytes = Buffer.from([0x22, 0x02, 0x10, 0x05, 0x0a, 0x01, 0x61]);
+  expect(encoder.encode(type, bytes, 'leaf')).toEqual({ ok: true, json: '{"name":"","weight":"5"}' });
+  expect(encoder.encode(type, bytes, 'children')).toEqual({ ok: true, json: '[]' });
+});
+
+test('a non-nullable Any is printed where it is set and refused where it is not', () => {
+  const text = `syntax = "proto3"; package n; import "google/protobuf/any.proto"; import "google/protobuf/empty.proto"; import "gogoproto/gogo.proto";
+    message Out { google.protobuf.Any any = 1 [(gogoproto.nullable) = false];
+      map<string, google.protobuf.Any> all = 2 [(gogoproto.nullable) = false]; string s = 3; }`;
+  const { registry } = createSchema({ files: parseProtoFiles([{ name: 'n.proto', text }]), services: [] });
+  const type = registry.getMessage('n.Out');
+  if (!type) throw new Error('no n.Out');
+  const strict = createEncoder(registry);
+  const bytes = (...parts: [tag: number, value: string | Uint8Array][]) =>
+    Buffer.concat(parts.map(([tag, value]) => Buffer.concat([Buffer.from([tag, value.length]), Buffer.from(value)])));
+  const empty = bytes([0x0a, '/google.protobuf.Empty']);
+  expect(strict.encode(type, bytes([0x0a, empty], [0x12, bytes([0x0a, 'k'], [0x12, empty])]))).toEqual({
+    ok: true,
+    json: '{"any":{"@type":"/google.protobuf.Empty","value":{}},"all":{"k":{"@type":"/google.protobuf.Empty","value":{}}},"s":""}',
+  });
+  expect(strict.encode(type, bytes([0x1a, 'text'])).ok).toBe(false);
+});

@@ -1,0 +1,95 @@
+// The routes as they are now. Descriptors are read at the start and again when a node comes back; the new table takes
+// the place of the old in one assignment, requests under way keep the one they began with.
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import type { Logger } from '@palaver/service-kit';
+import { loadProtoFolder } from './descriptors/load-proto-folder.ts';
+import { loadReflection } from './descriptors/load-reflection.ts';
+import { createSchema, type DescriptorSource, parseDescriptorSet, type Schema } from './descriptors/schema.ts';
+import { createTypeLearner, type TypeLearner } from './descriptors/type-learner.ts';
+import { createEncoder, type Encoder } from './encode-response.ts';
+import { createRouteTable, type Prefixes, type RouteTable } from './route-table.ts';
+import type { Upstream } from './upstream/upstream.ts';
+
+export interface Snapshot {
+  /** Grows when the descriptors change; answers printed by another version are not comparable. */
+  version: number;
+  schema: Schema;
+  table: RouteTable;
+  encoder: Encoder;
+  /** Asks the nodes for `Any` types that no service file declares; undefined when the descriptors come from disk. */
+  learner: TypeLearner | undefined;
+}
+
+export interface LiveTable {
+  current(): Snapshot | undefined;
+  /** Reads the descriptors again and swaps the table if they changed. Rejects when they cannot be read. */
+  reload(): Promise<void>;
+}
+
+export interface LiveTableOptions {
+  /** A `FileDescriptorSet` file or a folder of `.proto` files; without it the node is asked. */
+  descriptors: string | undefined;
+  upstream: Upstream;
+  prefixes: Prefixes;
+  /** Whether the POST routes of the transaction service are served. */
+  hasWrites?: boolean;
+  logger: Logger;
+  onChange(snapshot: Snapshot): void;
+}
+
+export function createLiveTable(options: LiveTableOptions): LiveTable {
+  const { descriptors, upstream, prefixes, hasWrites, logger, onChange } = options;
+  let snapshot: Snapshot | undefined;
+  let version = 0;
+  let fingerprint = '';
+  let reloading: Promise<void> | undefined;
+  let isOutdated = false;
+
+  const load = async () => {
+    isOutdated = false;
+    const source = await (descriptors ? loadFromDisk(descriptors) : loadReflection(await upstream.pin()));
+    const print = toFingerprint(source);
+    if (print === fingerprint) return;
+    const schema = createSchema(source);
+    const table = createRouteTable(schema, prefixes, hasWrites);
+    version += 1;
+    fingerprint = print;
+    const learner = descriptors ? undefined : createTypeLearner({ schema, upstream, logger });
+    snapshot = { version, schema, table, encoder: createEncoder(schema.registry), learner };
+    onChange(snapshot);
+    logger.info({ routes: table.routes.length, services: source.services.length }, 'routes loaded');
+    for (const fault of table.faults) logger.warn({ fault }, 'a route is not served');
+    learner?.learnListed().catch((error: unknown) => logger.warn({ err: error }, 'the types could not be listed'));
+  };
+  // A node that was reached while others were being asked may be another version: it is asked as well.
+  const loadUntilCurrent = async () => {
+    do await load();
+    while (isOutdated);
+  };
+
+  return {
+    current: () => snapshot,
+    reload() {
+      isOutdated = true;
+      reloading ??= loadUntilCurrent().finally(() => {
+        reloading = undefined;
+      });
+      return reloading;
+    },
+  };
+}
+
+async function loadFromDisk(path: string): Promise<DescriptorSource> {
+  const isFolder = (await stat(path)).isDirectory();
+  return isFolder ? loadProtoFolder(path) : parseDescriptorSet(await readFile(path));
+}
+
+function toFingerprint({ files, services }: DescriptorSource): string {
+  const hash = createHash('sha256').update(services.join());
+  const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const file of sorted) hash.update(toBinary(FileDescriptorProtoSchema, file));
+  return hash.digest('hex');
+}

@@ -1,0 +1,97 @@
+// The gateway's own metrics. Requests are counted in a plain map and handed to the registry when it is read: the client
+// library's labels cost more than a cached answer.
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { UpstreamStatus } from './upstream/upstream.ts';
+
+export type CacheState = 'hit' | 'miss' | 'shared' | 'stale';
+
+export interface Tally {
+  countRequest(route: string, cache: CacheState, grpcCode: number): void;
+  /** Counts a request by the name of its API key. */
+  countKey(name: string): void;
+  observeUpstream(grpcMethod: string, grpcCode: number, seconds: number): void;
+}
+
+export interface TallyOptions {
+  registry: Registry;
+  cacheBytes(): number;
+  routes(): number;
+  upstreams(): UpstreamStatus[];
+  chain(): { blockAgeSeconds: number | null; halted: boolean };
+}
+
+export function createTally({ registry, cacheBytes, routes, upstreams, chain }: TallyOptions): Tally {
+  const registers = [registry];
+  const counts = new Map<string, number>();
+  new Counter({
+    name: 'gateway_requests_total',
+    help: 'Queries by route template, cache state and gRPC code',
+    labelNames: ['route', 'cache', 'grpc_code'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [key, count] of counts) {
+        const [route = '', cache = '', grpcCode = ''] = key.split('\n');
+        this.inc({ route, cache, grpc_code: grpcCode }, count);
+      }
+    },
+  });
+  const keyRequests = new Counter({
+    name: 'gateway_key_requests_total',
+    help: 'Queries by the name of the API key',
+    labelNames: ['key'],
+    registers,
+  });
+  const upstreamSeconds = new Histogram({
+    name: 'gateway_upstream_seconds',
+    help: 'Time of calls to the nodes, by gRPC method and code',
+    labelNames: ['method', 'grpc_code'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  // Looking the labels up costs more than the observation.
+  const upstreamChildren = new Map<string, ReturnType<typeof upstreamSeconds.labels>>();
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge('gateway_cache_bytes', 'Bytes of kept answers', cacheBytes);
+  gauge('gateway_routes', 'Routes served', routes);
+  gauge('gateway_block_age_seconds', 'Age of the latest block', () => chain().blockAgeSeconds ?? Number.NaN);
+  gauge('gateway_chain_halted', '1 when no block came for GATEWAY_HALTED_AFTER_MS', () => Number(chain().halted));
+  const perNode = (name: string, help: string, read: (node: UpstreamStatus) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['address'],
+      registers,
+      collect() {
+        this.reset();
+        for (const node of upstreams()) this.set({ address: node.address }, read(node));
+      },
+    });
+  perNode('gateway_upstream_healthy', '1 for nodes that calls are sent to', ({ healthy }) => Number(healthy));
+  perNode('gateway_upstream_height', 'The height that a node last told', ({ height }) => height ?? Number.NaN);
+  perNode('gateway_upstream_catching_up', '1 for nodes that are catching up', ({ catchingUp }) => Number(catchingUp));
+  return {
+    countRequest(route, cache, grpcCode) {
+      const key = `${route}\n${cache}\n${grpcCode}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    },
+    countKey: (key) => keyRequests.inc({ key }),
+    observeUpstream(method, grpcCode, seconds) {
+      const key = `${method}\n${grpcCode}`;
+      let child = upstreamChildren.get(key);
+      if (!child) {
+        child = upstreamSeconds.labels({ method, grpc_code: grpcCode });
+        upstreamChildren.set(key, child);
+      }
+      child.observe(seconds);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { expect, test } from 'vitest';
+import { loadFixtureSchema } from '../../test/fixture-schema.ts';
+import { parseProtoFiles } from '../descriptors/parse-proto-files.ts';
+import { createSchema } from '../descriptors/schema.ts';
+import { createRouteTable } from '../route-table.ts';
+import { toOpenApi } from './openapi.ts';
+
+const table = createRouteTable(loadFixtureSchema(), { source: '/fixture', served: '/things', legacy: ['/old'] });
+
+test('the document is valid OpenAPI 3.1', async () => {
+  const document = JSON.parse(JSON.stringify(toOpenApi(table)));
+  const validator = new Validator();
+  expect(await validator.validate(document)).toEqual({ valid: true });
+  expect(validator.version).toBe('3.1');
+});
+
+test('it lists every served route once, legacy ones not', () => {
+  expect(Object.keys(toOpenApi(table).paths)).toEqual([
+    '/things/item/params',
+    '/things/item/{id}',
+    '/things/thing/{id}/of/{owner.name}',
+    '/things/item/shadowed',
+    '/things/box/{id}:close',
+    '/things/box/{id}',
+    '/things/deep/{id}/end',
+    '/things/rest/{id}',
+    '/things/{id}/pages',
+    '/things/star/*/{id}',
+    '/things/typed/{number}/{colour}/{flag}',
+    '/things/everything',
+  ]);
+});
+
+test('parameters are the fields that the path does not bind, dotted', () => {
+  const { paths } = toOpenApi(table);
+  const names = (path: string) =>
+    (paths[path] as { get: { parameters: { name: string; in: string }[] } }).get.parameters.map(
+      (parameter) => `${parameter.in} ${parameter.name}`,
+    );
+  expect(names('/things/thing/{id}/of/{owner.name}')).toEqual([
+    'path id',
+    'path owner.name',
+    'query owner.weight',
+    'query note',
+    'header x-cosmos-block-height',
+  ]);
+  expect(names('/things/everything')).toContain('query nested.leaf.name');
+});
+
+test('schemas say what is printed', () => {
+  const { schemas } = toOpenApi(table).components;
+  expect(schemas['fixture.v1.Leaf']).toEqual({
+    type: 'object',
+    properties: { name: { type: 'string' }, weight: { type: 'string', format: 'uint64' } },
+    required: ['name', 'weight'],
+  });
+});
+
+test('two routes that differ in the names of their variables are one path', () => {
+  const text = `syntax = "proto3"; package t; message R { string a = 1; string b = 2; } service Q {
+    rpc A(R) returns (R) { option (google.api.http).get = "/x/{a}"; }
+    rpc B(R) returns (R) { option (google.api.http).get = "/x/{b}"; } }`;
+  const schema = createSchema({ files: parseProtoFiles([{ name: 't.proto', text }]), services: ['t.Q'] });
+  const { paths } = toOpenApi(createRouteTable(schema, { source: '/ixo', served: '/ixo', legacy: [] }));
+  expect(Object.keys(paths)).toEqual(['/x/{a}']);
+});
+
+test('routes that differ in the patterns of their variables are all listed', async () => {
+  const text = `syntax = "proto3"; package t; message R { string a = 1; string b = 2; } service Q {
+    rpc A(R) returns (R) { option (google.api.http).get = "/x/{a=docs/**}"; }
+    rpc B(R) returns (R) { option (google.api.http).get = "/x/{a=shelves/*}"; }
+    rpc C(R) returns (R) { option (google.api.http).get = "/y/{a=docs/*}/{b=shelves/*}"; } }`;
+  const schema = createSchema({ files: parseProtoFiles([{ name: 't.proto', text }]), services: ['t.Q'] });
+  const document = toOpenApi(createRouteTable(schema, { source: '/ixo', served: '/ixo', legacy: [] }));
+  const listed = Object.entries(document.paths).map(([path, { get }]) => [
+    path,
+    ...get.parameters.flatMap((parameter) => (parameter.in === 'path' ? [parameter.name, parameter.description] : [])),
+  ]);
+  expect(listed).toEqual([
+    ['/x/{a}', 'a', 'A path of the form docs/**.'],
+    ['/x/{a=shelves/*}', 'a=shelves/*', 'A path of the form shelves/*.'],
+    ['/y/{a}/{b}', 'a', 'A path of the form docs/*.', 'b', 'A path of the form shelves/*.'],
+  ]);
+  expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
+});

@@ -1,0 +1,98 @@
+import { gatewayErrorBodySchema } from '@palaver/contract';
+import { z } from 'zod';
+import type { Segment } from '../path-template.ts';
+import type { Route, RouteTable } from '../route-table.ts';
+import { listQueryParameters, type Parameter } from './parameters.ts';
+import { createSchemaSet, type JsonSchema } from './schemas.ts';
+
+const errorName = 'GatewayError';
+
+/** The routes as an OpenAPI 3.1 document. Legacy routes are left out: they are there for those who know them. */
+export function toOpenApi({ routes }: RouteTable) {
+  const schemas = createSchemaSet();
+  const paths: Record<string, { get: ReturnType<typeof toOperation> }> = {};
+  const seen = new Set<string>();
+  const operationIds = new Map<string, number>();
+  for (const route of routes) {
+    const shape = `${spell(route.pattern.segments)}:${route.pattern.verb}`;
+    // Two templates that differ in their variables' names only are one path; the first is the one that answers.
+    if (route.legacy || seen.has(shape)) continue;
+    seen.add(shape);
+    // OpenAPI has no patterns inside braces: `{x=a/*}` becomes `{x}`, described in words. Where that is taken, the pattern
+    // is part of the parameter's name.
+    const plain = route.template.replace(/\{([^=}]+)=[^}]*\}/g, '{$1}');
+    const path = plain in paths ? route.template : plain;
+    const name = `${route.method.parent.typeName}.${route.method.name}`;
+    const count = (operationIds.get(name) ?? 0) + 1;
+    operationIds.set(name, count);
+    const operationId = count === 1 ? name : `${name}.${count}`;
+    paths[path] = { get: toOperation(route, { path, operationId, schemas }) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Protocol query gateway',
+      version: '1',
+      description: 'Queries of the protocol over HTTP. The routes are those the connected node offers at the moment.',
+    },
+    paths,
+    components: { schemas: { ...schemas.all(), [errorName]: toErrorSchema() } as Record<string, JsonSchema> },
+  };
+}
+
+function toErrorSchema(): JsonSchema {
+  const { $defs = {} } = z.toJSONSchema(gatewayErrorBodySchema);
+  const { id: _id, ...schema } = $defs[errorName] as JsonSchema;
+  return schema;
+}
+
+interface OperationOptions {
+  path: string;
+  operationId: string;
+  schemas: ReturnType<typeof createSchemaSet>;
+}
+
+function toOperation(route: Route, { path, operationId, schemas }: OperationOptions) {
+  const { method, pattern, responseBody } = route;
+  const names = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name = '']) => name);
+  const ofPath = pattern.variables.map(({ field, from, to }, index): Parameter => {
+    const shape = spell(pattern.segments.slice(from, to));
+    return {
+      name: names[index] ?? field,
+      in: 'path',
+      required: true,
+      ...(shape !== '*' && { description: `A path of the form ${shape}.` }),
+      schema: { type: 'string' },
+    };
+  });
+  const bound = pattern.variables.map(({ field }) => field);
+  const field = method.output.fields.find((candidate) => candidate.name === responseBody);
+  const schema = field ? schemas.ofField(field) : schemas.ofMessage(method.output);
+  return {
+    operationId,
+    tags: [method.parent.typeName],
+    summary: method.name,
+    ...(method.deprecated && { deprecated: true }),
+    parameters: [
+      ...ofPath,
+      ...listQueryParameters(method.input, bound),
+      {
+        name: 'x-cosmos-block-height',
+        in: 'header',
+        description: 'The height to answer for; the latest unless given.',
+        schema: { type: 'string', pattern: '^[0-9]+$' },
+      },
+    ],
+    responses: {
+      200: { description: 'The answer.', content: { 'application/json': { schema } } },
+      default: {
+        description: 'An error.',
+        content: { 'application/json': { schema: { $ref: `#/components/schemas/${errorName}` } } },
+      },
+    },
+  };
+}
+
+function spell(segments: Segment[]): string {
+  return segments.map((segment) => (typeof segment === 'string' ? segment : segment.literal)).join('/');
+}

@@ -1,0 +1,33 @@
+import type { GatewayHealth } from '@palaver/contract';
+import type { LiveTable } from './live-table.ts';
+import type { Upstream } from './upstream/upstream.ts';
+
+export interface HealthParts {
+  upstream: Upstream;
+  live: LiveTable;
+  /** A chain without a new block for this long is halted. */
+  haltedAfterMs: number;
+}
+
+/** What `GET /health` says. */
+export function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
+  const nodes = upstream.status();
+  const isReached = nodes.some(({ reachable }) => reachable);
+  const table = live.current()?.table;
+  const routes = table?.routes.length ?? 0;
+  const { height, blockAgeMs } = upstream.chain();
+  const halted = blockAgeMs !== null && blockAgeMs >= haltedAfterMs;
+  const isWhole = nodes.every(({ healthy }) => healthy) && routes > 0 && !halted;
+  // Without a table no query is answered, whoever is reached.
+  const status = !isReached || !table ? 'down' : isWhole ? 'ok' : 'degraded';
+  const body: GatewayHealth = {
+    status,
+    height,
+    blockAgeSeconds: blockAgeMs === null ? null : Math.floor(blockAgeMs / 1000),
+    halted,
+    routes,
+    upstreams: nodes.map(({ reachable: _reachable, ...node }) => node),
+    timestamp: new Date().toISOString(),
+  };
+  return { healthy: status !== 'down', body };
+}

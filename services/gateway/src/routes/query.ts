@@ -1,0 +1,182 @@
+// Every query of the protocol. The path of a request: here → route-table.ts → cache.ts → decode-request.ts →
+// upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
+import { AppError } from '@palaver/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Answer, toFailureAnswer } from '../answer.ts';
+import type { Query } from '../ask-node.ts';
+import type { Authorize } from '../auth/authorize.ts';
+import type { Cache } from '../cache.ts';
+import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
+import { decodeRequest, hasField } from '../decode-request.ts';
+import type { HeightFloors } from '../height-floors.ts';
+import type { LiveTable } from '../live-table.ts';
+import { readMetadata } from '../metadata.ts';
+import type { CacheState, Tally } from '../metrics.ts';
+import { cleanPath, escapePath } from '../request/clean-path.ts';
+import { decodeEscapes, parseQuery } from '../request/parse-query.ts';
+import type { Match, Route } from '../route-table.ts';
+import { failure } from '../upstream/call.ts';
+import { isUnchanged } from './is-unchanged.ts';
+
+export interface QueryParts {
+  live: LiveTable;
+  cache: Cache<Answer>;
+  authorize: Authorize;
+  ask(query: Query, signal: AbortSignal): Promise<Answer>;
+  tally: Tally;
+  floors: HeightFloors;
+  options: QueryOptions;
+}
+
+export interface QueryOptions {
+  timeoutMs: number;
+  forwardAuth: boolean;
+  /** How long answers are kept; with 0 none is, and equal requests share a call only while it runs. */
+  ttlMs: number;
+  pinnedTtlMs: number;
+  /** Whether requests are counted by the name of the API key. */
+  countKeys: boolean;
+  /** Whether answers may be kept by caches on the way. */
+  isPublic: boolean;
+  vary: string;
+}
+
+const allowed = 'GET, HEAD, OPTIONS';
+
+export function createQueryHandler({ live, cache, authorize, ask, tally, floors, options }: QueryParts) {
+  return async function handleQuery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const url = request.raw.url ?? '/';
+    const mark = url.indexOf('?');
+    const query = mark === -1 ? '' : url.slice(mark + 1);
+    const path = decodeEscapes(mark === -1 ? url : url.slice(0, mark));
+    if (path === undefined) throw new AppError('BAD_REQUEST', 'The path has a malformed escape.');
+    if (request.method === 'OPTIONS') return reply.code(204).header('allow', allowed).send();
+    const clean = cleanPath(path);
+    if (clean !== path) return reply.redirect(escapePath(clean) + (query && `?${query}`), 301);
+
+    const snapshot = live.current();
+    if (!snapshot) {
+      const { status, headers, body } = toFailureAnswer(failure('unreachable'), []);
+      return reply.code(status).headers(headers).send(body);
+    }
+    const match = snapshot.table.match(path);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!match || !isRead) throw refuseMethod(Boolean(match));
+    const { route } = match;
+    if (route.legacy) markDeprecated(reply, path, route.legacy);
+
+    const authorized = await authorize(request, path);
+    if (!authorized.ok) {
+      reply.headers(authorized.headers ?? {});
+      throw authorized.error;
+    }
+    const metadata = readMetadata(request.headers, options);
+    if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
+
+    if (options.countKeys) tally.countKey(authorized.identity);
+    const ttlMs = metadata.height === '' || isAlwaysLive(route) ? options.ttlMs : options.pinnedTtlMs;
+    const isShared = !metadata.hasCredentials;
+    const isKept = isShared && options.ttlMs > 0;
+    const key = `${snapshot.version}\n${url}\n${metadata.key}`;
+    const isLatest = metadata.height === '';
+    const { socket } = request.raw;
+    const minHeight = isLatest ? Math.max(metadata.minHeight, floors.of(socket)) : 0;
+    // What is not there may still come: a node that was asked for a height may not have had it.
+    const lifeOf = ({ grpcCode }: Answer) => (grpcCode === 0 ? ttlMs : Math.min(ttlMs, options.ttlMs));
+    const isBehind = ({ height }: Answer) => height !== undefined && height < minHeight;
+    const kept = isKept ? cache.find(key) : undefined;
+    if (kept && !isBehind(kept)) return send(kept, 'hit', lifeOf(kept));
+
+    const decoded = decodeRequest(match, query);
+    if (!decoded.ok) throw new AppError('BAD_REQUEST', decoded.message);
+    const proto3 = wantsProto3(match, query);
+    const asked: Query = { route, bytes: decoded.bytes, metadata, minHeight, proto3, snapshot };
+    const left = signalOfLeaving(reply);
+    if (!isShared) return send(await ask(asked, left), 'miss', 0);
+
+    const shareAs = (name: string) =>
+      cache.share(name, left, async (signal) => {
+        const answer = await ask(asked, signal);
+        if (isKept && answer.keeps) cache.keep(key, answer, lifeOf(answer));
+        return answer;
+      });
+    let run = shareAs(`${key}\n${metadata.timeoutMs}`);
+    let answer = await run.value;
+    if (run.shared && isBehind(answer)) {
+      // The call was begun for a client that has not come as far.
+      run = shareAs(`${key}\n${metadata.timeoutMs}\n${minHeight}`);
+      answer = await run.value;
+    }
+    const stale = answer.isOutage ? cache.findStale(key) : undefined;
+    return stale ? send(stale, 'stale', 0) : send(answer, run.shared ? 'shared' : 'miss', isKept ? lifeOf(answer) : 0);
+
+    function refuseMethod(isQuery: boolean): AppError {
+      // The gateway's own pages come here only with a method that they do not have.
+      const isPage = !isRead && request.server.hasRoute({ method: 'GET', url: path ?? '' });
+      if (!isQuery && !isPage && !snapshot?.table.isElsewhere(path ?? ''))
+        return unknownPath(path ?? '', snapshot?.table.prefixes ?? []);
+      const methods = isQuery || isPage ? allowed : 'OPTIONS';
+      reply.header('allow', methods);
+      return new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries. Allowed here: ${methods}.`);
+    }
+
+    async function send(answer: Answer, state: CacheState, keptMs: number): Promise<FastifyReply> {
+      tally.countRequest(route.template, state, answer.grpcCode);
+      if (isLatest) floors.raise(socket, answer.height);
+      reply.headers(answer.headers);
+      reply.header('x-cache', state === 'stale' ? 'hit' : state);
+      reply.header('cache-control', toCacheControl(answer, keptMs, options.isPublic));
+      reply.header('vary', options.vary);
+      if (state === 'hit' || state === 'stale')
+        reply.header('age', Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000)));
+      if (state === 'stale') reply.header('warning', '110 - "Response is Stale"');
+      const encoding = chooseEncoding(request.headers['accept-encoding'], answer.body);
+      if (answer.etag !== '') {
+        reply.header('etag', encoding ? toEncodedTag(answer.etag, encoding) : answer.etag);
+        if (isUnchanged(request.headers['if-none-match'], answer.etag)) return reply.code(304).send();
+      }
+      reply.code(answer.status);
+      if (!encoding) return reply.send(answer.body);
+      return reply.header('content-encoding', encoding).send(await compress(answer.body, encoding));
+    }
+  };
+}
+
+/** Services that answer from the node itself and not from the state of a block: a height changes nothing there. */
+const liveServices = /^cosmos\.(?:base\.(?:tendermint|node|reflection)|tx|reflection)\./;
+
+function isAlwaysLive({ method }: Route): boolean {
+  return liveServices.test(method.parent.typeName);
+}
+
+function unknownPath(path: string, prefixes: string[]): AppError {
+  const served = prefixes.length > 0 ? `It serves paths under ${prefixes.join(', ')}` : 'It serves no paths yet';
+  return new AppError('NOT_FOUND', `This gateway has no route ${path.slice(0, 200)}. ${served}; see /openapi.json.`);
+}
+
+function markDeprecated(reply: FastifyReply, path: string, legacy: { prefix: string; successor: string }): void {
+  const successor = escapePath(legacy.successor + path.slice(legacy.prefix.length));
+  reply.header('deprecation', 'true').header('link', `<${successor}>; rel="successor-version"`);
+}
+
+/** `?json=proto3`, unless the request has a field of that name. */
+function wantsProto3({ route }: Match, query: string): boolean {
+  if (!query.includes('json=') || hasField(route.method.input, 'json')) return false;
+  const parsed = parseQuery(query);
+  return parsed.ok && parsed.values.get('json')?.[0] === 'proto3';
+}
+
+/** Aborts when the client is gone before the reply was written. */
+function signalOfLeaving(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableEnded) controller.abort();
+  });
+  return controller.signal;
+}
+
+function toCacheControl(answer: Answer, keptMs: number, isPublic: boolean): string {
+  const seconds = Math.floor(keptMs / 1000);
+  if (!answer.keeps) return 'no-store';
+  return seconds > 0 ? `${isPublic ? 'public' : 'private'}, max-age=${seconds}` : 'no-cache';
+}

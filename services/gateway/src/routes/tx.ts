@@ -1,0 +1,51 @@
+// The POST routes of the transaction service: simulate, broadcast, encode and decode. Never kept, never repeated.
+import { AppError } from '@palaver/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Answer } from '../answer.ts';
+import type { Query } from '../ask-node.ts';
+import type { Authorize } from '../auth/authorize.ts';
+import { decodeBody, listAnyTypes } from '../decode-body.ts';
+import type { LiveTable } from '../live-table.ts';
+import { readMetadata } from '../metadata.ts';
+import type { Tally } from '../metrics.ts';
+
+export interface TxParts {
+  live: LiveTable;
+  authorize: Authorize;
+  ask(query: Query, signal: AbortSignal): Promise<Answer>;
+  tally: Tally;
+  options: { timeoutMs: number; forwardAuth: boolean };
+  /** What answers paths that are no route of the transaction service. */
+  otherwise(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+}
+
+/** Types of one body that may have to be asked for. */
+const maxTypes = 100;
+
+export function createTxHandler({ live, authorize, ask, tally, options, otherwise }: TxParts) {
+  return async function handleTx(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const path = request.url.split('?', 1)[0] ?? '';
+    const snapshot = live.current();
+    const route = snapshot?.table.writes.get(path);
+    if (!snapshot || !route) return otherwise(request, reply);
+    const authorized = await authorize(request, path);
+    if (!authorized.ok) {
+      reply.headers(authorized.headers ?? {});
+      throw authorized.error;
+    }
+    const metadata = readMetadata(request.headers, options);
+    if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
+    await snapshot.learner?.learn(listAnyTypes(request.body).slice(0, maxTypes));
+    const decoded = decodeBody(route.method.input, request.body ?? {}, snapshot.schema.registry);
+    if (!decoded.ok) throw new AppError('BAD_REQUEST', decoded.message);
+
+    // The call runs to its end when the client leaves: a transaction that was sent cannot be taken back.
+    const query: Query = { route, bytes: decoded.bytes, metadata, minHeight: 0, proto3: false, snapshot, once: true };
+    const answer = await ask(query, new AbortController().signal);
+    tally.countRequest(route.template, 'miss', answer.grpcCode);
+    return reply
+      .headers({ ...answer.headers, 'cache-control': 'no-store' })
+      .code(answer.status)
+      .send(answer.body);
+  };
+}

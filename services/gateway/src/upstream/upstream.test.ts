@@ -1,0 +1,243 @@
+import { constants } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { waitFor } from '@palaver/test-kit';
+import fc from 'fast-check';
+import { afterEach, expect, test } from 'vitest';
+import { startFixtureNode } from '../../test/fixture-node.ts';
+import { frame, respond, type Script, startScriptedNode } from '../../test/scripted-node.ts';
+import { createUpstream, type Upstream } from './upstream.ts';
+
+const opened: Upstream[] = [];
+afterEach(() => {
+  for (const upstream of opened.splice(0)) upstream.close();
+});
+
+function connectTo(...addresses: string[]): Upstream {
+  const upstream = createUpstream({ addresses });
+  opened.push(upstream);
+  return upstream;
+}
+
+const query = { path: '/x.Query/Get', body: new Uint8Array([1, 2]), metadata: {}, timeoutMs: 3_000 };
+
+async function answerOf(script: Script) {
+  await using node = await startScriptedNode(script);
+  return await connectTo(node.address).call(query);
+}
+
+test('a message comes back whole, with its metadata and without the transport’s own fields', async () => {
+  const answer = await answerOf((stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'x-height': '7' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0', 'x-cost': '3' }));
+    stream.write(frame(Buffer.from('hello')).subarray(0, 3));
+    setTimeout(() => stream.end(frame(Buffer.from('hello')).subarray(3)), 10);
+  });
+  expect(answer).toMatchObject({ ok: true, metadata: { 'x-height': '7', 'x-cost': '3' } });
+  expect(answer.ok && answer.message.toString()).toBe('hello');
+  expect(Object.keys(answer.metadata).sort()).toEqual(['x-cost', 'x-height']);
+});
+
+const message = Buffer.from('hello');
+test.each<[string, Script, object]>([
+  ['compressed without being asked', (stream) => respond(stream, frame(message, 1)), { code: 13, fault: 'malformed' }],
+  ['shorter than announced', (stream) => respond(stream, frame(message, 0, 50)), { code: 13, fault: 'malformed' }],
+  ['cut inside its head', (stream) => respond(stream, Buffer.from([0, 0])), { code: 13, fault: 'malformed' }],
+  ['sent twice', (stream) => respond(stream, Buffer.concat([frame(message), frame(message)])), { code: 13 }],
+  ['missing', (stream) => respond(stream, Buffer.alloc(0)), { code: 13, fault: 'malformed' }],
+  [
+    'announced as too large',
+    (stream) => respond(stream, frame(message, 0, 17 * 1024 * 1024)),
+    { code: 8, fault: 'too large' },
+  ],
+  ['announced as 4 GiB', (stream) => respond(stream, frame(message, 0, 0xffffffff)), { code: 8, fault: 'too large' }],
+  ['without trailers', (stream) => stream.respond({ ':status': 200 }, { endStream: true }), { code: 13 }],
+  ['HTTP 404', (stream) => stream.respond({ ':status': 404 }, { endStream: true }), { code: 12 }],
+  ['HTTP 502', (stream) => stream.respond({ ':status': 502 }, { endStream: true }), { code: 14 }],
+  ['HTTP 302', (stream) => stream.respond({ ':status': 302 }, { endStream: true }), { code: 2 }],
+  ['a status that is no number', (stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': 'fine' }), { code: 2 }],
+  [
+    'trailers only',
+    (stream) =>
+      stream.respond(
+        { ':status': 200, 'grpc-status': '5', 'grpc-message': 'no%20such%20%E2%82%AC' },
+        { endStream: true },
+      ),
+    { code: 5, message: 'no such €' },
+  ],
+  [
+    'a message with a bad escape',
+    (stream) => stream.respond({ ':status': 200, 'grpc-status': '5', 'grpc-message': '100%' }, { endStream: true }),
+    { code: 5, message: '100%' },
+  ],
+  ['a status beside a message', (stream) => respond(stream, frame(message), { 'grpc-status': '9' }), { code: 9 }],
+])('an answer that is %s is a failure', async (_name, script, expected) => {
+  expect(await answerOf(script)).toMatchObject({ ok: false, ...expected });
+});
+
+test('whatever bytes come, a call ends with an answer', async () => {
+  let body = Buffer.alloc(0);
+  await using node = await startScriptedNode((stream) => respond(stream, body));
+  const upstream = connectTo(node.address);
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 40 }), async (bytes) => {
+      body = Buffer.from(bytes);
+      const answer = await upstream.call(query);
+      if (answer.ok) expect(frame(answer.message)).toEqual(body);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test.each(['invalid denom: ', 'two  '])('the message %j of a node arrives whole', async (text) => {
+  const answer = await answerOf((stream) =>
+    respond(stream, Buffer.alloc(0), { 'grpc-status': '3', 'grpc-message': text }),
+  );
+  expect(answer).toMatchObject({ ok: false, code: 3, message: text });
+});
+
+test('an answer of almost 16 MiB passes', async () => {
+  const large = Buffer.alloc(16 * 1024 * 1024 - 1, 7);
+  const answer = await answerOf((stream) => respond(stream, frame(large)));
+  expect(answer.ok && answer.message.equals(large)).toBe(true);
+});
+
+test('the deadline ends a call, and the node is told', async () => {
+  let reset: number | undefined;
+  await using node = await startScriptedNode((stream) => stream.on('close', () => (reset = stream.rstCode)));
+  const answer = await connectTo(node.address).call({ ...query, timeoutMs: 60 });
+  expect(answer).toMatchObject({ ok: false, code: 4, fault: 'deadline' });
+  await waitFor('the reset', () => reset === constants.NGHTTP2_CANCEL);
+});
+
+test('a caller that leaves ends a call, and the node is told', async () => {
+  let reset: number | undefined;
+  await using node = await startScriptedNode((stream) => stream.on('close', () => (reset = stream.rstCode)));
+  const controller = new AbortController();
+  const answer = connectTo(node.address).call({ ...query, signal: controller.signal });
+  await waitFor('the call', () => node.calls.length === 1);
+  controller.abort();
+  expect(await answer).toMatchObject({ ok: false, code: 1, fault: 'cancelled' });
+  await waitFor('the reset', () => reset === constants.NGHTTP2_CANCEL);
+});
+
+test('nobody there is unavailable, at once', async () => {
+  const answer = await connectTo('127.0.0.1:1').call(query);
+  expect(answer).toMatchObject({ ok: false, code: 14, fault: 'unreachable' });
+});
+
+test('a node that says goodbye finishes what it has and is connected to again', async () => {
+  let release = () => {};
+  await using node = await startScriptedNode((stream, path) => {
+    if (path !== '/slow') return respond(stream, frame(message));
+    release = () => respond(stream, frame(message));
+  });
+  const upstream = connectTo(node.address);
+  const slow = upstream.call({ ...query, path: '/slow' });
+  await waitFor('the call', () => node.calls.length === 1);
+  for (const session of node.sessions) session.goaway();
+  await waitFor('the goodbye', () => upstream.status()[0]?.healthy === false);
+  release();
+  expect(await slow).toMatchObject({ ok: true });
+  await waitFor('a new session', () => upstream.status()[0]?.healthy);
+  expect(await upstream.call(query)).toMatchObject({ ok: true });
+});
+
+test('calls are spread over the nodes', async () => {
+  const script: Script = (stream) => setTimeout(() => respond(stream, frame(message)), 5);
+  await using a = await startScriptedNode(script);
+  await using b = await startScriptedNode(script);
+  const upstream = connectTo(a.address, b.address);
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  await Promise.all(Array.from({ length: 40 }, () => upstream.call(query)));
+  expect(Math.min(a.calls.length, b.calls.length)).toBeGreaterThan(10);
+});
+
+test('a call whose connection dies is repeated on another node', async () => {
+  await using dying = await startScriptedNode((stream) => stream.session?.destroy());
+  await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(dying.address, good.address);
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  const answers = await Promise.all(Array.from({ length: 20 }, () => upstream.call(query)));
+  expect(answers.every(({ ok }) => ok)).toBe(true);
+});
+
+test('an error of the query itself is not repeated', async () => {
+  await using a = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '14' }));
+  await using b = await startScriptedNode((stream) => respond(stream, Buffer.alloc(0), { 'grpc-status': '14' }));
+  const upstream = connectTo(a.address, b.address);
+  expect(await upstream.call(query)).toMatchObject({ ok: false, code: 14 });
+  expect(a.calls.length + b.calls.length).toBe(1);
+});
+
+test('a node that keeps failing is set aside and comes back by itself', async () => {
+  let mute = true;
+  await using node = await startScriptedNode((stream) => {
+    if (!mute) respond(stream, frame(message));
+  });
+  await using other = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(node.address, other.address);
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  await waitFor('the ejection', async () => {
+    await upstream.call({ ...query, timeoutMs: 120 });
+    return upstream.status()[0]?.healthy === false;
+  });
+  mute = false;
+  const before = node.calls.length;
+  for (let turn = 0; turn < 5; turn += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
+  expect(node.calls.length).toBe(before);
+  await waitFor('the return', () => upstream.status()[0]?.healthy);
+  await waitFor('a call there', async () => {
+    await upstream.call(query);
+    return node.calls.length > before;
+  });
+});
+
+test('a node that hangs is set aside also when every caller leaves before the deadline', async () => {
+  await using hung = await startScriptedNode(() => undefined);
+  await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(hung.address, good.address);
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  for (let turn = 0; turn < 30; turn += 1) await upstream.call({ ...query, signal: AbortSignal.timeout(150) });
+  expect(upstream.status()[0]?.healthy).toBe(false);
+  expect(hung.calls.length).toBeLessThan(10);
+});
+
+test('callers that leave a node that answers others do not set it aside', async () => {
+  await using node = await startScriptedNode((stream, path) => {
+    if (path !== '/slow') respond(stream, frame(message));
+  });
+  const upstream = connectTo(node.address);
+  expect((await upstream.call(query)).ok).toBe(true);
+  for (let turn = 0; turn < 8; turn += 1) {
+    const slow = upstream.call({ ...query, path: '/slow', signal: AbortSignal.timeout(150) });
+    expect((await upstream.call(query)).ok).toBe(true);
+    expect(await slow).toMatchObject({ fault: 'cancelled' });
+  }
+  expect(upstream.status()[0]?.healthy).toBe(true);
+});
+
+test('a node that was restarted on its port is reached again', async () => {
+  const first = await startFixtureNode();
+  const upstream = connectTo(first.address);
+  await waitFor('the node', () => upstream.status()[0]?.healthy);
+  first.close();
+  await waitFor('the loss', () => !upstream.status()[0]?.healthy);
+  expect(await upstream.call(query)).toMatchObject({ ok: false, fault: 'unreachable' });
+  await sleep(100);
+  await using second = await startFixtureNode({ port: first.port });
+  await waitFor('the return', () => upstream.status()[0]?.healthy);
+  const answer = await upstream.call({ ...query, path: '/fixture.v1.Query/Item', body: new Uint8Array() });
+  expect(answer.ok).toBe(true);
+  expect(second.calls).toHaveLength(1);
+});
+
+test('a node that says goodbye to a good session is asked on a new one without a gap', async () => {
+  await using node = await startScriptedNode((stream) => respond(stream, frame(message)));
+  const upstream = connectTo(node.address);
+  expect((await upstream.call(query)).ok).toBe(true);
+  await sleep(1_100); // what counts as a good session
+  const answers = [];
+  for (const session of node.sessions) session.goaway();
+  for (let turn = 0; turn < 100; turn += 1) answers.push(await upstream.call(query));
+  expect(answers.filter((answer) => !answer.ok)).toEqual([]);
+});

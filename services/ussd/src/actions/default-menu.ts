@@ -1,0 +1,22 @@
+import { fileURLToPath } from 'node:url';
+import type { MenuSources } from '../menu/load-menu.ts';
+import type { Registry } from '../menu/menu.ts';
+import { validators } from '../menu/validators.ts';
+import type { DeclaredAction } from './action.ts';
+
+/** Texts the service itself says, outside of any state. */
+const serviceTexts = ['main.expired'];
+
+/** Where the menus and texts are: the operator's own, or those that come along. */
+export function toMenuSources(own: {
+  USSD_MENUS?: string | undefined;
+  USSD_LOCALES?: string | undefined;
+}): MenuSources {
+  const beside = (folder: string) => fileURLToPath(new URL(`../../${folder}`, import.meta.url));
+  return { menus: own.USSD_MENUS ?? beside('menus'), locales: own.USSD_LOCALES ?? beside('locales') };
+}
+
+/** What menu files are checked against. */
+export function toRegistry(actions: Record<string, DeclaredAction>): Registry {
+  return { actions, validators, texts: serviceTexts };
+}
