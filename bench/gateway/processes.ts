@@ -30,7 +30,7 @@ export function readUsage(child: ChildProcess): Promise<{ cpuMicros: number; rss
 }
 
 export async function waitForRoutes(url: string): Promise<void> {
-  for (let turn = 0; turn < 100; turn += 1) {
+  for (let round = 0; round < 100; round += 1) {
     if ((await fetch(url + targets.params.replace('{n}', '1'))).status === 200) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }

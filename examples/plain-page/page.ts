@@ -30,7 +30,7 @@ const chat = createChat({
   transport,
   sessionId,
   socketUrl: agentUrl,
-  pageTools: () => ({
+  clientTools: () => ({
     browserTools: {
       title: {
         toolName: 'set_title',

@@ -31,11 +31,11 @@ export function listConfigSections(): ConfigSection[] {
     ...own,
     ...plugins,
   ];
-  const told = new Set<string>();
+  const listed = new Set<string>();
   return sections
     .map(({ title, variables }) => ({
       title,
-      variables: variables.filter(({ name }) => !told.has(name) && told.add(name)),
+      variables: variables.filter(({ name }) => !listed.has(name) && listed.add(name)),
     }))
     .filter(({ variables }) => variables.length > 0);
 }

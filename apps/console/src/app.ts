@@ -2,9 +2,9 @@
 // which hands it on as forwarding.ts says.
 import { createServer, type Logger, type Server, toEdge } from '@palaver/service-kit';
 import type { ConsoleConfig } from './config.ts';
-import { addPageRoutes } from './routes/page.ts';
 import { addServiceRoutes } from './routes/services.ts';
-import type { Page } from './web-build/create-page.ts';
+import { addWebRoutes } from './routes/web-files.ts';
+import type { Page } from './web-build/create-web-build.ts';
 
 export interface ConsoleParts {
   config: ConsoleConfig;
@@ -29,7 +29,7 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
     },
   });
   const targets = { 'ussd-gateway': config.USSD_URL, agent: config.AGENT_URL, gateway: config.GATEWAY_URL };
-  addPageRoutes(server, { page, targets });
+  addWebRoutes(server, { page, targets });
   await addServiceRoutes(server, targets);
   return server;
 }

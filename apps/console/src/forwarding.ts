@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { clientAddress, isForeignPage, isTrustedLocal } from '@palaver/service-kit';
+import { clientAddress, isForeignOrigin, isTrustedLocal } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 
 /** Where the console reaches each service, by the name in its own path: `/api/<name>/…`. */
@@ -33,7 +33,7 @@ export function toServiceHeaders(request: FastifyRequest, headers: Headers): Inc
   const passed = withoutHopByHop(headers);
   passed['x-request-id'] = request.id;
   if (!isTrustedLocal(request.raw)) passed['x-forwarded-for'] = clientAddress(request);
-  if (!isForeignPage(request.headers)) for (const name of pageHeaders) delete passed[name];
+  if (!isForeignOrigin(request.headers)) for (const name of pageHeaders) delete passed[name];
   return passed;
 }
 

@@ -13,10 +13,10 @@ import {
 } from '@palaver/service-kit';
 import { createConsoleApp } from './app.ts';
 import { consoleConfigSchema } from './config.ts';
-import { type BuiltPage, createPage } from './web-build/create-page.ts';
+import { createWebBuild, type FinishedBuild } from './web-build/create-web-build.ts';
 
 export interface RunningConsole extends RunningService {
-  page: BuiltPage;
+  page: FinishedBuild;
 }
 
 /** Starts the console from its environment. It listens at once; a page that must be built first follows by itself. */
@@ -26,7 +26,7 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
   const otherFolder = () => join(prepareDataDir(config.DATA_DIR), 'console-page');
   await using started = new AsyncDisposableStack();
-  const page = started.adopt(createPage({ logger, otherFolder }), (page) => page.close());
+  const page = started.adopt(createWebBuild({ logger, otherFolder }), (page) => page.close());
   const server = await createConsoleApp({ config, logger, page });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });

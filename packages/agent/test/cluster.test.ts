@@ -67,7 +67,7 @@ describe('several instances', () => {
     expect(await page.event('message_cache_invalidation')).toMatchObject({ sessionId });
     const countIgnored = async () => {
       const metrics = await Promise.all(agents.map(({ url }) => fetch(`${url}/metrics`).then((reply) => reply.text())));
-      return metrics.map((text) => Number(/^agent_ignored_page_results_total(?:\{.*\})? (\d+)$/m.exec(text)?.[1]));
+      return metrics.map((text) => Number(/^agent_ignored_client_results_total(?:\{.*\})? (\d+)$/m.exec(text)?.[1]));
     };
     expect(await countIgnored()).toEqual([0, 0]);
     page.socket.emit('tool_result', { toolCallId: 'nobody waits', result: 1 });

@@ -65,7 +65,7 @@ export const serverEventPayloadSchemas = {
 } satisfies Record<ServerEventName, z.ZodObject>;
 
 // A page that hands over what it caught instead of a text has failed all the same: ignored, it would be waited for.
-const pageErrorSchema = z.preprocess((error) => {
+const clientErrorSchema = z.preprocess((error) => {
   if (!error || typeof error === 'string') return error || undefined;
   const message = typeof error === 'object' && 'message' in error ? error.message : undefined;
   return typeof message === 'string' ? message : JSON.stringify(error);
@@ -78,14 +78,14 @@ export const clientEventPayloadSchemas = {
   subscribe: z.unknown(),
   'list-events': z.unknown(),
   tool_result: z
-    .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: pageErrorSchema })
+    .object({ toolCallId: z.string().min(1), result: z.unknown().optional(), error: clientErrorSchema })
     .meta({ id: 'ToolResult', description: 'What a tool of the page answered.' }),
   action_call_result: z
     .object({
       sessionId: z.string().min(1),
       toolCallId: z.string().min(1),
       result: z.unknown().optional(),
-      error: pageErrorSchema,
+      error: clientErrorSchema,
     })
     .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
 } satisfies Record<ClientEventName, z.ZodType>;

@@ -1,12 +1,12 @@
 export type { SendOptions } from './core/chat.ts';
 export type { ChatStatus } from './core/chat-state.ts';
+export type { BrowserTool, BrowserTools } from './core/client-tools.ts';
 export type { ChainMessage } from './core/contract-messages.ts';
 export type { SignedArtifact } from './core/credentials.ts';
 export type { StreamingMode } from './core/event-buffer.ts';
 export { getOpenIdToken, type OpenIdToken } from './core/open-id-token.ts';
 export type { ConfigOverrides, OracleConfig, Price } from './core/oracle-config.ts';
 export { OracleError } from './core/oracle-error.ts';
-export type { BrowserTool, BrowserTools } from './core/page-tools.ts';
 export type { Schema } from './core/schema.ts';
 export type { AnyEvent, Attachment, Memory, MessageComponent, Session, ToolCall } from './core/wire.ts';
 export type { ActionRenderProps, ActionStatus, AgActionOptions } from './react/action-registry.ts';

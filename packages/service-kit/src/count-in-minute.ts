@@ -26,13 +26,13 @@ interface Minute {
 export function countInMemory({ now = Date.now, maxKeys = 100_000 } = {}): CountInMinute {
   let elder = new Map<string, Minute>();
   let younger = new Map<string, Minute>();
-  let turnAt = 0;
+  let rotateAt = 0;
   return (key) => {
     const time = now();
-    if (time >= turnAt || younger.size >= maxKeys) {
+    if (time >= rotateAt || younger.size >= maxKeys) {
       elder = younger;
       younger = new Map();
-      turnAt = time + minuteMs;
+      rotateAt = time + minuteMs;
     }
     let minute = younger.get(key) ?? elder.get(key);
     if (!minute || time >= minute.endsAt) {

@@ -23,7 +23,7 @@ export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
 export { createProbes } from './health-probes.ts';
 export { isJsonTooDeep } from './json-depth.ts';
-export { isForeignPage, isTrustedLocal } from './local-trust.ts';
+export { isForeignOrigin, isTrustedLocal } from './local-trust.ts';
 export { createLogger, type Logger, sendLogsTo } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';

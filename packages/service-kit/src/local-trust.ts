@@ -18,7 +18,7 @@ export function isTrustedLocal(request: Pick<IncomingMessage, 'headers' | 'rawHe
     forwardingHeaders.every((name) => headers[name] === undefined) &&
     isLoopbackHost(headers.host) &&
     !hasForeignOrigin(headers) &&
-    !isForeignPage(headers)
+    !isForeignOrigin(headers)
   );
 }
 
@@ -29,7 +29,7 @@ function hasOneHost({ rawHeaders, url }: Pick<IncomingMessage, 'rawHeaders' | 'u
 }
 
 /** Whether a page of another origin sent the request. The browser itself says so; programs say nothing. */
-export function isForeignPage(headers: IncomingHttpHeaders): boolean {
+export function isForeignOrigin(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   // Its comparison wins over ours: a reverse proxy may have renamed the host.
   return site === undefined ? hasForeignOrigin(headers) : site !== 'same-origin' && site !== 'none';
@@ -68,7 +68,8 @@ export function checkHosts(server: FastifyInstance, allowed: string[]): void {
 export function refuseForeignPages(server: FastifyInstance, origins: string[]): void {
   if (origins.includes('*')) return;
   server.addHook('onRequest', ({ method, headers }, _reply, done) => {
-    const isRefused = !harmlessMethods.has(method) && !origins.includes(headers.origin ?? '') && isForeignPage(headers);
+    const isRefused =
+      !harmlessMethods.has(method) && !origins.includes(headers.origin ?? '') && isForeignOrigin(headers);
     done(isRefused ? new AppError('FORBIDDEN', 'Pages of other origins may not send this request.') : undefined);
   });
 }

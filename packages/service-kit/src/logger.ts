@@ -58,7 +58,7 @@ function useStandardOutput(): DestinationStream {
 }
 
 /**
- * Standard output that takes the lines of one turn of the event loop as one text: pino's own stream measures all that is
+ * Standard output that takes the lines of one tick of the event loop as one text: pino's own stream measures all that is
  * waiting again with every line.
  */
 function createStandardOutput(): DestinationStream {

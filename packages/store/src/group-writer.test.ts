@@ -38,10 +38,10 @@ describe.each(engines)('group writer on %s', (engine) => {
     };
   }
 
-  test('the writes of one turn share a transaction, and each caller gets its own result', async () => {
+  test('the writes of one tick share a transaction, and each caller gets its own result', async () => {
     await using fixture = await setUp();
     const ids = Array.from({ length: 100 }, (_, index) => `id-${index}`);
-    // Also those that other callbacks of the same turn add.
+    // Also those that other callbacks of the same tick add.
     const late = new Promise<string>((resolve) => process.nextTick(() => resolve(fixture.writer.write('late'))));
     const results = await Promise.all(ids.map((id) => fixture.writer.write(id)));
     expect(results).toEqual(ids.map((id) => `wrote ${id}`));

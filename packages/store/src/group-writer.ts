@@ -33,7 +33,7 @@ interface Pending<Item, Result> {
   reject(error: unknown): void;
 }
 
-/** What is written in one turn of the event loop, or while a commit is under way, goes into one transaction. */
+/** What is written in one tick of the event loop, or while a commit is under way, goes into one transaction. */
 export function createGroupWriter<DB, Item, Result>(
   transaction: RunTransaction<DB>,
   { apply, isolation, maxBatch = 500, maxPending = 100_000 }: GroupWriterOptions<DB, Item, Result>,
@@ -44,7 +44,7 @@ export function createGroupWriter<DB, Item, Result>(
 
   async function run(): Promise<void> {
     while (pending.length > 0) {
-      // Lets the whole turn of the event loop, and the callers just answered, add their writes first.
+      // Lets the whole tick of the event loop, and the callers just answered, add their writes first.
       await new Promise(setImmediate);
       const batch = pending.slice(0, maxBatch);
       pending = pending.slice(maxBatch);

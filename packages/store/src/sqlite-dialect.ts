@@ -16,7 +16,7 @@ import { faultKind, StoreError } from './store-error.ts';
 const statementCacheSize = 500;
 
 export interface SqliteOptions {
-  /** How long a query waits for its turn, and as long for other processes. */
+  /** How long a query waits for the connection, and as long for other processes. */
   waitMs: number;
   /** Whether the file that was opened is still the one its path names. */
   isInPlace(): boolean;
@@ -68,7 +68,7 @@ class SqliteDriver implements Driver {
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    if (this.#taken) await this.#turn();
+    if (this.#taken) await this.#waitForConnection();
     this.#taken = true;
     return this.#connection;
   }
@@ -79,7 +79,7 @@ class SqliteDriver implements Driver {
     else this.#taken = false;
   }
 
-  #turn(): Promise<void> {
+  #waitForConnection(): Promise<void> {
     return new Promise((resolve, reject) => {
       const go = () => {
         clearTimeout(timer);

@@ -21,7 +21,7 @@ import { type GatewayConfig, toPrefixes } from './config.ts';
 import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
 import { createLiveTable } from './live-table.ts';
-import { createTally } from './metrics.ts';
+import { createGatewayMetrics } from './metrics.ts';
 import { readHealth } from './read-health.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
 import { createQueryHandler } from './routes/query.ts';
@@ -103,7 +103,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     toErrorBody: toRefusalBody,
     health: async () => checkHealth(),
   });
-  const tally = createTally({
+  const metrics = createGatewayMetrics({
     registry: server.metrics,
     cacheBytes: cache.bytes,
     routes: () => live.current()?.table.routes.length ?? 0,
@@ -113,7 +113,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   addStatusRoute(server);
   addDocumentRoutes(server, live);
 
-  const ask = createAskNode({ upstream, tally, logger });
+  const ask = createAskNode({ upstream, metrics, logger });
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'Accept-Encoding',
@@ -126,7 +126,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     cache,
     authorize,
     ask,
-    tally,
+    metrics,
     floors: createHeightFloors(() => upstream.chain().height),
     options: {
       timeoutMs: config.GATEWAY_TIMEOUT_MS,
@@ -140,7 +140,7 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
   });
   const addTx = (scope: FastifyInstance) => {
     const options = { timeoutMs: config.GATEWAY_TIMEOUT_MS, forwardAuth: config.GATEWAY_FORWARD_AUTH };
-    const handler = createTxHandler({ live, authorize, ask, tally, options, otherwise: handleQuery });
+    const handler = createTxHandler({ live, authorize, ask, metrics, options, otherwise: handleQuery });
     scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, handler);
   };
   const addRpc = async (scope: FastifyInstance, url: string) => {

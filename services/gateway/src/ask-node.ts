@@ -7,7 +7,7 @@ import type { Encoded } from './encode-response.ts';
 import { parseDetails, printDetail } from './gateway-error.ts';
 import type { Snapshot } from './live-table.ts';
 import type { RequestMetadata } from './metadata.ts';
-import type { Tally } from './metrics.ts';
+import type { GatewayMetrics } from './metrics.ts';
 import type { Route } from './route-table.ts';
 import type { GrpcFailure } from './upstream/call.ts';
 import type { Upstream } from './upstream/upstream.ts';
@@ -27,7 +27,7 @@ export interface Query {
 
 export interface AskParts {
   upstream: Upstream;
-  tally: Tally;
+  metrics: GatewayMetrics;
   logger: Logger;
 }
 
@@ -36,7 +36,7 @@ const maxRounds = 8;
 /** Types of an error's details that are asked for. */
 const maxDetailTypes = 8;
 
-export function createAskNode({ upstream, tally, logger }: AskParts) {
+export function createAskNode({ upstream, metrics, logger }: AskParts) {
   return async (
     { route, bytes, metadata, minHeight, once, proto3, snapshot }: Query,
     signal: AbortSignal,
@@ -52,7 +52,7 @@ export function createAskNode({ upstream, tally, logger }: AskParts) {
       once,
       signal,
     });
-    tally.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
+    metrics.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
     if (!answer.ok && (answer.fault === 'malformed' || answer.fault === 'too large'))
       logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
     if (!answer.ok) {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createCache } from './cache.ts';
@@ -49,7 +49,7 @@ test('equal requests at the same time share one run', async () => {
   const cache = createCache<number>({ maxBytes: 1_000, weigh: () => 1, staleMs: 0 });
   let runs = 0;
   const load = async () => {
-    await nextTurn();
+    await nextTick();
     runs += 1;
     return runs;
   };

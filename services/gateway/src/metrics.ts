@@ -5,14 +5,14 @@ import type { UpstreamStatus } from './upstream/upstream.ts';
 
 export type CacheState = 'hit' | 'miss' | 'shared' | 'stale';
 
-export interface Tally {
+export interface GatewayMetrics {
   countRequest(route: string, cache: CacheState, grpcCode: number): void;
   /** Counts a request by the name of its API key. */
   countKey(name: string): void;
   observeUpstream(grpcMethod: string, grpcCode: number, seconds: number): void;
 }
 
-export interface TallyOptions {
+export interface GatewayMetricsOptions {
   registry: Registry;
   cacheBytes(): number;
   routes(): number;
@@ -20,7 +20,13 @@ export interface TallyOptions {
   chain(): { blockAgeSeconds: number | null; halted: boolean };
 }
 
-export function createTally({ registry, cacheBytes, routes, upstreams, chain }: TallyOptions): Tally {
+export function createGatewayMetrics({
+  registry,
+  cacheBytes,
+  routes,
+  upstreams,
+  chain,
+}: GatewayMetricsOptions): GatewayMetrics {
   const registers = [registry];
   const counts = new Map<string, number>();
   new Counter({

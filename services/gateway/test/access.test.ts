@@ -50,7 +50,7 @@ test('with api-key, a key opens its routes, at its rate; documents stay open', a
   expect((await ask('/fixture/boxes/1', 'key-boxes')).status).toBe(404);
 
   const rates = [];
-  for (let turn = 0; turn < 3; turn += 1) rates.push(await ask('/fixture/item/1', 'key-slow'));
+  for (let round = 0; round < 3; round += 1) rates.push(await ask('/fixture/item/1', 'key-slow'));
   expect(rates.map(({ status }) => status)).toEqual([200, 200, 429]);
   expect(Number(rates[2]?.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(await rates[2]?.json()).toMatchObject({ code: 8, reason: 'RATE_LIMITED' });
@@ -192,7 +192,7 @@ test('cross-origin calls are off by default and on for the origins named', async
 test('the rate limit counts queries per client, not documents', async () => {
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_RATE_LIMIT_PER_MINUTE: '3' });
   const statuses = [];
-  for (let turn = 0; turn < 4; turn += 1) statuses.push((await gateway.get('/fixture/item/1')).status);
+  for (let round = 0; round < 4; round += 1) statuses.push((await gateway.get('/fixture/item/1')).status);
   expect(statuses).toEqual([200, 200, 200, 429]);
   const refused = await gateway.get('/fixture/item/1');
   expect(refused.headers.get('retry-after')).not.toBeNull();

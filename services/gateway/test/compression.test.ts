@@ -40,7 +40,7 @@ test.each([
   const plain = await rawGet(long, {});
   expect(plain.headers['content-encoding']).toBeUndefined();
   expect(plain.headers.vary).toContain('Accept-Encoding');
-  for (let turn = 0; turn < 2; turn += 1) {
+  for (let round = 0; round < 2; round += 1) {
     const reply = await rawGet(long, { 'accept-encoding': accepted });
     expect(reply.headers['content-encoding']).toBe(encoding);
     expect(Number(reply.headers['content-length'])).toBe(reply.body.length);

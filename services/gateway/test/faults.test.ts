@@ -17,13 +17,13 @@ async function startNode(port: number) {
 }
 
 /** Asks without pause until stopped; gives how often each status came. */
-function keepAsking(ask: (turn: number) => Promise<Response>, clients = 8) {
+function keepAsking(ask: (round: number) => Promise<Response>, clients = 8) {
   const statuses = new Map<number, number>();
   let going = true;
   const done = Promise.all(
     Array.from({ length: clients }, async (_, client) => {
-      for (let turn = 0; going; turn += 1) {
-        const response = await ask(turn * clients + client);
+      for (let round = 0; going; round += 1) {
+        const response = await ask(round * clients + client);
         await response.text();
         statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
       }
@@ -42,7 +42,7 @@ test('a node that is killed in mid-load gives 503 or 504 and nothing else, and e
   const port = await freePort();
   const first = await startNode(port);
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: `127.0.0.1:${port}`, GATEWAY_CACHE_TTL_MS: '0' });
-  const load = keepAsking((turn) => gateway.get(`/fixture/item/${turn}`));
+  const load = keepAsking((round) => gateway.get(`/fixture/item/${round}`));
   await waitFor('load', () => (load.statuses.get(200) ?? 0) > 100);
   first.kill();
   await waitFor('the outage', () => (load.statuses.get(503) ?? 0) > 20);
@@ -53,7 +53,7 @@ test('a node that is killed in mid-load gives 503 or 504 and nothing else, and e
   await waitFor('recovery', () => (load.statuses.get(200) ?? 0) > before + 100);
   await load.stop();
   expect([...load.statuses.keys()].filter((status) => ![200, 503, 504].includes(status))).toEqual([]);
-  const after = await Promise.all(Array.from({ length: 20 }, (_, turn) => gateway.get(`/fixture/item/${turn}`)));
+  const after = await Promise.all(Array.from({ length: 20 }, (_, round) => gateway.get(`/fixture/item/${round}`)));
   expect(after.every(({ status }) => status === 200)).toBe(true);
   second.kill();
   await second.exited;
@@ -70,7 +70,7 @@ test('one of three nodes that is killed is not noticed by clients', async () => 
     'all nodes',
     async () => ((await (await gateway.get('/health')).json()) as { status: string }).status === 'ok',
   );
-  const load = keepAsking((turn) => gateway.get(`/fixture/item/${turn}`));
+  const load = keepAsking((round) => gateway.get(`/fixture/item/${round}`));
   await waitFor('load', () => (load.statuses.get(200) ?? 0) > 100);
   nodes[1]?.kill();
   const before = load.statuses.get(200) ?? 0;

@@ -26,8 +26,8 @@ function startChainNode({ height, isSyncing = () => false, earliest = 1 }: Chain
     files: (files) => [...files, ...parseProtoFiles([{ name: 'tendermint.proto', text: chainProto }])],
     reply: ({ method, request, metadata }) => {
       const latest = height();
-      const told = { 'x-cosmos-block-height': String(metadata.get('x-cosmos-block-height')[0] ?? latest) };
-      if (method === 'GetSyncing') return { message: Uint8Array.from(isSyncing() ? [8, 1] : []), metadata: told };
+      const reported = { 'x-cosmos-block-height': String(metadata.get('x-cosmos-block-height')[0] ?? latest) };
+      if (method === 'GetSyncing') return { message: Uint8Array.from(isSyncing() ? [8, 1] : []), metadata: reported };
       const asked = Number(metadata.get('x-cosmos-block-height')[0] ?? latest);
       if (asked > latest)
         return { code: 3, message: 'cannot query with height in the future; please provide a valid height' };
@@ -39,7 +39,7 @@ function startChainNode({ height, isSyncing = () => false, earliest = 1 }: Chain
       const reader = new BinaryReader(request);
       reader.tag();
       if (Number(reader.string()) > asked) return { code: 5, message: 'no such item' };
-      return { message: request, metadata: told };
+      return { message: request, metadata: reported };
     },
   });
 }
@@ -65,12 +65,12 @@ function createClient(gateway: TestGateway) {
 }
 
 /** Asks for the item that the last answer's height has made; counts what a client must never see. */
-async function watchClient(gateway: TestGateway, turns: number) {
+async function watchClient(gateway: TestGateway, rounds: number) {
   const client = createClient(gateway);
   const seen = { backwards: 0, missing: 0, statuses: new Set<number>(), heights: new Set<number>() };
   let last = 1;
-  for (let turn = 0; turn < turns; turn += 1) {
-    const { status, height } = await client.get(`/fixture/item/${last}?note=${turn % 7}`);
+  for (let round = 0; round < rounds; round += 1) {
+    const { status, height } = await client.get(`/fixture/item/${last}?note=${round % 7}`);
     seen.statuses.add(status);
     if (status === 404) seen.missing += 1;
     if (height < last) seen.backwards += 1;
@@ -143,7 +143,7 @@ test('a client on several connections names the height it has seen', async () =>
   await using second = await startChainNode({ height: () => 999 });
   await using gateway = await startPair([first, second], { GATEWAY_CACHE_TTL_MS: '0' });
   const heights = [];
-  for (let turn = 0; turn < 20; turn += 1) {
+  for (let round = 0; round < 20; round += 1) {
     const client = createClient(gateway);
     heights.push((await client.get('/fixture/item/1', { 'x-min-block-height': '1000' })).height);
     client.close();
@@ -159,7 +159,7 @@ test('a height that one node has pruned or not reached yet is answered by anothe
   await using full = await startChainNode({ height: () => 1_000 });
   await using pruned = await startChainNode({ height: () => 1_002, earliest: 900 });
   await using gateway = await startPair([full, pruned], { GATEWAY_CACHE_TTL_MS: '0' });
-  for (let turn = 0; turn < 20; turn += 1) {
+  for (let round = 0; round < 20; round += 1) {
     for (const height of ['5', '1002', '950'])
       expect((await gateway.get('/fixture/item/1', { 'x-cosmos-block-height': height })).status).toBe(200);
   }

@@ -131,7 +131,7 @@ test('a type that is not known yet is asked for once, whoever meets it, and cost
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
   node.asked.length = 0;
   const ask = (prefix: string) =>
-    Promise.all(Array.from({ length: 100 }, (_, turn) => gateway.get(`/holder/${prefix}${turn}`)));
+    Promise.all(Array.from({ length: 100 }, (_, round) => gateway.get(`/holder/${prefix}${round}`)));
   expect(new Set((await ask('known')).map(({ status }) => status))).toEqual(new Set([200]));
   expect(node.asked).toEqual(['hidden.v1.Secret']);
   const again = await gateway.get('/holder/known7');
@@ -160,7 +160,7 @@ test('a first answer with many unknown types is whole, and each is asked for onc
   await using node = await startHolder(() => [...names, ...names].map((name) => anyOf(`/${name}`).finish()), files);
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '0' });
   node.asked.length = 0;
-  const replies = await Promise.all(Array.from({ length: 10 }, (_, turn) => gateway.get(`/holder/${turn}`)));
+  const replies = await Promise.all(Array.from({ length: 10 }, (_, round) => gateway.get(`/holder/${round}`)));
   expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(200));
   const [first] = await Promise.all(replies.map((reply) => reply.json() as Promise<{ held: { word: string }[] }>));
   expect(first?.held.map(({ word }) => word)).toEqual(Array(80).fill('x'));
@@ -220,7 +220,7 @@ test('routes never come from nodes of two versions, whichever answers', async ()
     ]);
   await using old = await startFixtureNode({ files: version('Old') });
   await using recent = await startFixtureNode({ files: version('New') });
-  for (let turn = 0; turn < 5; turn += 1) {
+  for (let round = 0; round < 5; round += 1) {
     await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: `${old.address},${recent.address}` });
     const names = new Set((await listPaths(gateway)).map((each) => each.split('/')[2]));
     expect([...names]).toHaveLength(1);

@@ -142,9 +142,9 @@ test('answers about a given height are kept, others are not', async () => {
   await using pair = await startPair();
   const ask = async (params: object) =>
     (await post(pair.gateway, { jsonrpc: '2.0', id: 1, method: 'block', params })).json();
-  for (let turn = 0; turn < 3; turn += 1) expect(await ask({ height: '5' })).toMatchObject({ id: 1 });
+  for (let round = 0; round < 3; round += 1) expect(await ask({ height: '5' })).toMatchObject({ id: 1 });
   expect(pair.rpc.calls.length).toBe(1);
-  for (let turn = 0; turn < 3; turn += 1) await ask({});
+  for (let round = 0; round < 3; round += 1) await ask({});
   expect(pair.rpc.calls.length).toBe(4);
 });
 
@@ -170,7 +170,8 @@ test('the same keys and limits hold; without the variable there is nothing', asy
   const failed = new Promise((resolve) => (socket.onerror = resolve));
   await failed;
   const statuses = new Set<number>();
-  for (let turn = 0; turn < 40; turn += 1) statuses.add((await post(gateway, status, { 'x-api-key': 'key' })).status);
+  for (let round = 0; round < 40; round += 1)
+    statuses.add((await post(gateway, status, { 'x-api-key': 'key' })).status);
   expect(statuses).toContain(429);
 
   await using plain = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });

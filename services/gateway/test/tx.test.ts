@@ -41,7 +41,7 @@ test('a transaction is sent as the client signed it, and never kept or repeated'
   });
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_TX: 'true' });
   const body = { tx_bytes: Buffer.from('signed').toString('base64'), mode: 'BROADCAST_MODE_SYNC' };
-  for (let turn = 0; turn < 2; turn += 1) {
+  for (let round = 0; round < 2; round += 1) {
     const response = await post(gateway, txs, body);
     expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
     expect(await response.json()).toMatchObject({ tx_response: { height: '7', txhash: 'ABCD', code: 0 } });
@@ -95,7 +95,7 @@ test('writes are limited like queries, and closed unless opened', async () => {
     GATEWAY_RATE_LIMIT_PER_MINUTE: '5',
   });
   const statuses = [];
-  for (let turn = 0; turn < 7; turn += 1) statuses.push((await post(gateway, txs, { tx_bytes: 'AQID' })).status);
+  for (let round = 0; round < 7; round += 1) statuses.push((await post(gateway, txs, { tx_bytes: 'AQID' })).status);
   expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
   await using closed = await startTestGateway({ GATEWAY_UPSTREAMS: node.address });
   const refused = await post(closed, txs, { tx_bytes: 'AQID' });

@@ -150,7 +150,7 @@ export const ussdConfigSchema = z.object({
     example: 'http://127.0.0.1:4000',
   }),
   ASSISTANT_WAIT_MS: envInteger({ min: 0, max: 60_000 }).prefault('5000').meta({
-    description: 'How long a turn waits for an answer before it offers to show it later.',
+    description: 'How long a request waits for an answer before it offers to show it later.',
     example: '5000',
   }),
   GATEWAY_URL: envUrl('http:', 'https:').optional().meta({

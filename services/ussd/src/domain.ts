@@ -24,8 +24,8 @@ import { openMenuSource } from './menu/menu-source.ts';
 import type { UssdMetrics } from './metrics.ts';
 import { createQueryClient } from './protocol/query-client.ts';
 import { createReports } from './reports/reports.ts';
-import { createEffects } from './session/effects.ts';
-import { createHandleTurn } from './session/handle-turn.ts';
+import { createActionResults } from './session/action-results.ts';
+import { createHandleRequest } from './session/handle-request.ts';
 import { createProfiles } from './session/profiles.ts';
 import { createRunAction } from './session/run-action.ts';
 import { createSessionCache } from './session/session-cache.ts';
@@ -104,7 +104,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const sessions = createSessionStore(store, timeoutMs);
   const cache = createSessionCache(cachedSessions);
-  const runAction = createRunAction(actions, createEffects(store, clock), metrics);
+  const runAction = createRunAction(actions, createActionResults(store, clock), metrics);
   const textHash = createTextHash(secret);
   const sweeper = startSweeper({ store, cache, clock, timeoutMs, resumeMs, logger, intervalMs: sweepIntervalMs });
   started.defer(() => sweeper.stop());
@@ -121,7 +121,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     clock,
     timeoutMs,
     inputLog: createInputLog(store, { keys, clock }),
-    handleTurn: createHandleTurn({
+    handleRequest: createHandleRequest({
       sessions,
       cache,
       profiles,

@@ -21,7 +21,7 @@ import type { UssdTables } from './store/tables.ts';
 
 /**
  * Telecom gateways wait for a reply for about ten seconds: a database that does not answer must be told before that. For
- * PostgreSQL the wait may include opening a connection, for SQLite a turn may wait more than once.
+ * PostgreSQL the wait may include opening a connection, for SQLite a request may wait more than once.
  */
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 export interface UssdMetrics {
   /** One request and what became of it. */
   countRequest(outcome: string): void;
-  observeTurn(seconds: number): void;
+  observeRequest(seconds: number): void;
   countActionFailure(action: string): void;
   countSimSwapCheck(result: string): void;
 }
@@ -22,14 +22,14 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     labelNames: ['outcome'],
     registers,
   });
-  const turns = new Histogram({
-    name: 'ussd_turn_duration_seconds',
+  const durations = new Histogram({
+    name: 'ussd_request_duration_seconds',
     help: 'Time from a valid request to its saved reply',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
   const failures = new Counter({
-    name: 'ussd_effect_failures_total',
+    name: 'ussd_action_failures_total',
     help: 'Actions that failed, by name',
     labelNames: ['action'],
     registers,
@@ -58,7 +58,7 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
   });
   return {
     countRequest: (outcome) => requests.inc({ outcome }),
-    observeTurn: (seconds) => turns.observe(seconds),
+    observeRequest: (seconds) => durations.observe(seconds),
     countActionFailure: (action) => failures.inc({ action }),
     countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
   };

@@ -85,7 +85,7 @@ describe('operators', () => {
     expect((await service.get('/api/ussd/reports?limit=0')).status).toBe(400);
   });
 
-  test('metrics count requests by outcome, active sessions, turns and failed effects', async () => {
+  test('metrics count requests by outcome, active sessions, turns and failed actions', async () => {
     await using service = await startService();
     await service.say('a', '');
     await service.say('a', '1');
@@ -98,8 +98,8 @@ describe('operators', () => {
       'ussd_requests_total{outcome="ended",service="ussd"} 1',
       'ussd_requests_total{outcome="invalid",service="ussd"} 1',
       'ussd_active_sessions{service="ussd"} 1',
-      'ussd_turn_duration_seconds_count{service="ussd"} 3',
-      '# TYPE ussd_effect_failures_total counter',
+      'ussd_request_duration_seconds_count{service="ussd"} 3',
+      '# TYPE ussd_action_failures_total counter',
       'database_queries_waiting{service="ussd"} 0',
       'database_slow_statements_total{service="ussd"} 0',
     ]) {

@@ -42,7 +42,7 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
   const state = { answering: false };
   // In a terminal readline takes Ctrl-C; elsewhere it comes as a signal.
   const interrupt = () => {
-    if (state.answering) client.abort(session).catch(tell);
+    if (state.answering) client.abort(session).catch(printError);
     else lines.close();
   };
   lines.on('SIGINT', interrupt);
@@ -51,7 +51,7 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
   for await (const line of lines) {
     if (line.trim() !== '') {
       state.answering = true;
-      await answer(client, session, { message: line, options }).catch(tell);
+      await answer(client, session, { message: line, options }).catch(printError);
       state.answering = false;
     }
     if (isTerminal) lines.prompt();
@@ -90,7 +90,7 @@ function show({ name, data }: SseEvent, withReasoning: boolean): string {
   }
 }
 
-function tell(error: unknown): void {
+function printError(error: unknown): void {
   process.stderr.write(`${error instanceof StartError ? error.message : `The call failed: ${error}`}\n`);
   process.exitCode = 1;
 }

@@ -7,11 +7,11 @@ import { openStore } from '@palaver/store';
 const timeoutMs = 3_000;
 
 export async function reachDatabase(url: string): Promise<string | undefined> {
-  return told(async () => (await openStore(url, { waitMs: timeoutMs })).close());
+  return failureOf(async () => (await openStore(url, { waitMs: timeoutMs })).close());
 }
 
 export async function reachRedis(url: string): Promise<string | undefined> {
-  return told(async () => {
+  return failureOf(async () => {
     const redis = await openRedis(url, createLogger({ name: 'doctor', level: 'silent' }));
     await redis.ping().finally(() => redis.disconnect());
   });
@@ -19,13 +19,13 @@ export async function reachRedis(url: string): Promise<string | undefined> {
 
 /** Any answer counts, a refusal too: somebody is there. */
 export async function reachHttp(url: string): Promise<string | undefined> {
-  return told(async () => {
+  return failureOf(async () => {
     await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();
   });
 }
 
 export async function reachHost(address: string): Promise<string | undefined> {
-  return told(async () => {
+  return failureOf(async () => {
     const { hostname, port } = new URL(`tcp://${address}`);
     const socket = connect({ host: hostname, port: Number(port), timeout: timeoutMs });
     socket.once('timeout', () => socket.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)));
@@ -33,7 +33,7 @@ export async function reachHost(address: string): Promise<string | undefined> {
   });
 }
 
-async function told(attempt: () => Promise<void>): Promise<string | undefined> {
+async function failureOf(attempt: () => Promise<void>): Promise<string | undefined> {
   try {
     await attempt();
     return undefined;

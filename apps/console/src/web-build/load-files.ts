@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative, sep } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-export interface PageFile {
+export interface WebFile {
   body: Buffer;
   zipped: Buffer | undefined;
   type: string;
@@ -19,7 +19,7 @@ const types: Record<string, string> = {
 };
 
 /** Every file of the built page by its path, held in memory: a page rebuilt beside a running server does not change under it. */
-export function loadFiles(folder: string): Map<string, PageFile> {
+export function loadFiles(folder: string): Map<string, WebFile> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return new Map(
     entries.map((entry) => {

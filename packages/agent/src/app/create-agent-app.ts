@@ -29,7 +29,7 @@ import { addMessageRoutes } from '../doors/native/messages.ts';
 import { addRunRoutes } from '../doors/native/runs.ts';
 import { createSocketTransport } from '../doors/native/socket.ts';
 import { createBrowserCalls } from '../loop/browser-calls.ts';
-import { createPerformer } from '../loop/create-performer.ts';
+import { createExecutor } from '../loop/create-executor.ts';
 import { createRunMetrics } from '../metrics.ts';
 import { createModels, type Models } from '../models/create-models.ts';
 import type { OraclePlugin, PluginManifest } from '../plugins/plugin.ts';
@@ -165,7 +165,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   });
   started.defer(() => sockets.close());
   const ignoredResults = new Counter({
-    name: 'agent_ignored_page_results_total',
+    name: 'agent_ignored_client_results_total',
     help: 'Results of pages that came late, twice or from a stranger.',
     registers: [server.metrics],
   });
@@ -218,7 +218,7 @@ export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
     onNotStored: () => metrics.notStored.inc(),
     release: ({ runId, epoch }) => interrupted.release(runId, epoch),
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
-    perform: createPerformer({
+    execute: createExecutor({
       config,
       oracle,
       plugins,

@@ -3,7 +3,7 @@ import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
-import { skipSaid } from '../run/skip-said.ts';
+import { skipSent } from '../run/skip-sent.ts';
 import type { Usage } from '../run/turn.ts';
 import { bindTools } from './bind-tools.ts';
 import { toPromptHistory, toUserMessage } from './history.ts';
@@ -37,8 +37,8 @@ export async function runTurn(parts: TurnParts): Promise<void> {
   const { said } = parts.steps;
   const emitReasoning = (reasoning: string, isComplete: boolean) =>
     run.emit('reasoning', { sessionId, requestId, reasoning, isComplete });
-  const onReasoning = skipSaid(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
-  const onText = skipSaid(said.text, '\n\n', (content) =>
+  const onReasoning = skipSent(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
+  const onText = skipSent(said.text, '\n\n', (content) =>
     run.emit('message', { content, timestamp: new Date().toISOString() }),
   );
   await runToolLoop({

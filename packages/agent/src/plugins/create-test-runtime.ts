@@ -7,7 +7,7 @@ import { createSigner, deriveSigner } from '@palaver/ucan';
 import { deriveKey } from '../auth/derive-key.ts';
 import { createNoBroadcast } from '../cluster/broadcast.ts';
 import { createBrowserCalls } from '../loop/browser-calls.ts';
-import { createPerformer } from '../loop/create-performer.ts';
+import { createExecutor } from '../loop/create-executor.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 import { createTurnHub } from '../run/turn-hub.ts';
@@ -81,7 +81,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
   const sessions = createSessionStore(store, oracle);
   const messages = createMessageStore(store);
   const models = toModels(options.model);
-  const heard = new Map<string, SseEvent[]>();
+  const eventsOfRun = new Map<string, SseEvent[]>();
   const ownSessions = new Map<string, string>();
 
   async function createSession(userDid = defaultUser): Promise<string> {
@@ -104,8 +104,8 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     await plugins.beforeSend({ ...sent, userDid, sessionId, message });
     const run = await hub.submit({ ...sent, session, user: { did: userDid }, body: message, timezone });
     const answer = await run.answer;
-    const events = heard.get(run.runId) ?? [];
-    heard.delete(run.runId);
+    const events = eventsOfRun.get(run.runId) ?? [];
+    eventsOfRun.delete(run.runId);
     return { message: answer, events };
   }
 
@@ -142,7 +142,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     broadcast: createNoBroadcast(),
     logger,
     turnTimeoutMs: 60_000,
-    perform: createPerformer({
+    execute: createExecutor({
       config: { LLM_TIMEOUT_MS: 10_000, LLM_CONTEXT_TOKENS: options.contextTokens ?? 100_000 },
       oracle,
       plugins,
@@ -156,7 +156,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
       logger,
     }),
     onEvent({ runId }, event) {
-      heard.set(runId, [...(heard.get(runId) ?? []), event]);
+      eventsOfRun.set(runId, [...(eventsOfRun.get(runId) ?? []), event]);
     },
     onEnd: () => undefined,
     onTurnEnd: plugins.onTurnEnd,

@@ -14,7 +14,7 @@ export interface SweepParts {
   instances: Pick<InstanceStore, 'lease'>;
   interrupted: InterruptedRuns;
   runs: RunStore;
-  hub: Pick<TurnHub, 'takeUp'>;
+  hub: Pick<TurnHub, 'takeOver'>;
   /** The turn of a run as it was sent; undefined where it cannot be continued. */
   loadTurn(run: InterruptedRun): Promise<Turn | undefined>;
   logger: Logger;
@@ -53,7 +53,7 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
   if (epoch === undefined) return;
   parts.logger.info({ runId, epoch }, 'a run of an instance that died or stopped is taken up');
   parts.onSwept?.('taken-up');
-  parts.hub.takeUp({ ...interrupted, turn, epoch, frames, steps });
+  parts.hub.takeOver({ ...interrupted, turn, epoch, frames, steps });
 }
 
 /** With what was said so far. */

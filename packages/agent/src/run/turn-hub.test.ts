@@ -25,7 +25,7 @@ test('a run cancelled at once, before its work begins, ends like any other', asy
     runs: createRunStore(store),
     logger: createLogger({ name: 'test', level: 'silent' }),
     turnTimeoutMs: 10_000,
-    async perform() {
+    async execute() {
       begun += 1;
     },
     onEvent() {},

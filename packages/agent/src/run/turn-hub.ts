@@ -36,7 +36,7 @@ export interface TurnHubParts {
   /** How long the end of a run is tried to be stored. */
   storeEndMs?: number;
   /** Does the turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. */
-  perform(work: Work): Promise<void>;
+  execute(work: Work): Promise<void>;
   /** Gets every event of every run once. */
   onEvent(run: Run, event: SseEvent): void;
   onEnd(run: Run): void;
@@ -140,7 +140,7 @@ export function createTurnHub(parts: TurnHubParts) {
   }
 
   /** Continues a run whose owner died or handed it over. */
-  function takeUp(
+  function takeOver(
     interrupted: InterruptedRun & { turn: Turn; epoch: number; frames: string; steps: StoredStep[] },
   ): void {
     const { runId, sessionId, userDid, requestId, messageId, turn, epoch, frames, steps } = interrupted;
@@ -181,7 +181,7 @@ export function createTurnHub(parts: TurnHubParts) {
       // Not before: a cancellation in the meantime would be an unhandled rejection, which ends the process.
       const cancelled = rejectOnAbort(run.signal);
       const steps = createRunSteps({ run, owned, runs, flush: frames.flush, stored });
-      await Promise.race([parts.perform({ turn, run, usage, steps: watchSteps(steps, entry) }), cancelled]);
+      await Promise.race([parts.execute({ turn, run, usage, steps: watchSteps(steps, entry) }), cancelled]);
       run.step('complete');
     } catch (error) {
       endByError(run, error);
@@ -350,7 +350,7 @@ export function createTurnHub(parts: TurnHubParts) {
     /** Takes a turn in, or gives the run that was begun with the same key before. */
     submitOnce: submit,
     submit: async (turn: Turn): Promise<Run> => (await submit(turn)) as Run,
-    takeUp,
+    takeOver,
 
     /** A run of this process, live or ended in the last minutes. */
     find: (runId: string): Run | undefined => known.get(runId),

@@ -246,8 +246,8 @@ describe('tools of the page', () => {
     const seen: unknown[] = [];
     const calls: [string, boolean][] = [];
     const { chat } = await openNew({
-      onPageCall: (...call) => calls.push(call),
-      pageTools: () => ({
+      onClientCall: (...call) => calls.push(call),
+      clientTools: () => ({
         browserTools: {
           add: {
             toolName: 'add_numbers',

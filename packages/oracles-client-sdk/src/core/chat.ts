@@ -1,17 +1,17 @@
 import { type AgentApi, createAgentApi } from './agent-api.ts';
 import type { ChatMessage } from './chat-message.ts';
 import { type ChatAction, type ChatState, initialChatState, reduceChat } from './chat-state.ts';
+import { type ClientTools, declareClientTools, runBrowserTool, runClientAction } from './client-tools.ts';
 import { createEventBuffer, type StreamingMode } from './event-buffer.ts';
 import { followRun } from './follow-run.ts';
 import { OracleError, toClaimIds, toError, toStreamError } from './oracle-error.ts';
-import { declarePageTools, type PageTools, runBrowserTool, runPageAction } from './page-tools.ts';
 import { createRandomId } from './random-id.ts';
 import { createReauthorizer } from './reauthorize.ts';
 import { withRetries } from './retry-policy.ts';
 import { openSocketChannel, type SocketChannel } from './socket-channel.ts';
 import { createStore } from './store.ts';
 import type { MatrixSession, Transport } from './transport.ts';
-import type { AnyEvent, Attachment, CallOutcome, PageCallEvent, SocketEvent, StreamEvent } from './wire.ts';
+import type { AnyEvent, Attachment, CallOutcome, ClientCallEvent, SocketEvent, StreamEvent } from './wire.ts';
 
 /** How long the history is asked whether a message has arrived. */
 const lookUpMs = 10_000;
@@ -25,10 +25,10 @@ export interface ChatOptions {
   matrix?: MatrixSession | undefined;
   pageSize?: number | undefined;
   /** What the page offers, asked anew each time. */
-  pageTools?: (() => PageTools) | undefined;
+  clientTools?: (() => ClientTools) | undefined;
   onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
   /** Hears when a tool or action begins and ends to run on this page. */
-  onPageCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
+  onClientCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
   /** Hears every event, streamed or by socket. */
   onEvent?: ((event: AnyEvent) => void) | undefined;
 }
@@ -95,7 +95,7 @@ export function createChat(options: ChatOptions): Chat {
 
   async function submit(requestId: string, message: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
     const { accessToken, homeServer } = options.matrix ?? {};
-    const declared = declarePageTools(options.pageTools?.() ?? {});
+    const declared = declareClientTools(options.clientTools?.() ?? {});
     const body = { ...message, ...declared, ...(homeServer && { homeServer }) };
     const headers = {
       'x-request-id': requestId,
@@ -222,18 +222,18 @@ export function createChat(options: ChatOptions): Chat {
   }
 
   /** Runs a call on this page. How it goes is shown at once; the service says the same in its stream. */
-  async function answer({ eventName, payload: call }: PageCallEvent): Promise<void> {
+  async function answer({ eventName, payload: call }: ClientCallEvent): Promise<void> {
     const { toolCallId } = call;
     const isTool = eventName === 'browser_tool_call';
-    const tools = options.pageTools?.() ?? {};
+    const tools = options.clientTools?.() ?? {};
     const show = (outcome: CallOutcome) =>
       dispatch({ type: 'heard', event: { eventName, payload: { ...call, ...outcome } } });
     show({ status: 'isRunning' });
-    options.onPageCall?.(toolCallId, true);
-    const outcome = await (isTool ? runBrowserTool(tools, call) : runPageAction(tools, call));
+    options.onClientCall?.(toolCallId, true);
+    const outcome = await (isTool ? runBrowserTool(tools, call) : runClientAction(tools, call));
     const { result, error } = outcome;
     show(error === undefined ? { status: 'done', output: result } : { status: 'error', error });
-    options.onPageCall?.(toolCallId, false);
+    options.onClientCall?.(toolCallId, false);
     channel?.emit(isTool ? 'tool_result' : 'action_call_result', { sessionId, toolCallId, ...outcome });
   }
 

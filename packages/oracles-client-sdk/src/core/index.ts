@@ -2,6 +2,7 @@ export { type AgentApi, type CallTicket, createAgentApi, type LiveRun } from './
 export { type Chat, type ChatOptions, type ChatSnapshot, createChat, type SendOptions } from './chat.ts';
 export type { ChatMessage, MessageStatus } from './chat-message.ts';
 export { type ChatState, type ChatStatus, toChatStatus } from './chat-state.ts';
+export type { BrowserTool, BrowserTools, ClientAction, ClientTools } from './client-tools.ts';
 export {
   type CredentialCache,
   type CredentialCacheOptions,
@@ -15,7 +16,6 @@ export { createEventStreamParser, readEventStream, type ServerSentEvent } from '
 export { getOpenIdToken, type OpenIdToken } from './open-id-token.ts';
 export { type ConfigOverrides, type OracleConfig, type Price, resolveOracleConfig } from './oracle-config.ts';
 export { OracleError, toClaimIds } from './oracle-error.ts';
-export type { BrowserTool, BrowserTools, PageAction, PageTools } from './page-tools.ts';
 export type { Schema, SchemaOutput } from './schema.ts';
 export { createTransport, type MatrixSession, type Transport, type TransportOptions } from './transport.ts';
 export type {

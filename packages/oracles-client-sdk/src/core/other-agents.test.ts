@@ -122,7 +122,7 @@ it('shows calls and components that are told by socket alone', async () => {
     hasRender: true,
   };
   const frames = (id: string) => [run(id), ...said, done];
-  const { chat, other } = await open({ frames }, { pageTools: () => ({ actions: [double] }) });
+  const { chat, other } = await open({ frames }, { clientTools: () => ({ actions: [double] }) });
   await chat.send('count');
   const { requestId } = chat.get().messages[1] ?? {};
   const call = { sessionId: 's', requestId, toolName: 'double', status: 'isRunning' };

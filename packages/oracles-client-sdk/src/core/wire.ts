@@ -92,7 +92,7 @@ export interface CallOutcome {
   error?: string | undefined;
 }
 
-interface PageCall extends InTurn {
+interface ClientCall extends InTurn {
   toolCallId: string;
   toolName: string;
   args: Arguments;
@@ -104,9 +104,9 @@ export interface StreamEventData {
   message: { content: string; timestamp: string };
   reasoning: InTurn & { reasoning: string; isComplete: boolean };
   tool_call: InTurn & CallOutcome & { eventId: string; toolName: string; args: Arguments };
-  action_call: PageCall & CallOutcome;
+  action_call: ClientCall & CallOutcome;
   render_component: InTurn & { eventId: string; componentName: string; args: Arguments; status: CallStatus };
-  browser_tool_call: PageCall & CallOutcome;
+  browser_tool_call: ClientCall & CallOutcome;
   router_update: InTurn & { from?: string | undefined; to: string; reason?: string | undefined };
   error: {
     error: string;
@@ -139,8 +139,8 @@ export interface SocketEventPayload {
   subscribed: { sessionId: string; events: string[] };
   'available-events': { serverEvents: CatalogueEntry[]; clientEvents: CatalogueEntry[] };
   tool_call: StreamEventData['tool_call'];
-  action_call: PageCall & { status: 'isRunning' };
-  browser_tool_call: PageCall;
+  action_call: ClientCall & { status: 'isRunning' };
+  browser_tool_call: ClientCall;
   render_component: StreamEventData['render_component'];
   router_update: StreamEventData['router_update'];
   message_cache_invalidation: { sessionId: string; messageId?: string | undefined };
@@ -153,7 +153,7 @@ export type StreamEvent = Named<StreamEventData>;
 export type SocketEvent = Named<SocketEventPayload>;
 
 /** A request to the page. */
-export type PageCallEvent = Extract<SocketEvent, { eventName: 'browser_tool_call' | 'action_call' }>;
+export type ClientCallEvent = Extract<SocketEvent, { eventName: 'browser_tool_call' | 'action_call' }>;
 
 /** Any event of the agent, streamed or by socket, told apart by `eventName`. */
 export type AnyEvent = StreamEvent | SocketEvent;

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { PageAction } from '../core/page-tools.ts';
+import type { ClientAction } from '../core/client-tools.ts';
 import type { Schema, SchemaOutput } from '../core/schema.ts';
 import type { Arguments } from '../core/wire.ts';
 
@@ -35,7 +35,7 @@ export interface ActionRegistry {
   /** A registered action has new closures. */
   touch(): void;
   find(name: string): AgActionOptions | undefined;
-  toPageActions(): PageAction[];
+  toClientActions(): ClientAction[];
   version(): number;
   subscribe(listener: () => void): () => void;
 }
@@ -65,13 +65,13 @@ export function createActionRegistry(): ActionRegistry {
         touch();
       };
     },
-    toPageActions: () =>
+    toClientActions: () =>
       [...registered.keys()].flatMap((name) => {
         const action = find(name);
         if (!action) return [];
         const { description, parameters, handler, render } = action;
         return [
-          { name, description, parameters, handler: handler as PageAction['handler'], hasRender: Boolean(render) },
+          { name, description, parameters, handler: handler as ClientAction['handler'], hasRender: Boolean(render) },
         ];
       }),
     subscribe(listener) {

@@ -2,9 +2,9 @@ import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 
 import { type ChatSnapshot, createChat, type SendOptions } from '../core/chat.ts';
 import type { ChatMessage } from '../core/chat-message.ts';
 import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-state.ts';
+import type { BrowserTools } from '../core/client-tools.ts';
 import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
-import type { BrowserTools } from '../core/page-tools.ts';
 import { type UIComponents, useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLatest } from './use-latest.ts';
@@ -66,9 +66,9 @@ export function useChat(options: IChatOptions): UseChatResult {
       socketUrl: agent.config.socketUrl,
       streamingMode,
       matrix: wallet.matrix,
-      pageTools: () => ({ browserTools: latest.current.browserTools, actions: actions.toPageActions() }),
+      clientTools: () => ({ browserTools: latest.current.browserTools, actions: actions.toClientActions() }),
       onPaymentRequired: (claimIds) => latest.current.onPaymentRequiredError?.(claimIds),
-      onPageCall(toolCallId, isRunning) {
+      onClientCall(toolCallId, isRunning) {
         const calls = new Set(executing.get());
         if (isRunning) calls.add(toolCallId);
         else calls.delete(toolCallId);

@@ -35,13 +35,13 @@ export async function checkGateway({ own, other, templates, values = {} }: Check
       path,
       own: ours?.status ?? 'unreachable',
       other: theirs?.status ?? 'unreachable',
-      verdict: judge(ours, theirs),
+      verdict: compareReplies(ours, theirs),
     });
   }
   return rows;
 }
 
-function judge(ours: Reply | undefined, theirs: Reply | undefined): CheckRow['verdict'] {
+function compareReplies(ours: Reply | undefined, theirs: Reply | undefined): CheckRow['verdict'] {
   if (!ours || !theirs) return 'unreachable';
   if (ours.status !== theirs.status) return 'status differs';
   return ours.status === 200 && ours.body !== theirs.body ? 'bytes differ' : 'same';

@@ -11,7 +11,7 @@ import { decodeRequest, hasField } from '../decode-request.ts';
 import type { HeightFloors } from '../height-floors.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
-import type { CacheState, Tally } from '../metrics.ts';
+import type { CacheState, GatewayMetrics } from '../metrics.ts';
 import { cleanPath, escapePath } from '../request/clean-path.ts';
 import { decodeEscapes, parseQuery } from '../request/parse-query.ts';
 import type { Match, Route } from '../route-table.ts';
@@ -23,7 +23,7 @@ export interface QueryParts {
   cache: Cache<Answer>;
   authorize: Authorize;
   ask(query: Query, signal: AbortSignal): Promise<Answer>;
-  tally: Tally;
+  metrics: GatewayMetrics;
   floors: HeightFloors;
   options: QueryOptions;
 }
@@ -43,7 +43,7 @@ export interface QueryOptions {
 
 const allowed = 'GET, HEAD, OPTIONS';
 
-export function createQueryHandler({ live, cache, authorize, ask, tally, floors, options }: QueryParts) {
+export function createQueryHandler({ live, cache, authorize, ask, metrics, floors, options }: QueryParts) {
   return async function handleQuery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const url = request.raw.url ?? '/';
     const mark = url.indexOf('?');
@@ -73,7 +73,7 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
     const metadata = readMetadata(request.headers, options);
     if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
 
-    if (options.countKeys) tally.countKey(authorized.identity);
+    if (options.countKeys) metrics.countKey(authorized.identity);
     const ttlMs = metadata.height === '' || isAlwaysLive(route) ? options.ttlMs : options.pinnedTtlMs;
     const isShared = !metadata.hasCredentials;
     const isKept = isShared && options.ttlMs > 0;
@@ -121,7 +121,7 @@ export function createQueryHandler({ live, cache, authorize, ask, tally, floors,
     }
 
     async function send(answer: Answer, state: CacheState, keptMs: number): Promise<FastifyReply> {
-      tally.countRequest(route.template, state, answer.grpcCode);
+      metrics.countRequest(route.template, state, answer.grpcCode);
       if (isLatest) floors.raise(socket, answer.height);
       reply.headers(answer.headers);
       reply.header('x-cache', state === 'stale' ? 'hit' : state);

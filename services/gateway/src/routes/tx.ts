@@ -7,13 +7,13 @@ import type { Authorize } from '../auth/authorize.ts';
 import { decodeBody, listAnyTypes } from '../decode-body.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
-import type { Tally } from '../metrics.ts';
+import type { GatewayMetrics } from '../metrics.ts';
 
 export interface TxParts {
   live: LiveTable;
   authorize: Authorize;
   ask(query: Query, signal: AbortSignal): Promise<Answer>;
-  tally: Tally;
+  metrics: GatewayMetrics;
   options: { timeoutMs: number; forwardAuth: boolean };
   /** What answers paths that are no route of the transaction service. */
   otherwise(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
@@ -22,7 +22,7 @@ export interface TxParts {
 /** Types of one body that may have to be asked for. */
 const maxTypes = 100;
 
-export function createTxHandler({ live, authorize, ask, tally, options, otherwise }: TxParts) {
+export function createTxHandler({ live, authorize, ask, metrics, options, otherwise }: TxParts) {
   return async function handleTx(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = request.url.split('?', 1)[0] ?? '';
     const snapshot = live.current();
@@ -42,7 +42,7 @@ export function createTxHandler({ live, authorize, ask, tally, options, otherwis
     // The call runs to its end when the client leaves: a transaction that was sent cannot be taken back.
     const query: Query = { route, bytes: decoded.bytes, metadata, minHeight: 0, proto3: false, snapshot, once: true };
     const answer = await ask(query, new AbortController().signal);
-    tally.countRequest(route.template, 'miss', answer.grpcCode);
+    metrics.countRequest(route.template, 'miss', answer.grpcCode);
     return reply
       .headers({ ...answer.headers, 'cache-control': 'no-store' })
       .code(answer.status)

@@ -131,7 +131,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   };
 
   /** A call that ended without an answer counts when the node was silent to all others as well while it waited. */
-  const judge = (answer: GrpcAnswer, sentAt: number) => {
+  const recordAnswer = (answer: GrpcAnswer, sentAt: number) => {
     const isSilent = !answer.ok && (answer.fault === 'deadline' || answer.fault === 'cancelled');
     if (isSilent) {
       if (answeredAt >= sentAt || performance.now() - sentAt < shortWaitMs) return;
@@ -158,7 +158,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
     const answer = await callUnary(own, authority, request);
     inFlight -= 1;
     // A node may answer small questions while its queries hang.
-    if (!isProbe || (!answer.ok && answer.fault)) judge(answer, sentAt);
+    if (!isProbe || (!answer.ok && answer.fault)) recordAnswer(answer, sentAt);
     return answer;
   };
 

@@ -1,4 +1,4 @@
-// How far each node is. Every answer about the latest block tells its height; a small question each second tells whether
+// How far each node is. Every answer about the latest block carries its height; a small question each second shows whether
 // the node is still catching up, and ends the silence of a quiet gateway.
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { toGrpcCode } from '@palaver/contract';
@@ -7,7 +7,7 @@ import type { GrpcAnswer, Metadata } from './call.ts';
 import type { Connection } from './connection.ts';
 
 export interface NodeState {
-  /** Null while the node has not told one. */
+  /** Null while the node has not reported one. */
   height: number | null;
   catchingUp: boolean;
 }
@@ -15,7 +15,7 @@ export interface NodeState {
 export interface ChainState {
   /** The highest height of the last seconds. */
   height: number | null;
-  /** Since the time of the latest block where nodes tell it, otherwise since the height last changed. */
+  /** Since the time of the latest block where nodes report it, otherwise since the height last changed. */
   blockAgeMs: number | null;
 }
 
@@ -35,7 +35,7 @@ const syncingMethod = '/cosmos.base.tendermint.v1beta1.Service/GetSyncing';
 const statusMethod = '/cosmos.base.node.v1beta1.Service/Status';
 const pollMs = 1_000;
 const timeoutMs = 3_000;
-/** A height that no node tells any more is forgotten after this time: the chain may have begun again. */
+/** A height that no node reports any more is forgotten after this time: the chain may have begun again. */
 const rememberMs = 10_000;
 
 export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.now): NodeWatch {
@@ -106,8 +106,8 @@ export function createNodeWatch(maxLagBlocks: number, now: () => number = Date.n
 }
 
 export function readHeight(metadata: Metadata): number | undefined {
-  const told = Number(metadata[heightHeader]);
-  return Number.isSafeInteger(told) && told > 0 ? told : undefined;
+  const height = Number(metadata[heightHeader]);
+  return Number.isSafeInteger(height) && height > 0 ? height : undefined;
 }
 
 function readVarint(bytes: Uint8Array, field: number): number | undefined {

@@ -183,7 +183,7 @@ test('a node that keeps failing is set aside and comes back by itself', async ()
   });
   mute = false;
   const before = node.calls.length;
-  for (let turn = 0; turn < 5; turn += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
+  for (let round = 0; round < 5; round += 1) expect(await upstream.call(query)).toMatchObject({ ok: true });
   expect(node.calls.length).toBe(before);
   await waitFor('the return', () => upstream.status()[0]?.healthy);
   await waitFor('a call there', async () => {
@@ -197,7 +197,7 @@ test('a node that hangs is set aside also when every caller leaves before the de
   await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
   const upstream = connectTo(hung.address, good.address);
   await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
-  for (let turn = 0; turn < 30; turn += 1) await upstream.call({ ...query, signal: AbortSignal.timeout(150) });
+  for (let round = 0; round < 30; round += 1) await upstream.call({ ...query, signal: AbortSignal.timeout(150) });
   expect(upstream.status()[0]?.healthy).toBe(false);
   expect(hung.calls.length).toBeLessThan(10);
 });
@@ -208,7 +208,7 @@ test('callers that leave a node that answers others do not set it aside', async 
   });
   const upstream = connectTo(node.address);
   expect((await upstream.call(query)).ok).toBe(true);
-  for (let turn = 0; turn < 8; turn += 1) {
+  for (let round = 0; round < 8; round += 1) {
     const slow = upstream.call({ ...query, path: '/slow', signal: AbortSignal.timeout(150) });
     expect((await upstream.call(query)).ok).toBe(true);
     expect(await slow).toMatchObject({ fault: 'cancelled' });
@@ -238,6 +238,6 @@ test('a node that says goodbye to a good session is asked on a new one without a
   await sleep(1_100); // what counts as a good session
   const answers = [];
   for (const session of node.sessions) session.goaway();
-  for (let turn = 0; turn < 100; turn += 1) answers.push(await upstream.call(query));
+  for (let round = 0; round < 100; round += 1) answers.push(await upstream.call(query));
   expect(answers.filter((answer) => !answer.ok)).toEqual([]);
 });

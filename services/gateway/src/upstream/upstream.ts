@@ -54,15 +54,15 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: Upstr
   );
   const watch = createNodeWatch(maxLagBlocks ?? Number.POSITIVE_INFINITY);
   if (maxLagBlocks !== undefined) watch.start(connections);
-  let turn = 0;
+  let nextIndex = 0;
 
   /** The least busy of the best kind of node: at the height that is needed, below it, lagging or catching up. */
   const pick = (tried: Set<Connection>, need = 0): Connection | undefined => {
-    turn += 1;
+    nextIndex += 1;
     let best: Connection | undefined;
     let bestRank = 0;
     for (let index = 0; index < connections.length; index += 1) {
-      const candidate = connections[(turn + index) % connections.length];
+      const candidate = connections[(nextIndex + index) % connections.length];
       if (!candidate?.healthy() || tried.has(candidate)) continue;
       const height = watch.stateOf(candidate).height ?? need;
       const rank = !watch.isCurrent(candidate) ? 2 : height < need ? 1 : 0;
@@ -99,7 +99,7 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: Upstr
     const tried = new Set<Connection>();
     let answer: GrpcAnswer = failure('unreachable');
     let isBehind = false;
-    for (let turns = request.once ? 1 : Math.max(maxAttempts, connections.length); turns > 0; turns -= 1) {
+    for (let attempts = request.once ? 1 : Math.max(maxAttempts, connections.length); attempts > 0; attempts -= 1) {
       const connection = await pickOrWait(tried, deadline, height ?? minHeight);
       const timeoutMs = deadline - performance.now();
       if (!connection) break;
@@ -108,8 +108,8 @@ export function createUpstream({ addresses, ca, maxLagBlocks, onConnect }: Upstr
       const next = await connection.call({ ...request, timeoutMs });
       if (next.ok || next.fault === undefined) {
         if (height === undefined) watch.note(connection, next.metadata);
-        const told = readHeight(next.metadata) ?? watch.stateOf(connection).height ?? minHeight;
-        isBehind = height === undefined && told < minHeight;
+        const reported = readHeight(next.metadata) ?? watch.stateOf(connection).height ?? minHeight;
+        isBehind = height === undefined && reported < minHeight;
         const isElsewhere = height !== undefined && !next.ok && heightRefusal.test(next.message);
         answer = next;
         if ((!isBehind && !isElsewhere) || !pick(tried)) break;

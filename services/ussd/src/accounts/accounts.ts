@@ -24,7 +24,7 @@ export type PinCheck =
   | { kind: 'wrong'; left: number }
   | { kind: 'locked'; minutes: number; forGood: boolean; newly: boolean };
 
-/** What is known after hashing, to be counted inside the transaction of the effect that asked for the PIN. */
+/** What is known after hashing, to be counted inside the transaction of the action that asked for the PIN. */
 export interface CheckedPin {
   account: AccountTable;
   matches: boolean;

@@ -41,7 +41,7 @@ const confirm =
   'confirm: { kind: menu, text: t, options: [{ key: 1, text: t, to: deposit }, { key: 2, text: t, to: home }] }';
 const kept = 'kept: { kind: page, text: kept }';
 
-/** Forms of different shapes: what is typed to reach the effect, and where Back must lead after it. */
+/** Forms of different shapes: what is typed to reach the action, and where Back must lead after it. */
 const forms: Record<string, { states: string[]; inputs: string[]; above: string }> = {
   'a question and a confirmation menu': {
     states: ['home: { kind: menu, text: t, options: [{ key: 1, text: t, to: amount }] }', amount, confirm, deposit],
@@ -118,8 +118,8 @@ function play(menu: Menu, inputs: string[]): { step: Step; deposits: number } {
   let deposits = 0;
   for (const [part, value] of inputs.entries()) {
     step = takeInput(menu, step.dialogue, { value, part, parts: inputs, phoneNumber: '+1' });
-    while (step.effect) {
-      const isDeposit = step.effect.action === 'deposit';
+    while (step.pending) {
+      const isDeposit = step.pending.action === 'deposit';
       if (isDeposit) deposits += 1;
       step = takeResult(menu, step.dialogue, { outcome: isDeposit ? 'done' : 'seen' });
     }
@@ -127,14 +127,14 @@ function play(menu: Menu, inputs: string[]): { step: Step; deposits: number } {
   return { step, deposits };
 }
 
-describe('Back after a finished effect leads to the menu above the form, never into the effect again', () => {
+describe('Back after a finished action leads to the menu above the form, never into its action again', () => {
   test.each(Object.entries(forms))('%s', (_, { states, inputs, above }) => {
     const menu = load(states);
     expect(play(menu, inputs).step.dialogue.state).toBe('kept');
     const back = play(menu, [...inputs, '0']);
     expect(back.step.dialogue.state).toBe(above);
     expect(back.step.dialogue.secrets).toEqual({});
-    // Neither one choice nor a second Back and a choice brings the effect about without the form being filled in again.
+    // Neither one choice nor a second Back and a choice runs the action without the form being filled in again.
     expect(play(menu, [...inputs, '0', '1']).deposits).toBe(1);
     expect(play(menu, [...inputs, '0', '0', '1']).deposits).toBe(1);
   });

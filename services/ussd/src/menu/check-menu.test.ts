@@ -67,7 +67,7 @@ function playThrough(loaded: Menu): void {
     for (const [part, value] of inputs.entries()) {
       expect(renderScreen(loaded, step.dialogue).text).not.toBe('');
       step = takeInput(loaded, step.dialogue, { value, part, parts: inputs, phoneNumber: '+254700000001' });
-      if (step.effect) step = takeResult(loaded, step.dialogue, { outcome });
+      if (step.pending) step = takeResult(loaded, step.dialogue, { outcome });
     }
     expect(step.ended).toBe(true);
   }

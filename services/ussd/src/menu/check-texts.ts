@@ -44,8 +44,8 @@ export function checkTexts(
   return { faults, warnings };
 }
 
-/** `told` are the texts whose absence was told where they are used. */
-function checkSameKeys(locales: LocaleFile[], told: ReadonlySet<string>): Fault[] {
+/** `reported` are the texts that were already reported as missing. */
+function checkSameKeys(locales: LocaleFile[], reported: ReadonlySet<string>): Fault[] {
   const faults: Fault[] = [];
   const all = new Map(locales.flatMap((locale) => Array.from(locale.texts.keys(), (key) => [key, locale] as const)));
   for (const [key, source] of all) {
@@ -55,7 +55,7 @@ function checkSameKeys(locales: LocaleFile[], told: ReadonlySet<string>): Fault[
     for (const { file, texts, lineOf } of locales) {
       const text = texts.get(key);
       if (text === undefined) {
-        if (told.has(key)) continue;
+        if (reported.has(key)) continue;
         faults.push({ file, line: 1, message: `the text ${key} of ${source.file}:${source.lineOf(key)} is missing` });
       } else if (text === '') {
         faults.push({ file, line: lineOf(key), message: `the text ${key} is empty` });

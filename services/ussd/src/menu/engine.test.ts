@@ -95,7 +95,7 @@ function play(
   let step = openDialogue(menu, opening);
   for (const [part, value] of inputs.entries()) {
     step = takeInput(menu, step.dialogue, { value, part, parts: inputs, phoneNumber: '+1' });
-    while (step.effect) step = takeResult(menu, step.dialogue, results[step.effect.action] ?? { outcome: 'seen' });
+    while (step.pending) step = takeResult(menu, step.dialogue, results[step.pending.action] ?? { outcome: 'seen' });
   }
   return step;
 }
@@ -135,7 +135,7 @@ describe('the menu engine', () => {
     expect(play(['1', '1', 'tree', '0', '0', '0']).dialogue).toEqual(openDialogue(menu, { language: 'en' }).dialogue);
   });
 
-  test('after a finished effect, back leads to the menu above the form, never into the effect', () => {
+  test('after a finished action, back leads to the menu above the form, never into the action', () => {
     const done = play(['1', '1', 'tree', 'hush', 'hush'], saved);
     expect(shown(done)).toBe('Red TREE saved as 77\n0. Back\n*. Exit');
     expect(done.dialogue.secrets).toEqual({});

@@ -12,14 +12,14 @@ import {
 import { backKeyOf, canGoBack, choosableOptions, countPages } from './render.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
-export interface Effect {
+export interface PendingAction {
   state: string;
   action: string;
 }
 
 export interface Step {
   dialogue: Dialogue;
-  effect?: Effect;
+  pending?: PendingAction;
   ended: boolean;
 }
 
@@ -114,7 +114,7 @@ function answer(menu: Menu, dialogue: Dialogue, state: State & { kind: 'prompt' 
   const answered = state.secret
     ? { ...dialogue, secrets: { ...dialogue.secrets, [state.save]: input.part } }
     : { ...dialogue, values: { ...dialogue.values, [state.save]: validation.value } };
-  return goOn(menu, answered, state.to);
+  return continueDialogue(menu, answered, state.to);
 }
 
 function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
@@ -125,8 +125,12 @@ function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
     [name, value],
     [`${name}.label`, option.text],
   ]);
-  if (given.length === 0) return goOn(menu, dialogue, option.to);
-  return goOn(menu, { ...dialogue, values: { ...dialogue.values, ...Object.fromEntries(given) } }, option.to);
+  if (given.length === 0) return continueDialogue(menu, dialogue, option.to);
+  return continueDialogue(
+    menu,
+    { ...dialogue, values: { ...dialogue.values, ...Object.fromEntries(given) } },
+    option.to,
+  );
 }
 
 /** Takes an unfinished form up; one that was behind a login asks for it first. */
@@ -147,7 +151,7 @@ function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
   return arrive(menu, { ...dialogue, afterLogin }, menu.login);
 }
 
-function goOn(menu: Menu, dialogue: Dialogue, to: string): Step {
+function continueDialogue(menu: Menu, dialogue: Dialogue, to: string): Step {
   return arrive(menu, { ...dialogue, stack: [...dialogue.stack, dialogue.state] }, to);
 }
 
@@ -168,7 +172,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string): Step {
   const { hint: _, hintPage: __, ...rest } = dialogue;
   const seen = rest.stack.indexOf(to);
   const next: Dialogue = { ...rest, state: to, page: 0, stack: seen < 0 ? rest.stack : rest.stack.slice(0, seen) };
-  if (state.kind === 'action') return { dialogue: next, effect: { state: to, action: state.action }, ended: false };
+  if (state.kind === 'action') return { dialogue: next, pending: { state: to, action: state.action }, ended: false };
   // A menu that only leads on is where forms end: what they asked is forgotten, and so is a login that came to nothing.
   if (state.kind === 'menu' && !isQuestion(state) && !inForm(menu, next)) {
     const { afterLogin: _, ...kept } = next;
@@ -188,25 +192,25 @@ function stay(dialogue: Dialogue, hint: string): Step {
 }
 
 /**
- * The screens behind a dialogue that has just finished the effect it stands in, without those of its form: the form begins
- * with its first question, or with the menu that offers the effect itself. The start is above every form.
+ * The screens behind a dialogue that has just finished the action it is in, without those of its form: the form begins
+ * with its first question, or with the menu that offers the action itself. The start is above every form.
  */
-function cutToMenu(menu: Menu, { state: effect, stack }: Dialogue): readonly string[] {
+function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): readonly string[] {
   const question = stack.findIndex((name, i) => i > 0 && isQuestion(menu.states.get(name)));
   const above = question < 0 ? stack : stack.slice(0, question);
   const at = above.findLastIndex((name, i) => {
     const state = menu.states.get(name);
-    return i === 0 || (state?.kind === 'menu' && !offers(menu, state, effect));
+    return i === 0 || (state?.kind === 'menu' && !offers(menu, state, action));
   });
   return above.slice(0, at + 1);
 }
 
-/** Whether one choice on this menu is enough to bring the effect about. */
-function offers(menu: Menu, { options }: MenuState, effect: string): boolean {
+/** Whether one choice on this menu is enough to run the action. */
+function offers(menu: Menu, { options }: MenuState, action: string): boolean {
   const open = options.map(({ to }) => to);
   const seen = new Set<string>();
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
-    if (name === effect) return true;
+    if (name === action) return true;
     const state = menu.states.get(name);
     if (state?.kind !== 'action' || seen.has(name)) continue;
     seen.add(name);

@@ -71,9 +71,9 @@ function play(inputs: string[], opening: Opening = { language: 'en' }): Step {
   let step = openDialogue(menu, opening);
   for (const [part, value] of inputs.entries()) {
     step = takeInput(menu, step.dialogue, { value, part, parts: inputs, phoneNumber: '+1' });
-    while (step.effect) {
+    while (step.pending) {
       const pin = inputs[step.dialogue.secrets.pin ?? -1];
-      if (step.effect.action === 'send') step = takeResult(menu, step.dialogue, { outcome: 'sent' });
+      if (step.pending.action === 'send') step = takeResult(menu, step.dialogue, { outcome: 'sent' });
       else if (pin === 'right') step = takeResult(menu, step.dialogue, { outcome: 'in', account: 'a1' });
       else step = takeResult(menu, step.dialogue, { outcome: pin === 'locked' ? 'locked' : 'wrong' });
     }

@@ -65,7 +65,7 @@ export type State = MenuState | PromptState | PageState | ActionState | EndState
 /** What the engine must know of an action; what it does is the caller's business. */
 export interface ActionSignature {
   outcomes: readonly string[];
-  /** Ends a form: afterwards Back leads to the menu above it, never into the effect again. */
+  /** Ends a form: afterwards Back leads to the menu above it, never into its action again. */
   finishes: boolean;
   /** Texts it says by key, so that the checker asks for their translations. */
   texts?: readonly string[];

@@ -5,7 +5,7 @@ import { fetchJson } from './fetch-json.ts';
 export interface Holdings {
   coins: string[];
   tokens: string[];
-  /** Claims this address submitted, by how they were judged. */
+  /** Claims this address submitted, by their evaluation. */
   claims: { total: number; approved: number };
 }
 

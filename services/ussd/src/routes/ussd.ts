@@ -8,11 +8,11 @@ import type { InputLog } from '../adapters/input-log.ts';
 import type { UssdConfig } from '../config.ts';
 import { toShowable } from '../gsm.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { HandleTurn, TurnRequest } from '../session/handle-turn.ts';
+import type { HandleRequest, SessionRequest } from '../session/handle-request.ts';
 
 export interface UssdRouteParts {
   config: UssdConfig;
-  handleTurn: HandleTurn;
+  handleRequest: HandleRequest;
   inputLog: InputLog;
   metrics: UssdMetrics;
 }
@@ -81,15 +81,15 @@ async function answer(parts: UssdRouteParts, input: DialectRequest | undefined, 
   const { metrics } = parts;
   const started = performance.now();
   try {
-    const request = await toTurnRequest(parts, input);
-    const result = 'invalid' in request ? request : await parts.handleTurn(request, log);
+    const request = await toSessionRequest(parts, input);
+    const result = 'invalid' in request ? request : await parts.handleRequest(request, log);
     if ('invalid' in result) {
       metrics.countRequest('invalid');
       log.info({ reason: result.invalid }, 'invalid request');
       return ussdReplies.invalidInput;
     }
     metrics.countRequest(result.kind);
-    metrics.observeTurn((performance.now() - started) / 1000);
+    metrics.observeRequest((performance.now() - started) / 1000);
     if (input?.input && 'sessionId' in request) {
       if (result.reply.startsWith('END ')) await parts.inputLog.remove(request.sessionId);
       // Only now is it known that the session is this number's.
@@ -98,16 +98,16 @@ async function answer(parts: UssdRouteParts, input: DialectRequest | undefined, 
     return result.reply;
   } catch (error) {
     metrics.countRequest('failed');
-    log.error({ err: error }, 'a turn failed');
+    log.error({ err: error }, 'a request failed');
     return ussdReplies.unavailable;
   }
 }
 
 /** Validates, and completes the text for dialects that send only the newest input. */
-async function toTurnRequest(
+async function toSessionRequest(
   { config, inputLog }: UssdRouteParts,
   input: DialectRequest | undefined,
-): Promise<TurnRequest | { invalid: string }> {
+): Promise<SessionRequest | { invalid: string }> {
   if (!input) return { invalid: 'the body cannot be read' };
   const { sessionId, serviceCode, input: newest } = input;
   const phoneNumber =

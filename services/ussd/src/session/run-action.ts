@@ -1,16 +1,16 @@
 import type { Logger } from '@palaver/service-kit';
 import type { Actions } from '../actions/action.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
-import type { ActionResult, Effect } from '../menu/engine.ts';
+import type { ActionResult, PendingAction } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
 import type { Menu } from '../menu/menu.ts';
-import type { Effects } from './effects.ts';
+import type { ActionResults } from './action-results.ts';
 
 export interface ActionCall {
   key: string;
   /** Nothing is known that would speak for an earlier run with this key. */
   isFirst: boolean;
-  effect: Effect;
+  pending: PendingAction;
   menu: Menu;
   dialogue: Dialogue;
   phoneNumber: string;
@@ -25,13 +25,13 @@ export type RunAction = (call: ActionCall) => Promise<ActionResult>;
 /** Runs the action of a state at most once for a key; its result is recorded whether it wrote anything or not. */
 export function createRunAction(
   actions: Actions,
-  effects: Effects,
+  results: ActionResults,
   metrics: { countActionFailure(action: string): void },
 ): RunAction {
-  const run: RunAction = async ({ key, isFirst, effect, menu, dialogue, phoneNumber, parts, now, log }) => {
-    const action = actions[effect.action];
-    if (!action) throw new Error(`no action named ${effect.action}`);
-    const recorded = isFirst && action.repeatable ? undefined : await effects.find(key);
+  const run: RunAction = async ({ key, isFirst, pending, menu, dialogue, phoneNumber, parts, now, log }) => {
+    const action = actions[pending.action];
+    if (!action) throw new Error(`no action named ${pending.action}`);
+    const recorded = isFirst && action.repeatable ? undefined : await results.find(key);
     if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
     const own = { key, phone: phoneNumber };
@@ -45,20 +45,20 @@ export function createRunAction(
       answer(name) {
         const part = dialogue.secrets[name];
         const value = part === undefined ? dialogue.values[name] : parts[part];
-        if (value === undefined) throw new Error(`action ${effect.action} needs the answer ${name}`);
+        if (value === undefined) throw new Error(`action ${pending.action} needs the answer ${name}`);
         return value;
       },
       say: (text, values) => translate(menu.locales, dialogue.language, text, values),
       commit(act) {
-        committed = effects.commit(own, act);
+        committed = results.commit(own, act);
         return committed;
       },
     });
-    return committed ? result : effects.record(own, result);
+    return committed ? result : results.record(own, result);
   };
   return (call) =>
     run(call).catch((error: unknown) => {
-      metrics.countActionFailure(call.effect.action);
+      metrics.countActionFailure(call.pending.action);
       throw error;
     });
 }

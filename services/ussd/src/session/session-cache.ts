@@ -12,9 +12,9 @@ export interface SessionCache {
 const maxCharacters = 1_500;
 
 /**
- * The sessions last seen, so that a turn needs no read. The database stays the truth: a stale one fails its version check.
+ * The sessions last seen, so that a request needs no read. The database stays the truth: a stale one fails its version check.
  * Two generations instead of one list: when the younger is half of what may be kept, the elder is dropped as a whole. To
- * look for the oldest of a hundred thousand at every turn costs more than the turn.
+ * look for the oldest of a hundred thousand at every request costs more than the request.
  */
 export function createSessionCache(maxSessions: number): SessionCache {
   let elder = new Map<string, Session>();

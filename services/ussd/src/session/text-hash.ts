@@ -3,8 +3,8 @@ import { createHmac, hash, hkdfSync } from 'node:crypto';
 export interface TextHash {
   /** Stands for a text of a session. The empty text, which says nothing, stands for itself. */
   ofText(sessionId: string, text: string): string;
-  /** The key of the `step`-th effect that the last input of this text brought about. */
-  ofEffect(sessionId: string, text: string, step: number): string;
+  /** The key of the `step`-th action that the last input of this text runs. */
+  ofAction(sessionId: string, text: string, step: number): string;
 }
 
 /** The hashes of a session, by what it keeps: a session that began with an earlier kind ends with it. */
@@ -26,11 +26,11 @@ export function createTextHash(secret: Buffer): TextHashFor {
 function toTextHash(mac: (message: string) => string): TextHash {
   return {
     ofText: (sessionId, text) => (text === '' ? '' : mac(`t\0${sessionId}\0${text}`)),
-    ofEffect: (sessionId, text, step) => mac(`e\0${sessionId}\0${step}\0${text}`),
+    ofAction: (sessionId, text, step) => mac(`e\0${sessionId}\0${step}\0${text}`),
   };
 }
 
-/** Two nested hashes with two keys. Sessions and effects that were kept with it are gone after a day. */
+/** Two nested hashes with two keys. Sessions and results that were kept with it are gone after a day. */
 function createEarlierMac(secret: Buffer): (message: string) => string {
   const deriveBlock = (label: string) => Buffer.from(hkdfSync('sha256', secret, '', label, 32)).toString('hex');
   const inner = deriveBlock('palaver ussd text, inner');

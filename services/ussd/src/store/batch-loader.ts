@@ -7,7 +7,7 @@ interface Waiting<Row> {
   reject(error: unknown): void;
 }
 
-/** Loads rows by key; what is asked for in one turn of the event loop is one query. */
+/** Loads rows by key; what is asked for in one tick of the event loop is one query. */
 export function createBatchLoader<Row>(
   store: Pick<Store<UssdTables>, 'prepare' | 'engine'>,
   { table, key }: { table: keyof UssdTables; key: string },

@@ -1,12 +1,12 @@
 import type { OraclePlugin } from '../plugin.ts';
 import { createAttachmentsPlugin } from './attachments/attachments.ts';
 import { createCallsPlugin } from './calls/calls.ts';
+import { createAgUiPlugin, createBrowserToolsPlugin } from './client-tools/client-tools.ts';
 import { createCreditsPlugin } from './credits/credits.ts';
 import { createDidDocumentPlugin } from './did-document/did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createMemoryPlugin } from './memory/memory.ts';
 import { createModelsPlugin } from './models/models.ts';
-import { createAgUiPlugin, createBrowserToolsPlugin } from './page-tools/page-tools.ts';
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createTasksPlugin } from './tasks/tasks.ts';
 import { createUserPreferences } from './user-preferences/user-preferences.ts';

@@ -5,27 +5,27 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '@palaver/service-kit';
-import { loadFiles, type PageFile } from './load-files.ts';
-import { dist, pageName } from './page-name.ts';
+import { buildName, dist } from './build-name.ts';
+import { loadFiles, type WebFile } from './load-files.ts';
 
-export type { PageFile };
+export type { WebFile };
 
-export type PageState =
+export type WebBuildState =
   | { status: 'building' }
-  | { status: 'ready'; files: Map<string, PageFile> }
+  | { status: 'ready'; files: Map<string, WebFile> }
   | { status: 'failed' };
 
 export interface Page {
-  current(): PageState;
+  current(): WebBuildState;
   close(): Promise<void>;
 }
 
-export interface BuiltPage extends Page {
+export interface FinishedBuild extends Page {
   /** Resolves when the page is built or its build has failed. */
   settled: Promise<void>;
 }
 
-export interface PageOptions {
+export interface WebBuildOptions {
   logger: Logger;
   /** Called when the page must be built and its own folder is read-only; returns a folder to build into. */
   otherFolder(): string;
@@ -35,14 +35,14 @@ export interface PageOptions {
  * The built page. Where it is missing or made of other sources it is built in a process of its own, so that the services
  * in this one never wait for it.
  */
-export function createPage({ logger, otherFolder }: PageOptions): BuiltPage {
-  const name = pageName();
+export function createWebBuild({ logger, otherFolder }: WebBuildOptions): FinishedBuild {
+  const name = buildName();
   const folder = existsSync(join(dist, name)) ? dist : writableFolder(otherFolder);
   if (existsSync(join(folder, name))) {
     const files = loadFiles(join(folder, name));
     return { current: () => ({ status: 'ready', files }), settled: Promise.resolve(), close: async () => {} };
   }
-  let state: PageState = { status: 'building' };
+  let state: WebBuildState = { status: 'building' };
   const started = performance.now();
   const stopping = new AbortController();
   logger.info('building the console page (once; a few seconds)');
@@ -83,11 +83,11 @@ interface Build {
   signal: AbortSignal;
 }
 
-async function buildInto({ folder, name, signal }: Build): Promise<Map<string, PageFile>> {
+async function buildInto({ folder, name, signal }: Build): Promise<Map<string, WebFile>> {
   const unfinished = join(folder, `.${name}-${process.pid}`);
   try {
     await mkdir(folder, { recursive: true });
-    const script = join(import.meta.dirname, 'build-page.ts');
+    const script = join(import.meta.dirname, 'run-build.ts');
     const child = spawn(process.execPath, [script, unfinished], { stdio: ['ignore', 'ignore', 'pipe'], signal });
     if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     let complaint = '';

@@ -8,7 +8,7 @@ export function createBrowserToolsPlugin(): OraclePlugin {
     name: 'browser-tools',
     version: '1.0.0',
     manifest: toManifest('Browser tools', "Runs tools on the user's page."),
-    getRequestTools: (rt) => toTools(rt.message.tools ?? [], (tool) => createPageTool(tool, 'browser_tool_call')),
+    getRequestTools: (rt) => toTools(rt.message.tools ?? [], (tool) => createClientTool(tool, 'browser_tool_call')),
   });
 }
 
@@ -18,7 +18,7 @@ export function createAgUiPlugin(): OraclePlugin {
     name: 'ag-ui',
     version: '1.0.0',
     manifest: toManifest('AG-UI actions', "Runs actions on the user's page."),
-    getRequestTools: (rt) => toTools(rt.message.agActions ?? [], (action) => createPageTool(action, 'action_call')),
+    getRequestTools: (rt) => toTools(rt.message.agActions ?? [], (action) => createClientTool(action, 'action_call')),
   });
 }
 
@@ -30,7 +30,7 @@ function toTools<D extends { name: string }>(declared: D[], create: (declaration
   return Object.fromEntries(declared.map((declaration) => [declaration.name, create(declaration)]));
 }
 
-function createPageTool(
+function createClientTool(
   { name, description, schema }: BrowserTool | AgAction,
   event: 'browser_tool_call' | 'action_call',
 ): Tool {

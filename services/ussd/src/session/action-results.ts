@@ -4,18 +4,18 @@ import type { ActionResult } from '../menu/engine.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 /**
- * Effects done once. The result is recorded in the transaction of the effect itself, under a key of session and step: a
+ * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
  * retry, a replay after a crash and another instance find it and do not act again.
  */
-export interface Effects {
+export interface ActionResults {
   find(key: string): Promise<ActionResult | undefined>;
   /** Records the result of an action that wrote nothing, or gives back what was recorded for the key before. */
-  record(done: EffectKey, result: ActionResult): Promise<ActionResult>;
+  record(done: ResultKey, result: ActionResult): Promise<ActionResult>;
   /** Runs `act` and records its result, or gives back what was recorded for the key meanwhile. */
-  commit(done: EffectKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
+  commit(done: ResultKey, act: (trx: Transaction<UssdTables>) => Promise<ActionResult>): Promise<ActionResult>;
 }
 
-export interface EffectKey {
+export interface ResultKey {
   key: string;
   /** Whose it is: the result may hold a name. */
   phone: string;
@@ -23,20 +23,20 @@ export interface EffectKey {
 
 class AlreadyDone extends Error {}
 
-export function createEffects(
+export function createActionResults(
   store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
   clock: Pick<DatabaseClock, 'now'>,
-): Effects {
+): ActionResults {
   const find = async (key: string) => {
     const row = await store.db.selectFrom('ussd_effect').select('result').where('key', '=', key).executeTakeFirst();
     return row && (JSON.parse(row.result) as ActionResult);
   };
   const findAgain = async (key: string) => {
     const recorded = await find(key);
-    if (!recorded) throw new Error('an effect was recorded and is gone');
+    if (!recorded) throw new Error('a recorded action result is gone');
     return recorded;
   };
-  const insert = async (db: Kysely<UssdTables>, own: EffectKey, result: ActionResult) => {
+  const insert = async (db: Kysely<UssdTables>, own: ResultKey, result: ActionResult) => {
     const inserted = await db
       .insertInto('ussd_effect')
       .values({ ...own, result: JSON.stringify(result), created_at: clock.now() })
@@ -51,7 +51,7 @@ export function createEffects(
       try {
         return await store.transaction(async (trx) => {
           const result = await act(trx);
-          // Undoes what `act` wrote: the other one's effect stands.
+          // Undoes what `act` wrote: the other result stays.
           if (!(await insert(trx, own, result))) throw new AlreadyDone();
           return result;
         });

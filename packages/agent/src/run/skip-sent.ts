@@ -2,7 +2,7 @@
  * A model that is asked again after its instance died says again what was already streamed. As long as it repeats it word
  * for word, nothing is streamed; from the first difference on, its new text follows whole, after `separator`.
  */
-export function skipSaid(said: string, separator: string, emit: (delta: string) => void): (delta: string) => void {
+export function skipSent(said: string, separator: string, emit: (delta: string) => void): (delta: string) => void {
   let repeated = '';
   let left = said;
   return (delta) => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fingerprint } from './fingerprint.ts';
 
 const root = join(import.meta.dirname, '../../../..');
-/** Where a built page is kept, in a folder named by `pageName`. */
+/** Where a built page is kept, in a folder named by `buildName`. */
 export const dist = join(import.meta.dirname, '../../dist');
 /** Everything the page is made of. */
 const sources = [
@@ -18,6 +18,6 @@ const sources = [
 ];
 
 /** The name of the page that is built from these sources. */
-export function pageName(): string {
+export function buildName(): string {
   return fingerprint(root, sources);
 }

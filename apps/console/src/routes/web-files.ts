@@ -1,7 +1,7 @@
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Targets } from '../forwarding.ts';
-import type { Page, PageFile } from '../web-build/create-page.ts';
+import type { Page, WebFile } from '../web-build/create-web-build.ts';
 
 // Everything comes from this server; the page shows pictures it made itself (attachments) as blobs.
 const policy =
@@ -9,7 +9,7 @@ const policy =
   "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /** The page, its files, and `GET /config.json`, which tells the page where the services are. */
-export function addPageRoutes(server: Server, { page, targets }: { page: Page; targets: Targets }): void {
+export function addWebRoutes(server: Server, { page, targets }: { page: Page; targets: Targets }): void {
   server.get('/config.json', async (_request, reply) =>
     reply.header('cache-control', 'no-store').send({
       services: Object.fromEntries(
@@ -34,7 +34,7 @@ export function addPageRoutes(server: Server, { page, targets }: { page: Page; t
   }
 }
 
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile) {
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: WebFile) {
   reply.headers({
     'content-type': file.type,
     // Files under /assets carry a hash of their content in their names.

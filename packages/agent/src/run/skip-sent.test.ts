@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { skipSaid } from './skip-said.ts';
+import { skipSent } from './skip-sent.ts';
 
 function replay(said: string, deltas: string[]): string {
   let streamed = said;
-  const onText = skipSaid(said, '\n\n', (delta) => {
+  const onText = skipSent(said, '\n\n', (delta) => {
     streamed += delta;
   });
   for (const delta of deltas) onText(delta);

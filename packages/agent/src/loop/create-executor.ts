@@ -15,7 +15,7 @@ import { loadHistory } from './load-history.ts';
 import { runTurn } from './run-turn.ts';
 import { resolveServiceDid } from './service-did.ts';
 
-export interface PerformerParts {
+export interface ExecutorParts {
   config: Pick<AgentConfig, 'LLM_TIMEOUT_MS' | 'LLM_CONTEXT_TOKENS'>;
   oracle: OracleIdentity;
   plugins: PluginHost;
@@ -32,7 +32,7 @@ export interface PerformerParts {
 }
 
 /** How this deployment does a turn: with its models, its plugins and what the session has said before. */
-export function createPerformer(parts: PerformerParts): TurnHubParts['perform'] {
+export function createExecutor(parts: ExecutorParts): TurnHubParts['execute'] {
   const askedAt = new Map<string, number>();
   const mayAskAgain = (sessionId: string, history: Message[]) => {
     const now = Date.now();

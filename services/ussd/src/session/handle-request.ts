@@ -24,21 +24,21 @@ import type { SessionStore, SessionWrite } from './session-store.ts';
 import type { TextHashFor } from './text-hash.ts';
 import { type Part, toNewParts, toParts } from './text-parts.ts';
 
-export interface TurnRequest {
+export interface SessionRequest {
   sessionId: string;
   serviceCode: string;
   phoneNumber: string;
   text: string;
 }
 
-export type TurnKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired';
+export type RequestKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired';
 
-/** The reply as it is sent, or the reason why the request is no valid one. */
-export type TurnResult = { reply: string; kind: TurnKind } | { invalid: string };
+/** The reply as it is sent, or the reason why the request is not valid. */
+export type RequestResult = { reply: string; kind: RequestKind } | { invalid: string };
 
-export type HandleTurn = (request: TurnRequest, log: Logger) => Promise<TurnResult>;
+export type HandleRequest = (request: SessionRequest, log: Logger) => Promise<RequestResult>;
 
-export interface TurnParts {
+export interface RequestParts {
   sessions: SessionStore;
   cache: SessionCache;
   profiles: Profiles;
@@ -49,7 +49,7 @@ export interface TurnParts {
   timeoutMs: number;
 }
 
-interface Turn extends TurnRequest {
+interface OwnRequest extends SessionRequest {
   /** The one in use when the request came: a reload meanwhile changes nothing for it. */
   menu: Menu;
   now: number;
@@ -58,8 +58,8 @@ interface Turn extends TurnRequest {
   isRepeated: boolean;
 }
 
-/** A turn that waits longer than this many others of its session is refused: no phone sends that fast. */
-const maxWaitingTurns = 100;
+/** A request that waits longer than this many others of its session is refused: no phone sends that fast. */
+const maxWaitingRequests = 100;
 const maxActionsPerInput = 10;
 const maxAttempts = 4;
 /** A lost connection that took longer than this leaves no time for another try: the telecom gateway gives up first. */
@@ -67,17 +67,17 @@ const maxFaultMs = 3_000;
 const faultPauseMs = 100;
 
 /** Handles one request of a telecom gateway: one at a time for each session, saved before the reply. */
-export function createHandleTurn(parts: TurnParts): HandleTurn {
-  const queue = createKeyedQueue({ maxWaiting: maxWaitingTurns });
+export function createHandleRequest(parts: RequestParts): HandleRequest {
+  const queue = createKeyedQueue({ maxWaiting: maxWaitingRequests });
   return (request, log) =>
     queue(request.sessionId, async () => {
       const first = { ...request, menu: parts.menu(), now: parts.clock.now(), log, isRepeated: false };
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
-        const turn = { ...first, isRepeated: attempt > 1 };
-        const result = await runTurn(parts, turn).catch((error: unknown) => {
-          // The connection may have broken after a commit. Effects and sessions are keyed, so a second run finds out.
-          if (attempt > 1 || faultKind(error) !== 'unreachable' || parts.clock.now() - turn.now > maxFaultMs)
+        const request = { ...first, isRepeated: attempt > 1 };
+        const result = await runRequest(parts, request).catch((error: unknown) => {
+          // The connection may have broken after a commit. Results of actions and sessions are keyed, so a second run finds out.
+          if (attempt > 1 || faultKind(error) !== 'unreachable' || parts.clock.now() - request.now > maxFaultMs)
             throw error;
           log.warn({ err: error }, 'the database connection broke; the request runs again');
           return sleep(faultPauseMs, undefined);
@@ -90,14 +90,14 @@ export function createHandleTurn(parts: TurnParts): HandleTurn {
 }
 
 /** `undefined` when the session was changed by another instance between reading and writing. */
-async function runTurn(parts: TurnParts, turn: Turn): Promise<TurnResult | undefined> {
-  const { sessionId, phoneNumber, text, now, isRepeated } = turn;
-  const cached = isRepeated ? undefined : findCached(parts, turn);
+async function runRequest(parts: RequestParts, request: OwnRequest): Promise<RequestResult | undefined> {
+  const { sessionId, phoneNumber, text, now, isRepeated } = request;
+  const cached = isRepeated ? undefined : findCached(parts, request);
   // A first dial is written as a new row without looking: should the row exist, the write is refused and read then.
   const known = cached ?? (text === '' && !isRepeated ? undefined : await parts.sessions.load(sessionId));
   if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
-  if (text === '') return openSession(parts, turn, known);
-  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, turn, known);
+  if (text === '') return openSession(parts, request, known);
+  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, request, known);
 
   const textHash = parts.textHash(known?.textHash);
   const opening = known ? unpackOpening(known.opening) : await parts.profiles.loadOpening(phoneNumber, now);
@@ -105,22 +105,26 @@ async function runTurn(parts: TurnParts, turn: Turn): Promise<TurnResult | undef
     if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
     const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength) : undefined;
     const from = inputs && unpackDialogue(known.dialogue);
-    if (from) return goOn(parts, turn, { known, inputs, opening, from });
+    if (from) return continueDialogue(parts, request, { known, inputs, opening, from });
   }
   // Nothing to go on from: the telecom gateway's text is the truth, and it is played from the start.
-  return goOn(parts, turn, { known, inputs: toParts(text), opening, from: undefined });
+  return continueDialogue(parts, request, { known, inputs: toParts(text), opening, from: undefined });
 }
 
 /** What looks expired here may have gone on at another instance: only the row tells. */
-function findCached({ cache, timeoutMs }: TurnParts, { sessionId, now }: Turn): Session | undefined {
+function findCached({ cache, timeoutMs }: RequestParts, { sessionId, now }: OwnRequest): Session | undefined {
   const session = cache.get(sessionId);
   return session && !isExpired(session, now, timeoutMs) ? session : undefined;
 }
 
-async function openSession(parts: TurnParts, turn: Turn, known: Session | undefined): Promise<TurnResult | undefined> {
-  const opening = await parts.profiles.loadOpening(turn.phoneNumber, turn.now);
-  const step = openDialogue(turn.menu, opening);
-  return save(parts, turn, { known, opening, step, kind: 'opened' });
+async function openSession(
+  parts: RequestParts,
+  request: OwnRequest,
+  known: Session | undefined,
+): Promise<RequestResult | undefined> {
+  const opening = await parts.profiles.loadOpening(request.phoneNumber, request.now);
+  const step = openDialogue(request.menu, opening);
+  return save(parts, request, { known, opening, step, kind: 'opened' });
 }
 
 interface Course {
@@ -131,68 +135,73 @@ interface Course {
   from: Dialogue | undefined;
 }
 
-async function goOn(
-  parts: TurnParts,
-  turn: Turn,
+async function continueDialogue(
+  parts: RequestParts,
+  request: OwnRequest,
   { known, inputs, opening, from }: Course,
-): Promise<TurnResult | undefined> {
-  const { menu } = turn;
+): Promise<RequestResult | undefined> {
+  const { menu } = request;
   const textHash = parts.textHash(known?.textHash);
-  const all = toParts(turn.text);
+  const all = toParts(request.text);
   const values = all.map(({ value }) => value);
   let step: Step = from ? { dialogue: from, ended: false } : openDialogue(menu, opening);
   for (const [index, input] of inputs.entries()) {
     const part = all.length - inputs.length + index;
-    step = takeInput(menu, step.dialogue, { value: input.value, part, parts: values, phoneNumber: turn.phoneNumber });
-    for (let count = 0; step.effect; count++) {
-      if (count === maxActionsPerInput) throw new Error(`the actions after ${step.effect.state} do not end`);
+    step = takeInput(menu, step.dialogue, {
+      value: input.value,
+      part,
+      parts: values,
+      phoneNumber: request.phoneNumber,
+    });
+    for (let count = 0; step.pending; count++) {
+      if (count === maxActionsPerInput) throw new Error(`the actions after ${step.pending.state} do not end`);
       const result = await parts.runAction({
-        key: textHash.ofEffect(turn.sessionId, turn.text.slice(0, input.end), count),
-        isFirst: from !== undefined && !turn.isRepeated,
-        effect: step.effect,
+        key: textHash.ofAction(request.sessionId, request.text.slice(0, input.end), count),
+        isFirst: from !== undefined && !request.isRepeated,
+        pending: step.pending,
         menu,
         dialogue: step.dialogue,
-        phoneNumber: turn.phoneNumber,
+        phoneNumber: request.phoneNumber,
         parts: values,
-        now: turn.now,
-        log: turn.log,
+        now: request.now,
+        log: request.log,
       });
       step = takeResult(menu, step.dialogue, result);
     }
     if (step.ended) break;
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
-  return save(parts, turn, { known, opening, step, kind, before: from });
+  return save(parts, request, { known, opening, step, kind, before: from });
 }
 
 interface Outcome {
   known: Session | undefined;
   opening: Opening;
   step: Step;
-  kind: TurnKind;
+  kind: RequestKind;
   before?: Dialogue | undefined;
 }
 
-async function save(parts: TurnParts, turn: Turn, outcome: Outcome): Promise<TurnResult | undefined> {
+async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome): Promise<RequestResult | undefined> {
   const { known, opening, step, kind } = outcome;
-  const screen = renderScreen(turn.menu, step.dialogue);
+  const screen = renderScreen(request.menu, step.dialogue);
   const reply = `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
   const session: Session = {
-    id: turn.sessionId,
-    phone: turn.phoneNumber,
-    serviceCode: turn.serviceCode,
+    id: request.sessionId,
+    phone: request.phoneNumber,
+    serviceCode: request.serviceCode,
     version: (known?.version ?? 0) + 1,
     status: step.ended ? sessionStatus.ended : sessionStatus.active,
-    textHash: parts.textHash(known?.textHash).ofText(turn.sessionId, turn.text),
-    textLength: turn.text.length,
+    textHash: parts.textHash(known?.textHash).ofText(request.sessionId, request.text),
+    textLength: request.text.length,
     opening: packOpening(opening),
     dialogue: packDialogue(step.dialogue),
     reply,
-    openedAt: turn.text === '' || !known ? turn.now : known.openedAt,
-    seenAt: turn.now,
+    openedAt: request.text === '' || !known ? request.now : known.openedAt,
+    seenAt: request.now,
   };
   const write: SessionWrite = { session };
-  const resume = toResume(turn.menu, outcome, turn.now);
+  const resume = toResume(request.menu, outcome, request.now);
   if (resume) write.resume = resume;
   if (kind === 'opened' && opening.notice) write.noticeShown = true;
   if (!(await parts.sessions.save(write))) return undefined;
@@ -211,7 +220,7 @@ function toResume(menu: Menu, { step, before, known, kind }: Outcome, now: numbe
   return wasInForm && step.dialogue.state !== menu.exit ? { form: null, at: now } : undefined;
 }
 
-function refuseExpired({ cache }: TurnParts, { menu }: Turn, session: Session): TurnResult {
+function refuseExpired({ cache }: RequestParts, { menu }: OwnRequest, session: Session): RequestResult {
   cache.delete(session.id);
   const { locales } = menu;
   const { language } = unpackDialogue(session.dialogue) ?? unpackOpening(session.opening);

@@ -61,7 +61,7 @@ function outcomeOf(frames: Frame[], event: string): Frame['data'] {
 
 async function countIgnored(url = agent.url): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^agent_ignored_page_results_total\S* (\d+)$/m.exec(text)?.[1]);
+  return Number(/^agent_ignored_client_results_total\S* (\d+)$/m.exec(text)?.[1]);
 }
 
 describe('a browser tool', () => {

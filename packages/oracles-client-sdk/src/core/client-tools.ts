@@ -16,7 +16,7 @@ export interface BrowserTool {
 export type BrowserTools = Record<string, BrowserTool>;
 
 /** An AG-UI action as the core knows it: how it is drawn is the page's business. */
-export interface PageAction {
+export interface ClientAction {
   name: string;
   description: string;
   parameters: Schema;
@@ -26,9 +26,9 @@ export interface PageAction {
 }
 
 /** What the page offers at this moment; asked again for every message and every call. */
-export interface PageTools {
+export interface ClientTools {
   browserTools?: BrowserTools | undefined;
-  actions?: readonly PageAction[] | undefined;
+  actions?: readonly ClientAction[] | undefined;
 }
 
 interface Declaration {
@@ -38,7 +38,7 @@ interface Declaration {
 }
 
 /** The declarations that go along with a message. */
-export function declarePageTools({ browserTools = {}, actions = [] }: PageTools): {
+export function declareClientTools({ browserTools = {}, actions = [] }: ClientTools): {
   tools?: Declaration[];
   agActions?: (Declaration & { hasRender: boolean })[];
 } {
@@ -57,18 +57,18 @@ export function declarePageTools({ browserTools = {}, actions = [] }: PageTools)
 }
 
 /** A failed call has a result too, as the wire wants it. */
-export type PageCallOutcome = { result: unknown; error?: undefined } | { result: null; error: string };
+export type ClientCallOutcome = { result: unknown; error?: undefined } | { result: null; error: string };
 
-type PageCall = Pick<SocketEventPayload['browser_tool_call'], 'toolName' | 'args'>;
+type ClientCall = Pick<SocketEventPayload['browser_tool_call'], 'toolName' | 'args'>;
 
 const maxResultBytes = 256 * 1024;
 
-export function runBrowserTool({ browserTools = {} }: PageTools, call: PageCall): Promise<PageCallOutcome> {
+export function runBrowserTool({ browserTools = {} }: ClientTools, call: ClientCall): Promise<ClientCallOutcome> {
   const tool = Object.values(browserTools).find(({ toolName }) => toolName === call.toolName);
   return run(tool && { schema: tool.schema, work: tool.fn }, call);
 }
 
-export function runPageAction({ actions = [] }: PageTools, call: PageCall): Promise<PageCallOutcome> {
+export function runClientAction({ actions = [] }: ClientTools, call: ClientCall): Promise<ClientCallOutcome> {
   const action = actions.find(({ name }) => name === call.toolName);
   return run(action && { schema: action.parameters, work: action.handler }, call);
 }
@@ -76,8 +76,8 @@ export function runPageAction({ actions = [] }: PageTools, call: PageCall): Prom
 /** Every failure becomes an outcome: the agent waits for one. */
 async function run(
   found: { schema: Schema; work: (args: unknown) => unknown } | undefined,
-  { toolName, args }: PageCall,
-): Promise<PageCallOutcome> {
+  { toolName, args }: ClientCall,
+): Promise<ClientCallOutcome> {
   const fail = (error: string) => ({ result: null, error });
   if (!found) return fail(`${toolName} is not available on this page.`);
   try {
