@@ -1,4 +1,5 @@
 // Real servers and real processes of one service, with a network between them that can fail.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -97,7 +98,7 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
   const instances: Instance[] = [];
   for (let index = 0; index < (engine === 'postgres' ? 2 : 1); index += 1) {
     const home = index === 1 ? (options.otherRoot ?? root) : root;
-    const instance = createInstance(join(home, `services/${service}/main.ts`), {
+    const instance = createInstance(mainOf(home, service), {
       ...env,
       PORT: String(await freePort()),
     });
@@ -174,4 +175,10 @@ async function openNode(opened: AsyncDisposableStack): Promise<NonNullable<World
     await node?.exited;
   });
   return { proxy: opened.use(await startTcpProxy(port)), start, kill: (signal) => node?.kill(signal) };
+}
+
+/** Version 0.1.0, which runs beside this one in the lab, has no `src/`. */
+function mainOf(home: string, service: ServiceName): string {
+  const main = join(home, `services/${service}/src/main.ts`);
+  return existsSync(main) ? main : join(home, `services/${service}/main.ts`);
 }

@@ -21,7 +21,7 @@ const starts = {
   agent: program('services/agent/src/main.ts', 'service.startAgent(process.env)'),
   gateway: program('services/gateway/src/main.ts', 'service.startGateway(process.env)'),
   devnode: program('services/devnode/src/main.ts', 'service.startDevnode(process.env)'),
-  console: program('apps/console/main.ts', 'service.startConsole(process.env)'),
+  console: program('apps/console/src/main.ts', 'service.startConsole(process.env)'),
 };
 const createApp = (options: string) =>
   program('packages/agent/src/index.ts', `service.createOracleApp({ env: process.env, ${options} })`);

@@ -8,7 +8,7 @@ import { createDevnode } from '../src/app.ts';
 import { createNodeClient } from './node-client.ts';
 
 const logger = createLogger({ name: 'devnode', level: 'silent' });
-const main = join(import.meta.dirname, '../main.ts');
+const main = join(import.meta.dirname, '../src/main.ts');
 const entityService = 'ixo.entity.v1beta1.Query';
 
 test('the running agent is an entity with its key, addresses, model and price', async () => {

@@ -6,7 +6,7 @@ import { decodeBody, listAnyTypes } from './decode-body.ts';
 import { createSchema, parseDescriptorSet } from './descriptors/schema.ts';
 import { createEncoder } from './encode-response.ts';
 
-const { registry } = createSchema(parseDescriptorSet(readFileSync(new URL('test/cosmos.binpb', import.meta.url))));
+const { registry } = createSchema(parseDescriptorSet(readFileSync(new URL('../test/cosmos.binpb', import.meta.url))));
 const encoder = createEncoder(registry);
 
 interface Golden {
