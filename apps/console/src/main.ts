@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import {
+  CloseStack,
   type ConfigOptions,
   closeServer,
   createLogger,
   type Env,
+  isMain,
   keepOpen,
   listen,
   loadConfig,
@@ -25,7 +27,7 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   const logger = createLogger({ name: 'console', level: config.LOG_LEVEL });
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
   const otherFolder = () => join(prepareDataDir(config.DATA_DIR), 'console-page');
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const page = started.adopt(createWebBuild({ logger, otherFolder }), (page) => page.close());
   const server = await createConsoleApp({ config, logger, page });
   started.defer(() => closeServer(server, drainDelayMs));
@@ -33,4 +35,4 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   return { name: 'console', url, page, drainDelayMs, close: keepOpen(started) };
 }
 
-if (import.meta.main) await runMain(startConsole, process.env);
+if (isMain(import.meta.url)) await runMain(startConsole, process.env);

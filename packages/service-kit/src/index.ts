@@ -1,6 +1,7 @@
 export { auditVariables, type BaseConfig, baseVariables } from './base-config.ts';
 export { docsPolicy } from './browser-headers.ts';
 export { clientAddress, envCidrs, toAddressKey } from './client-address.ts';
+export { CloseStack, keepOpen } from './close-stack.ts';
 export {
   type ConfigOptions,
   type Env,
@@ -44,7 +45,7 @@ export { askRedis, openRedis } from './redis.ts';
 export {
   closeServer,
   exitOnStartFault,
-  keepOpen,
+  isMain,
   type ListenOptions,
   listen,
   type RunningService,

@@ -1,4 +1,6 @@
+import { existsSync, realpathSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { shutdownTimeoutMs } from '@palaver/contract';
 import type { Env } from './config.ts';
 import type { Server } from './create-server.ts';
@@ -53,23 +55,10 @@ export function toListenError(error: unknown, { host, port, portName }: Required
   return reason ? new StartError(reason, { cause: error }) : error;
 }
 
-/**
- * The end of a start that went well: what the stack holds stays open, and the function that is returned closes it, the
- * last opened first, once however often it is called.
- *
- * @example
- * await using started = new AsyncDisposableStack(); // closes everything if a later line throws
- * const store = await openStore(url);
- * started.defer(() => store.close());
- * return { name, url: await listen(server, where), close: keepOpen(started) };
- */
-export function keepOpen(started: AsyncDisposableStack): () => Promise<void> {
-  const open = started.move();
-  let closing: Promise<void> | undefined;
-  return () => {
-    closing ??= open.disposeAsync();
-    return closing;
-  };
+/** Whether a module is the program that Node was started with. Node 22 has no `import.meta.main`. */
+export function isMain(moduleUrl: string): boolean {
+  const program = process.argv[1];
+  return program !== undefined && existsSync(program) && realpathSync(program) === fileURLToPath(moduleUrl);
 }
 
 /** What a service's `main.ts` does when it is the program: start, stay, stop. A fault at the start is one text and exit 1. */
@@ -85,8 +74,8 @@ export async function runMain(start: (env: Env) => Promise<RunningService>, env:
 /** Prints why the start failed, in one message if the cause is known. The process then exits with code 1. */
 export function exitOnStartFault(fault: unknown): void {
   let error = fault;
-  // What was open did not close cleanly either; the first fault is the one to mend.
-  while (error instanceof SuppressedError) error = error.suppressed;
+  // What was open did not close cleanly either; the first fault is the one to fix. Node 22 does not have the class.
+  while (error instanceof Error && error.name === 'SuppressedError') error = (error as SuppressedError).suppressed;
   const stack = error instanceof Error ? error.stack : String(error);
   const known = error instanceof Error && ['StartError', 'StoreError'].includes(error.name);
   process.stderr.write(`${known ? (error as Error).message : stack}\n`);

@@ -1,5 +1,13 @@
 import { createOracleApp } from '@palaver/agent';
-import { type ConfigOptions, type Env, keepOpen, type RunningService, runMain } from '@palaver/service-kit';
+import {
+  CloseStack,
+  type ConfigOptions,
+  type Env,
+  isMain,
+  keepOpen,
+  type RunningService,
+  runMain,
+} from '@palaver/service-kit';
 
 export interface RunningAgent extends RunningService {
   oracleName: string;
@@ -10,11 +18,11 @@ export interface RunningAgent extends RunningService {
 
 /** Starts the agent service from its environment. */
 export async function startAgent(env: Env, options: ConfigOptions = {}): Promise<RunningAgent> {
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const app = started.adopt(await createOracleApp({ env, configOptions: options }), (app) => app.close());
   const { name: oracleName, ...identity } = app.identity;
   const { drainDelayMs } = app;
   return { name: 'agent', oracleName, ...identity, drainDelayMs, url: await app.listen(), close: keepOpen(started) };
 }
 
-if (import.meta.main) await runMain(startAgent, process.env);
+if (isMain(import.meta.url)) await runMain(startAgent, process.env);

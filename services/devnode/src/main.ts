@@ -2,6 +2,7 @@ import {
   type ConfigOptions,
   createLogger,
   type Env,
+  isMain,
   loadConfig,
   type RunningService,
   runMain,
@@ -45,4 +46,4 @@ export async function startDevnode(env: Env, options: DevnodeStartOptions = {}):
   return { name: 'devnode', url: `grpc://${node.address}`, address: node.address, close: node.close };
 }
 
-if (import.meta.main) await runMain(startDevnode, process.env);
+if (isMain(import.meta.url)) await runMain(startDevnode, process.env);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import websocket from '@fastify/websocket';
 import {
   addRateLimit,
+  CloseStack,
   createProbes,
   createServer,
   keepOpen,
@@ -49,7 +50,7 @@ export interface GatewayParts {
 
 /** The query gateway as a server that is not listening yet. Closing it closes the connections to the nodes. */
 export async function createGatewayApp({ config, logger, authorize, ca, redis }: GatewayParts): Promise<Server> {
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const upstream = createUpstream({
     addresses: config.GATEWAY_UPSTREAMS,
     ca,

@@ -1,11 +1,13 @@
 import type { ApiKey } from '@palaver/contract';
 import {
+  CloseStack,
   type ConfigOptions,
   type CountInMinute,
   closeServer,
   countInRedis,
   createLogger,
   type Env,
+  isMain,
   keepOpen,
   listen,
   loadConfig,
@@ -29,7 +31,7 @@ export async function startGateway(env: Env, options: ConfigOptions = {}): Promi
     loadCertificates(config.GATEWAY_TLS_CA_FILE),
   ]);
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const hasLimits = config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 || keys.some((key) => key.perMinute !== undefined);
   const redis = hasLimits && config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
   started.defer(() => redis?.disconnect());
@@ -46,4 +48,4 @@ function createAuthorize(config: GatewayConfig, keys: ApiKey[], count: CountInMi
   return authorizeAnyone;
 }
 
-if (import.meta.main) await runMain(startGateway, process.env);
+if (isMain(import.meta.url)) await runMain(startGateway, process.env);

@@ -3,6 +3,7 @@ import {
   addOperatorAudit,
   addRateLimit,
   addStoreMetrics,
+  CloseStack,
   createProbes,
   createServer,
   keepOpen,
@@ -34,7 +35,7 @@ export interface UssdParts {
 
 /** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
 export async function createUssdApp({ config, logger, store, keys, redis }: UssdParts): Promise<Server> {
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const startedAt = Date.now();
   const server = await createServer({
     name: 'ussd',

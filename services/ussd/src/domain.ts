@@ -1,4 +1,4 @@
-import { keepOpen, type Logger, StartError } from '@palaver/service-kit';
+import { CloseStack, keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import { createAuditLog, keepAuditHead, type Store, startDatabaseClock, toAnchorPath } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
 import { createAddressChanges } from './accounts/address-changes.ts';
@@ -47,7 +47,7 @@ const sweepIntervalMs = 5_000;
 
 /** Puts the parts of the service together. Everything it starts ends with `close`. */
 export async function createDomain({ config, logger, store, keys, metrics }: DomainParts) {
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
   const secret = await loadServiceSecret(store, keys);

@@ -1,8 +1,10 @@
 import {
+  CloseStack,
   type ConfigOptions,
   closeServer,
   createLogger,
   type Env,
+  isMain,
   keepOpen,
   listen,
   loadConfig,
@@ -31,7 +33,7 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
   started.defer(() => redis?.disconnect());
   const databaseUrl = toDatabaseUrl(config, 'ussd');
@@ -47,4 +49,4 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   return { name: 'ussd', url, drainDelayMs, close: keepOpen(started) };
 }
 
-if (import.meta.main) await runMain(startUssd, process.env);
+if (isMain(import.meta.url)) await runMain(startUssd, process.env);

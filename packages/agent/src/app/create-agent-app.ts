@@ -5,6 +5,7 @@ import {
   addOperatorAudit,
   addRateLimit,
   addStoreMetrics,
+  CloseStack,
   closeServer,
   createProbes,
   createServer,
@@ -100,7 +101,7 @@ const hourMs = 3_600_000;
 /** The agent service as a server that is not listening yet. */
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const { config, logger, store, signer, redis } = parts;
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   await migrateAgentTables(store);
   const audit = createAuditLog(store, {
     service: 'agent',

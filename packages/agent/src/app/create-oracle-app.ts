@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import {
   type BaseConfig,
+  CloseStack,
   type ConfigOptions,
   createLogger,
   type Env,
@@ -67,7 +68,7 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const config = loadConfig(agentConfigSchema, env, configOptions);
   const logger = options.logger ?? createLogger({ name: 'agent', level: config.LOG_LEVEL });
   const signer = await loadSigner(config, logger);
-  await using started = new AsyncDisposableStack();
+  await using started = new CloseStack();
   const databaseUrl = toDatabaseUrl(config, 'agent');
   const store = await openStore<never>(databaseUrl, toStoreOptions(config));
   started.defer(() => store.close());

@@ -1,4 +1,4 @@
-import { createLogger, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
+import { CloseStack, createLogger, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
 import { createAuditLog, keepAuditHead, openStore, toAnchorPath } from '@palaver/store';
 import { loadSigner } from '../app/create-oracle-app.ts';
 import { deriveKey } from '../auth/derive-key.ts';
@@ -14,7 +14,7 @@ export async function withUserData<T>(env: Env, use: (data: UserData) => Promise
   const logger = createLogger({ name: 'palaver', level: 'error' });
   const signer = await loadSigner(config, logger);
   await migrateAgent(env);
-  await using opened = new AsyncDisposableStack();
+  await using opened = new CloseStack();
   const store = await openStore<AgentDatabase>(toDatabaseUrl(config, 'agent'), toStoreOptions(config));
   opened.defer(() => store.close());
   const audit = createAuditLog(store, {

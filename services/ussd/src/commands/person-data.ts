@@ -1,4 +1,4 @@
-import { createLogger, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
+import { CloseStack, createLogger, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
 import { createAuditLog, keepAuditHead, openStore, toAnchorPath } from '@palaver/store';
 import { loadKeys } from '../accounts/load-keys.ts';
 import { createPersonData, type PersonData } from '../accounts/person-data.ts';
@@ -15,7 +15,7 @@ export async function withPersonData<T>(
 ): Promise<T> {
   const config = loadConfig(ussdConfigSchema, env);
   const logger = createLogger({ name: 'palaver', level: 'error' });
-  await using opened = new AsyncDisposableStack();
+  await using opened = new CloseStack();
   const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'), toStoreOptions(config));
   opened.defer(() => store.close());
   await migrateUssd(store);

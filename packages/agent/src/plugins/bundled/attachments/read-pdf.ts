@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { extname } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +15,8 @@ const dataKb = 1_000_000;
 const maxCharacters = 20_000_000;
 const maxAtOnce = 2;
 const maxWaiting = 16;
-const reader = fileURLToPath(new URL('./pdf-reader.ts', import.meta.url));
+// A published package holds this file and the reader as JavaScript.
+const reader = fileURLToPath(new URL('./pdf-reader.ts', import.meta.url)).replace(/\.ts$/, extname(import.meta.url));
 const shell = '/bin/sh';
 
 let running = 0;
