@@ -15,6 +15,8 @@ export interface ClusterParts {
   databaseUrl: string;
   redis: Redis | undefined;
   logger: Logger;
+  /** How often an instance says that it is alive. Default 2 s. */
+  heartbeatMs?: number;
 }
 
 /**
@@ -30,15 +32,13 @@ export interface Cluster {
   readonly sockets: SocketRegistry;
   /** How far this machine's clock is ahead of the database's. */
   clockSkewMs(): number;
-  /** Says that this instance is alive, now and every two seconds, then calls `onBeat`. */
+  /** Says that this instance is alive, now and every `heartbeatMs`, then calls `onBeat`. */
   startHeartbeat(onBeat: () => Promise<void>): Promise<void>;
   hasOthers(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-const heartbeatMs = 2_000;
-
-export function createCluster({ store, databaseUrl, redis, logger }: ClusterParts): Cluster {
+export function createCluster({ store, databaseUrl, redis, logger, heartbeatMs = 2_000 }: ClusterParts): Cluster {
   const instance = randomUUID();
   const instances = createInstanceStore(store);
   const isAlone = store.engine === 'sqlite';
