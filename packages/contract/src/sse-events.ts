@@ -10,6 +10,10 @@ const outcomeFields = {
 };
 const callFields = { ...turnFields, toolCallId: z.string(), toolName: z.string(), args: jsonObjectSchema };
 
+const progressSchema = z
+  .object({ value: z.number(), total: z.number().optional(), message: z.string().optional() })
+  .meta({ description: 'How far a tool that still runs is.' });
+
 /** Whose fault an error inside a stream is. */
 export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'limit', 'internal']);
 
@@ -25,8 +29,15 @@ export const sseEventDataSchemas = {
     .object({ ...turnFields, reasoning: z.string(), isComplete: z.boolean() })
     .meta({ id: 'ReasoningEvent', description: "The next piece of the model's reasoning." }),
   tool_call: z
-    .object({ ...turnFields, eventId: z.string(), toolName: z.string(), args: jsonObjectSchema, ...outcomeFields })
-    .meta({ id: 'ToolCallEvent', description: 'A tool starts, and again when it ends.' }),
+    .object({
+      ...turnFields,
+      eventId: z.string(),
+      toolName: z.string(),
+      args: jsonObjectSchema,
+      ...outcomeFields,
+      progress: progressSchema.optional(),
+    })
+    .meta({ id: 'ToolCallEvent', description: 'A tool starts, reports progress, and ends.' }),
   action_call: z
     .object({ ...callFields, ...outcomeFields })
     .meta({ id: 'ActionCallEvent', description: 'An AG-UI action starts, and again when it ends.' }),

@@ -71,6 +71,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
     abortSignal: run.signal,
     shared: parts.plugins.createShared(),
     toolCallId: undefined,
+    reportProgress: () => undefined,
   };
 }
 

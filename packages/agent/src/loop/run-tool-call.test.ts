@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '@palaver/service-kit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -32,6 +33,22 @@ const greet: Tool = {
 
 it('gives what the tool returns', async () => {
   expect(await run(greet, { args: { name: 'Ana' } })).toEqual({ output: { greeting: 'Hello Ana' } });
+});
+
+it('a tool that reports progress is waited for beyond its time limit', async () => {
+  const slow: Tool = {
+    description: 'Reports',
+    input: z.object({}),
+    timeoutMs: 1_000,
+    async execute(_args, { reportProgress }) {
+      for (let value = 1; value <= 5; value += 1) {
+        await sleep(300);
+        reportProgress({ value });
+      }
+      return 'done';
+    },
+  };
+  expect(await run(slow)).toEqual({ output: 'done' });
 });
 
 it('a tool that is not there is told to the model', async () => {

@@ -2,7 +2,7 @@ import { agentLimits } from '@palaver/contract';
 import { serializeErrorPlaces } from '@palaver/service-kit';
 import { checkArguments } from '../plugins/check-arguments.ts';
 import type { Tool } from '../plugins/plugin.ts';
-import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
+import { type RuntimeContext, ToolError, type ToolProgress } from '../plugins/runtime-context.ts';
 import { rejectOnAbort } from '../run/reject-on-abort.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 
@@ -24,6 +24,7 @@ export interface ToolCallParts {
   rt: RuntimeContext;
   middlewares: TurnMiddlewares;
   faults: ArgumentFaults;
+  onProgress?(progress: ToolProgress): void;
 }
 
 /**
@@ -32,7 +33,7 @@ export interface ToolCallParts {
  */
 export async function runToolCall(
   call: { toolCallId: string; toolName: string; args: unknown },
-  { tool, rt, middlewares, faults }: ToolCallParts,
+  { tool, rt, middlewares, faults, onProgress }: ToolCallParts,
 ): Promise<ToolOutcome> {
   if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.` };
   const earlier = faults.get(call.toolName) ?? 0;
@@ -45,9 +46,16 @@ export async function runToolCall(
     return { error: `TOOL_FAILED: the arguments are not right (${checked.error}). ${advice}` };
   }
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
-  const late = AbortSignal.timeout(timeoutMs);
-  const abortSignal = AbortSignal.any([rt.abortSignal, late]);
-  const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId };
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Error('the tool took too long')), timeoutMs);
+  const abortSignal = AbortSignal.any([rt.abortSignal, late.signal]);
+  let isOver = false;
+  const reportProgress = (progress: ToolProgress) => {
+    if (isOver) return;
+    timer.refresh();
+    onProgress?.(progress);
+  };
+  const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId, reportProgress };
   try {
     const request = { ...call, args: checked.args };
     const work = middlewares.wrapToolCall(request, async ({ args }) => tool.execute(args, toolRt), toolRt);
@@ -55,10 +63,14 @@ export async function runToolCall(
     return limitOutput(output);
   } catch (error) {
     if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
-    if (late.aborted) return { error: `TOOL_TIMEOUT: ${call.toolName} did not answer within ${timeoutMs / 1000} s.` };
+    if (late.signal.aborted)
+      return { error: `TOOL_TIMEOUT: ${call.toolName} did not answer within ${timeoutMs / 1000} s.` };
     if (error instanceof ToolError) return { error: `${error.code}: ${error.message}` };
     rt.logger.warn({ error: serializeErrorPlaces(error), toolName: call.toolName }, 'a tool failed');
     return { error: `TOOL_FAILED: ${call.toolName} failed.` };
+  } finally {
+    isOver = true;
+    clearTimeout(timer);
   }
 }
 

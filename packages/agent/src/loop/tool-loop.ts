@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ModelResult } from '../plugins/plugin.ts';
-import type { RuntimeContext } from '../plugins/runtime-context.ts';
+import type { RuntimeContext, ToolProgress } from '../plugins/runtime-context.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
 import { TurnError } from '../run/stream-error.ts';
@@ -28,6 +28,8 @@ export interface ToolLoopParts {
   onText(delta: string): void;
   onReasoning(delta: string, isComplete: boolean): void;
 }
+
+const progressIntervalMs = 1_000;
 
 /**
  * The model speaks, its tools run side by side, it reads their results and speaks again until it asks for no more tools.
@@ -103,13 +105,27 @@ async function callTool(
   };
   if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
-    const outcome = await runToolCall({ toolCallId, toolName: name, args }, { tool, rt, middlewares, faults });
+    const onProgress = limitProgress((progress) => {
+      if (told) run.emit('tool_call', { ...call, status: 'isRunning', progress });
+    });
+    const request = { toolCallId, toolName: name, args };
+    const outcome = await runToolCall(request, { tool, rt, middlewares, faults, onProgress });
     if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
     return outcome;
   } catch (error) {
     if (told) run.emit('tool_call', { ...call, status: 'error', error: 'The turn was stopped.' });
     throw error;
   }
+}
+
+/** At most one report a second: every one is a frame that is stored. */
+function limitProgress(emit: (progress: ToolProgress) => void): (progress: ToolProgress) => void {
+  let next = 0;
+  return (progress) => {
+    if (Date.now() < next) return;
+    next = Date.now() + progressIntervalMs;
+    emit(progress);
+  };
 }
 
 function toToolMessages(

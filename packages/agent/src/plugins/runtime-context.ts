@@ -60,7 +60,11 @@ export interface RuntimeContext {
   shared: Record<string, unknown>;
   /** Set while one of the plugin's tools runs. */
   toolCallId: string | undefined;
+  /** For a tool that takes long: shows the client how far it is, and starts its time limit again. */
+  reportProgress(progress: ToolProgress): void;
 }
+
+export type ToolProgress = NonNullable<SseEventData['tool_call']['progress']>;
 
 /** Bytes that belong to a request, such as its attachments. */
 export interface BlobStore {

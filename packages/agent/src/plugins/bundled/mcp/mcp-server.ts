@@ -8,9 +8,10 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '@palaver/service-kit';
+import { ResponseTooLargeError } from '../../../models/limit-responses.ts';
 import type { JsonSchema } from '../../plugin.ts';
-import { ToolError } from '../../runtime-context.ts';
-import { createTransport } from './create-transport.ts';
+import { ToolError, type ToolProgress } from '../../runtime-context.ts';
+import { createTransport, responseFailure } from './create-transport.ts';
 import type { McpServerConfig } from './mcp-config.ts';
 import { toToolOutput } from './tool-output.ts';
 
@@ -26,6 +27,7 @@ export interface McpCall {
   signal: AbortSignal;
   /** The user's own, for a protected tool. */
   invocation: string | undefined;
+  onProgress(progress: ToolProgress): void;
 }
 
 export interface McpServer {
@@ -49,39 +51,62 @@ const requestTimeoutMs = 3_600_000;
 /** Keeps a connection to a server for as long as the agent runs: one that is lost is made again, ever more patiently. */
 export function connectMcpServer(config: McpServerConfig, logger: Logger): McpServer {
   let client: Client | undefined;
+  let connecting: Promise<Client | undefined> | undefined;
   let pending: Client | undefined;
   let tools: McpTool[] = [];
   let closed = false;
   let failures = 0;
   let retry: NodeJS.Timeout | undefined;
+  /** Processes that wrote more than is read at once: the SDK then ends them, and their calls with them. */
+  const overflowed = new WeakSet<Client>();
   const { name } = config;
 
-  async function connect(): Promise<void> {
+  /** Undefined where it fails, or where the agent closes meanwhile. Callers at the same time share one attempt. */
+  function connect(): Promise<Client | undefined> {
+    clearTimeout(retry);
+    connecting ??= connectOnce().finally(() => {
+      connecting = undefined;
+    });
+    return connecting;
+  }
+
+  async function connectOnce(): Promise<Client | undefined> {
     const fresh = createClient();
     pending = fresh;
     try {
       await fresh.connect(createTransport(config, logger), { timeout: connectTimeoutMs });
-      tools = await listTools(fresh);
+      tools = await listTools(fresh, config, logger);
     } catch (error) {
       await endQuietly(fresh);
       retryLater(error);
-      return;
+      return undefined;
     }
-    if (closed) return endQuietly(fresh);
+    if (closed) {
+      await endQuietly(fresh);
+      return undefined;
+    }
+    fresh.onerror = ({ message }) => {
+      if (/exceeded maximum size/.test(message)) overflowed.add(fresh);
+    };
     fresh.onclose = () => lose(fresh, new Error('the connection was closed'));
     fresh.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
-      tools = await listTools(fresh).catch(() => tools);
+      tools = await listTools(fresh, config, logger).catch(() => tools);
     });
     client = fresh;
     failures = 0;
     logger.info({ server: name, tools: tools.length }, 'connected to an MCP server');
+    return fresh;
   }
 
   function lose(gone: Client, error: unknown): void {
-    if (client !== gone) return;
+    if (drop(gone)) retryLater(error);
+  }
+
+  function drop(gone: Client): boolean {
+    if (client !== gone) return false;
     client = undefined;
     void endQuietly(gone);
-    retryLater(error);
+    return true;
   }
 
   function retryLater(error: unknown): void {
@@ -92,9 +117,49 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger): McpSe
     retry = setTimeout(connect, waitMs);
   }
 
-  async function callWith(used: Client, { tool, args, signal }: McpCall): Promise<unknown> {
+  async function callWith(used: Client, { tool, args, signal, onProgress }: McpCall): Promise<unknown> {
     const request = { method: 'tools/call' as const, params: { name: tool, arguments: args } };
-    return toToolOutput(await used.request(request, CallToolResultSchema, { signal, timeout: requestTimeoutMs }));
+    const broken = Promise.withResolvers<never>();
+    // A server that numbers its events can be asked for the rest of a stream; the SDK does so.
+    let isResumable = false;
+    const onBroken = (error: unknown) => {
+      if (!isResumable || error instanceof ResponseTooLargeError) broken.reject(error);
+    };
+    const work = responseFailure.run(onBroken, () =>
+      used.request(request, CallToolResultSchema, {
+        signal,
+        timeout: requestTimeoutMs,
+        onprogress: ({ progress, total, message }) =>
+          onProgress({ value: progress, ...(total !== undefined && { total }), ...(message && { message }) }),
+        onresumptiontoken: () => {
+          isResumable = true;
+        },
+      }),
+    );
+    return toToolOutput(await Promise.race([work, broken.promise]));
+  }
+
+  /** A server that no longer knows the session has not run the tool, so the call is repeated once in a new session. */
+  async function callShared(call: McpCall): Promise<unknown> {
+    const used = client ?? (await connect());
+    if (!used) throw unavailable(name);
+    try {
+      return await callWith(used, call);
+    } catch (error) {
+      if (!isUnknownSession(error)) throw loseIfUnavailable(used, error, call);
+      drop(used);
+    }
+    const next = client ?? (await connect());
+    if (!next) throw unavailable(name);
+    return callWith(next, call).catch((error) => {
+      throw loseIfUnavailable(next, error, call);
+    });
+  }
+
+  function loseIfUnavailable(used: Client, error: unknown, call: McpCall): unknown {
+    const failure = overflowed.has(used) ? tooLarge() : toToolError(error, call);
+    if (failure instanceof ToolError && failure.code === 'TOOL_UNAVAILABLE') lose(used, error);
+    return failure;
   }
 
   /** A connection of the user's own, for one call: what the server knows of it ends with it. */
@@ -113,6 +178,7 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger): McpSe
 
   function toToolError(error: unknown, { signal }: McpCall): unknown {
     if (signal.aborted || error instanceof ToolError) return error;
+    if (error instanceof ResponseTooLargeError) return tooLarge();
     if (isAnswer(error)) return new ToolError('TOOL_FAILED', error.message);
     if (error instanceof StreamableHTTPError && (error.code === 401 || error.code === 403))
       return new ToolError('AUTHORIZATION_REQUIRED', `${name} did not accept the invocation`);
@@ -128,20 +194,9 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger): McpSe
 
   return {
     config,
-    tried: connect(),
+    tried: connect().then(() => undefined),
     tools: () => tools,
-    async call(call) {
-      if (call.invocation !== undefined) return callAsUser(call);
-      const used = client;
-      if (!used) throw unavailable(name);
-      try {
-        return await callWith(used, call);
-      } catch (error) {
-        const failure = toToolError(error, call);
-        if (failure instanceof ToolError && failure.code === 'TOOL_UNAVAILABLE') lose(used, error);
-        throw failure;
-      }
-    },
+    call: (call) => (call.invocation === undefined ? callShared(call) : callAsUser(call)),
     async close() {
       closed = true;
       clearTimeout(retry);
@@ -165,6 +220,10 @@ function unavailable(name: string, cause?: unknown): ToolError {
   return new ToolError('TOOL_UNAVAILABLE', `the server ${name} is not reachable at the moment`, { cause });
 }
 
+function tooLarge(): ToolError {
+  return new ToolError('TOOL_RESULT_TOO_LARGE', 'the result is too large to be read; ask for less');
+}
+
 /** Whether the server itself said so, in contrast to a connection that failed or a wait that ended. */
 function isAnswer(error: unknown): error is McpError {
   return (
@@ -172,8 +231,14 @@ function isAnswer(error: unknown): error is McpError {
   );
 }
 
+/** 404 is the protocol's answer; some servers say 400 and name the session in their message. */
+function isUnknownSession(error: unknown): boolean {
+  if (!(error instanceof StreamableHTTPError)) return false;
+  return error.code === 404 || (error.code === 400 && /session/i.test(error.message));
+}
+
 // `request` and not `listTools`: that one compiles every tool's output schema, which nobody here looks at.
-async function listTools(client: Client): Promise<McpTool[]> {
+async function listTools(client: Client, { name: server }: McpServerConfig, logger: Logger): Promise<McpTool[]> {
   const found: McpTool[] = [];
   let cursor: string | undefined;
   do {
@@ -181,7 +246,11 @@ async function listTools(client: Client): Promise<McpTool[]> {
     const page = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, {
       timeout: connectTimeoutMs,
     });
-    for (const { name, description = name, inputSchema } of page.tools) found.push({ name, description, inputSchema });
+    for (const { name, description = name, inputSchema, execution } of page.tools) {
+      if (execution?.taskSupport === 'required')
+        logger.info({ server, tool: name }, 'a tool that runs only as a task is not offered');
+      else found.push({ name, description, inputSchema });
+    }
     cursor = page.nextCursor;
   } while (cursor !== undefined && found.length < maxTools);
   return found.slice(0, maxTools);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toolNamePattern } from '@palaver/contract';
 import type { z } from 'zod';
@@ -44,14 +45,28 @@ export function createMcpPlugin(): OraclePlugin {
 }
 
 function toTools(server: McpServer): Tools {
-  const named = server.tools().map((tool) => [toToolName(server.config.name, tool.name), tool] as const);
-  const usable = named.filter(([name]) => toolNamePattern.test(name));
-  return Object.fromEntries(usable.map(([name, tool]) => [name, toTool(server, name, tool)]));
+  const named = toToolNames(server.config.name, server.tools());
+  return Object.fromEntries([...named].map(([name, tool]) => [name, toTool(server, name, tool)]));
 }
 
-/** MCP allows dots and slashes in names, model providers do not. */
-function toToolName(server: string, tool: string): string {
-  return `${server}__${tool.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`;
+/**
+ * MCP allows dots, slashes and long names, model providers do not. A name that has to be changed and would then be too long
+ * or another tool's gets a hash of the original, which is the same whatever else the server lists.
+ */
+function toToolNames(server: string, tools: McpTool[]): Map<string, McpTool> {
+  const cleaned = tools.map((tool) => ({ tool, name: `${server}__${tool.name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}` }));
+  const named = new Map<string, McpTool>();
+  for (const { tool, name } of cleaned) {
+    const isShared = cleaned.some((other) => other.name === name && other.tool !== tool);
+    const isOwn = name === `${server}__${tool.name}`;
+    const fits = toolNamePattern.test(name) && (isOwn || !isShared);
+    named.set(fits ? name : `${name.slice(0, 55)}_${hashName(tool.name)}`, tool);
+  }
+  return named;
+}
+
+function hashName(name: string): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 8);
 }
 
 function toTool(server: McpServer, name: string, { name: tool, description, inputSchema }: McpTool): Tool {
@@ -60,7 +75,7 @@ function toTool(server: McpServer, name: string, { name: tool, description, inpu
   return {
     description: description.slice(0, maxDescription),
     input: inputSchema,
-    async execute(args: Record<string, unknown>, { message, abortSignal }: RuntimeContext) {
+    async execute(args: Record<string, unknown>, { message, abortSignal, reportProgress }: RuntimeContext) {
       const invocation = needsInvocation ? message.mcpInvocations?.[name] : undefined;
       if (needsInvocation && invocation === undefined) {
         throw new ToolError(
@@ -68,7 +83,7 @@ function toTool(server: McpServer, name: string, { name: tool, description, inpu
           `the user has to sign an invocation for ${name} first; ask them to`,
         );
       }
-      return server.call({ tool, args, signal: abortSignal, invocation });
+      return server.call({ tool, args, signal: abortSignal, invocation, onProgress: reportProgress });
     },
   };
 }
