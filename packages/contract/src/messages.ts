@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { jsonObjectSchema, timestampSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
-import { attachmentSchema } from './send-message.ts';
+import { messageAttachmentSchema } from './send-message.ts';
 
 export const toolCallSchema = z
   .object({
@@ -32,7 +32,7 @@ export const messageSchema = z
     requestId: z.string(),
     toolCalls: z.array(toolCallSchema).optional(),
     reasoning: z.string().optional(),
-    attachments: z.array(attachmentSchema).optional(),
+    attachments: z.array(messageAttachmentSchema).optional(),
     components: z.array(messageComponentSchema).optional(),
   })
   .meta({ id: 'Message', description: 'A message of the user or of the agent.' });

@@ -29,6 +29,8 @@ export const mxcUriPattern = /^mxc:\/\/[A-Za-z0-9.:[\]-]{1,255}\/[A-Za-z0-9_-]{1
 
 export const matrixEventIdPattern = /^\$[\x21-\x7e]{1,254}$/;
 
-export const mimeTypePattern = /^[A-Za-z0-9][\w!#$&^.+-]{0,126}\/[A-Za-z0-9][\w!#$&^.+-]{0,126}$/;
+/** With parameters such as `;charset=utf-8`; empty where the client does not know it. */
+export const mimeTypePattern =
+  /^(?:[A-Za-z0-9][\w!#$&^.+-]{0,126}\/[A-Za-z0-9][\w!#$&^.+-]{0,126}(?: ?;[\x20-\x7e]{0,200})?)?$/;
 
 export const sha256Pattern = /^[0-9a-f]{64}$/i;

@@ -36,23 +36,44 @@ export const agActionSchema = z
 
 export type AgAction = z.infer<typeof agActionSchema>;
 
-export const attachmentSchema = z
+const attachmentFields = z.object({
+  mxcUri: z.string().regex(mxcUriPattern, { error: 'must be mxc://server/media-id' }).optional(),
+  eventId: z.string().regex(matrixEventIdPattern, { error: 'must be a Matrix event id, $…' }).optional(),
+  filename: boundedText(1, 255).regex(noControlCharactersPattern, { error: 'must not contain control characters' }),
+  mimetype: z.string().regex(mimeTypePattern, { error: 'must be a media type, for example image/png, or empty' }),
+});
+
+/** As Matrix writes it in the `file` of an event: where the sealed bytes are, and the key that opens them. */
+export const encryptedFileSchema = z
   .object({
-    mxcUri: z.string().regex(mxcUriPattern, { error: 'must be mxc://server/media-id' }).optional(),
-    eventId: z.string().regex(matrixEventIdPattern, { error: 'must be a Matrix event id, $…' }).optional(),
-    filename: boundedText(1, 255).regex(noControlCharactersPattern, { error: 'must not contain control characters' }),
-    mimetype: z.string().regex(mimeTypePattern, { error: 'must be a media type, for example image/png' }),
+    url: z.string().regex(mxcUriPattern, { error: 'must be mxc://server/media-id' }),
+    key: z.object({ k: z.string().max(100), alg: z.literal('A256CTR') }),
+    iv: z.string().max(100),
+    hashes: z.object({ sha256: z.string().max(100) }),
   })
-  .refine(({ mxcUri, eventId }) => mxcUri !== undefined || eventId !== undefined, {
-    error: 'needs mxcUri or eventId',
+  .meta({ id: 'EncryptedFile', description: 'A file of an encrypted room, with its key. The key is not stored.' });
+
+export type EncryptedFile = z.infer<typeof encryptedFileSchema>;
+
+export const attachmentSchema = attachmentFields
+  .extend({ file: encryptedFileSchema.optional() })
+  .refine(({ mxcUri, eventId, file }) => mxcUri !== undefined || eventId !== undefined || file !== undefined, {
+    error: 'needs mxcUri, eventId or file',
   })
   .meta({
     id: 'Attachment',
     description: 'A file on the Matrix homeserver of the user.',
-    anyOf: [{ required: ['mxcUri'] }, { required: ['eventId'] }],
+    anyOf: [{ required: ['mxcUri'] }, { required: ['eventId'] }, { required: ['file'] }],
   });
 
 export type Attachment = z.infer<typeof attachmentSchema>;
+
+export const messageAttachmentSchema = attachmentFields.meta({
+  id: 'MessageAttachment',
+  description: 'A file that came with a message.',
+});
+
+export type MessageAttachment = z.infer<typeof messageAttachmentSchema>;
 
 export const sendMessageSchema = z
   .object({

@@ -65,6 +65,8 @@ function toQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prom
     if (blob.mediaType.startsWith('text/')) {
       question.content.push({ type: 'text', text: `\n\n[File ${name}]\n${Buffer.from(blob.bytes).toString('utf8')}` });
     } else {
+      // Most providers drop the name of a file.
+      question.content.push({ type: 'text', text: `\n\n[File ${name}]` });
       question.content.push({
         type: 'file',
         filename: name,

@@ -1,5 +1,13 @@
 import { setImmediate as afterThisTick, setTimeout as sleep } from 'node:timers/promises';
-import { AppError, agentLimits, type LiveRunStatus, type Message, type SseEvent } from '@palaver/contract';
+import {
+  AppError,
+  type Attachment,
+  agentLimits,
+  type LiveRunStatus,
+  type Message,
+  type MessageAttachment,
+  type SseEvent,
+} from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
 import type { Broadcast, BroadcastMessage } from '../cluster/broadcast.ts';
@@ -438,6 +446,11 @@ function toQuestion({ body, requestId }: Turn): Message {
     createdAt: new Date().toISOString(),
     status: 'complete',
     requestId,
-    ...(body.attachments?.length && { attachments: body.attachments }),
+    ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
   };
+}
+
+/** Without the key of an encrypted file. */
+function toMessageAttachment({ file, ...attachment }: Attachment): MessageAttachment {
+  return file ? { mxcUri: file.url, ...attachment } : attachment;
 }

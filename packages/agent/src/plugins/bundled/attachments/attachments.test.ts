@@ -73,8 +73,9 @@ describe('what reaches the model', () => {
     expect(JSON.stringify(asked)).toContain('Harvest report 2026');
   });
 
-  it('an image, by the type it really has', async () => {
+  it('an image, by the type it really has and with its name', async () => {
     const { asked } = await send({ attachments: [attach(offer('photo', png), 'photo.jpg', 'image/jpeg')] });
+    expect(JSON.stringify(asked)).toContain('[File photo.jpg]');
     expect(asked).toContainEqual({
       type: 'image_url',
       image_url: { url: `data:image/png;base64,${png.toString('base64')}` },
@@ -133,19 +134,25 @@ describe('where it comes from', () => {
     expect(nowhere.body.message).toContain('metadata.roomId');
   });
 
-  it('an encrypted file, whose key is in the event', async () => {
+  /** A text as an encrypted room holds it: the sealed bytes are on the homeserver, the key is in `file`. */
+  function seal(id: string, text: string) {
     const key = randomBytes(32);
     const iv = Buffer.concat([randomBytes(8), Buffer.alloc(8)]);
     const cipher = createCipheriv('aes-256-ctr', key, iv);
-    const sealed = Buffer.concat([cipher.update('a secret text'), cipher.final()]);
+    const sealed = Buffer.concat([cipher.update(text), cipher.final()]);
     const toBase64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
     const file = {
-      url: offer('sealed', sealed),
-      key: { kty: 'oct', alg: 'A256CTR', k: key.toString('base64url'), ext: true },
+      url: offer(id, sealed),
+      key: { kty: 'oct', alg: 'A256CTR', k: key.toString('base64url'), ext: true, key_ops: ['encrypt', 'decrypt'] },
       iv: toBase64(iv),
       hashes: { sha256: toBase64(createHash('sha256').update(sealed).digest()) },
       v: 'v2',
     };
+    return { file, sealed };
+  }
+
+  it('an encrypted file, whose key is in the event', async () => {
+    const { file, sealed } = seal('sealed', 'a secret text');
     home.events.set('$e2', { type: 'm.room.message', content: { msgtype: 'm.file', file } });
     const metadata = { roomId: '!room:home.example' };
     const attachments = [{ eventId: '$e2', mxcUri: file.url, filename: 's.txt', mimetype: 'text/plain' }];
@@ -154,6 +161,50 @@ describe('where it comes from', () => {
     offer('sealed', sealed);
     const changed = await send({ attachments, metadata });
     expect(changed.body.message).toContain('changed on the way');
+  });
+
+  it('an encrypted file, whose key comes with the message and is not kept', async () => {
+    const { file } = seal('sealed2', 'a secret text');
+    home.events.set('$e3', { type: 'm.room.encrypted', content: { algorithm: 'm.megolm.v1.aes-sha2' } });
+    const metadata = { roomId: '!room:home.example' };
+    const attachments = [{ eventId: '$e3', file, filename: 's.txt', mimetype: 'text/plain' }];
+    const user = await agent.createUser();
+    const sessionId = await user.createSession();
+    model.requests.length = 0;
+    const { status } = await user.send(
+      'POST',
+      `/messages/${sessionId}`,
+      { message: 'what is this?', attachments, metadata, homeServer: home.url },
+      { 'x-matrix-access-token': token },
+    );
+    expect(status).toBe(200);
+    expect(JSON.stringify(model.requests[0]?.body)).toContain('a secret text');
+    const [question] = await user.messages(sessionId);
+    expect(question.attachments).toEqual([
+      { mxcUri: file.url, eventId: '$e3', filename: 's.txt', mimetype: 'text/plain' },
+    ]);
+    expect(agent.log()).not.toContain(file.key.k);
+    const withoutKey = await send({ attachments: [{ ...attachments[0], file: undefined }], metadata });
+    expect(withoutKey.body.message).toContain('send its `file`');
+  });
+
+  it('a homeserver below a path', async () => {
+    offer('deep', 'deep');
+    home.handle = (request, response) => {
+      const isBelow = request.url === '/matrix/_matrix/client/v1/media/download/home.example/deep';
+      return Boolean(response.writeHead(isBelow ? 200 : 404).end('found below a path'));
+    };
+    for (const homeServer of [`${home.url}/matrix`, `${home.url}/matrix/`]) {
+      const attachments = [attach('mxc://home.example/deep', 'd.txt', 'text/plain')];
+      expect((await send({ attachments, homeServer })).status).toBe(200);
+    }
+    home.handle = undefined;
+  });
+
+  it.each(['text/plain;charset=utf-8', 'text/plain; charset="utf-8"', ''])('a type of "%s"', async (mimetype) => {
+    const { status, asked } = await send({ attachments: [attach(offer('typed', 'typed'), 't.txt', mimetype)] });
+    expect(status).toBe(200);
+    expect(JSON.stringify(asked)).toContain('typed');
   });
 });
 
@@ -182,7 +233,43 @@ describe('is a 422 before the model runs:', () => {
 
   it('a token the homeserver does not take', async () => {
     const attachments = [attach(offer('t', 't'), 't', 'text/plain')];
-    await refused({ attachments, accessToken: 'wrong' }, /did not let us/);
+    await refused({ attachments, accessToken: 'wrong' }, /access token is not valid or has expired/);
+  });
+
+  it('no token at a homeserver that asks for one and no longer has the old endpoint', async () => {
+    home.handle = ({ url = '', headers }, response) => {
+      if (url.startsWith('/_matrix/media')) return Boolean(response.writeHead(404).end('{"errcode":"M_NOT_FOUND"}'));
+      const isMissing = headers.authorization === undefined;
+      return isMissing && Boolean(response.writeHead(401).end('{"errcode":"M_MISSING_TOKEN"}'));
+    };
+    const attachments = [attach(offer('t', 't'), 't', 'text/plain')];
+    await refused({ attachments, accessToken: '' }, /send x-matrix-access-token/);
+    home.handle = undefined;
+  });
+
+  it('a token that an old homeserver no longer takes', async () => {
+    home.handle = (_request, response) => Boolean(response.writeHead(404).end('{"errcode":"M_UNKNOWN_TOKEN"}'));
+    await refused({ attachments: [attach(offer('t', 't'), 't', 'text/plain')] }, /access token is not valid/);
+    home.handle = undefined;
+  });
+
+  it('and the log says why', async () => {
+    const address = 'http://127.0.0.1:9';
+    const alone = await startTestAgent({ env: { LLM_BASE_URL: model.url, MATRIX_ALLOWED_HOSTS: '127.0.0.1:9' } });
+    try {
+      const user = await alone.createUser();
+      const reply = await user.send('POST', `/messages/${await user.createSession()}`, {
+        message: 'x',
+        attachments: [attach(offer('t', 't'), 'private-name.txt', 'text/plain')],
+        homeServer: address,
+      });
+      expect(reply.status).toBe(422);
+      expect(alone.log()).toContain('ECONNREFUSED');
+      expect(alone.log()).toContain(reply.headers.get('x-request-id'));
+      expect(alone.log()).not.toContain('private-name');
+    } finally {
+      await alone[Symbol.asyncDispose]();
+    }
   });
 
   it('no homeserver', async () => {

@@ -39,7 +39,20 @@ export function createAttachmentsPlugin(): OraclePlugin {
     // Who may not send is refused before anything is fetched for them.
     softDependsOn: ['credits'],
     configSchema,
-    getMiddlewares: ({ config }) => [{ beforeSend: (send) => loadAttachments(send, config as AttachmentsConfig) }],
+    getMiddlewares: ({ config, logger }) => [
+      {
+        async beforeSend(send) {
+          try {
+            await loadAttachments(send, config as AttachmentsConfig);
+          } catch (error) {
+            // The sentence names the user's file; what operators need is the cause.
+            const { cause } = error as AppError;
+            if (cause) logger.warn({ err: cause, requestId: send.requestId }, 'an attachment could not be fetched');
+            throw error;
+          }
+        },
+      },
+    ],
   });
 }
 

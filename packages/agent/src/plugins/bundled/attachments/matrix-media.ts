@@ -1,6 +1,5 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
-import type { Attachment } from '@palaver/contract';
-import { mxcUriPattern } from '@palaver/contract';
+import { type Attachment, type EncryptedFile, encryptedFileSchema, mxcUriPattern } from '@palaver/contract';
 import { z } from 'zod';
 import { type GuardedGetOptions, type GuardedReply, guardedGet, UnreachableError } from './guarded-get.ts';
 
@@ -10,15 +9,6 @@ export interface MatrixMediaOptions extends GuardedGetOptions {
   roomId: string | undefined;
 }
 
-const encryptedFileSchema = z.object({
-  url: z.string().regex(mxcUriPattern),
-  key: z.object({ k: z.string(), alg: z.literal('A256CTR') }),
-  iv: z.string(),
-  hashes: z.object({ sha256: z.string() }),
-});
-
-type EncryptedFile = z.infer<typeof encryptedFileSchema>;
-
 const eventSchema = z.object({
   type: z.string(),
   content: z
@@ -26,16 +16,24 @@ const eventSchema = z.object({
     .catch({}),
 });
 
-/** The bytes of an attachment, by its event where the room is known (the event holds the key of an encrypted file). */
-export async function fetchAttachment({ mxcUri, eventId }: Attachment, options: MatrixMediaOptions): Promise<Buffer> {
+const errorSchema = z.object({ errcode: z.string().optional() });
+
+/** The bytes of an attachment. Its event decides where the room is known, unless the key came with the request. */
+export async function fetchAttachment(attachment: Attachment, options: MatrixMediaOptions): Promise<Buffer> {
+  const { mxcUri, eventId } = attachment;
+  if (attachment.file) return fetchEncrypted(attachment.file, options);
   if (eventId !== undefined && options.roomId !== undefined) {
     const { url, file } = await fetchEvent(options.roomId, eventId, options);
-    if (file) return decrypt(await fetchMedia(file.url, options), file);
+    if (file) return fetchEncrypted(file, options);
     if (url !== undefined) return fetchMedia(url, options);
     throw new UnreachableError('its event holds no file');
   }
   if (mxcUri === undefined) throw new UnreachableError('its room is not known; send it as metadata.roomId');
   return fetchMedia(mxcUri, options);
+}
+
+async function fetchEncrypted(file: EncryptedFile, options: MatrixMediaOptions): Promise<Buffer> {
+  return decrypt(await fetchMedia(file.url, options), file);
 }
 
 async function fetchEvent(roomId: string, eventId: string, options: MatrixMediaOptions) {
@@ -44,7 +42,7 @@ async function fetchEvent(roomId: string, eventId: string, options: MatrixMediaO
   const event = eventSchema.safeParse(parseJson(body));
   if (!event.success) throw new UnreachableError('its event cannot be read');
   if (event.data.type === 'm.room.encrypted')
-    throw new UnreachableError('its event is end-to-end encrypted, which only the room’s members can read');
+    throw new UnreachableError('its event is end-to-end encrypted; send its `file` from the decrypted event');
   return event.data.content;
 }
 
@@ -53,19 +51,31 @@ async function fetchMedia(mxcUri: string, options: MatrixMediaOptions): Promise<
   const [server = '', mediaId = ''] = mxcUri.slice('mxc://'.length).split('/');
   const place = `${encodeURIComponent(server)}/${encodeURIComponent(mediaId)}`;
   const reply = await ask(`/_matrix/client/v1/media/download/${place}`, options);
-  const isMissing = reply.status === 404 || reply.status === 405 || (reply.status === 401 && !options.token);
-  return requireFound(isMissing ? await ask(`/_matrix/media/v3/download/${place}`, options) : reply).body;
+  const needsToken = reply.status === 401 && !options.token;
+  if (reply.status !== 404 && reply.status !== 405 && !needsToken) return requireFound(reply).body;
+  const old = await ask(`/_matrix/media/v3/download/${place}`, options);
+  return requireFound(needsToken && old.status !== 200 ? reply : old).body;
 }
 
+/** A homeserver may be below a path of its host. */
 async function ask(path: string, options: MatrixMediaOptions): Promise<GuardedReply> {
-  return guardedGet(new URL(path, options.homeserver), options);
+  const { origin, pathname } = options.homeserver;
+  return guardedGet(new URL(origin + pathname.replace(/\/+$/, '') + path), options);
 }
 
 function requireFound(reply: GuardedReply): GuardedReply {
   if (reply.status === 200) return reply;
-  if (reply.status === 401 || reply.status === 403) throw new UnreachableError('the homeserver did not let us read it');
-  if (reply.status === 404) throw new UnreachableError('the homeserver does not have it');
-  throw new UnreachableError(`the homeserver answered ${reply.status}`);
+  throw new UnreachableError(toReason(reply));
+}
+
+function toReason({ status, body }: GuardedReply): string {
+  const parsed = errorSchema.safeParse(parseJson(body));
+  const { errcode } = parsed.success ? parsed.data : {};
+  if (errcode === 'M_UNKNOWN_TOKEN') return 'the Matrix access token is not valid or has expired; sign in again';
+  if (errcode === 'M_MISSING_TOKEN') return 'the homeserver asks for an access token: send x-matrix-access-token';
+  if (status === 401 || status === 403) return 'the homeserver did not let us read it';
+  if (status === 404) return 'the homeserver does not have it';
+  return `the homeserver answered ${status}`;
 }
 
 function decrypt(bytes: Buffer, { key, iv, hashes }: EncryptedFile): Buffer {

@@ -20,9 +20,9 @@ export function readFileKind(bytes: Buffer): FileKind | undefined {
   return text === undefined ? undefined : { kind: 'text', mediaType: 'text/plain', text };
 }
 
-/** Whether a declared media type is of that kind. What we know nothing about (`application/octet-stream`) fits all. */
+/** Whether a declared media type is of that kind. What says nothing (empty, `application/octet-stream`) fits all. */
 export function fitsDeclared(declared: string, kind: FileKind['kind']): boolean {
-  const type = declared.toLowerCase();
+  const type = declared.replace(/ ?;.*$/, '').toLowerCase();
   if (type === 'application/pdf') return kind === 'pdf';
   if (type.startsWith('text/') || type === 'image/svg+xml' || /[/+](json|xml|yaml|x-yaml|csv|javascript)$/.test(type))
     return kind === 'text';
