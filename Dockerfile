@@ -2,8 +2,9 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /opt/palaver
 COPY . .
-RUN npm install --omit=dev --no-audit --no-fund \
-  && npm run build --workspace apps/console
+RUN npm install --no-audit --no-fund \
+  && npm run build --workspace apps/console \
+  && npm prune --omit=dev --no-audit --no-fund
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \

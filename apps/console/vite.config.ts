@@ -5,6 +5,7 @@ export default defineConfig({
   // Our packages are used from their sources.
   resolve: { conditions: ['@palaver/source', 'module', 'browser', 'production'] },
   define: { 'process.env.NODE_ENV': '"production"' },
-  oxc: { jsx: { runtime: 'automatic' } },
+  // Whatever NODE_ENV is: development code names the files it was built from.
+  oxc: { jsx: { runtime: 'automatic', development: false } },
   build: { target: 'es2022', modulePreload: { polyfill: false }, assetsInlineLimit: 0, reportCompressedSize: false },
 });

@@ -1,6 +1,6 @@
+import { createRequire } from 'node:module';
 import { exitOnStartFault } from '@palaver/service-kit';
 import { Command } from 'commander';
-import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommands } from './commands/backup.ts';
 import { addChatCommand } from './commands/chat.ts';
@@ -12,9 +12,10 @@ import { addServiceCommands } from './commands/service.ts';
 import { addTokenCommand } from './commands/token.ts';
 import { addUserCommands } from './commands/user.ts';
 
+const { version } = createRequire(import.meta.url)('../package.json');
 const program = new Command('palaver')
   .description('Reach a verifiable assistant and a public protocol from any device.')
-  .version(manifest.version)
+  .version(version)
   .showHelpAfterError();
 
 addServiceCommands(program);

@@ -13,7 +13,8 @@ export async function buildPackage(): Promise<void> {
     root,
     configFile: false,
     logLevel: 'warn',
-    oxc: { jsx: { runtime: 'automatic' } },
+    // Whatever NODE_ENV is: development code names the files it was built from.
+    oxc: { jsx: { runtime: 'automatic', development: false } },
     build: {
       target: 'es2022',
       minify: false,

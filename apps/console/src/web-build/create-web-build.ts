@@ -31,17 +31,18 @@ export interface WebBuildOptions {
   otherFolder(): string;
 }
 
+/** The page of a published package, which is built before it is packed. A checkout has no such folder. */
+const packedPage = join(import.meta.dirname, '../web');
+
 /**
  * The built page. Where it is missing or made of other sources it is built in a process of its own, so that the services
  * in this one never wait for it.
  */
 export function createWebBuild({ logger, otherFolder }: WebBuildOptions): FinishedBuild {
+  if (existsSync(packedPage)) return readyPage(packedPage);
   const name = buildName();
   const folder = existsSync(join(dist, name)) ? dist : writableFolder(otherFolder);
-  if (existsSync(join(folder, name))) {
-    const files = loadFiles(join(folder, name));
-    return { current: () => ({ status: 'ready', files }), settled: Promise.resolve(), close: async () => {} };
-  }
+  if (existsSync(join(folder, name))) return readyPage(join(folder, name));
   let state: WebBuildState = { status: 'building' };
   const started = performance.now();
   const stopping = new AbortController();
@@ -64,6 +65,11 @@ export function createWebBuild({ logger, otherFolder }: WebBuildOptions): Finish
       await settled;
     },
   };
+}
+
+function readyPage(folder: string): FinishedBuild {
+  const files = loadFiles(folder);
+  return { current: () => ({ status: 'ready', files }), settled: Promise.resolve(), close: async () => {} };
 }
 
 /** `dist`, unless the program's own files are read-only, as in a container or under systemd's `ProtectSystem`. */

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
-import manifest from '../../package.json' with { type: 'json' };
 import type { Chain } from '../chain.ts';
 import { refuseArgument } from '../refusal.ts';
 import { answer, type Query } from './query.ts';
+
+const { version } = createRequire(import.meta.url)('../../package.json');
 
 /** The node's own service: who it is and how far it is. */
 export const nodeQueries = {
   GetNodeInfo: ({ chain }) =>
     answer({
-      defaultNodeInfo: { network: chain.id, version: manifest.version, moniker: 'palaver development node', other: {} },
-      applicationVersion: { name: 'palaver', appName: 'devnode', version: manifest.version },
+      defaultNodeInfo: { network: chain.id, version, moniker: 'palaver development node', other: {} },
+      applicationVersion: { name: 'palaver', appName: 'devnode', version },
     }),
   GetSyncing: () => answer({ syncing: false }),
   GetLatestBlock: ({ chain }) => answer(toBlock(chain, chain.latestHeight())),
