@@ -141,6 +141,20 @@ export const ussdConfigSchema = z.object({
     description: 'Module that exports `actions`, for menus of your own.',
     example: './my-actions.ts',
   }),
+  USSD_PROGRAMS: z.string().optional().meta({
+    description:
+      'Folder of a program, or a folder of several: each has a `program.yaml` that names its service codes. Without USSD_MENUS the bundled menus are then not served.',
+    example: './programs',
+  }),
+  USSD_UNKNOWN_CODE_TEXT: z
+    .string()
+    .min(1)
+    .refine(fitsOneScreen, 'expected a text that fits one screen')
+    .prefault('This code is not in service. Please check it and dial again.')
+    .meta({
+      description: 'What callers of a service code read that no program of USSD_PROGRAMS answers.',
+      example: "Ce code n'est pas en service. Merci de verifier et de rappeler.",
+    }),
   USSD_WATCH_MENUS: envBoolean().prefault('true').meta({
     description: 'Take changed menus and texts into use without a restart, once they pass the check.',
     example: 'false',

@@ -20,8 +20,10 @@ import { createAssistant } from './assistant/assistant.ts';
 import { createSignFor } from './assistant/phone-signer.ts';
 import { createQuestions } from './assistant/questions.ts';
 import type { UssdConfig } from './config.ts';
-import { openMenuSource } from './menu/menu-source.ts';
+import { toShowable } from './gsm.ts';
 import type { UssdMetrics } from './metrics.ts';
+import { openPrograms } from './programs/programs.ts';
+import { createProgramVersions } from './programs/versions.ts';
 import { createQueryClient } from './protocol/query-client.ts';
 import { createReports } from './reports/reports.ts';
 import { createActionResults } from './session/action-results.ts';
@@ -79,7 +81,6 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   const protocol = config.GATEWAY_URL === undefined ? undefined : createQueryClient(config.GATEWAY_URL);
   const profiles = createProfiles(store, {
     defaultLanguage: config.USSD_LANGUAGE,
-    hasLanguage: (language) => menus.current().locales.has(language),
     resumeMs,
   });
   const runs: RunOf<DefaultAction> = {
@@ -95,12 +96,16 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     ...createAssistantActions({ assistant, questions, accounts }),
   };
   const actions: Actions = { ...declare(runs), ...(await loadOwnActions(config.USSD_ACTIONS)) };
-  const menus = await openMenuSource(toMenuSources(config), toRegistry(actions), {
+  const programs = await openPrograms({
+    bundled: toMenuSources({}),
+    ...toServed(config),
+    registry: toRegistry(actions),
+    versions: createProgramVersions(store, clock),
     watch: config.USSD_WATCH_MENUS,
     logger,
   });
-  started.defer(() => menus.close());
-  if (!menus.current().locales.has(config.USSD_LANGUAGE))
+  started.defer(() => programs.close());
+  if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const sessions = createSessionStore(store, timeoutMs);
   const cache = createSessionCache(cachedSessions);
@@ -127,12 +132,19 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
       profiles,
       runAction,
       textHash,
-      menu: menus.current,
+      programs,
+      unknownCode: `END ${toShowable(config.USSD_UNKNOWN_CODE_TEXT)}`,
       clock,
       timeoutMs,
     }),
     close: keepOpen(started),
   };
+}
+
+/** Programs alone where they are all that is configured; else the menus too. */
+function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: UssdConfig) {
+  const isAlone = folder !== undefined && USSD_MENUS === undefined;
+  return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
 
 function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {

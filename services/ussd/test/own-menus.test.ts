@@ -37,7 +37,7 @@ test('changed texts and menus are taken into use; faulty ones are not, and open 
   await waitFor('the mended menu', async () =>
     (await service.say(`c${Math.random()}`, '')).startsWith('CON Good day\n'),
   );
-  expect(await service.say('open', '1*0')).toMatch(/^CON Good day\n/);
+  expect(await service.say('open', '1*0')).toMatch(/^CON Welcome to Palaver\n/);
 });
 
 test('an action of one’s own is called by the menu, and runs once for a retry', async () => {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import type { MenuSources } from '../menu/load-menu.ts';
 import type { Registry } from '../menu/menu.ts';
 import { validators } from '../menu/validators.ts';
+import type { MenuSources } from '../programs/read-source.ts';
 import type { DeclaredAction } from './action.ts';
 
 /** Texts the service itself says, outside of any state. */

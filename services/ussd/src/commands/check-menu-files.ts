@@ -4,7 +4,7 @@ import { loadOwnActions } from '../actions/load-own-actions.ts';
 import type { MenuCheck } from '../menu/check-menu.ts';
 import { drawMenu } from '../menu/draw-menu.ts';
 import { formatFault } from '../menu/fault.ts';
-import { loadMenu } from '../menu/load-menu.ts';
+import { loadMenu } from '../programs/load-program.ts';
 
 export interface MenuFiles {
   /** A menu file or folder; the default service's when absent. */

@@ -108,7 +108,10 @@ const forms: Record<string, { states: string[]; inputs: string[]; above: string 
 
 function load(states: string[]): Menu {
   const source = `start: home\nexit: bye\nstates:\n${[...states, kept, end].map((line) => `  ${line}`).join('\n')}\n`;
-  const check = checkMenu([parseMenu('m.yaml', source)], [parseLocale('en.yaml', 'en', locale)], registry);
+  const check = checkMenu(
+    { files: [parseMenu('m.yaml', source)], locales: [parseLocale('en.yaml', 'en', locale)] },
+    registry,
+  );
   if (!check.ok) throw new Error(JSON.stringify(check.faults));
   return check.menu;
 }

@@ -5,11 +5,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
+import { loadMenu } from '../programs/load-program.ts';
 import { checkMenu } from './check-menu.ts';
 import { drawMenu } from './draw-menu.ts';
 import { openDialogue, takeInput, takeResult } from './engine.ts';
 import { formatFault } from './fault.ts';
-import { loadMenu } from './load-menu.ts';
 import type { Menu } from './menu.ts';
 import { parseLocale } from './parse-locale.ts';
 import { parseMenu } from './parse-menu.ts';
@@ -55,7 +55,7 @@ bye: Bye
 
 function faultsOf(menuText: string, localeTexts: Record<string, string> = { en: locale }): string[] {
   const locales = Object.entries(localeTexts).map(([name, text]) => parseLocale(`${name}.yaml`, name, text));
-  const check = checkMenu([parseMenu('menu.yaml', menuText)], locales, registry);
+  const check = checkMenu({ files: [parseMenu('menu.yaml', menuText)], locales }, registry);
   return check.ok ? [] : check.faults.map(formatFault);
 }
 
@@ -218,7 +218,10 @@ describe('checking menus', () => {
         fc.oneof(fc.string({ unit: 'binary' }), shuffled, cut, exchanged),
         fc.oneof({ weight: 3, arbitrary: fc.constant(locale) }, fc.string()),
         (text, texts) => {
-          const check = checkMenu([parseMenu('menu.yaml', text)], [parseLocale('en.yaml', 'en', texts)], registry);
+          const check = checkMenu(
+            { files: [parseMenu('menu.yaml', text)], locales: [parseLocale('en.yaml', 'en', texts)] },
+            registry,
+          );
           if (check.ok) {
             loaded++;
             return playThrough(check.menu);

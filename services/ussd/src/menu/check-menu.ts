@@ -12,57 +12,110 @@ import {
 } from './menu.ts';
 import type { LocaleFile } from './parse-locale.ts';
 import type { MenuFile, PlacedState } from './parse-menu.ts';
+import { suggest } from './suggest.ts';
 
 export type MenuCheck = { ok: true; menu: Menu; warnings: Fault[] } | { ok: false; faults: Fault[] };
 
+export interface ParsedMenu {
+  files: MenuFile[];
+  locales: LocaleFile[];
+  /** What the program extends: its states and texts count where the program has none of the same name. */
+  base?: Omit<ParsedMenu, 'base'>;
+}
+
 /** Joins parsed files to a menu, or says everything that is wrong with them at once. */
-export function checkMenu(files: MenuFile[], locales: LocaleFile[], registry: Registry): MenuCheck {
+export function checkMenu({ files, locales, base }: ParsedMenu, registry: Registry): MenuCheck {
   const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
-  const states = new Map<string, PlacedState>();
-  for (const file of files) {
-    for (const [name, placed] of file.states) {
-      const first = states.get(name);
-      if (!first) states.set(name, placed);
-      else faults.push(faultAt(name, placed, [], `is already defined in ${first.file}:${first.lineOf()}`));
-    }
-  }
-  const start = onlyOne(files, 'start', faults);
-  const exit = onlyOne(files, 'exit', faults);
-  const login = onlyOne(files, 'login', faults);
+  const all = joinStates(files, base?.files ?? [], faults);
+  const start = onlyOne(files, base?.files, 'start', faults);
+  const exit = onlyOne(files, base?.files, 'exit', faults);
+  const login = onlyOne(files, base?.files, 'login', faults);
   if (faults.length > 0 || start === undefined || exit === undefined) return { ok: false, faults };
 
-  for (const [name, placed] of states) faults.push(...checkState(name, placed, states, registry));
+  const isOwnLogin = files.some((file) => file.login);
+  const reached = findReached(all, [start, exit, ...(isOwnLogin && login ? [login] : [])], login);
+  const states = new Map([...all].filter(([name, { inherited }]) => !inherited || reached.has(name)));
+  for (const [name, placed] of states) faults.push(...checkState(name, placed, all, registry));
   faults.push(...checkEnds(files, states, { start, exit }), ...checkLogin(files, states, login));
-  if (faults.length === 0) faults.push(...checkPaths(states, { start, exit, login }));
-  const texts = checkTexts(states, locales, registry);
+  if (faults.length === 0) faults.push(...checkPaths(states, reached));
+  const header = files.find((file) => file.header)?.header;
+  const joined = joinLocales(files, locales, base?.locales ?? []);
+  faults.push(...joined.faults);
+  const texts = checkTexts(states, joined.locales, registry);
   faults.push(...texts.faults);
   if (faults.length > 0) return { ok: false, faults };
 
   const menu: Menu = {
+    id: header?.name ?? '',
+    codes: header?.codes ?? [],
     start,
     exit,
-    ...(login !== undefined && { login }),
+    ...(login !== undefined && states.has(login) && { login }),
     states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
-    locales: new Map(locales.map(({ language, texts }) => [language, texts])),
+    locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
     registry,
+    isProgram: header !== undefined,
   };
   const tooLong = checkFit(menu, states);
   return tooLong.length > 0 ? { ok: false, faults: tooLong } : { ok: true, menu, warnings: texts.warnings };
+}
+
+function joinStates(files: MenuFile[], base: MenuFile[], faults: Fault[]): Map<string, PlacedState> {
+  const states = new Map<string, PlacedState>();
+  for (const [name, placed] of files.flatMap((file) => [...file.states])) {
+    const first = states.get(name);
+    if (!first) states.set(name, placed);
+    else faults.push(faultAt(name, placed, [], `is already defined in ${first.file}:${first.lineOf()}`));
+  }
+  for (const [name, placed] of base.flatMap((file) => [...file.states])) {
+    if (!states.has(name)) states.set(name, { ...placed, inherited: true });
+  }
+  return states;
+}
+
+/** The program's languages, each with its own texts over those it inherits. */
+function joinLocales(
+  files: MenuFile[],
+  own: LocaleFile[],
+  base: LocaleFile[],
+): { locales: LocaleFile[]; faults: Fault[] } {
+  const program = files.find((file) => file.header);
+  const listed = program?.header?.languages;
+  const languages = listed ?? (own.length > 0 ? own : base).map(({ language }) => language);
+  const faults: Fault[] = [];
+  const locales = languages.flatMap((language, i) => {
+    const [mine, inherited] = [own, base].map((files) => files.find((locale) => locale.language === language));
+    const texts = new Map([...(inherited?.texts ?? []), ...(mine?.texts ?? [])]);
+    if (mine) return [{ ...mine, texts, inherited: inherited?.texts }];
+    if (inherited) return [{ ...inherited, inherited: inherited.texts }];
+    const message = `there is no file locales/${language}.yaml`;
+    faults.push({ file: program?.file ?? '', line: program?.header?.lineOf('languages', i) ?? 1, message });
+    return [];
+  });
+  for (const { file, language } of own) {
+    if (!languages.includes(language))
+      faults.push({ file, line: 1, message: `the language ${language} is not among the languages of the program` });
+  }
+  return { locales, faults };
 }
 
 function faultAt(state: string, placed: PlacedState, path: PropertyKey[], message: string): Fault {
   return { file: placed.file, line: placed.lineOf(...path), state, message };
 }
 
-function onlyOne(files: MenuFile[], which: 'start' | 'exit' | 'login', faults: Fault[]): string | undefined {
+type Named = 'start' | 'exit' | 'login';
+
+function onlyOne(files: MenuFile[], base: MenuFile[] | undefined, which: Named, faults: Fault[]): string | undefined {
   const [first, ...more] = files.flatMap((file) => (file[which] ? [{ file: file.file, ...file[which] }] : []));
-  if (!first && files.length > 0 && which !== 'login') {
-    faults.push({ file: files[0]?.file ?? '', line: 1, message: `no file names the ${which} state` });
-  }
   for (const { file, line } of more) {
     faults.push({ file, line, message: `${which} is already given in ${first?.file}:${first?.line}` });
   }
-  return first?.name;
+  if (first) return first.name;
+  const inherited = base?.find((file) => file[which])?.[which]?.name;
+  if (inherited === undefined && files.length > 0 && which !== 'login') {
+    faults.push({ file: files[0]?.file ?? '', line: 1, message: `no file names the ${which} state` });
+  }
+  return inherited;
 }
 
 /** Everything that can be said of one state by itself. */
@@ -76,7 +129,8 @@ function checkState(
   const faults: Fault[] = [];
   const say = (path: PropertyKey[], message: string) => faults.push(faultAt(name, placed, path, message));
   for (const { to, path } of targetsOf(state)) {
-    if (to !== resumeTarget && !states.has(to)) say(path, `leads to ${to}, which does not exist`);
+    if (to !== resumeTarget && !states.has(to))
+      say(path, `leads to ${to}, which does not exist${suggest(to, states.keys())}`);
   }
   if (state.kind === 'menu' || state.kind === 'page') {
     for (const [i, { key, to, when }] of state.options.entries()) {
@@ -138,27 +192,35 @@ function checkLogin(files: MenuFile[], states: ReadonlyMap<string, PlacedState>,
       );
   }
   const file = files.find((candidate) => candidate.login);
-  const at = { file: file?.file ?? '', line: file?.login?.line ?? 1 };
+  if (!file) return [];
+  const at = { file: file.file, line: file.login?.line ?? 1 };
   if (!states.has(login)) return [{ ...at, message: `login must name a state that exists, ${login} is none` }];
   if (requiresLogin(states.get(login)?.state))
     return [{ ...at, message: `the login ${login} itself requires a login` }];
   return [];
 }
 
-/** What only the whole graph tells: states nobody can reach, actions that follow each other for ever. */
-function checkPaths(
+/** What can be reached from these states. A state that requires a login leads to it. */
+function findReached(
   states: ReadonlyMap<string, PlacedState>,
-  names: { start: string; exit: string; login: string | undefined },
-): Fault[] {
-  const faults: Fault[] = [];
-  const reached = new Set([names.exit]);
-  const open = [names.start, ...(names.login === undefined ? [] : [names.login])];
+  from: readonly string[],
+  login: string | undefined,
+): Set<string> {
+  const reached = new Set<string>();
+  const open = [...from];
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (reached.has(name)) continue;
     reached.add(name);
     const state = states.get(name)?.state;
     if (state) open.push(...targetsOf(state).map(({ to }) => to));
+    if (requiresLogin(state) && login !== undefined) open.push(login);
   }
+  return reached;
+}
+
+/** What only the whole graph shows: states nobody can reach, actions that follow each other for ever. */
+function checkPaths(states: ReadonlyMap<string, PlacedState>, reached: ReadonlySet<string>): Fault[] {
+  const faults: Fault[] = [];
   for (const [name, placed] of states) {
     if (!reached.has(name)) faults.push(faultAt(name, placed, [], 'cannot be reached from the start'));
     if (isInActionCircle(name, states)) faults.push(faultAt(name, placed, [], 'its actions lead in a circle'));

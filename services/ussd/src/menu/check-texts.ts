@@ -38,26 +38,33 @@ export function checkTexts(
     }
   }
   faults.push(...checkSameKeys(locales, used));
-  const warnings = [...first.texts.keys()]
-    .filter((key) => !used.has(key))
-    .map((key) => ({ file: first.file, line: first.lineOf(key), message: `the text ${key} is not used` }));
-  return { faults, warnings };
+  return { faults, warnings: findUnused(locales, used) };
 }
 
-/** `reported` are the texts that were already reported as missing. */
-function checkSameKeys(locales: LocaleFile[], reported: ReadonlySet<string>): Fault[] {
+function findUnused(locales: LocaleFile[], used: ReadonlySet<string>): Fault[] {
+  const reported = new Set(used);
+  return locales.flatMap(({ file, texts, inherited, lineOf }) =>
+    [...texts.keys()].flatMap((key) => {
+      if (reported.has(key) || inherited?.has(key)) return [];
+      reported.add(key);
+      return [{ file, line: lineOf(key), message: `the text ${key} is not used` }];
+    }),
+  );
+}
+
+/** A text that is used has the same placeholders in every language. Missing ones were reported where they are used. */
+function checkSameKeys(locales: LocaleFile[], used: ReadonlySet<string>): Fault[] {
   const faults: Fault[] = [];
   const all = new Map(locales.flatMap((locale) => Array.from(locale.texts.keys(), (key) => [key, locale] as const)));
   for (const [key, source] of all) {
+    if (!used.has(key)) continue;
     const wanted = placeholdersOf(source.texts.get(key) ?? '')
       .sort()
       .join();
     for (const { file, texts, lineOf } of locales) {
       const text = texts.get(key);
-      if (text === undefined) {
-        if (reported.has(key)) continue;
-        faults.push({ file, line: 1, message: `the text ${key} of ${source.file}:${source.lineOf(key)} is missing` });
-      } else if (text === '') {
+      if (text === undefined) continue;
+      if (text === '') {
         faults.push({ file, line: lineOf(key), message: `the text ${key} is empty` });
       } else if (placeholdersOf(text).sort().join() !== wanted) {
         const message = `the text ${key} has other placeholders than in ${source.file}:${source.lineOf(key)}`;

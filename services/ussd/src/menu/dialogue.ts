@@ -28,6 +28,8 @@ export interface Place {
 }
 
 export interface FormSnapshot extends Place {
+  /** The name of the program it belongs to. */
+  program?: string;
   /** The form was filled in by someone who had logged in, and asks for it again. */
   authenticated?: true;
 }

@@ -79,7 +79,10 @@ bye: Bye
 `;
 
 function load(): Menu {
-  const check = checkMenu([parseMenu('m.yaml', source)], [parseLocale('en.yaml', 'en', texts)], registry);
+  const check = checkMenu(
+    { files: [parseMenu('m.yaml', source)], locales: [parseLocale('en.yaml', 'en', texts)] },
+    registry,
+  );
   if (!check.ok) throw new Error(JSON.stringify(check.faults));
   return check.menu;
 }

@@ -45,6 +45,8 @@ export interface ActionResult {
 
 export interface Opening {
   language: string;
+  /** The id of the program that the session began with. */
+  program?: string;
   resume?: FormSnapshot;
   /** Shown as the hint of the first screen. */
   notice?: { text: string; date: string };

@@ -61,7 +61,7 @@ sent: 'Sent {place}'
 bye: Bye
 `;
 const load = (menuSource: string) =>
-  checkMenu([parseMenu('m.yaml', menuSource)], [parseLocale('en.yaml', 'en', texts)], registry);
+  checkMenu({ files: [parseMenu('m.yaml', menuSource)], locales: [parseLocale('en.yaml', 'en', texts)] }, registry);
 const check = load(source);
 if (!check.ok) throw new Error(JSON.stringify(check.faults));
 const { menu } = check;

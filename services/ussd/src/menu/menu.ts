@@ -94,6 +94,10 @@ export interface Registry {
 
 /** A loaded and checked menu: whatever holds one may trust every name in it. */
 export interface Menu {
+  /** Name and version of the program, `savings@1f0c2d3e4b5a`. */
+  id: string;
+  /** The service codes it answers; none of its own means every code that no other program names. */
+  codes: readonly string[];
   start: string;
   exit: string;
   /** Where a caller logs in who comes to a state that requires it. */
@@ -101,6 +105,8 @@ export interface Menu {
   states: ReadonlyMap<string, State>;
   locales: Locales;
   registry: Registry;
+  /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
+  isProgram: boolean;
 }
 
 export function requiresLogin(state: State | undefined): boolean {
@@ -110,4 +116,9 @@ export function requiresLogin(state: State | undefined): boolean {
 /** True for the screens that ask something of a form, as opposed to menus that only lead on. */
 export function isQuestion(state: State | undefined): boolean {
   return state?.kind === 'prompt' || (state?.kind === 'menu' && state.options.some((option) => option.set));
+}
+
+/** The name in the id of a program, which is the same in every version. */
+export function nameOf(id: string): string {
+  return id.slice(0, id.indexOf('@'));
 }

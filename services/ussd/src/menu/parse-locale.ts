@@ -5,6 +5,8 @@ export interface LocaleFile {
   file: string;
   language: string;
   texts: Map<string, string>;
+  /** The texts that are not the program's own. */
+  inherited?: ReadonlyMap<string, string> | undefined;
   lineOf(key: string): number;
   faults: Fault[];
 }

@@ -1,17 +1,30 @@
+import { serviceCodePattern } from '@palaver/contract';
 import { z } from 'zod';
 import type { Fault } from './fault.ts';
 import { conditions, type State } from './menu.ts';
 import { parseYaml } from './parse-yaml.ts';
+import { programFile } from './program-source.ts';
 
 /** A state as one file gives it, with where it stands. */
 export interface PlacedState {
   state: State;
   file: string;
+  /** It is a state of the program that this one extends. */
+  inherited?: boolean;
   lineOf(...path: PropertyKey[]): number;
+}
+
+/** What the file `program.yaml` says beside its states. */
+export interface ProgramHeader {
+  name: string;
+  codes: string[];
+  extends?: 'palaver';
+  languages?: string[];
 }
 
 export interface MenuFile {
   file: string;
+  header?: ProgramHeader & { lineOf(...path: PropertyKey[]): number };
   start?: { name: string; line: number };
   exit?: { name: string; line: number };
   login?: { name: string; line: number };
@@ -68,17 +81,27 @@ const fileSchema = z.strictObject({
   states: z.record(nameSchema, z.unknown()),
 });
 
+const programSchema = fileSchema.extend({
+  name: z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name of small letters, digits and hyphens'),
+  codes: z.array(z.string().regex(serviceCodePattern, 'a USSD code such as "*384*7#"')).default([]),
+  extends: z.literal('palaver').exactOptional(),
+  languages: z.array(z.string().min(1)).min(1).exactOptional(),
+  states: fileSchema.shape.states.default({}),
+});
+
 /** Reads the shape of one menu file. Whether its names lead anywhere is for `checkMenu`. */
-export function parseMenu(file: string, source: string): MenuFile {
+export function parseMenu(file: string, source: string, path = file): MenuFile {
   const yaml = parseYaml(file, source);
   const result: MenuFile = { file, states: new Map(), faults: [...yaml.faults] };
   if (yaml.faults.length > 0) return result;
-  const shape = fileSchema.safeParse(yaml.value);
+  const isProgram = path === programFile;
+  const shape = isProgram ? programSchema.safeParse(yaml.value) : fileSchema.safeParse(yaml.value);
   if (!shape.success) {
     result.faults.push(...toFaults(shape.error, file, (path) => yaml.lineOf(path)));
     return result;
   }
-  const { start, exit, login, states } = shape.data;
+  const { start, exit, login, states, ...header } = shape.data;
+  if (isProgram) result.header = { ...(header as ProgramHeader), lineOf: (...path) => yaml.lineOf(path) };
   if (start !== undefined) result.start = { name: start, line: yaml.lineOf(['start']) };
   if (exit !== undefined) result.exit = { name: exit, line: yaml.lineOf(['exit']) };
   if (login !== undefined) result.login = { name: login, line: yaml.lineOf(['login']) };

@@ -5,8 +5,9 @@ import { toShowable } from '../gsm.ts';
 import { type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
 import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
-import type { Menu } from '../menu/menu.ts';
+import { type Menu, nameOf } from '../menu/menu.ts';
 import { renderScreen } from '../menu/render.ts';
+import type { Programs } from '../programs/programs.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 import type { Profiles } from './profiles.ts';
 import type { RunAction } from './run-action.ts';
@@ -31,7 +32,7 @@ export interface SessionRequest {
   text: string;
 }
 
-export type RequestKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired';
+export type RequestKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired' | 'refused';
 
 /** The reply as it is sent, or the reason why the request is not valid. */
 export type RequestResult = { reply: string; kind: RequestKind } | { invalid: string };
@@ -44,14 +45,14 @@ export interface RequestParts {
   profiles: Profiles;
   runAction: RunAction;
   textHash: TextHashFor;
-  menu(): Menu;
+  programs: Pick<Programs, 'forCode' | 'find'>;
+  /** The reply to a code that no program answers. */
+  unknownCode: string;
   clock: Pick<DatabaseClock, 'now'>;
   timeoutMs: number;
 }
 
 interface OwnRequest extends SessionRequest {
-  /** The one in use when the request came: a reload meanwhile changes nothing for it. */
-  menu: Menu;
   now: number;
   log: Logger;
   /** An earlier attempt at it failed, or met another instance. */
@@ -71,7 +72,7 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
   const queue = createKeyedQueue({ maxWaiting: maxWaitingRequests });
   return (request, log) =>
     queue(request.sessionId, async () => {
-      const first = { ...request, menu: parts.menu(), now: parts.clock.now(), log, isRepeated: false };
+      const first = { ...request, now: parts.clock.now(), log, isRepeated: false };
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
         const request = { ...first, isRepeated: attempt > 1 };
@@ -100,15 +101,30 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, request, known);
 
   const textHash = parts.textHash(known?.textHash);
-  const opening = known ? unpackOpening(known.opening) : await parts.profiles.loadOpening(phoneNumber, now);
+  const menu = await findMenu(parts, request, known);
+  if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
+  const opening = known
+    ? { ...unpackOpening(known.opening), program: menu.id }
+    : await parts.profiles.loadOpening(phoneNumber, now, menu);
   if (known && textHash.ofText(sessionId, text.slice(0, known.textLength)) === known.textHash) {
     if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
     const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength) : undefined;
     const from = inputs && unpackDialogue(known.dialogue);
-    if (from) return continueDialogue(parts, request, { known, inputs, opening, from });
+    if (from) return continueDialogue(parts, request, { menu, known, inputs, opening, from });
   }
   // Nothing to go on from: the telecom gateway's text is the truth, and it is played from the start.
-  return continueDialogue(parts, request, { known, inputs: toParts(text), opening, from: undefined });
+  return continueDialogue(parts, request, { menu, known, inputs: toParts(text), opening, from: undefined });
+}
+
+/** The version of the program that the session began with; where it is gone, the one its code chooses now. */
+async function findMenu(
+  { programs }: RequestParts,
+  { serviceCode }: OwnRequest,
+  known: Session | undefined,
+): Promise<Menu | undefined> {
+  const id = known && unpackOpening(known.opening).program;
+  const kept = id === undefined ? undefined : programs.find(id);
+  return (kept instanceof Promise ? await kept : kept) ?? programs.forCode(known?.serviceCode ?? serviceCode);
 }
 
 /** What looks expired here may have gone on at another instance: only the row tells. */
@@ -122,12 +138,16 @@ async function openSession(
   request: OwnRequest,
   known: Session | undefined,
 ): Promise<RequestResult | undefined> {
-  const opening = await parts.profiles.loadOpening(request.phoneNumber, request.now);
-  const step = openDialogue(request.menu, opening);
-  return save(parts, request, { known, opening, step, kind: 'opened' });
+  const menu = parts.programs.forCode(request.serviceCode);
+  if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
+  const opening = await parts.profiles.loadOpening(request.phoneNumber, request.now, menu);
+  const step = openDialogue(menu, opening);
+  return save(parts, request, { menu, known, opening, step, kind: 'opened' });
 }
 
 interface Course {
+  /** The one in use when the request came: a reload meanwhile changes nothing for it. */
+  menu: Menu;
   known: Session | undefined;
   inputs: Part[];
   opening: Opening;
@@ -138,9 +158,8 @@ interface Course {
 async function continueDialogue(
   parts: RequestParts,
   request: OwnRequest,
-  { known, inputs, opening, from }: Course,
+  { menu, known, inputs, opening, from }: Course,
 ): Promise<RequestResult | undefined> {
-  const { menu } = request;
   const textHash = parts.textHash(known?.textHash);
   const all = toParts(request.text);
   const values = all.map(({ value }) => value);
@@ -171,10 +190,11 @@ async function continueDialogue(
     if (step.ended) break;
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
-  return save(parts, request, { known, opening, step, kind, before: from });
+  return save(parts, request, { menu, known, opening, step, kind, before: from });
 }
 
 interface Outcome {
+  menu: Menu;
   known: Session | undefined;
   opening: Opening;
   step: Step;
@@ -183,8 +203,8 @@ interface Outcome {
 }
 
 async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome): Promise<RequestResult | undefined> {
-  const { known, opening, step, kind } = outcome;
-  const screen = renderScreen(request.menu, step.dialogue);
+  const { menu, known, opening, step, kind } = outcome;
+  const screen = renderScreen(menu, step.dialogue);
   const reply = `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
   const session: Session = {
     id: request.sessionId,
@@ -201,7 +221,7 @@ async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome):
     seenAt: request.now,
   };
   const write: SessionWrite = { session };
-  const resume = toResume(request.menu, outcome, request.now);
+  const resume = toResume(outcome, request.now);
   if (resume) write.resume = resume;
   if (kind === 'opened' && opening.notice) write.noticeShown = true;
   if (!(await parts.sessions.save(write))) return undefined;
@@ -211,18 +231,19 @@ async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome):
 }
 
 /** Remembers an unfinished form, and forgets it once it is finished or left. Leaving by exit is what it is for. */
-function toResume(menu: Menu, { step, before, known, kind }: Outcome, now: number): SessionWrite['resume'] {
+function toResume({ menu, step, before, known, kind }: Outcome, now: number): SessionWrite['resume'] {
   if (kind === 'opened') return undefined;
   const form = toFormSnapshot(menu, step.dialogue);
-  if (form) return { form: JSON.stringify(form), at: now };
+  if (form) return { form: JSON.stringify({ ...form, program: nameOf(menu.id) }), at: now };
   const earlier = before ?? (known && unpackDialogue(known.dialogue));
   const wasInForm = earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined;
   return wasInForm && step.dialogue.state !== menu.exit ? { form: null, at: now } : undefined;
 }
 
-function refuseExpired({ cache }: RequestParts, { menu }: OwnRequest, session: Session): RequestResult {
-  cache.delete(session.id);
-  const { locales } = menu;
+async function refuseExpired(parts: RequestParts, request: OwnRequest, session: Session): Promise<RequestResult> {
+  parts.cache.delete(session.id);
+  const menu = await findMenu(parts, request, session);
+  if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const { language } = unpackDialogue(session.dialogue) ?? unpackOpening(session.opening);
-  return { reply: `END ${toShowable(translate(locales, language, 'main.expired'))}`, kind: 'expired' };
+  return { reply: `END ${toShowable(translate(menu.locales, language, 'main.expired'))}`, kind: 'expired' };
 }

@@ -3,31 +3,34 @@ import type { Transaction } from 'kysely';
 import type { Notice } from '../accounts/notices.ts';
 import type { FormSnapshot } from '../menu/dialogue.ts';
 import type { Opening } from '../menu/engine.ts';
+import { type Menu, nameOf } from '../menu/menu.ts';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 /** What is remembered of a phone number: its language, and the form it left unfinished. */
 export interface Profiles {
-  loadOpening(phone: string, now: number): Promise<Opening>;
+  loadOpening(phone: string, now: number, menu: Menu): Promise<Opening>;
   setLanguage(trx: Transaction<UssdTables>, phone: string, language: string): Promise<void>;
 }
 
 export interface ProfileOptions {
+  /** Of callers who have not chosen one, where the program has it; else the program's first. */
   defaultLanguage: string;
-  hasLanguage(language: string): boolean;
   resumeMs: number;
 }
 
 export function createProfiles(store: Store<UssdTables>, options: ProfileOptions): Profiles {
   const load = createBatchLoader<UssdTables['ussd_profile']>(store, { table: 'ussd_profile', key: 'phone' });
   return {
-    async loadOpening(phone, now) {
+    async loadOpening(phone, now, menu) {
       const profile = await load(phone);
-      const language =
-        profile?.language && options.hasLanguage(profile.language) ? profile.language : options.defaultLanguage;
-      const recent = profile?.resume && (profile.resume_at ?? 0) > now - options.resumeMs;
-      const opening: Opening = { language };
-      if (recent) opening.resume = JSON.parse(profile.resume as string) as FormSnapshot;
+      const wanted = [profile?.language ?? '', options.defaultLanguage, ...menu.locales.keys()];
+      const language = wanted.find((name) => menu.locales.has(name)) ?? options.defaultLanguage;
+      const opening: Opening = { language, program: menu.id };
+      if (profile?.resume && (profile.resume_at ?? 0) > now - options.resumeMs) {
+        const form = JSON.parse(profile.resume) as FormSnapshot;
+        if (form.program === undefined || form.program === nameOf(menu.id)) opening.resume = form;
+      }
       if (profile?.notice) opening.notice = JSON.parse(profile.notice) as Notice;
       return opening;
     },

@@ -76,11 +76,11 @@ export function unpackDialogue(text: string): Dialogue | undefined {
   return dialogue;
 }
 
-/** The opening is usually a language and nothing else, and is then kept as that. */
 export function packOpening(opening: Opening): string {
-  return opening.resume || opening.notice ? JSON.stringify(opening) : opening.language;
+  return JSON.stringify(opening);
 }
 
+/** Earlier versions kept a language and nothing else as that. */
 export function unpackOpening(text: string): Opening {
   return text.startsWith('{') ? (JSON.parse(text) as Opening) : { language: text };
 }

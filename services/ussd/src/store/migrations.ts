@@ -77,6 +77,13 @@ const migrations: readonly Migration[] = [
       await createIndex(db, engine, { name: 'ussd_input_seen', on: 'ussd_input (seen_at)' });
     },
   },
+  {
+    name: '009-program-versions',
+    async up(trx) {
+      await sql`create table ussd_program_version (
+        id text primary key, program text not null, source text not null, used_at bigint not null)`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included. */

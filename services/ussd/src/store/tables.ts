@@ -15,6 +15,8 @@ export interface UssdTables {
   ussd_question: QuestionTable;
   ussd_chat: { phone: string; agent_session: string };
   ussd_secret: { name: string; sealed: string };
+  /** `source` is JSON of a program's files. */
+  ussd_program_version: { id: string; program: string; source: string; used_at: number };
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 

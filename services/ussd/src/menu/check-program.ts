@@ -1,0 +1,29 @@
+import { checkMenu, type MenuCheck } from './check-menu.ts';
+import type { Registry } from './menu.ts';
+import { type LocaleFile, parseLocale } from './parse-locale.ts';
+import { type MenuFile, parseMenu } from './parse-menu.ts';
+import { isMenuPath, languageOf, type ProgramSource } from './program-source.ts';
+
+/** What a program may extend: its states and its texts, parsed. */
+export interface ParsedProgram {
+  files: MenuFile[];
+  locales: LocaleFile[];
+}
+
+export function parseProgram({ files }: ProgramSource): ParsedProgram {
+  const menus = files.filter(({ path }) => isMenuPath(path));
+  return {
+    files: menus.map(({ file, path, text }) => parseMenu(file, text, path)),
+    locales: files.flatMap(({ file, path, text }) => {
+      const language = languageOf(path);
+      return language === undefined ? [] : [parseLocale(file, language, text)];
+    }),
+  };
+}
+
+/** Parses and checks a program. `base` is what `extends: palaver` means. Runs in browsers too. */
+export function checkProgram(source: ProgramSource, registry: Registry, base: ProgramSource): MenuCheck {
+  const own = parseProgram(source);
+  const isExtension = own.files.some(({ header }) => header?.extends !== undefined);
+  return checkMenu({ ...own, ...(isExtension && { base: parseProgram(base) }) }, registry);
+}

@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto';
+import type { MenuCheck } from '../menu/check-menu.ts';
+import { checkProgram } from '../menu/check-program.ts';
+import type { Registry } from '../menu/menu.ts';
+import type { ProgramSource } from '../menu/program-source.ts';
+import { type MenuSources, readMenuSource, SourceFault } from './read-source.ts';
+
+/** Reads and checks the files of a menu. A file that cannot be read is a fault like any other. */
+export async function loadMenu(sources: MenuSources, registry: Registry): Promise<MenuCheck> {
+  try {
+    const source = await readMenuSource('palaver', sources);
+    return checkProgram(source, registry, source);
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    return { ok: false, faults: [{ file: error.path, line: 1, message: error.message }] };
+  }
+}
+
+const versionCharacters = 12;
+
+/** Stands for everything the program is made of, the program it extends included. */
+export function toVersion(source: ProgramSource, base: ProgramSource): string {
+  const hash = createHash('sha256');
+  const all = source === base ? [source] : [source, base];
+  for (const { files } of all) for (const { path, text } of files) hash.update(`${path}\0${text.length}\0${text}\0`);
+  return hash.digest('hex').slice(0, versionCharacters);
+}

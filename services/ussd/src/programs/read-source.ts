@@ -1,0 +1,97 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { type ProgramSource, programFile, type SourceFile } from '../menu/program-source.ts';
+
+export interface MenuSources {
+  /** One file, or a folder whose `.yaml` files together are the menu. */
+  menus: string;
+  /** A folder with one `.yaml` file for each language. */
+  locales: string;
+}
+
+/** A file or folder that cannot be read as part of a program. */
+export class SourceFault extends Error {
+  override readonly name = 'SourceFault';
+  readonly path: string;
+
+  constructor(path: string, message: string) {
+    super(message);
+    this.path = path;
+  }
+}
+
+const maxFileBytes = 1_000_000;
+const maxProgramBytes = 8_000_000;
+/** The folders of a program beside its own YAML files. Recorded dialogues in `flows` are no part of what runs. */
+const parts = { locales: /\.ya?ml$/, data: /\.(csv|json)$/, forms: /\.(xml|xlsx|csv|geojson)$/ };
+const yaml = /\.ya?ml$/;
+
+/** A menu and its texts, as `USSD_MENUS` and `USSD_LOCALES` name them. */
+export async function readMenuSource(name: string, { menus, locales }: MenuSources): Promise<ProgramSource> {
+  const isFolder = (await statOf(menus)).isDirectory();
+  const own = isFolder ? await readFolder(menus, yaml) : [await readOne(menus, basename(menus))];
+  const texts = await readFolder(locales, yaml);
+  for (const [path, files] of [
+    [menus, own],
+    [locales, texts],
+  ] as const) {
+    if (files.length === 0) throw new SourceFault(path, 'there is no .yaml file here');
+  }
+  return { name, files: [...own, ...texts.map((file) => ({ ...file, path: `locales/${file.path}` }))] };
+}
+
+/** The programs of a folder: the folder itself when it has a `program.yaml`, else each of its folders that has one. */
+export async function findPrograms(path: string): Promise<string[]> {
+  if (!(await statOf(path)).isDirectory()) throw new SourceFault(path, 'this is not a folder');
+  if (await isFile(join(path, programFile))) return [path];
+  const folders = (await readdir(path)).sort().map((name) => join(path, name));
+  const programs = await Promise.all(
+    folders.map(async (folder) => ((await isFile(join(folder, programFile))) ? [folder] : [])),
+  );
+  if (programs.flat().length === 0) throw new SourceFault(path, `there is no ${programFile} here or in a folder of it`);
+  return programs.flat();
+}
+
+export async function readProgramSource(folder: string): Promise<ProgramSource> {
+  const own = await readFolder(folder, yaml);
+  const inFolders = await Promise.all(
+    Object.entries(parts).map(async ([part, pattern]) => {
+      const files = await readFolder(join(folder, part), pattern).catch((error: unknown) => {
+        if (error instanceof SourceFault && error.message === missing) return [];
+        throw error;
+      });
+      return files.map((file) => ({ ...file, path: `${part}/${file.path}` }));
+    }),
+  );
+  const files = [...own, ...inFolders.flat()];
+  if (files.reduce((sum, { text }) => sum + text.length, 0) > maxProgramBytes)
+    throw new SourceFault(folder, 'the program is too large');
+  return { name: basename(folder), files };
+}
+
+const missing = 'there is no such file or folder';
+
+async function readFolder(path: string, pattern: RegExp): Promise<SourceFile[]> {
+  if (!(await statOf(path)).isDirectory()) throw new SourceFault(path, 'this is not a folder');
+  const names = (await readdir(path)).filter((name) => pattern.test(name)).sort();
+  return Promise.all(names.map((name) => readOne(join(path, name), name)));
+}
+
+async function readOne(file: string, path: string): Promise<SourceFile> {
+  if ((await statOf(file)).size > maxFileBytes) throw new SourceFault(file, 'the file is too large');
+  // An .xlsx file is not text; its bytes are kept as base64.
+  return { file, path, text: await readFile(file, path.endsWith('.xlsx') ? 'base64' : 'utf8') };
+}
+
+function statOf(path: string) {
+  return stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw new SourceFault(path, error.code === 'ENOENT' ? missing : error.message);
+  });
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
