@@ -6,7 +6,15 @@ import { rules } from './prose-words.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const documents = ['*.md', '.env.example', 'docs/**/*.md', '.github/**/*.md'];
-const sources = ['apps/cli/src/**/*.ts', '{services,apps}/*/config.ts', 'packages/service-kit/src/base-config.ts'];
+// The comments and texts of code that has been read through. Other folders are added as they are.
+const sources = [
+  '{services,apps}/*/src/config.ts',
+  'apps/{cli,console}/{src,web}/**/*.{ts,tsx}',
+  'packages/agent/src/config.ts',
+  'packages/{contract,service-kit,store,test-kit,ucan}/src/**/*.ts',
+  'bench/**/*.ts',
+  'test/**/*.ts',
+];
 
 interface Finding {
   file: string;
@@ -45,7 +53,7 @@ if (import.meta.main) {
   const files =
     given.length > 0
       ? given
-      : globSync([...documents, ...sources], { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
+      : globSync([...documents, ...sources], { cwd: root }).filter((file) => !/\.test\.tsx?$/.test(file));
   const findings = files
     .sort()
     .flatMap((file) => lintProse(file, readFileSync(new URL(file, `file://${root}`), 'utf8')));

@@ -1,5 +1,5 @@
-// A server in a process of its own, so that its CPU time and memory can be told from the load's:
-// `agent` is the service as it is, `bare` a Fastify route that pipes the same model's stream as SSE and does nothing else.
+// A server in a process of its own, so that its CPU time and memory are measured apart from the load's:
+// `agent` is the service unchanged, `bare` a Fastify route that pipes the same model's stream as SSE and does nothing else.
 import { startAgent } from '@palaver/agent-service';
 import Fastify from 'fastify';
 import { createOfflineModel } from '../../packages/agent/src/models/offline-model.ts';

@@ -14,7 +14,7 @@ export interface Scenario {
   prepare?(opened: AsyncDisposableStack): Promise<Partial<WorldOptions> | { reason: string }>;
   /** Clients that leave in the middle of their requests. */
   leaveEarly?: boolean;
-  /** Breaks something and mends it again. */
+  /** Breaks something and repairs it. */
   inject(world: World): Promise<void>;
 }
 

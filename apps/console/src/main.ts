@@ -21,7 +21,7 @@ export interface RunningConsole extends RunningService {
   page: FinishedBuild;
 }
 
-/** Starts the console from its environment. It listens at once; a page that must be built first follows by itself. */
+/** Starts the console from its environment. It listens at once; a page that must be built first is served when it is ready. */
 export async function startConsole(env: Env, options: ConfigOptions = {}): Promise<RunningConsole> {
   const config = loadConfig(consoleConfigSchema, env, options);
   const logger = createLogger({ name: 'console', level: config.LOG_LEVEL });

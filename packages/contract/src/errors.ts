@@ -46,7 +46,7 @@ export const errorStatus = {
   MODEL_TIMEOUT: 504,
 } as const satisfies Record<string, number>;
 
-/** Why a tool failed, told to the model and in the events of the call; never an HTTP error, the turn goes on. */
+/** Why a tool failed. The model and the events of the call carry it; it is never an HTTP error, and the turn continues. */
 export const toolErrorCodes = [
   'REAUTHORIZATION_REQUIRED',
   'AUTHORIZATION_REQUIRED',

@@ -15,7 +15,7 @@ export const timeZoneSchema = z
   .refine(isTimeZone, { error: 'must be an IANA time zone name, for example Africa/Nairobi' })
   .meta({ id: 'TimeZone', description: 'An IANA time zone name.', examples: ['Africa/Nairobi'] });
 
-/** A base64 CAR. Only its size is checked here: what is inside is the verifier's to judge, with codes of its own. */
+/** A base64 CAR. Only its size is checked here; the verifier checks the content and has its own error codes. */
 export const ucanTokenSchema = z
   .string()
   .min(1)

@@ -1,6 +1,6 @@
 import type { ValidationIssue } from './error-body.ts';
 
-/** What a refused value is told, from the issues of any zod error. */
+/** The field errors of a refused value, from the issues of any zod error. */
 export function toValidationIssues(
   issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
 ): ValidationIssue[] {

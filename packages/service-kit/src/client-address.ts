@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BaseConfig } from './base-config.ts';
 
-/** Fastify's `trustProxy`: never `true`, which believes the address the caller wrote. */
+/** Fastify's `trustProxy`: never `true`, which trusts the address that the caller wrote. */
 export type TrustProxy = false | string[] | ((address: string, hop: number) => boolean);
 
 export function toTrustProxy(

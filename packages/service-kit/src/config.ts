@@ -21,7 +21,7 @@ export interface ConfigOptions {
 
 export interface Variable extends VariableMeta {
   name: string;
-  /** The text that stands in for an unset variable. */
+  /** The text used for an unset variable. */
   defaultText: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export function loadConfig<T extends z.ZodObject>(
   return result.config;
 }
 
-/** Like `loadConfig`, but gives the faults back, so that those of several services can be told together. */
+/** Like `loadConfig`, but returns the faults, so that one message can list those of several services. */
 export function parseConfig<T extends z.ZodObject>(
   schema: T,
   env: Env,
@@ -83,7 +83,7 @@ export function listVariables(schema: z.ZodObject): Variable[] {
   });
 }
 
-/** Variables that begin like ours but are none of ours: almost always a slip of the pen. */
+/** Unknown variables with one of our prefixes: almost always a typing mistake. */
 export function findUnknownVariables(env: Env, known: Iterable<string>, prefixes: string[]): string[] {
   const names = new Set(known);
   return Object.keys(env)

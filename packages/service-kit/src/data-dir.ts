@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { StartError } from './start-error.ts';
 
-// What the services write there. Whatever else lies in the folder stays as it is: DATA_DIR may be set by mistake.
+// What the services write there. Other files in the folder are not touched: DATA_DIR may be set by mistake.
 const ownFiles = /\.(?:sqlite(?:-wal|-shm|-journal)?|key|json)$/;
 
 /** Makes sure the data folder is there, can be written to, and is read by nobody else, nor are the files in it. */

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { isLoopbackAddress, type TrustProxy, toTrustProxy } from './client-address.ts';
 
-/** Whom a server believes: proxies, operators, host names. */
+/** What a server trusts: proxies, operators, host names. */
 export interface Edge {
   trustProxy: TrustProxy;
   operatorToken: string | undefined;

@@ -63,7 +63,7 @@ function probeRedis(redis: Redis, impaired: string): HealthProbe {
       let seen = 0;
       new Counter({
         name: 'redis_skipped_commands_total',
-        help: 'Commands left out or failed because Redis did not answer, rate limits among them',
+        help: 'Commands left out or failed because Redis did not answer, including rate limits',
         registers: [registry],
         collect() {
           const { skipped = 0 } = watchOf(redis) ?? {};

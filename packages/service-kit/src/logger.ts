@@ -41,7 +41,7 @@ export function createLogger(options: { name: string; level: string; destination
   );
 }
 
-/** Without a message of the line, pino takes that of the error as it is. */
+/** A line without a message of its own would get the error's message unmasked. */
 function addMessage(this: Logger, args: Parameters<LogFn>, method: LogFn): void {
   const [first] = args as unknown[];
   const error = first instanceof Error ? first : (first as { err?: unknown } | null)?.err;

@@ -83,7 +83,7 @@ function createWrongTokenLimit({ now = Date.now, maxKeys = 10_000 } = {}) {
   };
 }
 
-/** Compares two secrets in a time that does not depend on where they differ, nor on their lengths. */
+/** Compares two secrets in a time that depends neither on the first difference nor on their lengths. */
 export function equalSecrets(given: string | undefined, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given ?? ''), digest(expected)) && given !== undefined;

@@ -12,7 +12,7 @@ export type ProductionRule = (
 
 const secretLength = 32;
 
-/** A secret that an operator makes up. Where it is needed, `unless` names a variable that stands in for it. */
+/** A secret chosen by the operator. It is not required if the variable named by `unless` is set. */
 export function ownSecret({ unless }: { unless?: string } = {}): ProductionRule {
   return (text, { env, isExposed }) => {
     if (text !== undefined && text.length < secretLength && isExposed)

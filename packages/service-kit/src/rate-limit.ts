@@ -10,7 +10,7 @@ export interface RateLimitOptions {
   perMinute: number;
   /** Counters are shared by all instances that use the same Redis; without it they are kept in memory. */
   redis?: Redis | undefined;
-  /** What is counted; the client's address unless told. A request without a key is not counted. */
+  /** What is counted; by default the client's address. A request without a key is not counted. */
   key?: (request: FastifyRequest) => string | undefined;
   /** `onRequest` counts every request, `preHandler` only those that authentication and validation let through. */
   hook?: 'onRequest' | 'preHandler';

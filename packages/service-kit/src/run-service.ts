@@ -25,7 +25,7 @@ export interface ListenOptions {
   portName?: string | undefined;
 }
 
-/** Listens and gives the address; a port that is taken is told in one sentence. */
+/** Listens and returns the address; a port in use is reported in one sentence. */
 export async function listen(server: Server, { host, port, portName = 'PORT' }: ListenOptions): Promise<string> {
   try {
     await server.listen({ host, port, listenTextResolver: (address) => `listening on ${address}` });

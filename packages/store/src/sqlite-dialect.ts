@@ -106,7 +106,7 @@ class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(): Promise<void> {
-    // SQLite rolls back by itself on some faults (disk full, I/O error); a second rollback would hide the first error.
+    // SQLite has already rolled back after some faults (disk full, I/O error); a second rollback would hide the first error.
     if (this.#database.isTransaction) await this.#run('rollback');
   }
 

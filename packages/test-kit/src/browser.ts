@@ -10,11 +10,11 @@ const installed = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
 ];
 
-// The browser looks things up at its maker's hosts unless told not to; tests stay on loopback.
+// By default the browser contacts its maker's hosts; tests stay on loopback.
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
 
 // The packed browser comes with arguments for cloud functions. These would end it with its first page, and switch off the
-// rules between origins that pages in earnest live under.
+// rules between origins that apply to real pages.
 const unwanted = new Set([
   '--single-process',
   '--no-zygote',

@@ -23,7 +23,7 @@ interface Binaries {
   postgres: string;
 }
 
-/** With `durable` it syncs to disk like a server in earnest, for benchmarks; tests do without. */
+/** With `durable` it syncs to disk like a production server, for benchmarks; tests do not need it. */
 export async function startPostgres({ durable = false, maxConnections = 200 } = {}): Promise<RunningPostgres> {
   const home = mkdtempSync(join(tmpdir(), 'palaver-postgres-'));
   const asOther = userInfo().uid === 0 ? unprivilegedUser() : undefined;

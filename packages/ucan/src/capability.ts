@@ -15,7 +15,7 @@ export function coversAbility(granted: string, wanted: string): boolean {
 }
 
 /**
- * Whether one capability allows the other: an ability no wider, the same resource, and every condition kept as it is.
+ * Whether one capability allows the other: an ability no wider, the same resource, and every condition unchanged.
  * Conditions may be added, never dropped or changed.
  */
 export function coversCapability(granted: Capability, wanted: Capability): boolean {

@@ -2,7 +2,7 @@ import { type Capability, coversAbility, coversCapability } from './capability.t
 import type { UcanView } from './parse-token.ts';
 import type { UcanError, UcanErrorCode } from './result.ts';
 
-/** Everything a chain is judged by besides its signatures. Times are Unix seconds. */
+/** Everything that is checked of a chain besides its signatures. Times are Unix seconds. */
 export interface ChainPolicy {
   readonly audiences: ReadonlySet<string>;
   readonly maxTtlSeconds: number;

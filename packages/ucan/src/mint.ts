@@ -49,12 +49,12 @@ export interface DownstreamOptions {
 const invocationSeconds = 300;
 const delegationSeconds = 24 * 3600;
 
-/** Signs a request to use one capability; it lives for five minutes unless told otherwise. */
+/** Signs a request to use one capability; it is valid for five minutes by default. */
 export async function createInvocation({ capability, ...options }: InvocationOptions): Promise<MintedToken> {
   return await mint({ lifetimeSeconds: invocationSeconds, ...options, capabilities: [capability] });
 }
 
-/** Signs capabilities over to the audience; it lives for a day unless told otherwise. */
+/** Signs capabilities over to the audience; it is valid for a day by default. */
 export async function createDelegation(options: DelegationOptions): Promise<MintedToken> {
   return await mint({ lifetimeSeconds: delegationSeconds, ...options });
 }

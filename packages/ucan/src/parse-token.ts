@@ -59,7 +59,7 @@ class Chain {
     return this.#readLink(cid).view;
   }
 
-  // Ends by itself: a hash cannot contain itself, and there are few blocks.
+  // Always ends: a hash cannot contain itself, and there are few blocks.
   #readLink(cid: string): { view: UcanView; length: number } {
     const known = this.#read.get(cid);
     if (known) return known;

@@ -38,7 +38,7 @@ export async function keepCredential(credential: string): Promise<void> {
     const entry: Entry = { key, nonce, sealed };
     await run('readwrite', (store) => store.put(entry, entryName));
   } catch {
-    // This visit goes on without it.
+    // This visit continues without it.
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Wide content that scrolls by itself; reachable by keyboard, or those without a mouse could not scroll it. */
+/** Wide content with its own scroll bar. It takes focus, so that it can be scrolled by keyboard. */
 export function ScrollRegion({ label, children }: { label: string; children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above

@@ -29,7 +29,7 @@ const maxKept = 1_000;
 // Each way of lookup has its own places: names that never answer must not keep protocol DIDs waiting.
 const maxUnderway = { web: 32, protocol: 64 };
 
-/** Resolves did:key by itself, did:web over HTTPS and every other method through the query gateway, with a cache. */
+/** Resolves did:key locally, did:web over HTTPS and every other method through the query gateway, with a cache. */
 export function createDidResolver(options: DidResolverOptions = {}): ResolveDid {
   const { gatewayUrl, privateHosts = [], dnsServers = [], now = Date.now } = options;
   const timeoutMs = options.timeoutMs ?? ucanLimits.resolveTimeoutMs;
