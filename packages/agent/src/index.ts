@@ -1,4 +1,11 @@
 export { createOracleApp, type OracleApp, type OracleAppOptions } from './app/create-oracle-app.ts';
+export {
+  createTestRuntime,
+  type TestRuntime,
+  type TestRuntimeOptions,
+  type TestSend,
+  type TestTurn,
+} from './app/create-test-runtime.ts';
 export type { PublicRoute } from './auth/auth-hook.ts';
 export { identityOf } from './auth/auth-hook.ts';
 export {
@@ -8,13 +15,6 @@ export {
   type ScriptedStep,
 } from './models/scripted-model.ts';
 export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
-export {
-  createTestRuntime,
-  type TestRuntime,
-  type TestRuntimeOptions,
-  type TestSend,
-  type TestTurn,
-} from './plugins/create-test-runtime.ts';
 export {
   defineOraclePlugin,
   type Middleware,

@@ -1,20 +1,7 @@
 import { agentLimits } from '@palaver/contract';
 import { isJsonTooDeep } from '@palaver/service-kit';
 import { ToolError } from '../plugins/runtime-context.ts';
-
-export interface BrowserCall {
-  event: 'browser_tool_call' | 'action_call';
-  sessionId: string;
-  requestId: string;
-  userDid: string;
-  toolCallId: string;
-  toolName: string;
-  args: Record<string, unknown>;
-  signal: AbortSignal;
-}
-
-/** Sends a request to one page of the user; false where none is connected. */
-export type Deliver = (call: BrowserCall) => Promise<boolean>;
+import type { BrowserCall, SessionClients } from '../run/session-clients.ts';
 
 export interface BrowserResult {
   sessionId: string;
@@ -35,11 +22,11 @@ interface Pending {
 
 export interface BrowserCallParts {
   timeoutMs: number;
-  deliver: Deliver;
+  clients: Pick<SessionClients, 'deliver'>;
 }
 
 /** Round trips to pages: each request is sent once, to one socket, and waits for the one answer that is its own. */
-export function createBrowserCalls({ timeoutMs, deliver }: BrowserCallParts) {
+export function createBrowserCalls({ timeoutMs, clients }: BrowserCallParts) {
   const pending = new Map<string, Pending>();
 
   return {
@@ -54,7 +41,8 @@ export function createBrowserCalls({ timeoutMs, deliver }: BrowserCallParts) {
       call.signal.addEventListener('abort', onAbort, { once: true });
       promise.catch(() => {}); // the delivery below may fail first
       try {
-        if (!(await deliver(call))) throw new ToolError('BROWSER_NOT_CONNECTED', 'no page of the user is connected');
+        if (!(await clients.deliver(call)))
+          throw new ToolError('BROWSER_NOT_CONNECTED', 'no page of the user is connected');
         return await promise;
       } finally {
         pending.delete(call.toolCallId);

@@ -5,7 +5,8 @@ import type { AgentConfig } from '../config.ts';
 import type { Models } from '../models/create-models.ts';
 import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
-import type { TurnHubParts } from '../run/turn-hub.ts';
+import type { Execute } from '../run/carry-out-run.ts';
+import type { SessionClients } from '../run/session-clients.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 import type { SummaryStore } from '../store/summaries.ts';
@@ -24,15 +25,13 @@ export interface ExecutorParts {
   summaries: SummaryStore;
   signer: Signer;
   browserCalls: BrowserCalls;
-  /** Tells the user's other tabs that the stored messages of a session have changed. */
-  invalidate(sessionId: string, messageId: string | undefined): void;
-  /** Runs before a delegation leaves the service as a proof. */
-  onDelegationSent: RuntimeContextParts['onDelegationSent'];
+  clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
+  delegations: RuntimeContextParts['delegations'];
   logger: Logger;
 }
 
 /** How this deployment does a turn: with its models, its plugins and what the session has said before. */
-export function createExecutor(parts: ExecutorParts): TurnHubParts['execute'] {
+export function createExecutor(parts: ExecutorParts): Execute {
   const askedAt = new Map<string, number>();
   const mayAskAgain = (sessionId: string, history: Message[]) => {
     const now = Date.now();
@@ -43,7 +42,7 @@ export function createExecutor(parts: ExecutorParts): TurnHubParts['execute'] {
     return true;
   };
 
-  return async ({ turn, run, usage, steps }) => {
+  return async ({ turn, run, steps }) => {
     const { history, summary, capabilities } = await loadHistory(
       {
         messages: parts.messages,
@@ -54,7 +53,6 @@ export function createExecutor(parts: ExecutorParts): TurnHubParts['execute'] {
         logger: parts.logger,
       },
       run,
-      usage,
     );
     const rt = await createRuntimeContext({
       ...parts,
@@ -74,7 +72,6 @@ export function createExecutor(parts: ExecutorParts): TurnHubParts['execute'] {
       run,
       summary,
       idleMs: parts.config.LLM_TIMEOUT_MS,
-      usage,
       steps,
     });
   };

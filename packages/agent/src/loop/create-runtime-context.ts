@@ -14,7 +14,9 @@ import type { ModelRole, Models } from '../models/create-models.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { Run } from '../run/run.ts';
+import type { SessionClients } from '../run/session-clients.ts';
 import type { Turn } from '../run/turn.ts';
+import type { DelegationStore } from '../store/delegations.ts';
 import type { BrowserCalls } from './browser-calls.ts';
 
 export interface RuntimeContextParts {
@@ -27,11 +29,11 @@ export interface RuntimeContextParts {
   models: Models;
   signer: Signer;
   browserCalls: BrowserCalls;
-  invalidate(sessionId: string, messageId: string | undefined): void;
+  clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
+  delegations: Pick<DelegationStore, 'markSent'>;
   /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
   mayAskAgain(): boolean;
   resolveServiceDid(url: string): Promise<string>;
-  onDelegationSent(delegation: UcanView): Promise<void>;
   logger: Logger;
 }
 
@@ -63,7 +65,8 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
       reasoning: (data) => run.emit('reasoning', { ...where, ...data }),
       browserToolCall: (data) => run.emit('browser_tool_call', { ...where, ...data }),
       router: (data) => run.emit('router_update', { ...where, ...data }),
-      messageCacheInvalidation: (messageId) => parts.invalidate(sessionId, messageId),
+      messageCacheInvalidation: (messageId) =>
+        parts.clients.notify(sessionId, 'message_cache_invalidation', { sessionId, ...(messageId && { messageId }) }),
     },
     callBrowser: (event, call) =>
       parts.browserCalls.call({ ...call, ...where, event, userDid: turn.user.did, signal: run.signal }),
@@ -97,7 +100,8 @@ function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined)
       const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });
       if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);
       // Before the token is handed out: whoever receives it holds the delegation too.
-      await parts.onDelegationSent(delegation);
+      if (await parts.delegations.markSent(delegation))
+        parts.clients.dropDelegation({ did: delegation.issuer, cid: delegation.cid });
       return minted.ok;
     },
     resolveServiceDid: parts.resolveServiceDid,

@@ -1,8 +1,8 @@
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createTestRuntime, type TestRuntime } from '../app/create-test-runtime.ts';
 import { createOfflineModel } from '../models/offline-model.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
-import { createTestRuntime, type TestRuntime } from '../plugins/create-test-runtime.ts';
 import type { TurnEnd } from '../plugins/plugin.ts';
 import { createTestPlugin } from '../plugins/test-plugin.ts';
 

@@ -4,7 +4,6 @@ import type { Logger } from '@palaver/service-kit';
 import { type Summarised, summarise } from '../models/summarise.ts';
 import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { Run } from '../run/run.ts';
-import type { Usage } from '../run/turn.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { HistorySummary, SummaryStore } from '../store/summaries.ts';
 import { maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
@@ -35,7 +34,7 @@ const summaryCharacters = 8_000;
  * What was said in a session before this run, kept within the model's context: once it no longer fits, the older part is
  * summarised, and the summary is stored and stands for it from then on.
  */
-export async function loadHistory(parts: HistoryParts, run: Run, usage: Usage): Promise<LoadedHistory> {
+export async function loadHistory(parts: HistoryParts, run: Run): Promise<LoadedHistory> {
   // Twice as many as are kept: what is beyond was said faster than it could be summarised, and goes unheard.
   const before = await parts.messages.before(run.sessionId, run.runId, 2 * maxHistoryMessages);
   const { messages: said, isWhole } = before;
@@ -45,7 +44,7 @@ export async function loadHistory(parts: HistoryParts, run: Run, usage: Usage): 
   if (!last) return toLoaded(said, earlier);
   const capabilities = [...new Set([...(earlier?.capabilities ?? []), ...findLoadedCapabilities(old)])];
   try {
-    const text = await summariseAll(parts, { old, earlier: earlier?.text, signal: run.signal, usage });
+    const text = await summariseAll(parts, { old, earlier: earlier?.text, run });
     const summary: HistorySummary = { text, upTo: last.id, capabilities };
     await parts.summaries.save(run.sessionId, summary);
     return toLoaded(kept, summary);
@@ -60,14 +59,13 @@ export async function loadHistory(parts: HistoryParts, run: Run, usage: Usage): 
 /** Piece by piece, so that what is summarised fits a model's context as well. */
 async function summariseAll(
   { model, contextTokens, timeoutMs }: HistoryParts,
-  { old, earlier, signal, usage }: { old: Message[]; earlier: string | undefined; signal: AbortSignal; usage: Usage },
+  { old, earlier, run }: { old: Message[]; earlier: string | undefined; run: Run },
 ): Promise<string> {
   let summary = earlier;
   for (const transcript of toTranscript(old, contextTokens)) {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const limit = AbortSignal.any([run.signal, AbortSignal.timeout(timeoutMs)]);
     const made: Summarised = await summarise({ model, earlier: summary, transcript, signal: limit });
-    usage.inputTokens += made.usage.inputTokens;
-    usage.outputTokens += made.usage.outputTokens;
+    run.addUsage(made.usage);
     summary = made.text.slice(0, summaryCharacters);
   }
   return summary ?? '';

@@ -34,11 +34,13 @@ async function step(server: OpenAiServer, options: Partial<ModelStepOptions> = {
       tools: [],
       signal: new AbortController().signal,
       idleMs: 20_000,
-      onText: (delta) => {
-        outcome.text += delta;
-      },
-      onReasoning: (delta) => {
-        outcome.reasoning += delta;
+      output: {
+        text: (delta) => {
+          outcome.text += delta;
+        },
+        reasoning: (delta) => {
+          outcome.reasoning += delta;
+        },
       },
       ...options,
     });
@@ -277,8 +279,7 @@ it('an abort cancels the request at the provider and is told as it was meant', a
     tools: [],
     signal: controller.signal,
     idleMs: 20_000,
-    onText: () => controller.abort(reason),
-    onReasoning: () => {},
+    output: { text: () => controller.abort(reason), reasoning: () => {} },
   });
   await expect(work).rejects.toBe(reason);
   await server.requests[0]?.closed;

@@ -16,8 +16,13 @@ export interface ModelStepOptions {
   signal: AbortSignal;
   /** Longest silence, before the first part and between parts. */
   idleMs: number;
-  onText(delta: string): void;
-  onReasoning(delta: string, isComplete: boolean): void;
+  output: StepOutput;
+}
+
+/** Where the words of a step go. */
+export interface StepOutput {
+  text(delta: string): void;
+  reasoning(delta: string, isComplete: boolean): void;
 }
 
 const attempts = 3;
@@ -77,14 +82,14 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
         case 'text-delta':
           grow(part.delta);
           result.text += part.delta;
-          options.onText(part.delta);
+          options.output.text(part.delta);
           break;
         case 'reasoning-delta':
           grow(part.delta);
-          options.onReasoning(part.delta, false);
+          options.output.reasoning(part.delta, false);
           break;
         case 'reasoning-end':
-          options.onReasoning('', true);
+          options.output.reasoning('', true);
           break;
         case 'tool-input-delta':
           grow(part.delta);

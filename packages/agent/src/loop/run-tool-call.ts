@@ -4,13 +4,8 @@ import { checkArguments } from '../plugins/check-arguments.ts';
 import type { Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError, type ToolProgress } from '../plugins/runtime-context.ts';
 import { rejectOnAbort } from '../run/reject-on-abort.ts';
+import type { ToolOutcome } from '../run/run-steps.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
-
-export interface ToolOutcome {
-  output?: unknown;
-  /** In words for the model. */
-  error?: string;
-}
 
 /** How often each tool was called with arguments that are not right, in one turn. */
 export type ArgumentFaults = Map<string, number>;

@@ -4,10 +4,10 @@ import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
 import { skipSent } from '../run/skip-sent.ts';
-import type { Usage } from '../run/turn.ts';
 import { bindTools } from './bind-tools.ts';
 import { toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
+import type { StepOutput } from './model-step.ts';
 import { createSubAgentTool } from './sub-agent.ts';
 import { buildSystemPrompt } from './system-prompt.ts';
 import { runToolLoop } from './tool-loop.ts';
@@ -21,8 +21,6 @@ export interface TurnParts {
   /** The summary of what is older than the history, when there is one. */
   summary?: string | undefined;
   idleMs: number;
-  /** What the model uses is added here. */
-  usage: Usage;
   steps: RunSteps;
 }
 
@@ -31,16 +29,8 @@ const maxSteps = 12;
 /** One turn of the main agent: what it knows, what it can do, and the loop of model and tools that makes the answer. */
 export async function runTurn(parts: TurnParts): Promise<void> {
   const { oracleName: name, plugins, rt, run } = parts;
-  const { sessionId, requestId } = run;
-  const base = { rt, run, idleMs: parts.idleMs, usage: parts.usage, middlewares: createTurnMiddlewares(plugins, rt) };
+  const base = { rt, run, idleMs: parts.idleMs, middlewares: createTurnMiddlewares(plugins, rt) };
   const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
-  const { said } = parts.steps;
-  const emitReasoning = (reasoning: string, isComplete: boolean) =>
-    run.emit('reasoning', { sessionId, requestId, reasoning, isComplete });
-  const onReasoning = skipSent(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
-  const onText = skipSent(said.text, '\n\n', (content) =>
-    run.emit('message', { content, timestamp: new Date().toISOString() }),
-  );
   await runToolLoop({
     ...base,
     model: parts.model,
@@ -50,9 +40,19 @@ export async function runTurn(parts: TurnParts): Promise<void> {
     messages: [...toPromptHistory(rt.history), toQuestion(rt)],
     maxSteps,
     steps: parts.steps,
-    onText,
-    onReasoning: (delta, isComplete) => (isComplete ? emitReasoning(delta, true) : onReasoning(delta)),
+    output: createRunOutput(run, parts.steps.said),
   });
+}
+
+/** Streams words into the run, but for those that an earlier owner has sent. */
+function createRunOutput({ sessionId, requestId, emit }: Run, said: RunSteps['said']): StepOutput {
+  const emitReasoning = (reasoning: string, isComplete: boolean) =>
+    emit('reasoning', { sessionId, requestId, reasoning, isComplete });
+  const sendReasoning = skipSent(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
+  return {
+    text: skipSent(said.text, '\n\n', (content) => emit('message', { content, timestamp: new Date().toISOString() })),
+    reasoning: (delta, isComplete) => (isComplete ? emitReasoning(delta, true) : sendReasoning(delta)),
+  };
 }
 
 /** The user's words with the files that came along. */

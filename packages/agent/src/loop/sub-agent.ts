@@ -18,7 +18,7 @@ const input = z.object({
  */
 export function createSubAgentTool(
   agent: SubAgent,
-  { from, ...base }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'usage' | 'middlewares'> & { from: string },
+  { from, ...base }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares'> & { from: string },
 ): Tool {
   return {
     description: agent.description,
@@ -35,8 +35,7 @@ export function createSubAgentTool(
           system: async () => [agent.instructions],
           messages: [toUserMessage(task)],
           maxSteps: agent.maxSteps ?? maxSteps,
-          onText: () => undefined,
-          onReasoning: () => undefined,
+          output: { text() {}, reasoning() {} },
         });
         return { answer };
       } catch (error) {

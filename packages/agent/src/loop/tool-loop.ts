@@ -2,14 +2,13 @@ import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ModelResult } from '../plugins/plugin.ts';
 import type { RuntimeContext, ToolProgress } from '../plugins/runtime-context.ts';
 import type { Run } from '../run/run.ts';
-import type { RunSteps } from '../run/run-steps.ts';
+import type { RunSteps, ToolOutcome } from '../run/run-steps.ts';
 import { TurnError } from '../run/stream-error.ts';
-import type { Usage } from '../run/turn.ts';
 import type { BoundTools } from './bind-tools.ts';
 import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
-import { streamModelStep } from './model-step.ts';
-import { type ArgumentFaults, runToolCall, type ToolOutcome } from './run-tool-call.ts';
+import { type StepOutput, streamModelStep } from './model-step.ts';
+import { type ArgumentFaults, runToolCall } from './run-tool-call.ts';
 
 export interface ToolLoopParts {
   model: LanguageModelV4;
@@ -22,11 +21,9 @@ export interface ToolLoopParts {
   messages: LanguageModelV4Prompt;
   maxSteps: number;
   idleMs: number;
-  usage: Usage;
   /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
   steps?: RunSteps;
-  onText(delta: string): void;
-  onReasoning(delta: string, isComplete: boolean): void;
+  output: StepOutput;
 }
 
 const progressIntervalMs = 1_000;
@@ -63,26 +60,26 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<string> {
 }
 
 async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt): Promise<ModelResult> {
-  const { model, tools, middlewares, rt, idleMs, usage } = parts;
+  const { model, tools, middlewares, rt, run } = parts;
   const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
   const call = await middlewares.beforeModel(first);
   return middlewares.wrapModelCall(call, async (request) => {
-    let heard = '';
-    const onText = (delta: string) => {
-      heard += delta;
-      parts.onText(delta);
+    let received = '';
+    const output: StepOutput = {
+      ...parts.output,
+      text(delta) {
+        received += delta;
+        parts.output.text(delta);
+      },
     };
     try {
-      const result = await streamModelStep({ ...parts, ...request, model, idleMs, signal: rt.abortSignal, onText });
-      usage.inputTokens += result.usage.inputTokens;
-      usage.outputTokens += result.usage.outputTokens;
+      const result = await streamModelStep({ ...parts, ...request, output, signal: rt.abortSignal });
+      run.addUsage(result.usage);
       return result;
     } catch (error) {
       // Providers count at the end; what was cut off in the middle has been used all the same.
-      if (heard !== '') {
-        usage.inputTokens += estimateTokens(request.prompt);
-        usage.outputTokens += estimateTokens(heard);
-      }
+      if (received !== '')
+        run.addUsage({ inputTokens: estimateTokens(request.prompt), outputTokens: estimateTokens(received) });
       throw error;
     }
   });

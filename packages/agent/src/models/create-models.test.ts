@@ -26,11 +26,13 @@ async function ask(env: Record<string, string>, fetch?: typeof globalThis.fetch)
     tools: [weather],
     signal: new AbortController().signal,
     idleMs: 20_000,
-    onText: (delta) => {
-      text += delta;
-    },
-    onReasoning: (delta) => {
-      reasoning += delta;
+    output: {
+      text: (delta) => {
+        text += delta;
+      },
+      reasoning: (delta) => {
+        reasoning += delta;
+      },
     },
   });
   return { ...result, text, reasoning };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { createTestRuntime } from '../app/create-test-runtime.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
-import { createTestRuntime } from './create-test-runtime.ts';
 import type { SubAgent, TurnEnd } from './plugin.ts';
 import { createTestPlugin } from './test-plugin.ts';
 

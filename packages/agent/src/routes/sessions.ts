@@ -13,6 +13,7 @@ import {
 } from '@palaver/contract';
 import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
 import { identityOf } from '../auth/auth-hook.ts';
+import type { SessionClients } from '../run/session-clients.ts';
 import type { TurnHub } from '../run/turn-hub.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
@@ -21,9 +22,8 @@ export interface SessionRouteParts {
   sessions: SessionStore;
   messages: MessageStore;
   hub: TurnHub;
+  clients: Pick<SessionClients, 'notify' | 'drop'>;
   createLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
-  /** Tells the session's sockets that it is gone. */
-  onRemoved(sessionId: string): void;
 }
 
 /** The session of the caller, or the same 404 for one of somebody else and for none. */
@@ -34,7 +34,7 @@ export async function requireSession(sessions: SessionStore, did: string, sessio
 }
 
 export async function addSessionRoutes(server: Server, parts: SessionRouteParts): Promise<void> {
-  const { sessions, messages, hub, onRemoved } = parts;
+  const { sessions, messages, hub, clients } = parts;
   const tags = ['Sessions'];
 
   await server.register(async (scope: Server) => {
@@ -82,7 +82,8 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
       await requireSession(sessions, identityOf(request).did, sessionId);
       await sessions.remove(identityOf(request).did, sessionId);
       hub.drop(sessionId);
-      onRemoved(sessionId);
+      clients.notify(sessionId, 'message_cache_invalidation', { sessionId });
+      clients.drop(sessionId);
       return { ok: true as const, sessionId };
     },
   );

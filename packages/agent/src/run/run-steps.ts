@@ -1,9 +1,14 @@
-import type { ToolOutcome } from '../loop/run-tool-call.ts';
 import type { ModelResult } from '../plugins/plugin.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
 import type { OwnedRun, RunStore } from '../store/runs.ts';
 import type { Run } from './run.ts';
 import { RunCancelled } from './stream-error.ts';
+
+export interface ToolOutcome {
+  output?: unknown;
+  /** In words for the model. */
+  error?: string;
+}
 
 export interface RecordedStep {
   result: Pick<ModelResult, 'text' | 'toolCalls'>;

@@ -2,6 +2,7 @@ import type { EndedRunStatus, Message, RunStatus, SseEvent, SseEventData, SseEve
 import { createFrameLog, type FrameLog, parseFrame, splitFrames, toFrame } from './frame-log.ts';
 import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
+import type { Usage } from './turn.ts';
 
 /** Sends one event of a run to everyone who follows it. */
 export type Emit = <Name extends SseEventName>(name: Name, data: SseEventData[Name]) => void;
@@ -15,10 +16,13 @@ export interface Run {
   readonly messageId: string;
   readonly status: RunStatus;
   readonly frames: FrameLog;
+  /** What models have used so far. */
+  readonly usage: Usage;
   readonly signal: AbortSignal;
   /** The answer once the run has ended. */
   readonly answer: Promise<Message>;
   emit: Emit;
+  addUsage(usage: Usage): void;
   /** Makes a step if the state allows it. */
   step(step: RunStep): boolean;
   /** Cancels the work; what ends the run says with which status. */
@@ -57,6 +61,7 @@ export function createRun(ids: RunIds, { onEvent, earlier = '' }: RunOptions): R
     createdAt: new Date().toISOString(),
     requestId: ids.requestId,
   });
+  const usage: Usage = { inputTokens: 0, outputTokens: 0 };
   let status: RunStatus = 'queued';
   for (const frame of splitFrames(earlier)) {
     frames.appendText(frame);
@@ -68,6 +73,7 @@ export function createRun(ids: RunIds, { onEvent, earlier = '' }: RunOptions): R
   const run: Run = {
     ...ids,
     frames,
+    usage,
     signal: controller.signal,
     answer: answered.promise,
     get status() {
@@ -80,6 +86,10 @@ export function createRun(ids: RunIds, { onEvent, earlier = '' }: RunOptions): R
       builder.add(event);
       frames.append(name, data);
       onEvent(event);
+    },
+    addUsage({ inputTokens, outputTokens }) {
+      usage.inputTokens += inputTokens;
+      usage.outputTokens += outputTokens;
     },
     step(step) {
       const next = nextRunStatus(status, step);

@@ -8,6 +8,7 @@ import { agentMigrations } from '../store/migrations.ts';
 import { createRunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createSessionStore } from '../store/sessions.ts';
+import { createSessionClients } from './session-clients.ts';
 import { RunCancelled } from './stream-error.ts';
 import { createTurnHub } from './turn-hub.ts';
 
@@ -28,8 +29,7 @@ test('a run cancelled at once, before its work begins, ends like any other', asy
     async execute() {
       begun += 1;
     },
-    onEvent() {},
-    onEnd() {},
+    clients: createSessionClients(),
   });
   const run = await hub.submit({
     sendId: 's',

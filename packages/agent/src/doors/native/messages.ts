@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
   AppError,
   abortReplySchema,
@@ -16,37 +16,28 @@ import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/servi
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';
 import type { ClientKey } from '../../auth/client-key.ts';
-import type { Models } from '../../models/create-models.ts';
-import type { PendingSend } from '../../plugins/plugin.ts';
-import { createBlobStore } from '../../plugins/runtime-context.ts';
 import { requireSession } from '../../routes/sessions.ts';
-import type { OpenRun, RunReader } from '../../run/open-run.ts';
-import type { Turn } from '../../run/turn.ts';
+import type { SendRequest } from '../../run/prepare-turn.ts';
+import type { RunAccess } from '../../run/run-access.ts';
 import type { TurnHub } from '../../run/turn-hub.ts';
-import type { DelegationStore } from '../../store/delegations.ts';
 import type { MessageStore } from '../../store/messages.ts';
-import type { RunStore, SendKey } from '../../store/runs.ts';
+import type { SendKey } from '../../store/runs.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 import { sendFrames } from './sse.ts';
 
-type SendRequest = FastifyRequest & { body: SendMessage };
+type MessageRequest = FastifyRequest & { body: SendMessage };
 
 export interface MessageRouteParts {
   sessions: SessionStore;
   messages: MessageStore;
-  delegations: DelegationStore;
-  models: Models;
-  hub: TurnHub;
-  runs: Pick<RunStore, 'findSend'>;
-  reader: RunReader;
+  hub: Pick<TurnHub, 'abort'>;
+  access: RunAccess;
   sendLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
   clientKey: ClientKey;
-  /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
-  beforeSend(send: PendingSend): Promise<void>;
 }
 
 export async function addMessageRoutes(server: Server, parts: MessageRouteParts): Promise<void> {
-  const { sessions, messages, hub, reader } = parts;
+  const { sessions, messages, hub, access } = parts;
   const tags = ['Messages'];
 
   await server.register(async (scope: Server) => {
@@ -80,13 +71,14 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
       async (request, reply) => {
         const { did } = identityOf(request);
         const { stream, returnAllMessages } = request.body;
-        const run = await beginOrFind(request, request.params.sessionId, parts);
+        const asked = request.params.sessionId;
+        const run = await access.begin(toSendRequest(request, asked, parts), readSendKey(request, asked));
         const { runId, frames, leave, sessionId, requestId } = run;
         if (stream) {
           await sendFrames(reply, { runId, frames, after: 0 }).finally(leave);
           return reply;
         }
-        const message = await reader.waitForAnswer(did, run, signalOf(reply)).finally(leave);
+        const message = await access.waitForAnswer(did, run, signalOf(reply)).finally(leave);
         const all = returnAllMessages ? { messages: await messages.list(sessionId) } : {};
         return reply.header('x-run-id', runId).send({ sessionId, requestId, message, ...all });
       },
@@ -128,31 +120,26 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
   );
 }
 
-/** A run of this message, or the one that was begun with the same `Idempotency-Key` before. */
-async function beginOrFind(request: SendRequest, sessionId: string, parts: MessageRouteParts): Promise<OpenRun> {
-  const { did } = identityOf(request);
-  const send = readSendKey(request, sessionId);
-  const sent = send && (await parts.runs.findSend(did, send.key));
-  if (send && sent) return openSent(did, { ...sent, send }, parts);
-  const turn = await prepareTurn(request, sessionId, request.body, parts);
-  const begun = await parts.hub.submitOnce(turn, send);
-  if ('runId' in begun) return { ...begun, leave() {} };
-  return openSent(did, { ...begun.known, send }, parts);
-}
-
-function openSent(
-  did: string,
-  { runId, bodyHash, send }: { runId: string; bodyHash: string; send: SendKey | undefined },
-  { reader }: MessageRouteParts,
-): Promise<OpenRun> {
-  if (bodyHash === send?.bodyHash) return reader.open(did, runId);
-  const message = 'This Idempotency-Key was used for another message. Use a new key for a new message.';
-  throw new AppError('IDEMPOTENCY_KEY_REUSED', message);
+function toSendRequest(request: MessageRequest, sessionId: string, { clientKey }: MessageRouteParts): SendRequest {
+  const { did, delegation } = identityOf(request);
+  return {
+    userDid: did,
+    sessionId,
+    requestId: request.id,
+    body: request.body,
+    timezone: readTimeZone(request),
+    delegation: delegation?.token,
+    secrets: {
+      matrixAccessToken: headerOf(request, 'x-matrix-access-token'),
+      matrixHomeserver: request.body.homeServer ?? headerOf(request, 'x-matrix-homeserver'),
+    },
+    client: clientKey(request),
+  };
 }
 
 const sendKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
-function readSendKey(request: SendRequest, sessionId: string): SendKey | undefined {
+function readSendKey(request: MessageRequest, sessionId: string): SendKey | undefined {
   const key = headerOf(request, 'idempotency-key');
   if (key === undefined) return undefined;
   if (!sendKeyPattern.test(key)) {
@@ -173,30 +160,9 @@ function signalOf({ raw }: FastifyReply): AbortSignal {
   return controller.signal;
 }
 
-/** Everything that can be refused is refused here, before a byte of a stream goes out. */
-async function prepareTurn(
-  request: FastifyRequest,
-  sessionId: string,
-  body: SendMessage,
-  parts: MessageRouteParts,
-): Promise<Turn> {
-  const { did, delegation } = identityOf(request);
-  const session = await requireSession(parts.sessions, did, sessionId);
-  const model = parts.models.choose(body.model).modelId;
-  const timezone = body.timezone ?? readTimeZone(request);
-  const secrets = {
-    matrixAccessToken: headerOf(request, 'x-matrix-access-token'),
-    matrixHomeserver: body.homeServer ?? headerOf(request, 'x-matrix-homeserver'),
-  };
-  const blobs = createBlobStore();
-  const token = delegation?.token ?? (await parts.delegations.find(did))?.token;
-  const sent = { sendId: randomUUID(), requestId: request.id, model, secrets, blobs };
-  // Last, because whoever has said yes hears of the end only from the hub.
-  await parts.beforeSend({ ...sent, userDid: did, sessionId, message: body, client: parts.clientKey(request) });
-  return { ...sent, session, user: { did, delegation: token }, body, timezone };
-}
-
-function readTimeZone(request: FastifyRequest): string | undefined {
+/** The body's zone wins over the header. */
+function readTimeZone(request: MessageRequest): string | undefined {
+  if (request.body.timezone !== undefined) return request.body.timezone;
   const zone = headerOf(request, 'x-timezone');
   if (zone === undefined || timeZoneSchema.safeParse(zone).success) return zone;
   const issues = [{ path: 'x-timezone', message: 'must be an IANA time zone name, for example Africa/Nairobi' }];

@@ -2,11 +2,11 @@ import { errorBodySchema, frameNumberSchema, runParamsSchema, runQuerySchema, ss
 import type { Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';
-import type { RunReader } from '../../run/open-run.ts';
+import type { RunAccess } from '../../run/run-access.ts';
 import { sendFrames } from './sse.ts';
 
 /** `GET /runs/:runId`: takes up a stream where a connection left it. */
-export function addRunRoutes(server: Server, { reader }: { reader: RunReader }): void {
+export function addRunRoutes(server: Server, { access }: { access: RunAccess }): void {
   server.get(
     '/runs/:runId',
     {
@@ -28,7 +28,7 @@ export function addRunRoutes(server: Server, { reader }: { reader: RunReader }):
       const { runId } = request.params;
       // An EventSource that reconnects repeats its first address; what it has read since is in the header.
       const after = Math.max(request.query.after ?? 0, readLastEventId(request));
-      const { frames, leave } = await reader.open(did, runId, after);
+      const { frames, leave } = await access.open(did, runId, after);
       await sendFrames(reply, { runId, frames, after }).finally(leave);
       return reply;
     },

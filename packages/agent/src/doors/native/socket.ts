@@ -19,7 +19,8 @@ import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
 import { type AuthorizeOptions, authorize, type Identity } from '../../auth/authorize.ts';
 import type { SocketRegistry } from '../../cluster/socket-registry.ts';
-import type { BrowserCall, BrowserResult } from '../../loop/browser-calls.ts';
+import type { BrowserResult } from '../../loop/browser-calls.ts';
+import type { BrowserCall } from '../../run/session-clients.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 
 export interface SocketParts extends AuthorizeOptions {

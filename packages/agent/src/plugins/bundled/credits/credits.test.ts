@@ -3,8 +3,8 @@ import { engines } from '@palaver/test-kit';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { request, startTestAgent, type TestAgent, type TestUser } from '../../../../test/test-agent.ts';
+import { createTestRuntime } from '../../../app/create-test-runtime.ts';
 import { createScriptedModel } from '../../../models/scripted-model.ts';
-import { createTestRuntime } from '../../create-test-runtime.ts';
 import { createTestPlugin } from '../../test-plugin.ts';
 import { createCreditsPlugin } from './credits.ts';
 

@@ -2,8 +2,8 @@ import { type MemoryList, memoryListSchema, memorySchema } from '@palaver/contra
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestAgent, type TestAgent, type TestUser } from '../../../../test/test-agent.ts';
+import { createTestRuntime } from '../../../app/create-test-runtime.ts';
 import { createScriptedModel } from '../../../models/scripted-model.ts';
-import { createTestRuntime } from '../../create-test-runtime.ts';
 import { createMemoryPlugin } from './memory.ts';
 import { createMemoryStore } from './memory-store.ts';
 

@@ -2,8 +2,8 @@ import { setUserPreferencesSchema, type UserPreferences, userPreferencesReplySch
 import { engines } from '@palaver/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startTestAgent, type TestAgent, type TestUser } from '../../../../test/test-agent.ts';
+import { createTestRuntime, type TestRuntime } from '../../../app/create-test-runtime.ts';
 import { createScriptedModel, type ScriptedStep } from '../../../models/scripted-model.ts';
-import { createTestRuntime, type TestRuntime } from '../../create-test-runtime.ts';
 import { createUserPreferences } from './user-preferences.ts';
 
 const set = (args: Record<string, unknown>): ScriptedStep => ({ toolCalls: [{ name: 'set_user_preferences', args }] });

@@ -3,8 +3,8 @@ import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createScriptedModel } from '../models/scripted-model.ts';
+import { createTestPlugin } from '../plugins/test-plugin.ts';
 import { createTestRuntime } from './create-test-runtime.ts';
-import { createTestPlugin } from './test-plugin.ts';
 
 const greeter = createTestPlugin({
   name: 'greeter',

@@ -1,0 +1,171 @@
+import { agentLimits } from '@palaver/contract';
+import {
+  addAuditRoute,
+  addOperatorAudit,
+  addRateLimit,
+  addStoreMetrics,
+  type CloseStack,
+  closeServer,
+  createProbes,
+  createServer,
+  type Logger,
+  type Server,
+  toDataFolder,
+  toEdge,
+} from '@palaver/service-kit';
+import { type Store, timeReaderOf } from '@palaver/store';
+import type { Redis } from 'ioredis';
+import { Counter } from 'prom-client';
+import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
+import { createClientKey } from '../auth/client-key.ts';
+import type { Cluster } from '../cluster/create-cluster.ts';
+import type { AgentConfig } from '../config.ts';
+import { addMessageRoutes } from '../doors/native/messages.ts';
+import { addRunRoutes } from '../doors/native/runs.ts';
+import { createSocketTransport } from '../doors/native/socket.ts';
+import { addRunMetrics } from '../metrics.ts';
+import { addDelegationRoutes } from '../routes/delegation.ts';
+import { addSessionRoutes } from '../routes/sessions.ts';
+import { addStatusRoute } from '../routes/status.ts';
+import { addUserDataRoutes } from '../routes/user-data.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import { createUserData } from '../user-data.ts';
+import type { AgentIdentity } from './create-identity.ts';
+import type { AgentTurns } from './create-turns.ts';
+import { addDocs } from './docs.ts';
+
+export interface EdgeParts {
+  config: AgentConfig;
+  logger: Logger;
+  store: Store<AgentDatabase>;
+  redis: Redis | undefined;
+  identity: AgentIdentity;
+  cluster: Cluster;
+  turns: AgentTurns;
+  authExcludedRoutes: PublicRoute[];
+  /** Adds the host application's own routes. */
+  addRoutes?: ((server: Server) => void | Promise<void>) | undefined;
+}
+
+const ownPublicRoutes = [
+  '/',
+  '/health',
+  '/ready',
+  '/docs',
+  '/docs/*',
+  '/metrics',
+  '/metrics/errors',
+  '/audit',
+  '/users/:did',
+  '/users/:did/export',
+];
+
+/** What clients reach: the server with all its routes, and the sockets. */
+export async function createEdge(parts: EdgeParts, started: CloseStack): Promise<Server> {
+  const { config, store, identity, cluster, turns } = parts;
+  const server = await createAgentServer(parts);
+  const sockets = addSockets(server, parts);
+  started.defer(() => sockets.close());
+  // Nothing new is taken in while turns in flight finish; tabs stay connected for their sake.
+  started.defer(async () => {
+    await Promise.all([closeServer(server), turns.drain().then(() => sockets.close())]);
+  });
+  addRunMetrics(server.metrics, { counters: turns.counters, cluster, countRuns: turns.hub.size });
+  addStoreMetrics(server.metrics, store.stats);
+  const isPublic = createRouteMatcher([...ownPublicRoutes, ...turns.plugins.publicRoutes, ...parts.authExcludedRoutes]);
+  // Before authentication: anyone can make as many keys as they like.
+  const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
+  addRateLimit(server, {
+    name: 'agent-writes',
+    perMinute: config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend,
+    redis: parts.redis,
+    key: (request) => (isRead(request.method) ? undefined : clientKey(request)),
+  });
+  addAuth(server, { ...identity.auth, isPublic });
+  await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
+  await addOwnRoutes(server, parts);
+  for (const { plugin, ctx } of turns.plugins.loaded) {
+    const addRoutes = plugin.getRoutes?.(ctx);
+    if (addRoutes) await server.register(async (scope: Server) => addRoutes(scope));
+  }
+  await parts.addRoutes?.(server);
+  return server;
+}
+
+function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise<Server> {
+  return createServer({
+    name: 'agent',
+    logger,
+    ...toEdge(config),
+    bodyLimit: config.BODY_LIMIT_BYTES,
+    probes: createProbes({
+      redis,
+      withoutRedis: 'Sockets of other instances are not reached, and the limit of sends is not enforced.',
+      folder: toDataFolder(config),
+      readTime: timeReaderOf(store),
+    }),
+    cors: { origins: config.CORS_ORIGIN, extraHeaders: ['idempotency-key'], exposedHeaders: ['X-Run-Id'] },
+    async health() {
+      const healthy = await store.ping();
+      return { healthy, body: { status: healthy ? 'ok' : 'degraded', timestamp: new Date().toISOString() } };
+    },
+  });
+}
+
+function addSockets(server: Server, { config, logger, redis, identity, cluster, turns }: EdgeParts) {
+  const ignoredResults = new Counter({
+    name: 'agent_ignored_client_results_total',
+    help: 'Results of pages that came late, twice or from a stranger.',
+    registers: [server.metrics],
+  });
+  const sockets = createSocketTransport({
+    ...identity.auth,
+    server,
+    origins: config.CORS_ORIGIN,
+    trustsProxy: config.TRUST_PROXY_ENABLED,
+    redis,
+    registry: cluster.sockets,
+    sessions: turns.sessions,
+    logger,
+    onResult: turns.browserCalls.settle,
+    onIgnored: () => ignoredResults.inc(),
+  });
+  turns.clients.attach(sockets);
+  return sockets;
+}
+
+async function addOwnRoutes(server: Server, { config, store, redis, identity, turns }: EdgeParts): Promise<void> {
+  const { audit, delegations, verifier, oracle } = identity;
+  const { sessions, messages, hub, access, clients } = turns;
+  addStatusRoute(server);
+  addOperatorAudit(server, audit);
+  addAuditRoute(server, { path: '/audit', audit });
+  const perMinute = config.SESSIONS_PER_MINUTE ?? config.SENDS_PER_MINUTE;
+  const createLimit = { name: 'agent-sessions', perMinute, redis };
+  await addSessionRoutes(server, { sessions, messages, hub, clients, createLimit });
+  await addMessageRoutes(server, {
+    sessions,
+    messages,
+    hub,
+    access,
+    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
+    clientKey: createClientKey(config.SHARED_CLIENT_CIDRS),
+  });
+  addRunRoutes(server, { access });
+  const userData = createUserData({
+    store,
+    audit,
+    agentDid: oracle.did,
+    plugins: turns.plugins.loaded.map(({ plugin }) => plugin),
+    dropSession(sessionId) {
+      hub.drop(sessionId);
+      clients.drop(sessionId);
+    },
+  });
+  addUserDataRoutes(server, { userData, audit });
+  addDelegationRoutes(server, { delegations, verifier, audit, onRevoked: clients.dropDelegation });
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}

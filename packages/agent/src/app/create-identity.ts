@@ -1,0 +1,63 @@
+import type { CloseStack } from '@palaver/service-kit';
+import { type AuditLog, createAuditLog, type Store } from '@palaver/store';
+import { createDidResolver, createVerifier, type Signer, type Verifier } from '@palaver/ucan';
+import type { AuthorizeOptions } from '../auth/authorize.ts';
+import { deriveKey } from '../auth/derive-key.ts';
+import { createSeal } from '../auth/seal.ts';
+import type { AgentConfig } from '../config.ts';
+import { createDelegationStore, type DelegationStore } from '../store/delegations.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import type { OracleIdentity } from '../store/sessions.ts';
+
+export interface IdentityParts {
+  config: AgentConfig;
+  store: Store<AgentDatabase>;
+  signer: Signer;
+  /** Where the head of the audit log is kept outside the database. */
+  auditHead?: Partial<Parameters<typeof createAuditLog>[1]>;
+}
+
+/** Who the agent is, and how it knows who is calling. */
+export interface AgentIdentity {
+  oracle: OracleIdentity;
+  signer: Signer;
+  audit: AuditLog<AgentDatabase>;
+  delegations: DelegationStore;
+  verifier: Verifier;
+  auth: AuthorizeOptions;
+}
+
+export function createIdentity(
+  { config, store, signer, auditHead }: IdentityParts,
+  started: CloseStack,
+): AgentIdentity {
+  const audit = createAuditLog(store, {
+    service: 'agent',
+    referenceKey: deriveKey(signer.toSecret(), 'audit person'),
+    retentionDays: config.RETENTION_AUDIT_DAYS,
+    ...auditHead,
+  });
+  started.defer(() => audit.close());
+  const oracle = toOracleIdentity(config, signer);
+  const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
+  const verifier = createVerifier({
+    audiences: [...new Set([oracle.did, oracle.keyDid])],
+    maxTtlSeconds: config.UCAN_AUTH_MAX_TTL_SECONDS,
+    delegationMaxTtlSeconds: config.UCAN_DELEGATION_MAX_TTL_SECONDS,
+    resolveDid: createDidResolver({
+      ...(config.GATEWAY_URL && { gatewayUrl: config.GATEWAY_URL }),
+      dnsServers: config.DNS_SERVERS,
+      lookupsPerMinute: config.UCAN_LOOKUPS_PER_MINUTE,
+    }),
+    isRevoked: delegations.isRevoked,
+    wasSentDownstream: delegations.wasSentDownstream,
+  });
+  const auth = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };
+  return { oracle, signer, audit, delegations, verifier, auth };
+}
+
+function toOracleIdentity(config: AgentConfig, signer: Signer): OracleIdentity {
+  const signingDid = signer.did();
+  const keyDid = config.ORACLE_DID ?? signingDid;
+  return { name: config.ORACLE_NAME, did: config.ORACLE_ENTITY_DID ?? keyDid, keyDid, signingDid };
+}

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { Message, SendMessageInput, SseEvent } from '@palaver/contract';
+import { CloseStack, createLogger, type Env, keepOpen, type Logger, loadConfig } from '@palaver/service-kit';
+import { openStore, type Store } from '@palaver/store';
+import { createSigner } from '@palaver/ucan';
+import { createCluster } from '../cluster/create-cluster.ts';
+import { agentConfigSchema } from '../config.ts';
+import type { ModelRole, Models } from '../models/create-models.ts';
+import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
+import type { OraclePlugin, PluginContext } from '../plugins/plugin.ts';
+import type { LoadedPlugin, PluginHost } from '../plugins/start-plugins.ts';
+import { parseFrame, splitFrames } from '../run/frame-log.ts';
+import { migrateAgentTables } from '../store/migrate.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import { createIdentity } from './create-identity.ts';
+import { createTurns } from './create-turns.ts';
+
+type ModelChoice = LanguageModelV4 | ScriptedStep[];
+
+export interface TestRuntimeOptions {
+  /** The environment the plugin's `configSchema` reads. */
+  env?: Env;
+  /** Plugins it depends on or works beside. */
+  plugins?: OraclePlugin[];
+  /** What the language model says, step by step, or a model of your own; by role where the roles differ. */
+  model?: ModelChoice | Partial<Record<ModelRole, ModelChoice>>;
+  /** A database of its own in memory unless given. */
+  databaseUrl?: string;
+  contextTokens?: number;
+  logger?: Logger;
+}
+
+export interface TestTurn {
+  /** The answer as it was stored. */
+  message: Message;
+  /** Every event of the turn in order. */
+  events: SseEvent[];
+}
+
+export interface TestSend {
+  /** One session per user unless named. */
+  sessionId?: string;
+  userDid?: string;
+  timezone?: string;
+  /** The other fields of a message, such as `tools`. */
+  body?: Partial<SendMessageInput>;
+}
+
+export interface TestRuntime {
+  plugins: Pick<PluginHost, 'status'> & { loaded: LoadedPlugin[] };
+  ctx: PluginContext;
+  store: Store<AgentDatabase>;
+  createSession(userDid?: string): Promise<string>;
+  /** Sends a message and waits for the answer: the same path as over HTTP, without the server. */
+  send(text: string, options?: TestSend): Promise<TestTurn>;
+  close(): Promise<void>;
+}
+
+const defaultUser = 'did:key:z6MkTestUser';
+
+/** Runs a plugin without a server, for its own tests: a real database in memory, real turns, and a model that is scripted. */
+export async function createTestRuntime(plugin: OraclePlugin, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
+  await using started = new CloseStack();
+  const logger = options.logger ?? createLogger({ name: 'test', level: 'silent' });
+  const databaseUrl = options.databaseUrl ?? 'file::memory:';
+  const store = await openStore<AgentDatabase>(databaseUrl);
+  started.defer(() => store.close());
+  await migrateAgentTables(store);
+  const config = loadConfig(agentConfigSchema, {
+    ORACLE_NAME: 'Test agent',
+    LLM_TIMEOUT_MS: '10000',
+    LLM_CONTEXT_TOKENS: String(options.contextTokens ?? 100_000),
+  });
+  const identity = createIdentity({ config, store, signer: await createSigner() }, started);
+  const cluster = createCluster({ store, databaseUrl, redis: undefined, logger });
+  started.defer(() => cluster.close());
+  const all = [...(options.plugins ?? []), plugin];
+  const turns = await createTurns(
+    {
+      config,
+      logger,
+      store,
+      identity,
+      cluster,
+      models: toModels(options.model),
+      plugins: all,
+      // Given here means wanted, whatever the environment says.
+      features: Object.fromEntries(all.map(({ name }) => [name, true])),
+      manifestOverrides: {},
+      env: options.env ?? {},
+      turnGraceMs: 0,
+    },
+    started,
+  );
+  await turns.start();
+  const loaded = turns.plugins.loaded.find(({ name }) => name === plugin.name);
+  if (!loaded) throw new Error(`plugin ${plugin.name} was not loaded`);
+  const ownSessions = new Map<string, string>();
+
+  async function createSession(userDid = defaultUser): Promise<string> {
+    return (await turns.sessions.create(userDid, {})).sessionId;
+  }
+
+  async function send(text: string, { userDid = defaultUser, timezone, body, ...named }: TestSend = {}) {
+    const sessionId = named.sessionId ?? ownSessions.get(userDid) ?? (await createSession(userDid));
+    if (named.sessionId === undefined) ownSessions.set(userDid, sessionId);
+    const message = { stream: false, returnAllMessages: false, ...body, message: text };
+    const run = await turns.access.begin({ userDid, sessionId, requestId: randomUUID(), body: message, timezone });
+    const answer = await turns.access.waitForAnswer(userDid, run, new AbortController().signal);
+    const frames = splitFrames(run.frames.read(0, Number.POSITIVE_INFINITY).text);
+    return { message: answer, events: frames.map(parseFrame).filter(({ name }) => name !== 'done') };
+  }
+
+  return { plugins: turns.plugins, ctx: loaded.ctx, store, createSession, send, close: keepOpen(started) };
+}
+
+function toModels(choice: TestRuntimeOptions['model'] = []): Models {
+  const byRole: Partial<Record<ModelRole, ModelChoice>> =
+    Array.isArray(choice) || 'doStream' in choice ? { main: choice } : choice;
+  const toModel = (given: ModelChoice = []) => (Array.isArray(given) ? createScriptedModel(given) : given);
+  const main = toModel(byRole.main);
+  const roles: Record<ModelRole, LanguageModelV4> = {
+    main,
+    utility: byRole.utility ? toModel(byRole.utility) : main,
+    subagent: byRole.subagent ? toModel(byRole.subagent) : main,
+  };
+  return {
+    list: { models: [{ id: main.modelId, name: main.modelId }], default: main.modelId },
+    get: (role) => roles[role],
+    choose: () => main,
+  };
+}

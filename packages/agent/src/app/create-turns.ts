@@ -1,0 +1,167 @@
+import type { CloseStack, Logger } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import { deriveSigner } from '@palaver/ucan';
+import { deriveKey } from '../auth/derive-key.ts';
+import type { Cluster } from '../cluster/create-cluster.ts';
+import type { AgentConfig } from '../config.ts';
+import { createBrowserCalls } from '../loop/browser-calls.ts';
+import { createExecutor } from '../loop/create-executor.ts';
+import { createRunCounters } from '../metrics.ts';
+import type { Models } from '../models/create-models.ts';
+import type { OraclePlugin, PluginContext } from '../plugins/plugin.ts';
+import type { SelectOptions } from '../plugins/select-plugins.ts';
+import { startPlugins } from '../plugins/start-plugins.ts';
+import { createRunFollower } from '../run/follow-runs.ts';
+import { createRunReader } from '../run/open-run.ts';
+import { createTurnPreparation } from '../run/prepare-turn.ts';
+import { createRunAccess, type RunAccess } from '../run/run-access.ts';
+import { createRunUpkeep } from '../run/run-upkeep.ts';
+import { createSessionClients } from '../run/session-clients.ts';
+import { createTurnHub } from '../run/turn-hub.ts';
+import { createInterruptedRuns } from '../store/interrupted-runs.ts';
+import { createMessageStore } from '../store/messages.ts';
+import { createRunStore } from '../store/runs.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import { createSessionStore, type SessionStore } from '../store/sessions.ts';
+import { createSummaryStore } from '../store/summaries.ts';
+import type { AgentIdentity } from './create-identity.ts';
+
+export interface TurnsParts extends SelectOptions {
+  config: AgentConfig;
+  logger: Logger;
+  store: Store<AgentDatabase>;
+  identity: AgentIdentity;
+  cluster: Cluster;
+  models: Models;
+  /** How long turns may go on once the process is closing. */
+  turnGraceMs: number;
+}
+
+export type AgentTurns = Awaited<ReturnType<typeof createTurns>>;
+
+/** Everything that makes answers: plugins, models, runs and their stores. It knows no door. */
+export async function createTurns(parts: TurnsParts, started: CloseStack) {
+  const { config, logger, store, identity, cluster, models } = parts;
+  const { broadcast, instance } = cluster;
+  const stores = createStores(parts);
+  const { sessions, messages, runs, interrupted } = stores;
+  const counters = createRunCounters();
+  const clients = createSessionClients();
+  const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, clients });
+
+  // A plugin may have something to send before everything has started.
+  const ready = Promise.withResolvers<RunAccess>();
+  const plugins = await startPlugins({
+    ...parts,
+    createContext: (plugin, pluginConfig) =>
+      createPluginContext(plugin, { ...parts, pluginConfig, sessions, access: ready.promise }),
+  });
+  started.defer(() => plugins.close());
+
+  const hub = createTurnHub({
+    runs,
+    instance,
+    broadcast,
+    clients,
+    logger,
+    turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    execute: createExecutor({ ...parts, ...identity, ...stores, plugins, browserCalls, clients }),
+    release: ({ runId, epoch }) => interrupted.release(runId, epoch),
+    onNotStored: () => counters.notStored.inc(),
+    onTurnEnd: plugins.onTurnEnd,
+  });
+  const drain = once(async () => {
+    const hasOthers = await cluster.hasOthers().catch(() => false);
+    await hub.close(parts.turnGraceMs, hasOthers);
+    broadcast.publish({ kind: 'released' });
+  });
+  started.defer(drain);
+
+  const follower = createRunFollower({ runs, broadcast, logger });
+  const reader = createRunReader({ hub, runs, messages, follower });
+  const preparation = createTurnPreparation({ ...stores, ...identity, models, beforeSend: plugins.beforeSend });
+  const access = createRunAccess({ hub, runs, reader, preparation });
+
+  return {
+    sessions,
+    messages,
+    plugins,
+    hub,
+    access,
+    clients,
+    browserCalls,
+    counters,
+    /** Takes nothing new in and lets turns finish. */
+    drain,
+    /** From now on runs of dead instances are taken over, and plugins may send. */
+    async start(): Promise<void> {
+      const upkeep = createRunUpkeep({
+        cluster,
+        store,
+        interrupted,
+        runs,
+        hub,
+        logger,
+        retention: toRetention(config),
+        loadTurn: preparation.restore,
+        onSwept: (outcome) => counters.swept.inc({ outcome }),
+      });
+      await upkeep.start();
+      started.defer(() => upkeep.stop());
+      ready.resolve(access);
+    },
+  };
+}
+
+function createStores({ store, config, identity }: Pick<TurnsParts, 'store' | 'config' | 'identity'>) {
+  return {
+    sessions: createSessionStore(store, identity.oracle, { perUser: config.SESSIONS_PER_USER }),
+    messages: createMessageStore(store),
+    runs: createRunStore(store),
+    interrupted: createInterruptedRuns(store),
+    summaries: createSummaryStore(store),
+  };
+}
+
+interface PluginContextParts extends Pick<TurnsParts, 'logger' | 'store' | 'identity' | 'models'> {
+  pluginConfig: Record<string, unknown>;
+  sessions: SessionStore;
+  access: Promise<RunAccess>;
+}
+
+function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): PluginContext {
+  const { identity, models, access } = parts;
+  const secret = identity.signer.toSecret();
+  return {
+    config: parts.pluginConfig,
+    logger: parts.logger.child({ plugin: plugin.name }),
+    store: parts.store,
+    audit: identity.audit,
+    oracle: identity.oracle,
+    models,
+    llm: { get: models.get },
+    sessions: parts.sessions,
+    deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(secret), label })).did(),
+    deriveKey: (label) => deriveKey(secret, `plugin ${plugin.name} ${label}`),
+    send: async ({ text, ...message }) =>
+      (await access).send({ ...message, body: { message: text, stream: false, returnAllMessages: false } }),
+  };
+}
+
+const hourMs = 3_600_000;
+
+function toRetention(config: AgentConfig) {
+  return {
+    framesMs: config.RUN_FRAMES_MINUTES * 60_000,
+    runsMs: config.RUN_RETENTION_DAYS * 24 * hourMs,
+    sendsMs: config.IDEMPOTENCY_HOURS * hourMs,
+  };
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}

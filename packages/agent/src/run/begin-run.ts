@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError, type Attachment, type LiveRunStatus, type Message, type MessageAttachment } from '@palaver/contract';
+import { v7 as uuidv7 } from 'uuid';
+import type { OwnedRun, RunStore, SendKey } from '../store/runs.ts';
+import type { RunIds } from './run.ts';
+import { toStoredInput } from './run-input.ts';
+import type { Turn } from './turn.ts';
+
+export interface BegunRun {
+  ids: RunIds;
+  owned: OwnedRun;
+  status: LiveRunStatus;
+}
+
+/** A run that was begun with the same `Idempotency-Key` before. */
+export interface KnownRun {
+  known: { runId: string; bodyHash: string };
+}
+
+/** Stores a new run and its question in the queue of its session; throws where it is not taken in. */
+export async function beginRun(
+  turn: Turn,
+  { runs, instance, send }: { runs: RunStore; instance: string; send: SendKey | undefined },
+): Promise<BegunRun | KnownRun> {
+  const { sessionId } = turn.session;
+  const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
+  const input = toStoredInput(turn);
+  const stored = { ...ids, answerId: ids.messageId, instance, model: turn.model, question: toQuestion(turn), input };
+  const begun = await runs.begin({ ...stored, send }).catch((error) => {
+    void discard(ids.runId, runs);
+    throw error;
+  });
+  switch (begun.kind) {
+    case 'busy':
+      throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
+    case 'gone':
+      throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+    case 'known':
+      return { known: { runId: begun.runId, bodyHash: begun.bodyHash } };
+    case 'begun':
+      return { ids, owned: { runId: ids.runId, epoch: begun.epoch }, status: begun.status };
+  }
+}
+
+/** A begin whose outcome is unknown must not leave a run behind that nobody carries out. */
+async function discard(runId: string, runs: RunStore): Promise<void> {
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    try {
+      return await runs.discard(runId);
+    } catch {
+      await sleep(500 * (attempt + 1), undefined, { ref: false });
+    }
+  }
+}
+
+function toQuestion({ body, requestId }: Turn): Message {
+  return {
+    id: uuidv7(),
+    type: 'human',
+    content: body.message,
+    createdAt: new Date().toISOString(),
+    status: 'complete',
+    requestId,
+    ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
+  };
+}
+
+/** Without the key of an encrypted file. */
+function toMessageAttachment({ file, ...attachment }: Attachment): MessageAttachment {
+  return file ? { mxcUri: file.url, ...attachment } : attachment;
+}

@@ -1,0 +1,108 @@
+import { setImmediate as afterThisTick } from 'node:timers/promises';
+import type { LiveRunStatus } from '@palaver/contract';
+import type { Logger } from '@palaver/service-kit';
+import type { StoredStep } from '../store/interrupted-runs.ts';
+import type { OwnedRun, RunStore } from '../store/runs.ts';
+import type { LiveRun } from './live-runs.ts';
+import { rejectOnAbort } from './reject-on-abort.ts';
+import type { Run } from './run.ts';
+import { hasEnded } from './run-state.ts';
+import { createRunSteps, type RunSteps } from './run-steps.ts';
+import type { SessionQueue } from './session-queue.ts';
+import { RunCancelled, toStreamError } from './stream-error.ts';
+import type { Turn } from './turn.ts';
+
+export interface Work {
+  turn: Turn;
+  run: Run;
+  steps: RunSteps;
+}
+
+/** Does a turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. */
+export type Execute = (work: Work) => Promise<void>;
+
+export interface CarryOutParts {
+  runs: RunStore;
+  queue: SessionQueue;
+  logger: Logger;
+  turnTimeoutMs: number;
+  execute: Execute;
+  /** Gives a run up for another instance to take over; false where that is not possible. */
+  release?(owned: OwnedRun): Promise<boolean>;
+}
+
+export interface Begun {
+  status: LiveRunStatus;
+  /** The steps of an earlier owner. */
+  steps: StoredStep[];
+}
+
+/** Waits for the run's place in its session and does its turn. `moved`: another instance continues it. */
+export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutParts): Promise<'ended' | 'moved'> {
+  const { run, turn, owned, frames } = entry;
+  const timeout = setTimeout(() => run.cancel(new RunCancelled('timeout')), parts.turnTimeoutMs);
+  try {
+    // The first frame goes out when this tick is over; what follows would hold it up.
+    await afterThisTick();
+    run.signal.throwIfAborted();
+    if (begun.status === 'queued') await parts.queue.waitForPlace(entry);
+    run.step('start');
+    // Not before: a cancellation in the meantime would be an unhandled rejection, which ends the process.
+    const cancelled = rejectOnAbort(run.signal);
+    const steps = createRunSteps({ run, owned, runs: parts.runs, flush: frames.flush, stored: begun.steps });
+    await Promise.race([parts.execute({ turn, run, steps: watchSteps(steps, entry) }), cancelled]);
+    run.step('complete');
+  } catch (error) {
+    endByError(run, error, parts.logger);
+  } finally {
+    clearTimeout(timeout);
+    await frames.stop();
+  }
+  if (hasEnded(run.status)) return 'ended';
+  if (await hasMoved(entry, parts)) return 'moved';
+  fail(run, new RunCancelled('shutdown'));
+  return 'ended';
+}
+
+function watchSteps(steps: RunSteps, entry: LiveRun): RunSteps {
+  return {
+    ...steps,
+    async begin(result, isRepeatable) {
+      entry.isHeld = !isRepeatable;
+      await steps.begin(result, isRepeatable);
+    },
+    async end(outcomes) {
+      await steps.end(outcomes);
+      entry.isHeld = false;
+    },
+  };
+}
+
+/** Whether another instance continues the run. Only the database can tell. */
+async function hasMoved({ run, owned, frames }: LiveRun, { runs, release }: CarryOutParts): Promise<boolean> {
+  const { reason } = run.signal;
+  if (reason instanceof RunCancelled && reason.by === 'handover') {
+    await frames.flush();
+    return (await release?.(owned).catch(() => false)) ?? false;
+  }
+  const state = await runs.state(owned.runId).catch(() => undefined);
+  return state !== undefined && state.epoch > owned.epoch;
+}
+
+function endByError(run: Run, error: unknown, logger: Logger): void {
+  const cause = run.signal.aborted ? run.signal.reason : error;
+  if (cause instanceof RunCancelled && (cause.by === 'handover' || cause.by === 'new-owner')) return;
+  if (cause instanceof RunCancelled && cause.by === 'user') {
+    run.stopCalls();
+    run.step('abort');
+    return;
+  }
+  logger.warn({ err: cause, requestId: run.requestId, runId: run.runId }, 'a turn failed');
+  fail(run, cause);
+}
+
+function fail(run: Run, cause: unknown): void {
+  run.stopCalls();
+  run.emit('error', toStreamError(cause));
+  run.step('fail');
+}

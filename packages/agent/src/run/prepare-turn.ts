@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { AppError, type SendMessage } from '@palaver/contract';
+import type { Models } from '../models/create-models.ts';
+import type { PendingSend } from '../plugins/plugin.ts';
+import { createBlobStore, type RuntimeContext } from '../plugins/runtime-context.ts';
+import type { DelegationStore } from '../store/delegations.ts';
+import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
+import type { SessionStore } from '../store/sessions.ts';
+import { parseStoredInput } from './run-input.ts';
+import type { Turn } from './turn.ts';
+
+/** A message as a door or a plugin hands it in; its sender is authenticated and its body is valid. */
+export interface SendRequest {
+  userDid: string;
+  sessionId: string;
+  requestId: string;
+  body: SendMessage;
+  timezone?: string | undefined;
+  /** The delegation that came along; otherwise the stored one is used. */
+  delegation?: string | undefined;
+  secrets?: RuntimeContext['secrets'];
+  /** What limits per client address count it by. */
+  client?: string | undefined;
+}
+
+export interface PrepareParts {
+  sessions: Pick<SessionStore, 'find'>;
+  delegations: Pick<DelegationStore, 'find'>;
+  interrupted: Pick<InterruptedRuns, 'question'>;
+  models: Models;
+  /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
+  beforeSend(send: PendingSend): Promise<void>;
+}
+
+export type TurnPreparation = ReturnType<typeof createTurnPreparation>;
+
+/** Makes the turn of a message: everything that can be refused is refused here, before a byte of a stream goes out. */
+export function createTurnPreparation(parts: PrepareParts) {
+  const { sessions, delegations, interrupted, models } = parts;
+
+  async function findUser(did: string, delegation?: string) {
+    return { did, delegation: delegation ?? (await delegations.find(did))?.token };
+  }
+
+  return {
+    /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
+    async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: SendRequest): Promise<Turn> {
+      const session = await sessions.find(userDid, sessionId);
+      if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+      const model = models.choose(body.model).modelId;
+      const user = await findUser(userDid, request.delegation);
+      const { secrets = {}, client } = request;
+      const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
+      await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client });
+      return { ...sent, session, user, body, timezone };
+    },
+
+    /** Of a run whose owner died; undefined where it cannot be continued. */
+    async restore({ runId, sessionId, userDid, requestId, model, input }: InterruptedRun): Promise<Turn | undefined> {
+      const [session, question] = await Promise.all([sessions.find(userDid, sessionId), interrupted.question(runId)]);
+      const sent = input !== null && question && parseStoredInput(input, question.content);
+      if (!session || !sent) return undefined;
+      return {
+        ...sent,
+        session,
+        user: await findUser(userDid),
+        requestId,
+        model,
+        secrets: {},
+        blobs: createBlobStore(),
+      };
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { ServerEventName, ServerEventPayload } from '@palaver/contract';
+
+/** A request to one client of a user, such as a tool that runs in a tab. */
+export interface BrowserCall {
+  event: 'browser_tool_call' | 'action_call';
+  sessionId: string;
+  requestId: string;
+  userDid: string;
+  toolCallId: string;
+  toolName: string;
+  args: Record<string, unknown>;
+  signal: AbortSignal;
+}
+
+/** The clients that are connected to sessions, as runs see them. */
+export interface SessionClients {
+  /** Sends an event to every client of a session. */
+  notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void;
+  /** Sends a request to one client of the user; false where none is connected. */
+  deliver(call: BrowserCall): Promise<boolean>;
+  /** Disconnects the clients of a session that is gone. */
+  drop(sessionId: string): void;
+  /** Disconnects the clients that a delegation had signed in which no longer signs in. */
+  dropDelegation(delegation: { did: string; cid: string }): void;
+}
+
+export interface AttachableClients extends SessionClients {
+  /** A door that keeps connections attaches them here; before that nobody is connected. */
+  attach(clients: SessionClients): void;
+}
+
+export function createSessionClients(): AttachableClients {
+  let attached: SessionClients | undefined;
+  return {
+    attach(clients) {
+      attached = clients;
+    },
+    notify: (sessionId, name, payload) => attached?.notify(sessionId, name, payload),
+    deliver: async (call) => (await attached?.deliver(call)) ?? false,
+    drop: (sessionId) => attached?.drop(sessionId),
+    dropDelegation: (delegation) => attached?.dropDelegation(delegation),
+  };
+}

@@ -1,0 +1,52 @@
+import type { Broadcast } from '../cluster/broadcast.ts';
+import type { RunStore } from '../store/runs.ts';
+import type { LiveRun, LiveRuns } from './live-runs.ts';
+import { createSessionWaiters } from './session-waiters.ts';
+import { RunCancelled } from './stream-error.ts';
+
+export interface SessionQueueParts {
+  runs: Pick<RunStore, 'start' | 'state'>;
+  broadcast: Broadcast;
+  live: LiveRuns;
+}
+
+export type SessionQueue = ReturnType<typeof createSessionQueue>;
+
+/** One run of a session at a time, across instances: the queue is in the database, broadcasts make the next one start at once. */
+export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts) {
+  const waiters = createSessionWaiters();
+  /** Sessions in which a run of another instance waits. */
+  const awaited = new Set<string>();
+
+  /** Its session may have been deleted, or another instance may have taken it over. */
+  async function checkQueued({ run, owned }: LiveRun): Promise<void> {
+    const state = await runs.state(owned.runId);
+    if (!state) run.cancel(new RunCancelled('user'));
+    else if (state.epoch > owned.epoch) run.cancel(new RunCancelled('new-owner'));
+  }
+
+  broadcast.onMessage((message) => {
+    if (message.kind === 'ended') waiters.wake(message.sessionId);
+    if (message.kind === 'waiting' && live.isInSession(message.sessionId)) awaited.add(message.sessionId);
+  });
+
+  return {
+    /** Resolves when the run is the first of its session; rejects when it is cancelled. */
+    async waitForPlace(entry: LiveRun): Promise<void> {
+      const { run, owned } = entry;
+      broadcast.publish({ kind: 'waiting', sessionId: run.sessionId });
+      await waiters.wait(run.sessionId, run.signal, async () => {
+        const epoch = await runs.start(owned);
+        if (epoch !== undefined) owned.epoch = epoch;
+        else await checkQueued(entry);
+        return epoch;
+      });
+    },
+
+    /** A run of the session has ended here: the next one starts. */
+    release(sessionId: string): void {
+      waiters.wake(sessionId);
+      if (awaited.delete(sessionId)) broadcast.publish({ kind: 'ended', sessionId });
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { TurnEnd } from '../plugins/plugin.ts';
+import type { Turn } from './turn.ts';
+
+const refused: Pick<TurnEnd, 'runId' | 'status' | 'usage'> = {
+  runId: undefined,
+  status: 'refused',
+  usage: { inputTokens: 0, outputTokens: 0 },
+};
+
+/** How a turn ended, for plugins; of one that could not begin, that it was refused. */
+export function toTurnEnd(
+  { sendId, user, session, model }: Turn,
+  end: Pick<TurnEnd, 'runId' | 'status' | 'usage'> = refused,
+): TurnEnd {
+  return { sendId, userDid: user.did, sessionId: session.sessionId, model, ...end };
+}
