@@ -1,32 +1,4 @@
-import { createRequire } from 'node:module';
 import { exitOnStartFault } from '@palaver/service-kit';
-import { Command } from 'commander';
-import { addAuditCommands } from './commands/audit.ts';
-import { addBackupCommands } from './commands/backup.ts';
-import { addChatCommand } from './commands/chat.ts';
-import { addDoctorCommand } from './commands/doctor.ts';
-import { addMenuCommands } from './commands/menu.ts';
-import { addOperatorCommands } from './commands/operator.ts';
-import { addPhoneCommands } from './commands/phone.ts';
-import { addServiceCommands } from './commands/service.ts';
-import { addTokenCommand } from './commands/token.ts';
-import { addUserCommands } from './commands/user.ts';
+import { createProgram } from './create-program.ts';
 
-const { version } = createRequire(import.meta.url)('../package.json');
-const program = new Command('palaver')
-  .description('Reach a verifiable assistant and a public protocol from any device.')
-  .version(version)
-  .showHelpAfterError();
-
-addServiceCommands(program);
-addTokenCommand(program);
-addChatCommand(program);
-addPhoneCommands(program);
-addMenuCommands(program);
-addOperatorCommands(program);
-addDoctorCommand(program);
-addAuditCommands(program);
-addBackupCommands(program);
-addUserCommands(program);
-
-program.parseAsync().catch(exitOnStartFault);
+createProgram().parseAsync().catch(exitOnStartFault);

@@ -1,0 +1,34 @@
+import { createRequire } from 'node:module';
+import { Command } from 'commander';
+import { addAuditCommands } from './commands/audit.ts';
+import { addBackupCommands } from './commands/backup.ts';
+import { addChatCommand } from './commands/chat.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
+import { addMenuCommands } from './commands/menu.ts';
+import { addOperatorCommands } from './commands/operator.ts';
+import { addPhoneCommands } from './commands/phone.ts';
+import { addServiceCommands } from './commands/service.ts';
+import { addTokenCommand } from './commands/token.ts';
+import { addUserCommands } from './commands/user.ts';
+
+/** The `palaver` command with all its subcommands. */
+export function createProgram(): Command {
+  const { version } = createRequire(import.meta.url)('../package.json');
+  const program = new Command('palaver')
+    .description('Reach a verifiable assistant and a public protocol from any device.')
+    .version(version)
+    .showHelpAfterError();
+
+  addServiceCommands(program);
+  addTokenCommand(program);
+  addChatCommand(program);
+  addPhoneCommands(program);
+  addMenuCommands(program);
+  addOperatorCommands(program);
+  addDoctorCommand(program);
+  addAuditCommands(program);
+  addBackupCommands(program);
+  addUserCommands(program);
+
+  return program;
+}
