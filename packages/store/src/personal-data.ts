@@ -17,28 +17,36 @@ export interface PersonalTable<Person> {
   table: string;
   /** Columns that are not handed out: secrets and hashes. */
   omit?: readonly string[];
+  /** A table that not every database has; without it there is nothing to do. */
+  needs?: string;
   /** Which rows are the person's. */
   where(person: Person): RawBuilder<SqlBool>;
 }
 
 /** Tables whose rows of a person are handed out and deleted, in this order. */
 export function personalTables<Person>(entries: readonly PersonalTable<Person>[]): PersonalData<Person> {
+  async function present(db: Db): Promise<readonly PersonalTable<Person>[]> {
+    if (entries.every(({ needs }) => needs === undefined)) return entries;
+    const names = new Set((await db.introspection.getTables()).map(({ name }) => name));
+    return entries.filter(({ needs }) => needs === undefined || names.has(needs));
+  }
   return {
-    tables: entries.map(({ table }) => table),
+    tables: [...new Set(entries.map(({ table }) => table))],
     async collect(db, person) {
       const found: Record<string, unknown[]> = {};
-      for (const { table, omit = [], where } of entries) {
+      for (const { table, omit = [], where } of await present(db)) {
         const { rows } = await sql<
           Record<string, unknown>
         >`select * from ${sql.table(table)} where ${where(person)}`.execute(db);
-        found[table] = rows.map((row) =>
+        const shown = rows.map((row) =>
           Object.fromEntries(Object.entries(row).filter(([name]) => !omit.includes(name))),
         );
+        found[table] = [...(found[table] ?? []), ...shown];
       }
       return found;
     },
     async erase(trx, person) {
-      for (const { table, where } of entries) {
+      for (const { table, where } of await present(trx)) {
         await sql`delete from ${sql.table(table)} where ${where(person)}`.execute(trx);
       }
     },

@@ -32,8 +32,10 @@ import { createProfiles } from './session/profiles.ts';
 import { createRunAction } from './session/run-action.ts';
 import { createSessionCache } from './session/session-cache.ts';
 import { createSessionStore } from './session/session-store.ts';
+import { retentionMs } from './session/sweep-statements.ts';
 import { startSweeper } from './session/sweeper.ts';
 import { createTextHash } from './session/text-hash.ts';
+import { hasDailyTables, openDailyTables } from './store/daily-tables.ts';
 import type { UssdTables } from './store/tables.ts';
 
 export interface DomainParts {
@@ -107,11 +109,21 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   started.defer(() => programs.close());
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
-  const sessions = createSessionStore(store, timeoutMs);
+  const daily = await openDaily(store, config, clock.now());
+  const sessions = createSessionStore(store, { timeoutMs, daily });
   const cache = createSessionCache(cachedSessions);
-  const runAction = createRunAction(actions, createActionResults(store, clock), metrics);
+  const runAction = createRunAction(actions, createActionResults(store, clock, daily), metrics);
   const textHash = createTextHash(secret);
-  const sweeper = startSweeper({ store, cache, clock, timeoutMs, resumeMs, logger, intervalMs: sweepIntervalMs });
+  const sweeper = startSweeper({
+    store,
+    daily,
+    cache,
+    clock,
+    timeoutMs,
+    resumeMs,
+    logger,
+    intervalMs: sweepIntervalMs,
+  });
   started.defer(() => sweeper.stop());
   return {
     sessions,
@@ -145,6 +157,19 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
 function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: UssdConfig) {
   const isAlone = folder !== undefined && USSD_MENUS === undefined;
   return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
+}
+
+async function openDaily(store: Store<UssdTables>, { USSD_DAILY_FROM: from }: UssdConfig, now: number) {
+  if (from === undefined) {
+    if (store.engine === 'postgres' && (await hasDailyTables(store.db)))
+      throw new StartError(
+        'USSD_DAILY_FROM is not set, but this database keeps sessions by the day. Set it as before.',
+      );
+    return undefined;
+  }
+  if (store.engine !== 'postgres')
+    throw new StartError('USSD_DAILY_FROM needs PostgreSQL: set DATABASE_URL, or leave it out.');
+  return openDailyTables(store, { from, retentionMs }, now);
 }
 
 function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {

@@ -58,10 +58,10 @@ const maxDetails = 2_000;
 
 /** The audit log of a service. Its tables are those of `auditMigrations`. */
 export function createAuditLog<DB>(
-  store: Pick<Store<DB>, 'db' | 'transaction' | 'prepare' | 'engine'>,
+  store: Pick<Store<DB>, 'db' | 'readDb' | 'transaction' | 'prepare' | 'engine'>,
   { service, referenceKey, retentionDays = 0, onHead, onFault }: AuditLogOptions,
 ): AuditLog<DB> {
-  const tables = store as unknown as Pick<Store<AuditTables>, 'db' | 'transaction' | 'prepare' | 'engine'>;
+  const tables = store as unknown as Pick<Store<AuditTables>, 'db' | 'readDb' | 'transaction' | 'prepare' | 'engine'>;
   const insert = tables.prepare((db, row: AuditTables['palaver_audit_pending']) =>
     db.insertInto('palaver_audit_pending').values({
       id: row.id,
@@ -114,7 +114,7 @@ export function createAuditLog<DB>(
     person: (identifier) => toPerson(referenceKey, identifier),
     async list({ limit, ...filter }) {
       await chain();
-      const rows = await select(tables.db, service, filter)
+      const rows = await select(tables.readDb, service, filter)
         .orderBy('seq', 'desc')
         .limit(limit + 1)
         .execute();
@@ -123,7 +123,7 @@ export function createAuditLog<DB>(
     },
     async *listAll(filter) {
       await chain();
-      yield* readPieces(select(tables.db, service, filter));
+      yield* readPieces(select(tables.readDb, service, filter));
     },
     prune,
     async close() {

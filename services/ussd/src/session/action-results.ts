@@ -1,7 +1,8 @@
 import type { DatabaseClock, Store } from '@palaver/store';
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { ActionResult } from '../menu/engine.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { DailyTables } from '../store/daily-tables.ts';
+import type { EffectTable, UssdTables } from '../store/tables.ts';
 
 /**
  * Results of actions. A result is recorded in the transaction of the side effect itself, under a key of session and step: a
@@ -26,9 +27,12 @@ class AlreadyDone extends Error {}
 export function createActionResults(
   store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
   clock: Pick<DatabaseClock, 'now'>,
+  daily?: Pick<DailyTables, 'dayOf'>,
 ): ActionResults {
   const find = async (key: string) => {
-    const row = await store.db.selectFrom('ussd_effect').select('result').where('key', '=', key).executeTakeFirst();
+    const early = store.db.selectFrom('ussd_effect').select('result').where('key', '=', key);
+    const byDay = store.db.selectFrom('ussd_effect_day').select('result').where('key', '=', key);
+    const row = await (daily ? early.unionAll(byDay) : early).executeTakeFirst();
     return row && (JSON.parse(row.result) as ActionResult);
   };
   const findAgain = async (key: string) => {
@@ -37,6 +41,7 @@ export function createActionResults(
     return recorded;
   };
   const insert = async (db: Kysely<UssdTables>, own: ResultKey, result: ActionResult) => {
+    if (daily) return insertByDay(db, { ...own, result: JSON.stringify(result), created_at: clock.now() }, daily);
     const inserted = await db
       .insertInto('ussd_effect')
       .values({ ...own, result: JSON.stringify(result), created_at: clock.now() })
@@ -61,4 +66,23 @@ export function createActionResults(
       }
     },
   };
+}
+
+/** No index spans partitions: two that act at midnight both find nothing, and their serializable transactions collide. */
+async function insertByDay(
+  db: Kysely<UssdTables>,
+  { key, phone, result, created_at }: EffectTable,
+  daily: Pick<DailyTables, 'dayOf'>,
+): Promise<boolean> {
+  const day = daily.dayOf(created_at);
+  const isNowhere = (table: string) =>
+    sql`not exists (select 1 from ${sql.table(table)} as known where known.key = ${key})`;
+  const into =
+    day === 0
+      ? sql`ussd_effect (key, phone, result, created_at) select`
+      : sql`ussd_effect_day (day, key, phone, result, created_at) select ${sql.lit(day)},`;
+  const { rows } = await sql`insert into ${into} ${key}, ${phone}, ${result}, ${created_at}::bigint
+    where ${isNowhere('ussd_effect')} and ${isNowhere('ussd_effect_day')}
+    on conflict do nothing returning key`.execute(db);
+  return rows.length > 0;
 }

@@ -219,6 +219,7 @@ async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome):
     reply,
     openedAt: request.text === '' || !known ? request.now : known.openedAt,
     seenAt: request.now,
+    day: known ? known.day : parts.sessions.dayOf(request.now),
   };
   const write: SessionWrite = { session };
   const resume = toResume(outcome, request.now);

@@ -1,6 +1,7 @@
 import type { Store } from '@palaver/store';
 import { sql, type Transaction } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
+import type { DailyTables } from '../store/daily-tables.ts';
 import { type ColumnType, createRowWriter, type Row } from '../store/row-writer.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
 import { type Session, sessionStatus } from './session.ts';
@@ -18,6 +19,8 @@ export interface SessionStore {
   /** Resolves once committed; `false` when the row does not stand at the version before: someone else wrote it. */
   save(write: SessionWrite): Promise<boolean>;
   listActive(now: number): Promise<string[]>;
+  /** The day of a session that opens now. */
+  dayOf(now: number): number;
 }
 
 const columns: Record<keyof SessionTable, ColumnType> = {
@@ -35,19 +38,31 @@ const columns: Record<keyof SessionTable, ColumnType> = {
   seen_at: 'bigint',
 };
 
-export function createSessionStore(store: Store<UssdTables>, timeoutMs: number): SessionStore {
+export interface SessionStoreOptions {
+  timeoutMs: number;
+  daily?: DailyTables | undefined;
+}
+
+export function createSessionStore(store: Store<UssdTables>, { timeoutMs, daily }: SessionStoreOptions): SessionStore {
   const writer = store.createGroupWriter<SessionWrite, boolean>({
     isolation: 'read committed',
     ...(store.engine === 'postgres'
-      ? { singleStatement: true, apply: createJoinedWriter(store) }
+      ? { singleStatement: true, apply: createJoinedWriter(store, daily) }
       : { apply: createPlainWriter(store) }),
   });
-  const load = createBatchLoader<SessionTable>(store, { table: 'ussd_session', key: 'id' });
-  const active = (now: number) =>
+  const load = createBatchLoader<SessionTable & { day?: number }>(store, {
+    table: 'ussd_session',
+    key: 'id',
+    daily: daily && { table: 'ussd_session_day', columns: Object.keys(columns) },
+  });
+  const listActive = (table: 'ussd_session' | 'ussd_session_day', now: number) =>
     store.db
-      .selectFrom('ussd_session')
+      .selectFrom(table)
       .where('status', '=', sessionStatus.active)
-      .where('seen_at', '>', now - timeoutMs);
+      .where('seen_at', '>', now - timeoutMs)
+      .select('id')
+      .orderBy('opened_at')
+      .execute();
 
   return {
     load: async (id) => {
@@ -56,9 +71,11 @@ export function createSessionStore(store: Store<UssdTables>, timeoutMs: number):
     },
     save: (write) => writer.write(write),
     async listActive(now) {
-      const rows = await active(now).select('id').orderBy('opened_at').execute();
+      const rows = await listActive('ussd_session', now);
+      if (daily) rows.push(...(await listActive('ussd_session_day', now)));
       return rows.map(({ id }) => id);
     },
+    dayOf: (now) => daily?.dayOf(now) ?? 0,
   };
 }
 
@@ -112,21 +129,9 @@ async function forgetNotices(
 }
 
 /** Sessions and forms in one statement, which PostgreSQL commits by itself: a key press is one round trip. */
-function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
-  const names = Object.keys(columns);
+function createJoinedWriter(store: Store<UssdTables>, daily: DailyTables | undefined): ApplyWrites {
   const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
-    const list = sql.raw(names.join(', '));
-    const types = sql.raw(names.map((name) => `${name} ${columns[name as keyof SessionTable]}`).join(', '));
-    const changes = sql.raw(
-      names
-        .filter((name) => name !== 'id')
-        .map((name) => `${name} = excluded.${name}`)
-        .join(', '),
-    );
-    const statement = sql<{ id: string }>`with written as (
-        insert into ussd_session (${list}) select ${list} from json_to_recordset(${sessions}::json) as row(${types})
-        on conflict (id) do update set ${changes} where ${sql.raw(mayUpdate)} returning id
-      ), forms as (
+    const statement = sql<{ id: string }>`with ${daily ? toDailyWrites(sessions) : toWrites(sessions)}, forms as (
         insert into ussd_profile (phone, resume, resume_at)
         select phone, resume, resume_at from json_to_recordset(${forms}::json) as row(id text, phone text, resume text, resume_at bigint)
         where id in (select id from written)
@@ -135,13 +140,59 @@ function createJoinedWriter(store: Store<UssdTables>): ApplyWrites {
     return { compile: () => statement.compile(db) };
   });
   return async (db, writes) => {
-    const sessions = JSON.stringify(writes.map(({ session }) => toRow(session)));
-    const { rows } = await write({ sessions, forms: JSON.stringify(toForms(writes)) }, db);
+    const sessions = JSON.stringify(writes.map(({ session }) => ({ ...toRow(session), day: session.day })));
+    const values = { sessions, forms: JSON.stringify(toForms(writes)) };
+    const isOpening = writes.some(({ session }) => session.version === 1 && daily?.isNearMidnight(session.seenAt));
+    const { rows } = await (isOpening
+      ? store.transaction(writeAlone, { isolation: 'read committed' })
+      : write(values, db));
+    async function writeAlone(trx: Transaction<UssdTables>) {
+      await daily?.lockNearMidnight(trx);
+      return write(values, trx);
+    }
     const written = new Set(rows.map(({ id }) => id));
     // Apart from it: a notice that is shown twice does no harm.
     await forgetNotices(db, writes, written);
     return writes.map(({ session }) => written.has(session.id));
   };
+}
+
+const names = Object.keys(columns);
+const list = sql.raw(names.join(', '));
+const types = sql.raw(names.map((name) => `${name} ${columns[name as keyof SessionTable]}`).join(', '));
+const changes = sql.raw(
+  names
+    .filter((name) => name !== 'id')
+    .map((name) => `${name} = excluded.${name}`)
+    .join(', '),
+);
+
+function toWrites(sessions: string) {
+  return sql`written as (
+    insert into ussd_session (${list}) select ${list} from json_to_recordset(${sessions}::json) as row(${types})
+    on conflict (id) do update set ${changes} where ${sql.raw(mayUpdate)} returning id
+  )`;
+}
+
+/**
+ * Into the partition of each row. No index spans partitions, so a new row is looked for in the others first; a subquery with
+ * a limit is never turned into a scan of the whole table.
+ */
+function toDailyWrites(sessions: string) {
+  const mayUpdateDaily = sql.raw('ussd_session_day.version = excluded.version - 1');
+  const isNowhere = (table: string, other = sql``) =>
+    sql`(select 1 from ${sql.table(table)} as known where known.id = row.id ${other} limit 1) is null`;
+  return sql`row as (
+    select * from json_to_recordset(${sessions}::json) as row(day integer, ${types})
+  ), before as (
+    insert into ussd_session (${list}) select ${list} from row
+    where day = 0 and (version > 1 or ${isNowhere('ussd_session_day')})
+    on conflict (id) do update set ${changes} where ${sql.raw(mayUpdate)} returning id
+  ), by_day as (
+    insert into ussd_session_day (day, ${list}) select day, ${list} from row where day > 0 and (version > 1
+      or (${isNowhere('ussd_session')} and ${isNowhere('ussd_session_day', sql`and known.day <> row.day`)}))
+    on conflict (id, day) do update set ${changes} where ${mayUpdateDaily} returning id
+  ), written as (select id from before union all select id from by_day)`;
 }
 
 function toRow(session: Session): SessionTable & Row {
@@ -162,7 +213,7 @@ function toRow(session: Session): SessionTable & Row {
   };
 }
 
-function fromRow(row: SessionTable): Session {
+function fromRow(row: SessionTable & { day?: number }): Session {
   const { id, phone, version, status, opening, dialogue, reply } = row;
   return {
     id,
@@ -177,5 +228,6 @@ function fromRow(row: SessionTable): Session {
     reply,
     openedAt: row.opened_at,
     seenAt: row.seen_at,
+    day: row.day ?? 0,
   };
 }

@@ -10,21 +10,27 @@ export interface SweepLimits {
   resumeMs: number;
   /** Rows that one statement changes at most. */
   bite: number;
+  /** Sessions are kept by the day as well. */
+  isDaily?: boolean;
 }
 
-const retentionMs = ussdLimits.retentionHours * 3_600_000;
+export const retentionMs = ussdLimits.retentionHours * 3_600_000;
 
 /**
  * What a sweep does, in order; each is run until it changes fewer rows than a bite. Every row is found by an index, in the
  * order of that index, so that a bite costs the same however large the table is.
  */
-export function toSweepStatements({ engine, now, timeoutMs, resumeMs, bite }: SweepLimits): RawBuilder<unknown>[] {
+export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
+  const { engine, now, timeoutMs, resumeMs, bite, isDaily = false } = limits;
   const old = now - retentionMs;
   const idle = now - timeoutMs;
   const limit = sql`limit ${sql.lit(bite)}`;
   // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
   const among = (keys: RawBuilder<unknown>) => (engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`);
-  const expired = sql`select id from ussd_session where status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle} order by opened_at ${limit}`;
+  const expired = (table: string) =>
+    sql`select id from ${sql.table(table)} where status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle} order by opened_at ${limit}`;
+  const expire = (table: string) =>
+    sql`update ${sql.table(table)} set status = ${sql.lit(sessionStatus.expired)} where id ${among(expired(table))}`;
   const over = (status: number) =>
     sql`select id from ussd_session where status = ${sql.lit(status)} and opened_at <= ${old} and seen_at <= ${old} order by opened_at ${limit}`;
   const effects = sql`select key from ussd_effect where created_at <= ${old} order by created_at ${limit}`;
@@ -32,7 +38,9 @@ export function toSweepStatements({ engine, now, timeoutMs, resumeMs, bite }: Sw
   const inputs = sql`select session_id from ussd_input where seen_at <= ${idle} order by seen_at ${limit}`;
   const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} order by resume_at ${limit}`;
   return [
-    sql`update ussd_session set status = ${sql.lit(sessionStatus.expired)} where id ${among(expired)}`,
+    expire('ussd_session'),
+    // Removed with its partition.
+    ...(isDaily ? [expire('ussd_session_day')] : []),
     // An active session is never old: the statement above has marked it as expired.
     sql`delete from ussd_session where id ${among(over(sessionStatus.ended))}`,
     sql`delete from ussd_session where id ${among(over(sessionStatus.expired))}`,

@@ -1,12 +1,14 @@
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { sql } from 'kysely';
+import type { DailyTables } from '../store/daily-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { SessionCache } from './session-cache.ts';
 import { toSweepStatements } from './sweep-statements.ts';
 
 export interface SweepParts {
   store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
+  daily?: Pick<DailyTables, 'rotate'> | undefined;
   cache: SessionCache;
   timeoutMs: number;
   resumeMs: number;
@@ -24,10 +26,12 @@ const advisoryLock = 7_252_838;
 
 /** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */
 export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal): Promise<SweepResult> {
-  const { store, cache, timeoutMs, resumeMs, bite = 1_000, budgetMs = 4_000 } = parts;
+  const { store, daily, cache, timeoutMs, resumeMs, bite = 1_000, budgetMs = 4_000 } = parts;
   cache.sweep(now - timeoutMs);
   const endsAt = performance.now() + budgetMs;
-  for (const statement of toSweepStatements({ engine: store.engine, now, timeoutMs, resumeMs, bite })) {
+  await daily?.rotate(now);
+  const limits = { engine: store.engine, now, timeoutMs, resumeMs, bite, isDaily: daily !== undefined };
+  for (const statement of toSweepStatements(limits)) {
     while (true) {
       if (signal?.aborted || performance.now() > endsAt) return 'late';
       const changed = await store.transaction(

@@ -1,7 +1,10 @@
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
   ussd_session: SessionTable;
-  ussd_effect: { key: string; phone: string | null; result: string; created_at: number };
+  ussd_effect: EffectTable;
+  /** The same by the day, on PostgreSQL where `USSD_DAILY_FROM` is set. */
+  ussd_session_day: SessionTable & { day: number };
+  ussd_effect_day: EffectTable & { day: number };
   ussd_profile: ProfileTable;
   ussd_account: AccountTable;
   ussd_address_change: {
@@ -18,6 +21,13 @@ export interface UssdTables {
   /** `source` is JSON of a program's files. */
   ussd_program_version: { id: string; program: string; source: string; used_at: number };
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
+}
+
+export interface EffectTable {
+  key: string;
+  phone: string | null;
+  result: string;
+  created_at: number;
 }
 
 export interface ProfileTable {
