@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serverEventPayloadSchemas } from '@palaver/contract';
+import { waitFor } from '@palaver/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openSocket, type TestSocket } from './connect-socket.ts';
 import { collectFrames } from './read-frames.ts';
@@ -63,6 +64,30 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
     expect(frames.some((frame) => frame.event === 'tool_call')).toBe(false);
     const { messages } = (await ana.send('GET', `/messages/${sessionId}`)).body;
     expect(messages[1].toolCalls).toMatchObject([{ name: 'pick_colour', status: 'done', output: ['red'] }]);
+  });
+
+  test('goes to the page that sent the message, and to the latest once that one has gone', async () => {
+    sessionId = await ana.createSession();
+    const [sender, latest] = [await connect(), await connect()];
+    const { socketId } = await sender.event('connected');
+    expect(socketId).toBe(sender.socket.id);
+    for (const [name, page] of Object.entries({ sender, latest }))
+      page.socket.on(event, ({ toolCallId }) => page.socket.emit(answer, { sessionId, toolCallId, result: name }));
+    const send = async (from: unknown) => {
+      const headers = { 'x-socket-id': String(from) };
+      const path = `/messages/${sessionId}`;
+      const { body: reply } = await ana.send('POST', path, { message: '/tool pick_colour {}', ...body }, headers);
+      return reply.message.toolCalls[0].output;
+    };
+    expect(await send(socketId)).toBe('sender');
+    // Nobody reaches a socket of another session by its id.
+    const eve = await agent.createUser();
+    const stranger = await connect(eve, await eve.createSession());
+    expect(await send(stranger.socket.id)).toBe('latest');
+    expect(stranger.events.some(({ name }) => name === event)).toBe(false);
+    sender.socket.close();
+    await waitFor('the sender to be gone', async () => (await latest.ask('status', 'status')).totalConnections === 2);
+    expect(await send(socketId)).toBe('latest');
   });
 
   test('has a new id every time', async () => {

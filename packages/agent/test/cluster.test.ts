@@ -76,6 +76,30 @@ describe('several instances', () => {
     page.socket.disconnect();
   });
 
+  it('a page that sends through one instance gets the call by its socket on the other', async ({
+    agents,
+    users: [one, two],
+  }) => {
+    const sessionId = await one.createSession();
+    const connect = async (url: string, name: string) => {
+      const page = openSocket(url, { query: { sessionId }, auth: { invocation: two.invocation } });
+      page.socket.on('browser_tool_call', ({ toolCallId }) =>
+        page.socket.emit('tool_result', { toolCallId, result: name }),
+      );
+      await page.event('connected');
+      return page;
+    };
+    const sender = await connect(agents[1].url, 'sender');
+    const latest = await connect(agents[0].url, 'latest');
+    const tools = [{ name: 'ask', description: 'Asks', schema: { type: 'object' } }];
+    const send = (headers = {}) =>
+      one.send('POST', `/messages/${sessionId}`, { message: '/tool ask {}', tools }, headers);
+    const outputOf = ({ body }: Awaited<ReturnType<typeof send>>) => body.message.toolCalls[0].output;
+    expect(outputOf(await send({ 'x-socket-id': sender.socket.id }))).toBe('sender');
+    expect(outputOf(await send())).toBe('latest');
+    for (const { socket } of [sender, latest]) socket.disconnect();
+  });
+
   it('a delegation revoked on one instance lets go of the sockets of the other', async ({ agents, users: [one] }) => {
     const sessionId = await one.createSession();
     const ucanDelegation = await delegate(one.signer, agents[0].did);

@@ -130,11 +130,13 @@ describe('cross-origin rules', () => {
     expect(headers.get('access-control-allow-credentials')).toBeNull();
     expect(headers.get('access-control-allow-methods')).toBe('GET, POST, PUT, DELETE, PATCH, OPTIONS');
     expect(headers.get('access-control-allow-headers')).toBe(
-      'Content-Type, Authorization, x-ucan-delegation, x-matrix-access-token, x-matrix-homeserver, x-did, x-request-id, x-auth-type, x-timezone, idempotency-key',
+      'Content-Type, Authorization, x-ucan-delegation, x-matrix-access-token, x-matrix-homeserver, x-did, x-request-id, x-auth-type, x-timezone, idempotency-key, x-socket-id',
     );
     const error = await request(`${agent.url}/sessions`, { headers: { origin: 'https://a.example' } });
     expect(error.headers.get('access-control-allow-origin')).toBe('*');
-    expect(error.headers.get('access-control-expose-headers')).toBe('X-Request-Id, Retry-After, X-Run-Id');
+    expect(error.headers.get('access-control-expose-headers')).toBe(
+      'X-Request-Id, Retry-After, X-Run-Id, X-Message-Id',
+    );
   });
 
   test('named origins with credentials, others not at all', async () => {

@@ -37,7 +37,7 @@ describe.each(engines)('streams on %s', (engine) => {
       'x-accel-buffering': 'no',
       'x-request-id': 'r-1',
       'access-control-allow-origin': '*',
-      'access-control-expose-headers': 'X-Request-Id, Retry-After, X-Run-Id',
+      'access-control-expose-headers': 'X-Request-Id, Retry-After, X-Run-Id, X-Message-Id',
     });
     const frames = await collectFrames(response);
     const runId = response.headers.get('x-run-id');
@@ -53,7 +53,9 @@ describe.each(engines)('streams on %s', (engine) => {
     const reasoning = frames.filter(({ event }) => event === 'reasoning').map(({ data }) => data);
     expect(reasoning.map(({ isComplete }) => isComplete)).toEqual([...reasoning.slice(1).map(() => false), true]);
 
-    const [, stored] = await ana.messages(sessionId);
+    const [question, stored] = await ana.messages(sessionId);
+    expect(frames[0]?.data).toMatchObject({ messageId: stored.id, userMessageId: question.id });
+    expect(response.headers.get('x-message-id')).toBe(stored.id);
     expect(stored).toMatchObject({ id: frames.at(-1)?.data.messageId, content: textOf(frames), requestId: 'r-1' });
   });
 

@@ -12,7 +12,7 @@ export const corsRequestHeaders = [
 ] as const;
 
 /** What scripts in browsers may read of a reply (`Access-Control-Expose-Headers`). */
-export const corsExposedHeaders = ['X-Request-Id', 'X-Run-Id'] as const;
+export const corsExposedHeaders = ['X-Request-Id', 'X-Run-Id', 'X-Message-Id'] as const;
 
 export const corsMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const;
 

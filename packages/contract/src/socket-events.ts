@@ -25,7 +25,15 @@ const { tool_call, action_call, browser_tool_call, render_component, router_upda
 /** The payload of every event the server sends, by event name. */
 export const serverEventPayloadSchemas = {
   connected: z
-    .object({ sessionId: z.string(), did: z.string(), timestamp: timestampSchema })
+    .object({
+      sessionId: z.string(),
+      did: z.string(),
+      socketId: z
+        .string()
+        .optional()
+        .meta({ description: 'Send it as `x-socket-id` with a message, and its tool calls come to this socket.' }),
+      timestamp: timestampSchema,
+    })
     .meta({ id: 'SocketConnected', description: 'The handshake is accepted and the session joined.' }),
   pong: z.object({ timestamp: timestampSchema }).meta({ id: 'SocketPong', description: 'The answer to ping.' }),
   status: z

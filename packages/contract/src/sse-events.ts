@@ -20,7 +20,12 @@ export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'lim
 /** The data of every event of the stream, by event name. */
 export const sseEventDataSchemas = {
   run: z
-    .object({ runId: z.string(), ...turnFields })
+    .object({
+      runId: z.string(),
+      ...turnFields,
+      messageId: z.string().optional().meta({ description: 'The id under which the answer will be stored.' }),
+      userMessageId: z.string().optional().meta({ description: 'The id of the stored question.' }),
+    })
     .meta({ id: 'RunEvent', description: 'Always first: the run that can be resumed by its id.' }),
   message: z
     .object({ content: z.string(), timestamp: timestampSchema })

@@ -104,7 +104,11 @@ function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise
       folder: toDataFolder(config),
       readTime: timeReaderOf(store),
     }),
-    cors: { origins: config.CORS_ORIGIN, extraHeaders: ['idempotency-key'], exposedHeaders: ['X-Run-Id'] },
+    cors: {
+      origins: config.CORS_ORIGIN,
+      extraHeaders: ['idempotency-key', 'x-socket-id'],
+      exposedHeaders: ['X-Run-Id', 'X-Message-Id'],
+    },
     async health() {
       const healthy = await store.ping();
       return { healthy, body: { status: healthy ? 'ok' : 'degraded', timestamp: new Date().toISOString() } };

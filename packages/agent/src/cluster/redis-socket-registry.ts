@@ -18,8 +18,13 @@ export function createRedisSocketRegistry(options: {
     `palaver:agent:sockets-of:${sessionId}:${userDid}`;
   const memberOf = ({ socketId }: RegisteredSocket) => `${socketId}|${instance}`;
 
-  async function findLatest(of: Omit<RegisteredSocket, 'socketId'>): Promise<string | undefined> {
-    for (const member of await redis.zrevrange(keyOf(of), 0, 20)) {
+  async function findLatest(
+    of: Omit<RegisteredSocket, 'socketId'>,
+    preferred: string | undefined,
+  ): Promise<string | undefined> {
+    const members = await redis.zrevrange(keyOf(of), 0, 20);
+    const first = members.filter((member) => member.startsWith(`${preferred}|`));
+    for (const member of new Set([...first, ...members])) {
       const [socketId = '', owner = ''] = member.split('|');
       if (owner === instance || (await isAlive(owner))) return socketId;
       await redis.zrem(keyOf(of), member);
@@ -37,6 +42,7 @@ export function createRedisSocketRegistry(options: {
       await redis.zrem(keyOf(socket), memberOf(socket));
     },
     // A Redis that was flushed has forgotten sockets that are still connected here.
-    latest: async (of) => (await findLatest(of).catch(() => undefined)) ?? local.latest(of),
+    latest: async (of, preferred) =>
+      (await findLatest(of, preferred).catch(() => undefined)) ?? local.latest(of, preferred),
   };
 }

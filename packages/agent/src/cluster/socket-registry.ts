@@ -9,8 +9,8 @@ export interface RegisteredSocket {
 export interface SocketRegistry {
   add(socket: RegisteredSocket): Promise<void>;
   remove(socket: RegisteredSocket): Promise<void>;
-  /** The socket that connected last. */
-  latest(of: Omit<RegisteredSocket, 'socketId'>): Promise<string | undefined>;
+  /** The preferred socket if it is connected, otherwise the one that connected last. */
+  latest(of: Omit<RegisteredSocket, 'socketId'>, preferred?: string): Promise<string | undefined>;
 }
 
 /** The sockets of one process. */
@@ -26,6 +26,9 @@ export function createLocalSocketRegistry(): SocketRegistry {
       if (left.length > 0) sockets.set(keyOf(socket), left);
       else sockets.delete(keyOf(socket));
     },
-    latest: async (of) => sockets.get(keyOf(of))?.at(-1),
+    async latest(of, preferred) {
+      const connected = sockets.get(keyOf(of)) ?? [];
+      return connected.find((socketId) => socketId === preferred) ?? connected.at(-1);
+    },
   };
 }

@@ -69,7 +69,14 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
         parts.clients.notify(sessionId, 'message_cache_invalidation', { sessionId, ...(messageId && { messageId }) }),
     },
     callBrowser: (event, call) =>
-      parts.browserCalls.call({ ...call, ...where, event, userDid: turn.user.did, signal: run.signal }),
+      parts.browserCalls.call({
+        ...call,
+        ...where,
+        event,
+        userDid: turn.user.did,
+        socketId: turn.socketId,
+        signal: run.signal,
+      }),
     logger: parts.logger.child({ requestId, runId: run.runId }),
     abortSignal: run.signal,
     shared: parts.plugins.createShared(),

@@ -10,6 +10,7 @@ export interface BegunRun {
   ids: RunIds;
   owned: OwnedRun;
   status: LiveRunStatus;
+  userMessageId: string;
 }
 
 /** A run that was begun with the same `Idempotency-Key` before. */
@@ -25,7 +26,8 @@ export async function beginRun(
   const { sessionId } = turn.session;
   const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
   const input = toStoredInput(turn);
-  const stored = { ...ids, answerId: ids.messageId, instance, model: turn.model, question: toQuestion(turn), input };
+  const question = toQuestion(turn);
+  const stored = { ...ids, answerId: ids.messageId, instance, model: turn.model, question, input };
   const begun = await runs.begin({ ...stored, send }).catch((error) => {
     void discard(ids.runId, runs);
     throw error;
@@ -38,7 +40,12 @@ export async function beginRun(
     case 'known':
       return { known: { runId: begun.runId, bodyHash: begun.bodyHash } };
     case 'begun':
-      return { ids, owned: { runId: ids.runId, epoch: begun.epoch }, status: begun.status };
+      return {
+        ids,
+        owned: { runId: ids.runId, epoch: begun.epoch },
+        status: begun.status,
+        userMessageId: question.id,
+      };
   }
 }
 

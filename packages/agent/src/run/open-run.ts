@@ -17,6 +17,7 @@ export interface OpenRun {
   runId: string;
   sessionId: string;
   requestId: string;
+  messageId: string;
   frames: FrameLog;
   /** The answer of a run of this process; rejects where the run moves to another instance. */
   answer?: Promise<Message>;
@@ -59,8 +60,8 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
   };
 }
 
-function pick({ runId, sessionId, requestId }: Pick<OpenRun, 'runId' | 'sessionId' | 'requestId'>) {
-  return { runId, sessionId, requestId };
+function pick({ runId, sessionId, requestId, messageId }: Omit<OpenRun, 'frames' | 'answer' | 'leave'>) {
+  return { runId, sessionId, requestId, messageId };
 }
 
 function untilEnded(frames: FrameLog, signal: AbortSignal): Promise<void> {
@@ -86,7 +87,7 @@ function toFrames({ runId, sessionId, requestId, messageId, status, content }: S
   const frames = createFrameLog(after);
   const timestamp = new Date().toISOString();
   if (after === 0) {
-    frames.append('run', { runId, sessionId, requestId });
+    frames.append('run', { runId, sessionId, requestId, messageId });
     if (content !== '') frames.append('message', { content, timestamp });
   }
   const ended = hasEnded(status) ? status : 'failed';

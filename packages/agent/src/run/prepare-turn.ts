@@ -21,6 +21,8 @@ export interface SendRequest {
   secrets?: RuntimeContext['secrets'];
   /** What limits per client address count it by. */
   client?: string | undefined;
+  /** The socket of the tab it was sent from. */
+  socketId?: string | undefined;
 }
 
 export interface PrepareParts {
@@ -49,10 +51,10 @@ export function createTurnPreparation(parts: PrepareParts) {
       if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       const model = models.choose(body.model).modelId;
       const user = await findUser(userDid, request.delegation);
-      const { secrets = {}, client } = request;
+      const { secrets = {}, client, socketId } = request;
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
       await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client });
-      return { ...sent, session, user, body, timezone };
+      return { ...sent, session, user, body, timezone, socketId };
     },
 
     /** Of a run whose owner died; undefined where it cannot be continued. */

@@ -5,6 +5,7 @@ import type { Turn } from './turn.ts';
 const storedInputSchema = z.object({
   sendId: z.string(),
   timezone: z.string().optional(),
+  socketId: z.string().optional(),
   body: sendMessageSchema.omit({ message: true }),
 });
 
@@ -12,6 +13,7 @@ const storedInputSchema = z.object({
 export interface RunInput {
   sendId: string;
   timezone: string | undefined;
+  socketId: string | undefined;
   body: SendMessage;
 }
 
@@ -19,16 +21,16 @@ export interface RunInput {
  * Null for a message that came with files or credentials: they are kept in memory alone, so nobody else can continue with
  * them.
  */
-export function toStoredInput({ body, sendId, timezone, blobs }: Turn): string | null {
+export function toStoredInput({ body, sendId, timezone, socketId, blobs }: Turn): string | null {
   if (body.mcpInvocations || body.attachments?.length || blobs.list().length > 0) return null;
   const { message: _, ...rest } = body;
-  return JSON.stringify({ sendId, timezone, body: rest });
+  return JSON.stringify({ sendId, timezone, socketId, body: rest });
 }
 
 /** Undefined where another version stored it in another form. */
 export function parseStoredInput(text: string, message: string): RunInput | undefined {
   const parsed = storedInputSchema.safeParse(JSON.parse(text));
   if (!parsed.success) return undefined;
-  const { sendId, timezone, body } = parsed.data;
-  return { sendId, timezone, body: { ...body, message } };
+  const { sendId, timezone, socketId, body } = parsed.data;
+  return { sendId, timezone, socketId, body: { ...body, message } };
 }

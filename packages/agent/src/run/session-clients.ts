@@ -6,6 +6,8 @@ export interface BrowserCall {
   sessionId: string;
   requestId: string;
   userDid: string;
+  /** The socket of the tab that sent the message. */
+  socketId?: string | undefined;
   toolCallId: string;
   toolName: string;
   args: Record<string, unknown>;

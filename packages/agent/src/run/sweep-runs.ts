@@ -58,10 +58,10 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
 
 /** With what was said so far. */
 async function end(interrupted: InterruptedRun, frames: string, { runs, logger }: SweepParts): Promise<boolean> {
-  const { runId, sessionId, requestId, epoch, isAborting, partial } = interrupted;
+  const { runId, sessionId, requestId, messageId, epoch, isAborting, partial } = interrupted;
   const run = createRun(interrupted, { onEvent() {}, earlier: frames });
   const stored = run.frames.length;
-  if (stored === 0) run.emit('run', { runId, sessionId, requestId });
+  if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId });
   run.stopCalls();
   if (!isAborting) run.emit('error', toStreamError(new RunCancelled('shutdown')));
   const status = isAborting ? 'aborted' : 'failed';

@@ -43,6 +43,7 @@ interface Start {
   /** Frames and steps of an earlier owner. */
   earlier: string;
   steps: StoredStep[];
+  userMessageId?: string;
 }
 
 /** Of the time a shutdown has, what is kept for storing ends. */
@@ -82,11 +83,11 @@ export function createTurnHub(parts: TurnHubParts) {
     start(turn, { ids, status, owned: { runId, epoch }, earlier: frames, steps });
   }
 
-  function start(turn: Turn, { ids, owned, earlier, ...begun }: Start): Run {
-    const { runId, sessionId, requestId } = ids;
+  function start(turn: Turn, { ids, owned, earlier, userMessageId, ...begun }: Start): Run {
+    const { runId, sessionId, requestId, messageId } = ids;
     const run = createRun(ids, { onEvent: (event) => notifyClients(clients, sessionId, event), earlier });
     const stored = run.frames.length;
-    if (stored === 0) run.emit('run', { runId, sessionId, requestId });
+    if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId, userMessageId });
     const frames = keepFrames(run, owned, {
       runs,
       broadcast,

@@ -17,6 +17,8 @@ export interface Turn {
   body: SendMessage;
   model: string;
   timezone: string | undefined;
+  /** The socket of the tab that sent the message: it runs the client tools. */
+  socketId?: string | undefined;
   secrets: RuntimeContext['secrets'];
   blobs: BlobStore;
 }

@@ -10,6 +10,8 @@ export const checks = [
   true satisfies Equal<wire.MessagePage, contract.MessagePage>,
   true satisfies Equal<wire.Session, contract.Session>,
   true satisfies Equal<wire.SessionList, contract.SessionList>,
+  true satisfies Equal<wire.Memory, contract.Memory>,
+  true satisfies Equal<wire.MemoryList, contract.MemoryList>,
   true satisfies Equal<wire.Attachment, contract.Attachment>,
   true satisfies Equal<wire.StreamEventData, contract.SseEventData>,
   true satisfies Equal<wire.SocketEventPayload, contract.ServerEventPayload>,

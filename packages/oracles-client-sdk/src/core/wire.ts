@@ -70,7 +70,6 @@ export interface Memory {
   text: string;
   kind: 'fact' | 'artifact';
   createdAt: string;
-  updatedAt: string;
 }
 
 export interface MemoryList {
@@ -100,7 +99,7 @@ interface ClientCall extends InTurn {
 
 /** The data of every event of a streamed turn, by event name. */
 export interface StreamEventData {
-  run: InTurn & { runId: string };
+  run: InTurn & { runId: string; messageId?: string | undefined; userMessageId?: string | undefined };
   message: { content: string; timestamp: string };
   reasoning: InTurn & { reasoning: string; isComplete: boolean };
   tool_call: InTurn & CallOutcome & { eventId: string; toolName: string; args: Arguments };
@@ -125,7 +124,7 @@ interface CatalogueEntry {
 
 /** The payload of every event of the socket, by event name. */
 export interface SocketEventPayload {
-  connected: { sessionId: string; did: string; timestamp: string };
+  connected: { sessionId: string; did: string; socketId?: string | undefined; timestamp: string };
   pong: { timestamp: string };
   status: {
     connected: boolean;

@@ -73,14 +73,17 @@ export async function addMessageRoutes(server: Server, parts: MessageRouteParts)
         const { stream, returnAllMessages } = request.body;
         const asked = request.params.sessionId;
         const run = await access.begin(toSendRequest(request, asked, parts), readSendKey(request, asked));
-        const { runId, frames, leave, sessionId, requestId } = run;
+        const { runId, messageId, frames, leave, sessionId, requestId } = run;
         if (stream) {
-          await sendFrames(reply, { runId, frames, after: 0 }).finally(leave);
+          await sendFrames(reply, { runId, messageId, frames, after: 0 }).finally(leave);
           return reply;
         }
         const message = await access.waitForAnswer(did, run, signalOf(reply)).finally(leave);
         const all = returnAllMessages ? { messages: await messages.list(sessionId) } : {};
-        return reply.header('x-run-id', runId).send({ sessionId, requestId, message, ...all });
+        return reply
+          .header('x-run-id', runId)
+          .header('x-message-id', messageId)
+          .send({ sessionId, requestId, message, ...all });
       },
     );
   });
@@ -134,6 +137,7 @@ function toSendRequest(request: MessageRequest, sessionId: string, { clientKey }
       matrixHomeserver: request.body.homeServer ?? headerOf(request, 'x-matrix-homeserver'),
     },
     client: clientKey(request),
+    socketId: readSocketId(request),
   };
 }
 
@@ -158,6 +162,12 @@ function signalOf({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   raw.once('close', () => controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has left.')));
   return controller.signal;
+}
+
+/** One that cannot be a socket's id is ignored: it only says which tab gets calls first. */
+function readSocketId(request: FastifyRequest): string | undefined {
+  const id = headerOf(request, 'x-socket-id');
+  return id && /^[\w-]{1,64}$/.test(id) ? id : undefined;
 }
 
 /** The body's zone wins over the header. */

@@ -130,7 +130,7 @@ export function createSocketTransport(parts: SocketParts) {
       const result = clientEventPayloadSchemas.action_call_result.safeParse(payload);
       if (result.success && result.data.sessionId === sessionId) settle({ userDid: did, ...result.data });
     });
-    reply('connected', { sessionId, did, timestamp: timestamp() });
+    reply('connected', { sessionId, did, socketId: socket.id, timestamp: timestamp() });
   });
 
   /** The turn that waits for a result may run on another instance. */
@@ -162,11 +162,10 @@ export function createSocketTransport(parts: SocketParts) {
     notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void {
       io.to(sessionId).emit(name, toSocketPayload(name, payload));
     },
-    /** Sends a request to the page that connected last; false where the user has none open on this session. */
-    async deliver({ event, sessionId, requestId, userDid, toolCallId, toolName, args }: BrowserCall): Promise<boolean> {
-      const socketId = await parts.registry.latest({ sessionId, userDid });
+    /** Sends a request to the tab that sent the message, else to the latest; false where the user has none on this session. */
+    async deliver({ event, socketId: sender, userDid, signal: _, ...call }: BrowserCall): Promise<boolean> {
+      const socketId = await parts.registry.latest({ sessionId: call.sessionId, userDid }, sender);
       if (socketId === undefined) return false;
-      const call = { sessionId, requestId, toolCallId, toolName, args };
       const payload = event === 'action_call' ? { ...call, status: 'isRunning' } : call;
       io.to(socketId).emit(event, toSocketPayload(event, payload));
       return true;

@@ -32,7 +32,7 @@ async function serve(frames: FrameLog, timing: { heartbeatMs?: number; stalledMs
     },
   };
   server.get('/', async (_request, reply) => {
-    await sendFrames(reply, { runId: 'run', frames: watched, after: 0, ...timing });
+    await sendFrames(reply, { runId: 'run', messageId: 'answer', frames: watched, after: 0, ...timing });
     state.ended += 1;
     return reply;
   });
@@ -123,7 +123,7 @@ test('a reader that left before the stream began leaves nothing behind', async (
   server.get('/', async (_request, reply) => {
     asked.resolve();
     await submitted.promise;
-    await sendFrames(reply, { runId: 'run', frames, after: 0 });
+    await sendFrames(reply, { runId: 'run', messageId: 'answer', frames, after: 0 });
     sent.resolve();
     return reply;
   });

@@ -6,6 +6,8 @@ const chunkCharacters = 64 * 1024;
 
 export interface StreamOptions {
   runId: string;
+  /** The id under which the answer is stored. */
+  messageId: string;
   frames: FrameLog;
   /** The number of the last frame the reader has. */
   after: number;
@@ -21,7 +23,7 @@ export interface StreamOptions {
  */
 export function sendFrames(
   reply: FastifyReply,
-  { runId, frames, after, heartbeatMs = agentLimits.heartbeatMs, stalledMs = 60_000 }: StreamOptions,
+  { runId, messageId, frames, after, heartbeatMs = agentLimits.heartbeatMs, stalledMs = 60_000 }: StreamOptions,
 ): Promise<void> {
   reply.hijack();
   const response = reply.raw;
@@ -31,6 +33,7 @@ export function sendFrames(
     ...(reply.getHeaders() as Record<string, string>),
     ...eventStreamHeaders,
     'X-Run-Id': runId,
+    'X-Message-Id': messageId,
   });
   return new Promise((resolve) => {
     let sent = after;
