@@ -137,7 +137,8 @@ describe('what goes wrong', () => {
     const user = await pair.agent.createUser();
     const events = await streamTurn(user, await user.createSession(), 'go');
     expect(findData(events, 'error')).toMatchObject({ code: 'TURN_LIMIT_EXCEEDED', kind: 'limit', retryable: false });
-    expect(pair.model.requests).toHaveLength(12);
+    // Twelve with tools, and one that asks for an answer without them.
+    expect(pair.model.requests).toHaveLength(13);
     const ids = events.filter(({ event }) => event === 'tool_call').map(({ data }) => data.eventId);
     expect(new Set(ids).size).toBe(12);
   });

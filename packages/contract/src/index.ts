@@ -126,9 +126,13 @@ export {
 export {
   type Message,
   type MessageComponent,
+  type MessageError,
+  type MessageFinish,
   type MessageList,
   type MessagePage,
   messageComponentSchema,
+  messageErrorSchema,
+  messageFinishSchema,
   messageListSchema,
   messagePageSchema,
   messageSchema,
@@ -223,12 +227,11 @@ export {
   socketQuerySchema,
   type ToolResult,
 } from './socket-events.ts';
+export { type SseErrorKind, sseErrorKindSchema } from './sse-error-kind.ts';
 export {
-  type SseErrorKind,
   type SseEvent,
   type SseEventData,
   type SseEventName,
-  sseErrorKindSchema,
   sseEventDataSchemas,
   sseEventSchema,
 } from './sse-events.ts';

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { jsonObjectSchema, timestampSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
 import { messageAttachmentSchema } from './send-message.ts';
+import { sseErrorKindSchema } from './sse-error-kind.ts';
 
 export const toolCallSchema = z
   .object({
@@ -11,6 +12,7 @@ export const toolCallSchema = z
     status: z.enum(callStatuses),
     output: z.unknown().optional(),
     error: z.string().optional(),
+    parentId: z.string().optional().meta({ description: 'Of a sub-agent: the call that the sub-agent is.' }),
   })
   .meta({ id: 'ToolCall', description: 'A tool the agent used while it wrote a message.' });
 
@@ -22,6 +24,22 @@ export const messageComponentSchema = z
 
 export type MessageComponent = z.infer<typeof messageComponentSchema>;
 
+/** Why an answer that is there ends before its end. */
+export const messageFinishes = ['length', 'content_filter', 'step_limit'] as const;
+
+export const messageFinishSchema = z.enum(messageFinishes).meta({
+  description:
+    'The answer is not whole: it reached the length limit, was filtered by the provider, or used up the steps of a turn.',
+});
+
+export type MessageFinish = z.infer<typeof messageFinishSchema>;
+
+export const messageErrorSchema = z
+  .object({ message: z.string(), code: z.string(), kind: sseErrorKindSchema, retryable: z.boolean() })
+  .meta({ id: 'MessageError', description: 'Why a turn failed.' });
+
+export type MessageError = z.infer<typeof messageErrorSchema>;
+
 export const messageSchema = z
   .object({
     id: z.string(),
@@ -30,6 +48,8 @@ export const messageSchema = z
     createdAt: timestampSchema,
     status: z.enum(endedRunStatuses),
     requestId: z.string(),
+    finish: messageFinishSchema.optional(),
+    error: messageErrorSchema.optional(),
     toolCalls: z.array(toolCallSchema).optional(),
     reasoning: z.string().optional(),
     attachments: z.array(messageAttachmentSchema).optional(),

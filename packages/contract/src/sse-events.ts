@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { messageFinishSchema } from './messages.ts';
 import { jsonObjectSchema, timestampSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
+import { sseErrorKindSchema } from './sse-error-kind.ts';
 
 const turnFields = { sessionId: z.string(), requestId: z.string() };
 const outcomeFields = {
@@ -13,9 +15,6 @@ const callFields = { ...turnFields, toolCallId: z.string(), toolName: z.string()
 const progressSchema = z
   .object({ value: z.number(), total: z.number().optional(), message: z.string().optional() })
   .meta({ description: 'How far a tool that still runs is.' });
-
-/** Whose fault an error inside a stream is. */
-export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'limit', 'internal']);
 
 /** The data of every event of the stream, by event name. */
 export const sseEventDataSchemas = {
@@ -41,6 +40,7 @@ export const sseEventDataSchemas = {
       args: jsonObjectSchema,
       ...outcomeFields,
       progress: progressSchema.optional(),
+      parentId: z.string().optional().meta({ description: 'Of a sub-agent: the call that the sub-agent is.' }),
     })
     .meta({ id: 'ToolCallEvent', description: 'A tool starts, reports progress, and ends.' }),
   action_call: z
@@ -71,11 +71,15 @@ export const sseEventDataSchemas = {
     })
     .meta({ id: 'ErrorEvent', description: 'The turn failed; `done` still follows.' }),
   done: z
-    .object({ runId: z.string(), messageId: z.string(), status: z.enum(endedRunStatuses) })
+    .object({
+      runId: z.string(),
+      messageId: z.string(),
+      status: z.enum(endedRunStatuses),
+      finish: messageFinishSchema.optional(),
+    })
     .meta({ id: 'DoneEvent', description: 'Always last, also after abort and error.' }),
 };
 
-export type SseErrorKind = z.infer<typeof sseErrorKindSchema>;
 export type SseEventName = keyof typeof sseEventDataSchemas;
 export type SseEventData = { [Name in SseEventName]: z.infer<(typeof sseEventDataSchemas)[Name]> };
 /** One event of the stream, told apart by `name`. */

@@ -129,5 +129,6 @@ function toModels(choice: TestRuntimeOptions['model'] = []): Models {
     list: { models: [{ id: main.modelId, name: main.modelId }], default: main.modelId },
     get: (role) => roles[role],
     choose: () => main,
+    resolve: (id) => Object.values(roles).find(({ modelId }) => modelId === id) ?? main,
   };
 }

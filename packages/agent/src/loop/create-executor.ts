@@ -72,6 +72,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       run,
       summary,
       idleMs: parts.config.LLM_TIMEOUT_MS,
+      resolveModel: parts.models.resolve,
       steps,
     });
   };

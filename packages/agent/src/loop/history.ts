@@ -72,12 +72,39 @@ function toFileNote({ attachments = [] }: Message): string {
   return names === '' ? '' : `\n[Files that came with this message and are not shown again: ${names}]`;
 }
 
+/**
+ * Questions that follow each other without an answer, as after a turn that failed, become one: strict chat templates refuse
+ * two messages of the user in a row.
+ */
+export function mergeQuestions(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const merged: LanguageModelV4Prompt = [];
+  for (const message of prompt) {
+    const last = merged.at(-1);
+    if (message.role !== 'user' || last?.role !== 'user') merged.push(message);
+    else merged.splice(-1, 1, { role: 'user', content: joinTexts([...last.content, ...message.content]) });
+  }
+  return merged;
+}
+
+function joinTexts(content: UserContent): UserContent {
+  const joined: UserContent = [];
+  for (const part of content) {
+    const last = joined.at(-1);
+    if (part.type !== 'text' || last?.type !== 'text') joined.push(part);
+    else joined.splice(-1, 1, { type: 'text', text: `${last.text}\n\n${part.text}` });
+  }
+  return joined;
+}
+
+type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'];
+
 export function toUserMessage(text: string): LanguageModelV4Message {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
 function toAnswer({ content, toolCalls = [] }: Message): LanguageModelV4Prompt {
-  const ended = toolCalls.filter(({ status }) => status !== 'isRunning');
+  // The calls of a sub-agent are its own affair: their tools are not the main agent's.
+  const ended = toolCalls.filter(({ status, parentId }) => status !== 'isRunning' && parentId === undefined);
   const prompt: LanguageModelV4Prompt = [];
   if (ended.length > 0) {
     prompt.push(

@@ -60,7 +60,12 @@ describe('an answer', () => {
   it('comes through as it was said, with what it cost', async () => {
     const { text, result } = await stepAgainst(say('Good ', 'day.'));
     expect(text).toBe('Good day.');
-    expect(result).toEqual({ text: 'Good day.', toolCalls: [], usage: { inputTokens: 11, outputTokens: 7 } });
+    expect(result).toEqual({
+      text: 'Good day.',
+      toolCalls: [],
+      usage: { inputTokens: 11, outputTokens: 7 },
+      content: [{ type: 'text', text: 'Good day.' }],
+    });
   });
 
   it('survives characters cut apart between two packets', async () => {
@@ -110,6 +115,13 @@ describe('an answer', () => {
   });
 });
 
+it('a provider that wants to be left alone until a date far away is not asked again', async () => {
+  const later = new Date(Date.now() + 3_600_000).toUTCString();
+  const { error, requests } = await stepAgainst(refuse(429, { 'retry-after': later }));
+  expect(error).toMatchObject({ code: 'RATE_LIMITED', retryable: true });
+  expect(requests).toBe(1);
+});
+
 describe('tool calls', () => {
   it('are put together from fragments, several side by side', async () => {
     const args = { place: 'Zürich 🌍', days: 3 };
@@ -137,9 +149,9 @@ describe('tool calls', () => {
     for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9]{9}$/);
   });
 
-  it('with arguments that are no JSON go on as text, for the tool to refuse', async () => {
+  it('with arguments that are no JSON have a fault for the model, and an object in their place', async () => {
     const { result } = await stepAgainst(callTools([{ name: 'weather', args: '{"place": ' }]));
-    expect(result?.toolCalls[0]?.args).toBe('{"place": ');
+    expect(result?.toolCalls[0]).toMatchObject({ args: {}, fault: 'they are not valid JSON' });
   });
 
   it('are limited in number', async () => {

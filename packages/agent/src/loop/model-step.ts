@@ -5,14 +5,17 @@ import {
   type LanguageModelV4,
   type LanguageModelV4CallOptions,
   type LanguageModelV4FinishReason,
+  type LanguageModelV4ToolCall,
 } from '@ai-sdk/provider';
 import type { ModelResult } from '../plugins/plugin.ts';
 import { TurnError } from '../run/stream-error.ts';
+import { createContentCollector } from './collect-content.ts';
 
 export interface ModelStepOptions {
   model: LanguageModelV4;
   prompt: LanguageModelV4CallOptions['prompt'];
   tools: LanguageModelV4CallOptions['tools'];
+  toolChoice?: 'auto' | 'none';
   signal: AbortSignal;
   /** Longest silence, before the first part and between parts. */
   idleMs: number;
@@ -21,6 +24,7 @@ export interface ModelStepOptions {
 
 /** Where the words of a step go. */
 export interface StepOutput {
+  startStep?(): void;
   text(delta: string): void;
   reasoning(delta: string, isComplete: boolean): void;
 }
@@ -48,10 +52,12 @@ export async function streamModelStep(options: ModelStepOptions): Promise<ModelR
   }
 }
 
-/** How long the provider asks to be left alone. */
+/** How long the provider asks to be left alone, in seconds or until a date. */
 function readRetryAfter(error: unknown): number {
-  const seconds = APICallError.isInstance(error) ? Number(error.responseHeaders?.['retry-after']) : Number.NaN;
-  return Number.isFinite(seconds) ? seconds * 1000 : 0;
+  const header = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined;
+  if (header === undefined) return 0;
+  const waitMs = Number.isNaN(Number(header)) ? Date.parse(header) - Date.now() : Number(header) * 1000;
+  return Number.isFinite(waitMs) ? Math.max(waitMs, 0) : 0;
 }
 
 async function streamOnce(options: ModelStepOptions, onStart: () => void): Promise<ModelResult> {
@@ -62,6 +68,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   }, options.idleMs);
   const signal = AbortSignal.any([options.signal, silent.signal]);
   const result: ModelResult = { text: '', toolCalls: [], usage: { inputTokens: 0, outputTokens: 0 } };
+  const collected = createContentCollector();
   let size = 0;
   const grow = (delta: string) => {
     size += delta.length;
@@ -71,13 +78,14 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   try {
     const { stream } = await options.model.doStream({
       prompt: options.prompt,
-      ...(options.tools?.length && { tools: options.tools, toolChoice: { type: 'auto' } }),
+      ...(options.tools?.length && { tools: options.tools, toolChoice: { type: options.toolChoice ?? 'auto' } }),
       abortSignal: signal,
     });
-    let finished: string | undefined;
+    let finished: LanguageModelV4FinishReason['unified'] | undefined;
     for await (const part of stream) {
       signal.throwIfAborted();
       timer.refresh();
+      collected.add(part);
       switch (part.type) {
         case 'text-delta':
           grow(part.delta);
@@ -98,7 +106,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
           onStart();
           if (result.toolCalls.length === maxToolCalls)
             throw overLimit(`The language model asked for more than ${maxToolCalls} tools at once.`);
-          result.toolCalls.push({ id: createCallId(), name: part.toolName, args: parseArguments(part.input) });
+          addCall(part, result, collected);
           break;
         case 'finish':
           finished = readFinish(part.finishReason);
@@ -112,7 +120,8 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
       }
     }
     if (finished === undefined || (result.text === '' && result.toolCalls.length === 0)) throw cutShort(finished);
-    return result;
+    const finish = finished === 'length' ? finished : finished === 'content-filter' ? 'content_filter' : undefined;
+    return { ...explainCut(result, finish), content: collected.toContent(), ...(finish && { finish }) };
   } catch (error) {
     // What was aborted is told by why it was, not by how the provider's code noticed.
     throw signal.aborted ? signal.reason : toModelError(error);
@@ -131,18 +140,42 @@ function createCallId(): string {
   return Array.from({ length: 9 }, () => idCharacters[randomInt(idCharacters.length)]).join('');
 }
 
-/** The provider gives arguments as JSON text; what is not JSON goes on as it is and fails the tool's own check. */
+type Collector = ReturnType<typeof createContentCollector>;
+
+/**
+ * In this turn a provider that attaches metadata to a call is shown its own id again: what it keeps of the call is found by
+ * it. All others are shown ours.
+ */
+function addCall(
+  { toolCallId, toolName: name, input, providerMetadata }: LanguageModelV4ToolCall,
+  { toolCalls }: ModelResult,
+  collected: Collector,
+): void {
+  const id = createCallId();
+  const args = parseArguments(input);
+  const shownId = providerMetadata ? toolCallId : id;
+  toolCalls.push({ id, name, args: args ?? {}, ...(args === undefined && { fault: 'they are not valid JSON' }) });
+  // A call is never shown with anything but an object: strict chat templates refuse it.
+  collected.addCall({ toolCallId: shownId, toolName: name, input: args ?? {} }, providerMetadata);
+}
+
 function parseArguments(input: string): unknown {
   if (input.trim() === '') return {};
   try {
     return JSON.parse(input);
   } catch {
-    return input;
+    return undefined;
   }
 }
 
+function explainCut(result: ModelResult, finish: ModelResult['finish']): ModelResult {
+  if (finish !== 'length') return result;
+  const fault = 'they were cut off because the answer reached its length limit; send shorter ones';
+  return { ...result, toolCalls: result.toolCalls.map((call) => (call.fault ? { ...call, fault } : call)) };
+}
+
 /** Why the model stopped; undefined where it gave no reason: providers then tell a broken connection as an end. */
-function readFinish({ unified, raw }: LanguageModelV4FinishReason): string | undefined {
+function readFinish({ unified, raw }: LanguageModelV4FinishReason): LanguageModelV4FinishReason['unified'] | undefined {
   const isBroken = unified === 'interrupted' || (raw === undefined && (unified === 'other' || unified === 'error'));
   return isBroken ? undefined : unified;
 }

@@ -27,13 +27,13 @@ export interface ToolCallParts {
  * Only an abort of the whole turn is thrown.
  */
 export async function runToolCall(
-  call: { toolCallId: string; toolName: string; args: unknown },
+  { fault, ...call }: { toolCallId: string; toolName: string; args: unknown; fault?: string | undefined },
   { tool, rt, middlewares, faults, onProgress }: ToolCallParts,
 ): Promise<ToolOutcome> {
   if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.` };
   const earlier = faults.get(call.toolName) ?? 0;
   if (earlier >= allowedFaults) return { error: `TOOL_UNAVAILABLE: ${call.toolName} is closed for this answer.` };
-  const checked = checkArguments(tool, call.args);
+  const checked = fault === undefined ? checkArguments(tool, call.args) : { error: fault };
   if ('error' in checked) {
     faults.set(call.toolName, earlier + 1);
     const isFinal = earlier + 1 >= allowedFaults;

@@ -5,12 +5,12 @@ import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
 import { skipSent } from '../run/skip-sent.ts';
 import { bindTools } from './bind-tools.ts';
-import { toPromptHistory, toUserMessage } from './history.ts';
+import { mergeQuestions, toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
 import type { StepOutput } from './model-step.ts';
 import { createSubAgentTool } from './sub-agent.ts';
 import { buildSystemPrompt } from './system-prompt.ts';
-import { runToolLoop } from './tool-loop.ts';
+import { runToolLoop, type ToolLoopParts } from './tool-loop.ts';
 
 export interface TurnParts {
   oracleName: string;
@@ -21,6 +21,7 @@ export interface TurnParts {
   /** The summary of what is older than the history, when there is one. */
   summary?: string | undefined;
   idleMs: number;
+  resolveModel: ToolLoopParts['resolveModel'];
   steps: RunSteps;
 }
 
@@ -29,29 +30,52 @@ const maxSteps = 12;
 /** One turn of the main agent: what it knows, what it can do, and the loop of model and tools that makes the answer. */
 export async function runTurn(parts: TurnParts): Promise<void> {
   const { oracleName: name, plugins, rt, run } = parts;
-  const base = { rt, run, idleMs: parts.idleMs, middlewares: createTurnMiddlewares(plugins, rt) };
+  const { idleMs, resolveModel } = parts;
+  const base = { rt, run, idleMs, resolveModel, middlewares: createTurnMiddlewares(plugins, rt) };
   const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
-  await runToolLoop({
+  const { finish } = await runToolLoop({
     ...base,
     model: parts.model,
     tools: await bindTools(plugins, rt, (agent) => createSubAgentTool(agent, { ...base, from: name })),
     // Built anew for every step: what a tool changes, such as a preference, holds from the next step on.
     system: async () => [await buildSystemPrompt({ name, plugins, rt }), ...(summary ? [summary] : [])],
-    messages: [...toPromptHistory(rt.history), toQuestion(rt)],
+    messages: mergeQuestions([...toPromptHistory(rt.history), toQuestion(rt)]),
     maxSteps,
     steps: parts.steps,
-    output: createRunOutput(run, parts.steps.said),
+    output: createRunOutput(run, parts.steps),
   });
+  if (finish) run.setFinish(finish);
 }
 
 /** Streams words into the run, but for those that an earlier owner has sent. */
-function createRunOutput({ sessionId, requestId, emit }: Run, said: RunSteps['said']): StepOutput {
+function createRunOutput({ sessionId, requestId, emit }: Run, { said, earlier }: RunSteps): StepOutput {
   const emitReasoning = (reasoning: string, isComplete: boolean) =>
     emit('reasoning', { sessionId, requestId, reasoning, isComplete });
   const sendReasoning = skipSent(said.reasoning, '\n\n', (delta) => emitReasoning(delta, false));
+  const sendText = skipSent(said.text, '\n\n', (content) =>
+    emit('message', { content, timestamp: new Date().toISOString() }),
+  );
   return {
-    text: skipSent(said.text, '\n\n', (content) => emit('message', { content, timestamp: new Date().toISOString() })),
+    ...separateSteps(earlier.map(({ result }) => result.text).join(''), sendText),
     reasoning: (delta, isComplete) => (isComplete ? emitReasoning(delta, true) : sendReasoning(delta)),
+  };
+}
+
+/** Puts an empty line between the texts of two steps. */
+function separateSteps(earlier: string, emit: (delta: string) => void): Pick<StepOutput, 'startStep' | 'text'> {
+  let last = earlier;
+  let isFirst = true;
+  return {
+    startStep() {
+      isFirst = true;
+    },
+    text(delta) {
+      if (delta === '') return;
+      const needsGap = isFirst && last !== '' && !last.endsWith('\n');
+      isFirst = false;
+      last = delta;
+      emit(needsGap ? `\n\n${delta}` : delta);
+    },
   };
 }
 

@@ -18,7 +18,7 @@ const input = z.object({
  */
 export function createSubAgentTool(
   agent: SubAgent,
-  { from, ...base }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares'> & { from: string },
+  { from, ...base }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel'> & { from: string },
 ): Tool {
   return {
     description: agent.description,
@@ -27,9 +27,10 @@ export function createSubAgentTool(
     async execute({ task }: z.infer<typeof input>, rt) {
       rt.emit.router({ from, to: agent.name });
       try {
-        const answer = await runToolLoop({
+        const { text: answer } = await runToolLoop({
           ...base,
           rt,
+          parentId: rt.toolCallId,
           model: rt.llm.get('subagent'),
           tools: toBoundTools(new Map(Object.entries(agent.tools ?? {}))),
           system: async () => [agent.instructions],

@@ -2,9 +2,10 @@ import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ModelResult } from '../plugins/plugin.ts';
 import type { RuntimeContext, ToolProgress } from '../plugins/runtime-context.ts';
 import type { Run } from '../run/run.ts';
-import type { RunSteps, ToolOutcome } from '../run/run-steps.ts';
+import type { RecordedStep, RunSteps, ToolOutcome } from '../run/run-steps.ts';
 import { TurnError } from '../run/stream-error.ts';
 import type { BoundTools } from './bind-tools.ts';
+import type { StepContent } from './collect-content.ts';
 import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 import { type StepOutput, streamModelStep } from './model-step.ts';
@@ -23,6 +24,10 @@ export interface ToolLoopParts {
   idleMs: number;
   /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
   steps?: RunSteps;
+  /** The call of the sub-agent that this loop is. */
+  parentId?: string | undefined;
+  /** A model of the deployment, for a middleware that has another one answer. */
+  resolveModel(id: string): LanguageModelV4;
   output: StepOutput;
 }
 
@@ -30,9 +35,10 @@ const progressIntervalMs = 1_000;
 
 /**
  * The model speaks, its tools run side by side, it reads their results and speaks again until it asks for no more tools.
- * Events are pushed as they happen, not yielded: parallel tools speak at any time. Resolves with its last words.
+ * Events are pushed as they happen, not yielded: parallel tools speak at any time. Resolves with its last words. Once the
+ * steps are used up, the model is asked for an answer without tools.
  */
-export async function runToolLoop(parts: ToolLoopParts): Promise<string> {
+export async function runToolLoop(parts: ToolLoopParts): Promise<Pick<ModelResult, 'text' | 'finish'>> {
   let { messages } = parts;
   const { steps } = parts;
   const faults: ArgumentFaults = new Map();
@@ -41,17 +47,25 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<string> {
     await steps?.end(outcomes);
     return outcomes;
   };
+  const ask = async (isLast: boolean) => {
+    parts.output.startStep?.();
+    const texts = [...(await parts.system()), ...(isLast ? [lastStepNote] : [])];
+    const system = texts.map((content) => ({ role: 'system' as const, content }));
+    const result = await callModel(parts, [...system, ...messages], isLast);
+    await parts.middlewares.afterModel(result);
+    return result;
+  };
   for (const { result, outcomes } of steps?.earlier ?? [])
     messages = [...messages, ...toToolMessages(result, outcomes ?? (await callTools(result)))];
   for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
-    const system = (await parts.system()).map((content) => ({ role: 'system' as const, content }));
-    const result = await callModel(parts, [...system, ...messages]);
-    await parts.middlewares.afterModel(result);
-    if (result.toolCalls.length === 0) return result.text;
+    const result = await ask(false);
+    if (result.toolCalls.length === 0) return result;
     const isRepeatable = result.toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
     await steps?.begin(result, isRepeatable);
     messages = [...messages, ...toToolMessages(result, await callTools(result))];
   }
+  const { text } = await ask(true);
+  if (text !== '') return { text, finish: 'step_limit' };
   throw new TurnError(
     'TURN_LIMIT_EXCEEDED',
     `The assistant used tools ${parts.maxSteps} times without coming to an answer.`,
@@ -59,7 +73,10 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<string> {
   );
 }
 
-async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt): Promise<ModelResult> {
+const lastStepNote =
+  'You have used all the tool calls of this turn. Answer now with what you have, and say what is missing.';
+
+async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt, isLast: boolean): Promise<ModelResult> {
   const { model, tools, middlewares, rt, run } = parts;
   const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
   const call = await middlewares.beforeModel(first);
@@ -73,7 +90,15 @@ async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt): P
       },
     };
     try {
-      const result = await streamModelStep({ ...parts, ...request, output, signal: rt.abortSignal });
+      const result = await streamModelStep({
+        ...parts,
+        ...request,
+        model: request.modelId === model.modelId ? model : parts.resolveModel(request.modelId),
+        // The tools stay declared: some providers refuse a conversation with calls of tools they are not shown.
+        toolChoice: isLast ? 'none' : 'auto',
+        output,
+        signal: rt.abortSignal,
+      });
       run.addUsage(result.usage);
       return result;
     } catch (error) {
@@ -86,8 +111,8 @@ async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt): P
 }
 
 async function callTool(
-  { tools, rt, run, middlewares, faults }: ToolLoopParts & { faults: ArgumentFaults },
-  { id: toolCallId, name, args }: ModelResult['toolCalls'][number],
+  { tools, rt, run, middlewares, faults, parentId }: ToolLoopParts & { faults: ArgumentFaults },
+  { id: toolCallId, name, args, fault }: ModelResult['toolCalls'][number],
 ): Promise<ToolOutcome> {
   const tool = tools.get(name);
   const told = tool?.event !== 'none';
@@ -99,13 +124,14 @@ async function callTool(
     eventId: toolCallId,
     toolName: name,
     args: shownArgs,
+    ...(parentId !== undefined && { parentId }),
   };
   if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
     const onProgress = limitProgress((progress) => {
       if (told) run.emit('tool_call', { ...call, status: 'isRunning', progress });
     });
-    const request = { toolCallId, toolName: name, args };
+    const request = { toolCallId, toolName: name, args, fault };
     const outcome = await runToolCall(request, { tool, rt, middlewares, faults, onProgress });
     if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
     return outcome;
@@ -125,27 +151,37 @@ function limitProgress(emit: (progress: ToolProgress) => void): (progress: ToolP
   };
 }
 
-function toToolMessages(
-  result: Pick<ModelResult, 'text' | 'toolCalls'>,
-  outcomes: ToolOutcome[],
-): LanguageModelV4Prompt {
-  const text = result.text === '' ? [] : [{ type: 'text' as const, text: result.text }];
-  const calls = result.toolCalls.map(({ id, name, args }) => ({
-    type: 'tool-call' as const,
-    toolCallId: id,
-    toolName: name,
-    input: args,
-  }));
-  const results = result.toolCalls.map(({ id, name }, index) => {
+/** What the model said and what came of its calls, as it reads it in the next step. */
+function toToolMessages(result: RecordedStep['result'], outcomes: ToolOutcome[]): LanguageModelV4Prompt {
+  const content = toStepContent(result);
+  const calls = content.filter((part) => part.type === 'tool-call');
+  const results = calls.map(({ toolCallId, toolName }, index) => {
     const { output, error } = outcomes[index] ?? {};
     const value =
       error === undefined
         ? { type: 'json' as const, value: (output ?? null) as never }
         : { type: 'error-text' as const, value: error };
-    return { type: 'tool-result' as const, toolCallId: id, toolName: name, output: value };
+    return { type: 'tool-result' as const, toolCallId, toolName, output: value };
   });
   return [
-    { role: 'assistant', content: [...text, ...calls] },
+    { role: 'assistant', content },
     { role: 'tool', content: results },
+  ];
+}
+
+/** As the provider gave it, unless a middleware has changed the result or an older version stored it. */
+function toStepContent({ text, toolCalls, content = [] }: RecordedStep['result']): StepContent {
+  const said = content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  const names = content.flatMap((part) => (part.type === 'tool-call' ? [part.toolName] : []));
+  const isAsGiven = said === text && names.join() === toolCalls.map(({ name }) => name).join();
+  if (content.length > 0 && isAsGiven) return content;
+  return [
+    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+    ...toolCalls.map(({ id, name, args }) => ({
+      type: 'tool-call' as const,
+      toolCallId: id,
+      toolName: name,
+      input: args,
+    })),
   ];
 }

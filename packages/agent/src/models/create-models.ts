@@ -15,6 +15,8 @@ export interface Models {
   get(role: ModelRole): LanguageModelV4;
   /** One of the list by its id; the default where none is asked for. */
   choose(id: string | undefined): LanguageModelV4;
+  /** One of the list or of a role by its id, for the agent's own code. */
+  resolve(id: string): LanguageModelV4;
 }
 
 type ModelConfig = Pick<
@@ -57,13 +59,15 @@ export function createModels(config: ModelConfig, fetch: typeof globalThis.fetch
     utility: config.LLM_UTILITY_MODEL ?? main,
     subagent: config.LLM_SUBAGENT_MODEL ?? main,
   };
+  const pick = (id: string, among: string[]) => {
+    if (among.includes(id)) return model(id);
+    throw new AppError('MODEL_UNKNOWN', `There is no model "${id}" here; GET /models lists those there are.`);
+  };
   return {
     list: { models: ids.map((id) => ({ id, name: id })), default: main },
     get: (role) => model(roles[role]),
-    choose(id = main) {
-      if (ids.includes(id)) return model(id);
-      throw new AppError('MODEL_UNKNOWN', `There is no model "${id}" here; GET /models lists those there are.`);
-    },
+    choose: (id = main) => pick(id, ids),
+    resolve: (id) => pick(id, [...ids, ...Object.values(roles)]),
   };
 }
 

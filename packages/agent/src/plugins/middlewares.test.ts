@@ -210,3 +210,17 @@ test.each(atRequest)('a plugin whose %s fails is left out of the request and log
   expect(model.systemPrompts()[0]).toContain('Sound.');
   expect(lines.join('')).toContain('"plugin":"broken"');
 });
+
+test('a hook that changes modelId has another model answer', async () => {
+  const main = createScriptedModel([], 'large');
+  const utility = createScriptedModel([{ text: 'Small talk.' }], 'small');
+  const plugin = createTestPlugin({
+    name: 'chooser',
+    getMiddlewares: () => [{ beforeModel: (call) => ({ ...call, modelId: 'small' }) }],
+  });
+  const runtime = await createTestRuntime(plugin, { model: { main, utility } });
+  const { message } = await runtime.send('hi');
+  await runtime.close();
+  expect(message.content).toBe('Small talk.');
+  expect(main.calls).toHaveLength(0);
+});

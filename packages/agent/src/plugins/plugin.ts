@@ -1,9 +1,10 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { EndedRunStatus, Message, SendMessage } from '@palaver/contract';
+import type { EndedRunStatus, Message, MessageFinish, SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
 import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 import type { ZodObject, ZodType } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
+import type { StepContent } from '../loop/collect-content.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import type { AgentPerson } from '../store/personal-data.ts';
 import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
@@ -60,13 +61,19 @@ export interface SubAgent {
 export interface ModelCall {
   prompt: LanguageModelV4Prompt;
   tools: LanguageModelV4CallOptions['tools'];
+  /** Change it to have another of the deployment's models answer this call. */
   modelId: string;
 }
 
 export interface ModelResult {
   text: string;
-  toolCalls: { id: string; name: string; args: unknown }[];
+  /** `fault`: why the arguments of a call cannot be read, in words for the model. */
+  toolCalls: { id: string; name: string; args: unknown; fault?: string }[];
   usage: { inputTokens: number; outputTokens: number };
+  /** Why the answer ends before its end; undefined where the model came to one. */
+  finish?: MessageFinish | undefined;
+  /** What was said in order, as it goes back to the provider, which may have signed it. */
+  content?: StepContent;
 }
 
 export interface ToolCallRequest {

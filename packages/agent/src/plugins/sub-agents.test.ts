@@ -71,7 +71,7 @@ test('a sub-agent works on its task alone, with its own model, instructions and 
 test('one that goes round in circles is stopped, told of, and the turn goes on', async () => {
   const again = { toolCalls: [{ name: 'find_book', args: { title: 'x' } }] };
   const { message, subagent } = await runWith([again, again, again, again], { ...librarian, maxSteps: 3 });
-  expect(subagent.calls).toHaveLength(3);
+  expect(subagent.calls).toHaveLength(4);
   expect(message).toMatchObject({
     status: 'complete',
     toolCalls: [{ name: 'librarian', status: 'error', error: expect.stringContaining('3 times') }, {}, {}, {}],
@@ -82,4 +82,26 @@ test('one whose model fails is a failed tool; the way back is told all the same'
   const { message, events } = await runWith([]);
   expect(message.toolCalls).toMatchObject([{ name: 'librarian', status: 'error' }]);
   expect(events.filter(({ name }) => name === 'router_update').at(-1)?.data).toMatchObject({ from: 'librarian' });
+});
+
+test('its own calls name the call it is, and the main agent is not shown them later', async () => {
+  const main = createScriptedModel([
+    { toolCalls: [{ name: 'librarian', args: { task: 'Find Walden' } }] },
+    { text: 'It is on shelf 6.' },
+    { text: 'As I said.' },
+  ]);
+  const subagent = createScriptedModel(
+    [{ toolCalls: [{ name: 'find_book', args: { title: 'Walden' } }] }, { text: 'Shelf 6.' }],
+    'small',
+  );
+  const plugin = createTestPlugin({ name: 'library', getSubAgents: () => [librarian] });
+  const runtime = await createTestRuntime(plugin, { model: { main, subagent } });
+  const { message } = await runtime.send('Where is Walden?');
+  const [outer, inner] = message.toolCalls ?? [];
+  expect(inner).toMatchObject({ name: 'find_book', parentId: outer?.id });
+  await runtime.send('Again?');
+  await runtime.close();
+  const shown = JSON.stringify(main.calls[2]?.prompt);
+  expect(shown).toContain('librarian');
+  expect(shown).not.toContain('find_book');
 });

@@ -1,4 +1,12 @@
-import type { EndedRunStatus, Message, MessageComponent, SseEvent, ToolCall } from '@palaver/contract';
+import type {
+  EndedRunStatus,
+  Message,
+  MessageComponent,
+  MessageError,
+  MessageFinish,
+  SseEvent,
+  ToolCall,
+} from '@palaver/contract';
 
 export type CallEvent = Extract<SseEvent, { name: 'tool_call' | 'action_call' | 'browser_tool_call' }>;
 
@@ -9,6 +17,8 @@ export interface MessageBuilder {
   add(event: SseEvent): void;
   /** The calls that have started and not ended. */
   openCalls(): CallEvent[];
+  /** The answer is there and not whole. */
+  setFinish(finish: MessageFinish): void;
   /** The answer as it stands. */
   toMessage(status: EndedRunStatus): Message;
 }
@@ -16,6 +26,8 @@ export interface MessageBuilder {
 export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'requestId'>): MessageBuilder {
   let content = '';
   let reasoning = '';
+  let finish: MessageFinish | undefined;
+  let error: MessageError | undefined;
   const toolCalls = new Map<string, ToolCall>();
   const open = new Map<string, CallEvent>();
   const components = new Map<string, MessageComponent>();
@@ -23,7 +35,8 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   function addCall(event: CallEvent): void {
     const { toolName: name, args, status, output, error } = event.data;
     const id = 'eventId' in event.data ? event.data.eventId : event.data.toolCallId;
-    toolCalls.set(id, toToolCall({ id, name, args, status, output, error }));
+    const parentId = 'parentId' in event.data ? event.data.parentId : undefined;
+    toolCalls.set(id, toToolCall({ id, name, args, status, output, error, parentId }));
     if (status === 'isRunning') open.set(id, event);
     else open.delete(id);
   }
@@ -47,7 +60,14 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
           components.set(eventId, { componentName, args, eventId });
           break;
         }
+        case 'error': {
+          const { error: message, code, kind, retryable } = event.data;
+          error = { message, code, kind, retryable };
+        }
       }
+    },
+    setFinish(reason) {
+      finish = reason;
     },
     openCalls: () => [...open.values()],
     toMessage(status) {
@@ -56,6 +76,8 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
         type: 'ai',
         content,
         status,
+        ...(status === 'complete' && finish && { finish }),
+        ...(status === 'failed' && error && { error }),
         ...(toolCalls.size > 0 && { toolCalls: [...toolCalls.values()].map(toEndedCall) }),
         ...(reasoning !== '' && { reasoning }),
         ...(components.size > 0 && { components: [...components.values()] }),
@@ -64,8 +86,13 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   };
 }
 
-function toToolCall({ output, error, ...call }: ToolCall): ToolCall {
-  return { ...call, ...(output !== undefined && { output }), ...(error !== undefined && { error }) };
+function toToolCall({ output, error, parentId, ...call }: ToolCall): ToolCall {
+  return {
+    ...call,
+    ...(output !== undefined && { output }),
+    ...(error !== undefined && { error }),
+    ...(parentId !== undefined && { parentId }),
+  };
 }
 
 /** In a message that has ended nothing runs any more. */

@@ -11,7 +11,7 @@ export interface ToolOutcome {
 }
 
 export interface RecordedStep {
-  result: Pick<ModelResult, 'text' | 'toolCalls'>;
+  result: Pick<ModelResult, 'text' | 'toolCalls' | 'content'>;
   /** Undefined where the owner died while the tools ran, which happens only to tools that may run again. */
   outcomes: ToolOutcome[] | undefined;
 }
@@ -44,15 +44,15 @@ export interface StepParts {
 
 export function createRunSteps({ run, owned, runs, flush, stored }: StepParts): RunSteps {
   let number = stored.length - (stored.at(-1)?.outcomes === null ? 1 : 0);
-  const { content, reasoning = '' } = run.draft('failed');
+  const { content: sent, reasoning = '' } = run.draft('failed');
   return {
     earlier: stored.map(({ body, outcomes }) => ({
       result: (JSON.parse(body) as StepBody).result,
       outcomes: outcomes === null ? undefined : (JSON.parse(outcomes) as ToolOutcome[]),
     })),
-    said: { text: content.slice(stored.at(-1)?.said ?? 0), reasoning: stored.length === 0 ? reasoning : '' },
-    async begin({ text, toolCalls }, isRepeatable) {
-      const body: StepBody = { result: { text, toolCalls }, isRepeatable };
+    said: { text: sent.slice(stored.at(-1)?.said ?? 0), reasoning: stored.length === 0 ? reasoning : '' },
+    async begin({ text, toolCalls, content }, isRepeatable) {
+      const body: StepBody = { result: { text, toolCalls, ...(content && { content }) }, isRepeatable };
       const said = run.draft('failed').content.length;
       const isOwn = await runs.beginStep({ ...owned, number, said, body: JSON.stringify(body) });
       if (!isOwn) throw new RunCancelled('new-owner');

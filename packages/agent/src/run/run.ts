@@ -1,4 +1,12 @@
-import type { EndedRunStatus, Message, RunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
+import type {
+  EndedRunStatus,
+  Message,
+  MessageFinish,
+  RunStatus,
+  SseEvent,
+  SseEventData,
+  SseEventName,
+} from '@palaver/contract';
 import { createFrameLog, type FrameLog, parseFrame, splitFrames, toFrame } from './frame-log.ts';
 import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
@@ -29,6 +37,8 @@ export interface Run {
   cancel(reason: unknown): void;
   /** Tells that the calls still under way were stopped with the run. */
   stopCalls(): void;
+  /** Says why the answer, which is there, is not whole. */
+  setFinish(finish: MessageFinish): void;
   draft(status: EndedRunStatus): Message;
   /** The frame `done` as it will be. */
   toDone(status: EndedRunStatus): string;
@@ -70,6 +80,13 @@ export function createRun(ids: RunIds, { onEvent, earlier = '' }: RunOptions): R
   // Nobody may be waiting for the answer of a run that moves to another instance.
   answered.promise.catch(() => {});
 
+  const toDoneData = ({ status: ended, finish }: Message): SseEventData['done'] => ({
+    runId: ids.runId,
+    messageId: ids.messageId,
+    status: ended,
+    ...(finish && { finish }),
+  });
+
   const run: Run = {
     ...ids,
     frames,
@@ -102,13 +119,13 @@ export function createRun(ids: RunIds, { onEvent, earlier = '' }: RunOptions): R
       for (const { name, data } of builder.openCalls())
         run.emit(name, { ...data, status: 'error', error: stoppedMessage });
     },
+    setFinish: builder.setFinish,
     draft: (ended) => builder.toMessage(ended),
-    toDone: (ended) =>
-      toFrame(frames.length + 1, 'done', { runId: ids.runId, messageId: ids.messageId, status: ended }),
+    toDone: (ended) => toFrame(frames.length + 1, 'done', toDoneData(builder.toMessage(ended))),
     finish(answer, error) {
       status = answer.status;
       if (error) frames.append('error', error);
-      frames.append('done', { runId: ids.runId, messageId: ids.messageId, status: answer.status });
+      frames.append('done', toDoneData(answer));
       frames.end();
       answered.resolve(answer);
     },

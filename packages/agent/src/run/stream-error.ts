@@ -57,7 +57,7 @@ function toTurnError(error: unknown): TurnError {
 }
 
 function toProviderError(error: APICallError): TurnError {
-  const { statusCode, isRetryable: retryable } = error;
+  const { statusCode = 0, isRetryable: retryable } = error;
   if (statusCode === 429) {
     return new TurnError('RATE_LIMITED', 'The language model is busy. Please try again in a moment.', {
       kind: 'rate_limit',
@@ -65,6 +65,32 @@ function toProviderError(error: APICallError): TurnError {
       cause: error,
     });
   }
-  const what = statusCode === undefined ? 'did not answer' : `refused the request (${statusCode})`;
-  return new TurnError('MODEL_FAILED', `The language model ${what}.`, { kind: 'model', retryable, cause: error });
+  if (isContextTooLong(error)) {
+    return new TurnError(
+      'MODEL_FAILED',
+      'The conversation is too long for the language model. Send less, or start a new session.',
+      { kind: 'limit', retryable: false, cause: error },
+    );
+  }
+  return new TurnError('MODEL_FAILED', `The language model ${describe(statusCode)}.`, {
+    kind: 'model',
+    // After a good status only the connection can have failed.
+    retryable: retryable || statusCode < 400,
+    cause: error,
+  });
+}
+
+function describe(statusCode: number): string {
+  if (statusCode === 0) return 'did not answer';
+  if (statusCode < 400) return 'broke off in the middle of its answer';
+  return statusCode < 500 ? `refused the request (${statusCode})` : `failed (${statusCode})`;
+}
+
+/** Providers have no common code for it; these words are in the answers of OpenAI, Anthropic, Google, vLLM, llama.cpp and Ollama. */
+function isContextTooLong({ statusCode, message, responseBody = '' }: APICallError): boolean {
+  if (statusCode !== 400 && statusCode !== 413) return false;
+  const said = `${message} ${responseBody.slice(0, 10_000)}`;
+  return /context[_ ](length|window|size)|prompt is too long|input token count .{0,40}exceeds|maximum context/i.test(
+    said,
+  );
 }

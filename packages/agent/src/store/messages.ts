@@ -6,7 +6,10 @@ import type { AgentDatabase } from './schema.ts';
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
 /** The optional fields of a message, kept as one JSON text. */
-export type MessageExtras = Pick<Message, 'toolCalls' | 'reasoning' | 'attachments' | 'components'>;
+export type MessageExtras = Pick<
+  Message,
+  'toolCalls' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'
+>;
 
 export type MessageStore = ReturnType<typeof createMessageStore>;
 

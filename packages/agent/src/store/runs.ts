@@ -302,7 +302,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
 }
 
 function toMessageRow(runId: string, message: Message) {
-  const { toolCalls, reasoning, attachments, components } = message;
+  const { toolCalls, reasoning, attachments, components, finish, error } = message;
   return {
     id: message.id,
     position: `${runId}:${message.type === 'human' ? 0 : 1}`,
@@ -311,7 +311,7 @@ function toMessageRow(runId: string, message: Message) {
     content: message.content.replaceAll('\0', '\ufffd'),
     status: message.status,
     requestId: message.requestId,
-    extras: toExtras({ toolCalls, reasoning, attachments, components }),
+    extras: toExtras({ toolCalls, reasoning, attachments, components, finish, error }),
     createdAt: Date.parse(message.createdAt),
   };
 }
