@@ -93,10 +93,48 @@ test('claims, collections, disputes and intents are found by their keys', async 
   expect(collection).toMatchObject({ id: '1', count: '18', state: 'OPEN', intents: 'ALLOW' });
   const dispute = await first('disputes');
   const { proof } = dispute.data as JsonObject;
-  expect((await client.call(claims, 'Dispute', { proof: String(proof) })).json).toEqual({ dispute });
+  expect((await client.call(claims, 'Dispute', { proof: String(proof) })).json.dispute).toMatchObject(dispute);
   const intent = await first('intents');
   const asked = { id: String(intent.id), agentAddress: String(intent.agent_address), collectionId: '1' };
   expect((await client.call(claims, 'Intent', asked)).json.intent).toMatchObject(intent);
+});
+
+test('the answers have the fields of the released chain', async () => {
+  const { collection } = (await client.call(claims, 'Collection', { id: '1' })).json;
+  expect(Object.keys(collection as JsonObject).slice(18)).toEqual(
+    'flagged flagged_active service_agent_deposit_required evaluator_deposit_required dispute_deposit_amount penalty_amount_per_dispute disputes_open disputes_awarded disputes_dismissed min_deposit_period adjudicators'.split(
+      ' ',
+    ),
+  );
+  const flagged = (await readSeed('claims')).find((item) => item.evaluation_history !== undefined);
+  const { claim } = (await client.call(claims, 'Claim', { id: String(flagged?.claim_id) })).json;
+  expect(Object.keys(claim as JsonObject).slice(-2)).toEqual(['member_address', 'evaluation_history']);
+  expect((claim as JsonObject).evaluation_history).toMatchObject([{ status: 'FLAGGED' }]);
+});
+
+test('budgets and deposits are found by collection and address, disputes by subject and role', async () => {
+  const budget = await first('member-budgets');
+  const member = { collectionId: String(budget.collection_id), memberAddress: String(budget.member_address) };
+  expect((await client.call(claims, 'CollectionMember', member)).json.member_budget).toMatchObject(budget);
+  const members = (await client.call(claims, 'CollectionMemberList', { collectionId: '3' })).json;
+  expect(members).toMatchObject({ member_budgets: { length: 2 }, pagination: { total: '2' } });
+  const deposit = await first('agent-deposits');
+  const agent = { collectionId: String(deposit.collection_id), agentAddress: String(deposit.agent_address) };
+  expect((await client.call(claims, 'AgentDepositBalance', agent)).json).toEqual({ balance: deposit });
+  const page = { collectionId: '1', pagination: { limit: '1' } };
+  const { json: deposits } = await client.call(claims, 'AgentDepositBalanceList', page);
+  expect(deposits).toMatchObject({ balances: [deposit] });
+  expect(Buffer.from(String((deposits.pagination as JsonObject).next_key), 'base64').toString()).toMatch(/^ixo1/);
+  expect((await client.call(claims, 'AgentDepositBalanceList', { collectionId: '3' })).json.balances).toEqual([]);
+  const dispute = await first('disputes');
+  const subject = { subjectId: String(dispute.subject_id) };
+  const byRole = await client.call(claims, 'DisputeBySubject', {
+    ...subject,
+    targetRole: 'DISPUTE_TARGET_ROLE_SUBMITTER',
+  });
+  expect(byRole.json.dispute).toMatchObject(dispute);
+  expect((await client.call(claims, 'DisputeListForSubject', subject)).json.disputes).toMatchObject([dispute]);
+  expect((await client.call(claims, 'DisputeListForSubject', { subjectId: 'x' })).json).toEqual({ disputes: [] });
 });
 
 test('the total supply is the sum of all balances of each denomination', async () => {
@@ -216,6 +254,33 @@ test.each([
   [claims, 'Dispute', { proof: '' }, 'INVALID_ARGUMENT', 'invalid request'],
   [claims, 'Intent', { id: '1' }, 'INVALID_ARGUMENT', 'invalid request'],
   [claims, 'Intent', { id: '1', agentAddress: 'a', collectionId: '1' }, 'UNKNOWN', 'for id 1: intent not found'],
+  [claims, 'CollectionMember', { collectionId: '1' }, 'INVALID_ARGUMENT', 'invalid request'],
+  [
+    claims,
+    'CollectionMember',
+    { collectionId: '1', memberAddress: 'a' },
+    'UNKNOWN',
+    /^for collection 1 member a: member b/,
+  ],
+  [claims, 'CollectionMemberList', {}, 'INVALID_ARGUMENT', 'invalid request'],
+  [claims, 'DisputeBySubject', {}, 'INVALID_ARGUMENT', 'invalid request'],
+  [
+    claims,
+    'DisputeBySubject',
+    { subjectId: 'x' },
+    'UNKNOWN',
+    /^subject x role DISPUTE_TARGET_ROLE_UNSPECIFIED: no dispute/,
+  ],
+  [claims, 'DisputeListForSubject', {}, 'INVALID_ARGUMENT', 'invalid request'],
+  [claims, 'AgentDepositBalance', { collectionId: '1' }, 'INVALID_ARGUMENT', 'invalid request'],
+  [
+    claims,
+    'AgentDepositBalance',
+    { collectionId: '1', agentAddress: 'a' },
+    'UNKNOWN',
+    /^for collection 1 agent a: agent p/,
+  ],
+  [claims, 'AgentDepositBalanceList', {}, 'INVALID_ARGUMENT', 'invalid request'],
   [token, 'TokenMetadata', { id: '' }, 'INVALID_ARGUMENT', 'invalid request'],
   [token, 'TokenMetadata', { id: 'x' }, 'UNKNOWN', /token properties not found for x/],
   [token, 'TokenList', {}, 'INVALID_ARGUMENT', 'invalid request'],

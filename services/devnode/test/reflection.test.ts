@@ -64,6 +64,12 @@ const routes = {
     '/ixo/claims/disputes',
     '/ixo/claims/intent/{agentAddress}/{collectionId}/{id}',
     '/ixo/claims/intents',
+    '/ixo/claims/collection/{collectionId}/member/{memberAddress}',
+    '/ixo/claims/collection/{collectionId}/members',
+    '/ixo/claims/dispute-by-subject/{subjectId}/{targetRole}',
+    '/ixo/claims/disputes-for-subject/{subjectId}',
+    '/ixo/claims/collection/{collectionId}/deposit/{agentAddress}',
+    '/ixo/claims/collection/{collectionId}/deposits',
   ],
   'ixo.entity.v1beta1.Query': [
     '/ixo/entity/params',

@@ -65,7 +65,11 @@ test.each<[string, Record<string, unknown>, string]>([
   ['an item without its key', { 'claims.json': [{ collection_id: '1' }] }, 'claims.json[0]: the field it is found by'],
   ['an entity without a document', { 'entities.json': [{ id: 'did:x:a' }] }, 'entities.json: did:x:a has no document'],
   ['a token id without its token', { 'tokens.json': [] }, 'which is not in tokens.json'],
-  ['a file of another name', { 'claim.json': [] }, 'claim.json: no seed file has this name; there are agent.json, '],
+  [
+    'a file of another name',
+    { 'claim.json': [] },
+    'claim.json: no seed file has this name; there are agent-deposits.json, ',
+  ],
   ['a bad agent', { 'agent.json': { did: 'me' } }, 'agent.json.did: expected a DID'],
 ])('%s is told with file and field', async (_, files, expected) => {
   expect(await refusal(files)).toContain(`\n  ${expected}`.replace('\n  which', 'which'));

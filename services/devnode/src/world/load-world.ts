@@ -3,8 +3,9 @@ import { StartError } from '@palaver/service-kit';
 import { type AgentProfile, parseAgent, toAgentSeed } from './agent-profile.ts';
 import { readSeed } from './read-seed.ts';
 import { createSeedParser } from './seed-parser.ts';
-import { createTable } from './table.ts';
+import { createTable, type Table } from './table.ts';
 import {
+  type AgentDeposit,
   type Balance,
   type Claim,
   type Coin,
@@ -13,9 +14,11 @@ import {
   type Entity,
   type IidDocument,
   type Intent,
+  type MemberBudget,
   type Token,
   type TokenProperties,
   toIntentKey,
+  toSubjectKey,
   type World,
 } from './world.ts';
 
@@ -53,6 +56,15 @@ export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): P
     'ixo.token.v1beta1.TokenProperties',
     toId,
   );
+  const disputes = parseList<Dispute>('disputes.json', 'ixo.claims.v1beta1.Dispute', toProof);
+  const toMember = ({ memberAddress }: MemberBudget) => memberAddress;
+  const budgets = parseList<MemberBudget>('member-budgets.json', 'ixo.claims.v1beta1.MemberBudget', (budget) =>
+    toCollectionKey(budget, toMember(budget)),
+  );
+  const toAgent = ({ agentAddress }: AgentDeposit) => agentAddress;
+  const deposits = parseList<AgentDeposit>('agent-deposits.json', 'ixo.claims.v1beta1.AgentDepositBalance', (deposit) =>
+    toCollectionKey(deposit, toAgent(deposit)),
+  );
   const balances = parseList<Balance>('balances.json', 'cosmos.bank.v1beta1.Balance', (balance) => balance.address);
 
   const world: World = {
@@ -61,7 +73,10 @@ export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): P
     iidDocuments: createTable(documents, toId),
     collections: createTable(parseList<Collection>('collections.json', 'ixo.claims.v1beta1.Collection', toId), toId),
     claims: createTable(parseList<Claim>('claims.json', 'ixo.claims.v1beta1.Claim', toClaimId), toClaimId),
-    disputes: createTable(parseList<Dispute>('disputes.json', 'ixo.claims.v1beta1.Dispute', toProof), toProof),
+    disputes: createTable(disputes, toProof),
+    disputesBySubject: new Map(disputes.map((dispute) => [toSubjectKey(dispute), dispute])),
+    budgetsByCollection: byCollection(budgets, toMember),
+    depositsByCollection: byCollection(deposits, toAgent),
     intents: createTable(parseList<Intent>('intents.json', 'ixo.claims.v1beta1.Intent', toIntentKey), toIntentKey),
     tokensByMinter: new Map(
       [...Map.groupBy(tokens, (token) => token.minter)].map(([minter, minted]) => [
@@ -82,6 +97,14 @@ export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): P
 
 const toClaimId = (claim: Claim) => claim.claimId;
 const toProof = (dispute: Dispute) => dispute.data?.proof ?? '';
+
+const toCollectionKey = ({ collectionId }: { collectionId: string }, address: string) =>
+  collectionId && address && `${collectionId}/${address}`;
+
+function byCollection<T extends { collectionId: string }>(items: T[], toKey: (item: T) => string) {
+  const groups = Map.groupBy(items, ({ collectionId }) => collectionId);
+  return new Map([...groups].map(([id, group]): [string, Table<T>] => [id, createTable(group, toKey)]));
+}
 
 /** What a query needs together must be there together. */
 function findLooseEnds(world: World): string[] {

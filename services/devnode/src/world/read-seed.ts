@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 const bundledFolder = fileURLToPath(new URL('../../seed', import.meta.url));
 
 const seedFiles = [
+  'agent-deposits.json',
   'agent.json',
   'balances.json',
   'claims.json',
@@ -13,6 +14,7 @@ const seedFiles = [
   'entities.json',
   'iid-documents.json',
   'intents.json',
+  'member-budgets.json',
   'params.json',
   'token-properties.json',
   'tokens.json',

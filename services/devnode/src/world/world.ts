@@ -6,8 +6,10 @@ export type Entity = Message & { id: string; entityVerified: boolean };
 export type IidDocument = Message & { id: string };
 export type Collection = Message & { id: string };
 export type Claim = Message & { claimId: string };
-export type Dispute = Message & { data?: { proof: string } };
+export type Dispute = Message & { subjectId: string; targetRole: number; data?: { proof: string } };
 export type Intent = Message & { id: string; agentAddress: string; collectionId: string };
+export type MemberBudget = Message & { collectionId: string; memberAddress: string };
+export type AgentDeposit = Message & { collectionId: string; agentAddress: string };
 export type Token = Message & {
   minter: string;
   contractAddress: string;
@@ -35,11 +37,19 @@ export interface World {
   collections: Table<Collection>;
   claims: Table<Claim>;
   disputes: Table<Dispute>;
+  /** By `toSubjectKey`; the last one where there are several. */
+  disputesBySubject: ReadonlyMap<string, Dispute>;
   intents: Table<Intent>;
+  budgetsByCollection: ReadonlyMap<string, Table<MemberBudget>>;
+  depositsByCollection: ReadonlyMap<string, Table<AgentDeposit>>;
   tokensByMinter: ReadonlyMap<string, Table<Token>>;
   tokensByName: ReadonlyMap<string, Token>;
   tokenProperties: Table<TokenProperties>;
   coinsByAddress: ReadonlyMap<string, Table<Coin>>;
+}
+
+export function toSubjectKey({ subjectId, targetRole }: Pick<Dispute, 'subjectId' | 'targetRole'>): string {
+  return `${subjectId}/${targetRole}`;
 }
 
 export function toIntentKey(intent: Pick<Intent, 'agentAddress' | 'collectionId' | 'id'>): string {
