@@ -97,11 +97,12 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     }),
     ...createAssistantActions({ assistant, questions, accounts }),
   };
-  const actions: Actions = { ...declare(runs), ...(await loadOwnActions(config.USSD_ACTIONS)) };
+  const own = await loadOwnActions(config.USSD_ACTIONS);
+  const actions: Actions = { ...declare(runs), ...own.actions };
   const programs = await openPrograms({
     bundled: toMenuSources({}),
     ...toServed(config),
-    registry: toRegistry(actions),
+    registry: toRegistry(actions, own.validators),
     versions: createProgramVersions(store, clock),
     watch: config.USSD_WATCH_MENUS,
     logger,

@@ -48,7 +48,7 @@ export function layOut(content: Content, navigation: Navigation): Page[] {
   const limit = wide ? wideScreenLimit : screenLimit;
   const cost = (text: string) => (wide ? text.length : (countSeptets(text) ?? text.length));
   const footer = (page: number, last: boolean) =>
-    [...(last ? [] : [nav.more]), ...(page > 0 || nav.hasBack ? [nav.back] : []), nav.exit].join('\n');
+    join([...(last ? [] : [nav.more]), ...(page > 0 || nav.hasBack ? [nav.back] : []), nav.exit]);
 
   const whole = join([hint, body, ...lines, footer(0, true)]);
   if (cost(whole) <= limit) return [{ text: whole, lines: lines.length }];

@@ -17,6 +17,6 @@ export function toMenuSources(own: {
 }
 
 /** What menu files are checked against. */
-export function toRegistry(actions: Record<string, DeclaredAction>): Registry {
-  return { actions, validators, texts: serviceTexts };
+export function toRegistry(actions: Record<string, DeclaredAction>, own: Registry['validators'] = {}): Registry {
+  return { actions, validators: { ...validators, ...own }, texts: serviceTexts };
 }

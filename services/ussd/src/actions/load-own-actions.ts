@@ -1,12 +1,19 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { StartError } from '@palaver/service-kit';
+import type { Registry } from '../menu/menu.ts';
 import type { Actions } from './action.ts';
 
-/** The operator's own actions, from the module that `USSD_ACTIONS` names. */
-export async function loadOwnActions(path: string | undefined): Promise<Actions> {
-  if (path === undefined) return {};
-  const { actions } = (await import(pathToFileURL(resolve(path)).href)) as { actions?: Actions };
-  if (typeof actions !== 'object') throw new StartError(`USSD_ACTIONS=${path}: the module exports no "actions"`);
-  return actions;
+export interface OwnCode {
+  actions: Actions;
+  validators: Registry['validators'];
+}
+
+/** The operator's own actions and validators, from the module that `USSD_ACTIONS` names. */
+export async function loadOwnActions(path: string | undefined): Promise<OwnCode> {
+  if (path === undefined) return { actions: {}, validators: {} };
+  const { actions, validators } = (await import(pathToFileURL(resolve(path)).href)) as Partial<OwnCode>;
+  if (typeof actions !== 'object' && typeof validators !== 'object')
+    throw new StartError(`USSD_ACTIONS=${path}: the module exports neither "actions" nor "validators"`);
+  return { actions: actions ?? {}, validators: validators ?? {} };
 }

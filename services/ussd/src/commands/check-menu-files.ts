@@ -37,6 +37,7 @@ export async function drawMenuFiles(files: MenuFiles, language?: string): Promis
 }
 
 async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> {
-  const registry = toRegistry({ ...defaultSignatures, ...(await loadOwnActions(actions)) });
+  const own = await loadOwnActions(actions);
+  const registry = toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
   return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), registry);
 }

@@ -4,6 +4,7 @@ import type { Fault } from './fault.ts';
 import { placeholdersOf, translate } from './locales.ts';
 import type { Menu } from './menu.ts';
 import type { PlacedState } from './parse-menu.ts';
+import { hintsOf } from './question.ts';
 import { countPages } from './render.ts';
 
 /** What a value filled into a text is taken to need, where the checker must guess. */
@@ -18,6 +19,8 @@ export function checkFit(menu: Menu, places: ReadonlyMap<string, PlacedState>): 
   for (const [name, { file, lineOf }] of places) {
     const state = menu.states.get(name);
     if (state?.kind !== 'prompt' && state?.kind !== 'end') continue;
+    // A list of choices breaks into pages as a menu does.
+    if (state.kind === 'prompt' && state.question?.options) continue;
     for (const [language, texts] of menu.locales) {
       const values = Object.fromEntries(placeholdersOf(texts.get(state.text) ?? '').map((key) => [key, assumedValue]));
       const say = (what: string) =>
@@ -32,7 +35,8 @@ export function checkFit(menu: Menu, places: ReadonlyMap<string, PlacedState>): 
         continue;
       }
       const dialogue: Dialogue = { state: name, stack: [name], page: 0, values, secrets: {}, language };
-      for (const hint of ['hint.empty', ...(menu.registry.validators[state.validator]?.hints ?? [])]) {
+      const hints = state.question ? hintsOf(state.question) : menu.registry.validators[state.validator ?? '']?.hints;
+      for (const hint of ['hint.empty', ...(hints ?? [])]) {
         if (countPages(menu, { ...dialogue, hint }) > 1) say(`the question ${state.text} with the hint ${hint}`);
       }
     }

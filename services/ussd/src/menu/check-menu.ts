@@ -1,18 +1,12 @@
 import { checkFit } from './check-fit.ts';
 import { checkTexts } from './check-texts.ts';
+import { checkValues } from './check-values.ts';
 import type { Fault } from './fault.ts';
-import {
-  type Condition,
-  type Menu,
-  type Registry,
-  requiresLogin,
-  reservedKeys,
-  resumeTarget,
-  type State,
-} from './menu.ts';
+import { type Menu, type Registry, requiresLogin, reservedKeys, resumeTarget } from './menu.ts';
 import type { LocaleFile } from './parse-locale.ts';
 import type { MenuFile, PlacedState } from './parse-menu.ts';
 import { suggest } from './suggest.ts';
+import { targetsOf } from './targets.ts';
 
 export type MenuCheck = { ok: true; menu: Menu; warnings: Fault[] } | { ok: false; faults: Fault[] };
 
@@ -41,8 +35,9 @@ export function checkMenu({ files, locales, base }: ParsedMenu, registry: Regist
   const header = files.find((file) => file.header)?.header;
   const joined = joinLocales(files, locales, base?.locales ?? []);
   faults.push(...joined.faults);
-  const texts = checkTexts(states, joined.locales, registry);
-  faults.push(...texts.faults);
+  const values = checkValues(states, registry);
+  const texts = checkTexts(states, joined.locales, { registry, values });
+  faults.push(...values.faults, ...texts.faults);
   if (faults.length > 0) return { ok: false, faults };
 
   const menu: Menu = {
@@ -54,6 +49,8 @@ export function checkMenu({ files, locales, base }: ParsedMenu, registry: Regist
     states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
     locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
     registry,
+    types: values.types,
+    expressions: values.expressions,
     isProgram: header !== undefined,
   };
   const tooLong = checkFit(menu, states);
@@ -142,13 +139,15 @@ function checkState(
     }
   }
   if (state.kind === 'prompt') {
-    if (!Object.hasOwn(registry.validators, state.validator))
-      say(['validator'], `there is no validator ${state.validator}`);
+    const { validator } = state;
+    if (validator !== undefined && !Object.hasOwn(registry.validators, validator))
+      say(['validator'], `there is no validator ${validator}${suggest(validator, Object.keys(registry.validators))}`);
     if (!state.back) say(['back'], 'a prompt must have a way back');
   }
   if (state.kind === 'action') {
     const signature = Object.hasOwn(registry.actions, state.action) ? registry.actions[state.action] : undefined;
-    if (!signature) say(['action'], `there is no action ${state.action}`);
+    if (!signature)
+      say(['action'], `there is no action ${state.action}${suggest(state.action, Object.keys(registry.actions))}`);
     for (const outcome of signature?.outcomes ?? []) {
       if (!Object.hasOwn(state.outcomes, outcome))
         say(['outcomes'], `the outcome ${outcome} of ${state.action} leads nowhere`);
@@ -161,7 +160,7 @@ function checkState(
 }
 
 /** One is shown exactly when the other is not. */
-function exclude(one: Condition | undefined, other: Condition | undefined): boolean {
+function exclude(one: string | undefined, other: string | undefined): boolean {
   return one !== other && [one, other].every((when) => when === 'authenticated' || when === 'anonymous');
 }
 
@@ -232,7 +231,9 @@ function isInActionCircle(name: string, states: ReadonlyMap<string, PlacedState>
   const seen = new Set<string>();
   const next = (from: string) => {
     const state = states.get(from)?.state;
-    return state?.kind === 'action' ? targetsOf(state).map(({ to }) => to) : [];
+    // A loop ends with its list.
+    const isSilent = state && !('text' in state) && state.kind !== 'each';
+    return isSilent ? targetsOf(state).map(({ to }) => to) : [];
   };
   const open = next(name);
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -242,13 +243,4 @@ function isInActionCircle(name: string, states: ReadonlyMap<string, PlacedState>
     open.push(...next(at));
   }
   return false;
-}
-
-export function targetsOf(state: State): { to: string; label: string; path: PropertyKey[] }[] {
-  if (state.kind === 'prompt') return [{ to: state.to, label: state.save, path: ['to'] }];
-  if (state.kind === 'action') {
-    return Object.entries(state.outcomes).map(([label, { to }]) => ({ to, label, path: ['outcomes', label] }));
-  }
-  if (state.kind === 'end') return [];
-  return state.options.map(({ to, key }, i) => ({ to, label: key, path: ['options', i, 'to'] }));
 }

@@ -1,8 +1,11 @@
+import type { CheckedValues } from './check-values.ts';
 import type { Fault } from './fault.ts';
 import { placeholdersOf } from './locales.ts';
 import type { Registry, State } from './menu.ts';
 import type { LocaleFile } from './parse-locale.ts';
 import type { PlacedState } from './parse-menu.ts';
+import { hintsOf, questionTexts } from './question.ts';
+import { suggest } from './suggest.ts';
 
 /** Texts the engine itself shows. */
 const engineTexts = ['common.more', 'common.back', 'common.exit', 'hint.empty', 'hint.choice'];
@@ -11,7 +14,7 @@ const engineTexts = ['common.more', 'common.back', 'common.exit', 'hint.empty', 
 export function checkTexts(
   states: ReadonlyMap<string, PlacedState>,
   locales: LocaleFile[],
-  registry: Registry,
+  { registry, values }: { registry: Registry; values: CheckedValues },
 ): { faults: Fault[]; warnings: Fault[] } {
   const faults: Fault[] = [];
   // Actions that no state names may say what they like.
@@ -23,6 +26,7 @@ export function checkTexts(
 
   for (const [name, { state, file, lineOf }] of states) {
     for (const { key, path } of keysOf(state, registry)) {
+      if (!used.has(key)) faults.push(...checkPlaceholders(key, locales, values));
       used.add(key);
       const missing = locales.filter(({ texts }) => !texts.has(key)).map(({ language }) => language);
       if (missing.length > 0) {
@@ -41,8 +45,24 @@ export function checkTexts(
   return { faults, warnings: findUnused(locales, used) };
 }
 
+/** A placeholder is a value that some state gives; `{x.label}` is the text of what was chosen for x. */
+function checkPlaceholders(key: string, locales: LocaleFile[], { types, isOpen }: CheckedValues): Fault[] {
+  if (isOpen) return [];
+  const isGiven = (name: string) =>
+    types.has(name) || types.has(name.split('.', 1)[0] ?? '') || ['question.min', 'question.max'].includes(name);
+  return locales.flatMap(({ file, texts, lineOf }) =>
+    placeholdersOf(texts.get(key) ?? '')
+      .filter((name) => !isGiven(name))
+      .map((name) => ({
+        file,
+        line: lineOf(key),
+        message: `there is no value {${name}}${suggest(name, types.keys())}`,
+      })),
+  );
+}
+
 function findUnused(locales: LocaleFile[], used: ReadonlySet<string>): Fault[] {
-  const reported = new Set(used);
+  const reported = new Set([...used, ...questionTexts]);
   return locales.flatMap(({ file, texts, inherited, lineOf }) =>
     [...texts.keys()].flatMap((key) => {
       if (reported.has(key) || inherited?.has(key)) return [];
@@ -81,11 +101,15 @@ function keysOf(state: State, registry: Registry): { key: string; path: Property
       hint === undefined ? [] : [{ key: hint, path: ['outcomes', name] }],
     );
   }
+  if (!('text' in state)) return [];
   const text = { key: state.text, path: ['text'] };
   if (state.kind === 'end') return [text];
   if (state.kind === 'prompt') {
-    const hints = registry.validators[state.validator]?.hints ?? [];
-    return [text, ...hints.map((key) => ({ key, path: ['validator'] }))];
+    const { question, validator = '', optional } = state;
+    const hints = question ? hintsOf(question) : (registry.validators[validator]?.hints ?? []);
+    const options = question?.options?.map((option, i) => ({ key: option.text, path: ['options', i, 'text'] })) ?? [];
+    const skip = optional ? [{ key: 'common.skip', path: ['optional'] }] : [];
+    return [text, ...options, ...skip, ...hints.map((key) => ({ key, path: [question ? 'type' : 'validator'] }))];
   }
   return [text, ...state.options.map((option, i) => ({ key: option.text, path: ['options', i, 'text'] }))];
 }

@@ -19,12 +19,31 @@ export interface Dialogue {
   resume?: FormSnapshot;
   /** Where the login under way leads to, once it is done. */
   afterLogin?: Place;
+  /** The sub-flows and loops under way, the innermost last. */
+  frames?: readonly Frame[];
+  /** Who calls, and when. Comes with every request and is not kept. */
+  caller?: Caller;
+}
+
+export interface Caller {
+  phoneNumber: string;
+  now: number;
+}
+
+export interface Frame {
+  /** The state of kind `call` or `each`. */
+  state: string;
+  /** How many screens were behind when it began: Back past them leaves it. */
+  depth: number;
+  /** The item of an `each` that is under way. */
+  index?: number;
 }
 
 export interface Place {
   state: string;
   stack: readonly string[];
   values: Readonly<Record<string, string>>;
+  frames?: readonly Frame[];
 }
 
 export interface FormSnapshot extends Place {
@@ -52,7 +71,14 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
   if (state === undefined || !isQuestion(menu.states.get(state))) return undefined;
   const answered = stack.some((name) => isQuestion(menu.states.get(name)));
   if (!answered) return undefined;
-  return { state, stack, values, ...((afterLogin || account !== undefined) && { authenticated: true }) };
+  const frames = dialogue.frames?.filter(({ depth }) => depth <= stack.length);
+  return {
+    state,
+    stack,
+    values,
+    ...(frames && { frames }),
+    ...((afterLogin || account !== undefined) && { authenticated: true }),
+  };
 }
 
 /** A login may stand before an action, which is no screen to come back to. */

@@ -1,12 +1,12 @@
-import { targetsOf } from './check-menu.ts';
 import { translate } from './locales.ts';
-import { type Menu, resumeTarget } from './menu.ts';
+import { type Menu, resumeTarget, type State } from './menu.ts';
+import { targetsOf } from './targets.ts';
 
 /** The menu as a Mermaid flowchart, for `palaver menu draw` and for documents. */
 export function drawMenu(menu: Menu, language: string): string {
   const lines = ['flowchart TD'];
   for (const [name, state] of menu.states) {
-    const text = state.kind === 'action' ? state.action : firstLine(translate(menu.locales, language, state.text));
+    const text = 'text' in state ? firstLine(translate(menu.locales, language, state.text)) : toSummary(state);
     const label = `"${escapeLabel(`${name}: ${text}`)}"`;
     const shapes = {
       menu: `[${label}]`,
@@ -15,12 +15,18 @@ export function drawMenu(menu: Menu, language: string): string {
       action: `{{${label}}}`,
       end: `([${label}])`,
     };
-    lines.push(`  ${name}${shapes[state.kind]}`);
+    lines.push(`  ${name}${state.kind in shapes ? shapes[state.kind as keyof typeof shapes] : `{${label}}`}`);
     for (const { to, label: edge } of targetsOf(state)) {
       if (to !== resumeTarget) lines.push(`  ${name} -->|${escapeLabel(edge)}| ${to}`);
     }
   }
   return `${lines.join('\n')}\n`;
+}
+
+function toSummary(state: State): string {
+  if (state.kind === 'action') return state.action;
+  if (state.kind === 'set') return Object.keys(state.values).join(', ');
+  return state.kind === 'each' ? `each ${state.as}` : state.kind;
 }
 
 function firstLine(text: string): string {

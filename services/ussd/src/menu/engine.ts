@@ -1,15 +1,25 @@
-import type { Dialogue, FormSnapshot, Place } from './dialogue.ts';
+import type { CelValue } from '@bufbuild/cel';
+import { isCelList } from '@bufbuild/cel';
+import type { Caller, Dialogue, FormSnapshot, Frame, Place } from './dialogue.ts';
+import { computeText, evaluate, holds, todayOf } from './evaluate.ts';
 import {
+  type EachState,
+  isLogic,
   isQuestion,
+  type LogicState,
   type Menu,
   type MenuState,
   type Option,
+  type PromptState,
   requiresLogin,
   reservedKeys,
   resumeTarget,
-  type State,
+  type Validation,
 } from './menu.ts';
+import { parseAnswer } from './question.ts';
 import { backKeyOf, canGoBack, choosableOptions, countPages } from './render.ts';
+import { targetsOf } from './targets.ts';
+import { fromExpressionValue, toExpressionValue } from './value-types.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
 export interface PendingAction {
@@ -53,10 +63,18 @@ export interface Opening {
 }
 
 /** A fresh dialogue at the main menu. */
-export function openDialogue(menu: Menu, opening: Opening): Step {
+export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Step {
   const { language, resume, notice } = opening;
   const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
-  const dialogue: Dialogue = { state: menu.start, stack: [], page: 0, values: {}, secrets: {}, language };
+  const dialogue: Dialogue = {
+    state: menu.start,
+    stack: [],
+    page: 0,
+    values: {},
+    secrets: {},
+    language,
+    ...(caller && { caller }),
+  };
   const step = arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
   // A menu without accounts has no texts for their notices.
   if (!notice || !menu.locales.get(language)?.has(notice.text)) return step;
@@ -67,10 +85,13 @@ export function openDialogue(menu: Menu, opening: Opening): Step {
 export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   const state = menu.states.get(dialogue.state);
   // The menu file may have changed under an open session: its state is gone, the main menu is not.
-  if (!state || state.kind === 'action') return openDialogue(menu, { language: dialogue.language });
-  if (state.kind === 'end') return { dialogue, ended: true };
+  if (!state || state.kind === 'action' || isLogic(state))
+    return openDialogue(menu, { language: dialogue.language }, dialogue.caller);
   const { value } = input;
+  if (state.kind === 'end') return readOn(menu, dialogue, value);
   if (value === reservedKeys.exit) return arrive(menu, dialogue, menu.exit);
+  if (state.kind === 'prompt' && state.optional && (value === reservedKeys.skip || value === ''))
+    return continueDialogue(menu, forget(dialogue, state.save), state.to);
   if (value === '') return stay(dialogue, 'hint.empty');
   if (value === backKeyOf(menu, state) && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
   if (value === reservedKeys.more && dialogue.page + 1 < countPages(menu, dialogue)) {
@@ -103,20 +124,53 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   return { ...step, dialogue: { ...step.dialogue, hint, values } };
 }
 
-function answer(menu: Menu, dialogue: Dialogue, state: State & { kind: 'prompt' }, input: Input): Step {
-  const validation = menu.registry.validators[state.validator]?.check(input.value, {
+/** A closing text that is longer than a screen ends with its last page. */
+function readOn(menu: Menu, dialogue: Dialogue, value: string): Step {
+  const last = countPages(menu, dialogue) - 1;
+  const page = value === reservedKeys.more ? Math.min(dialogue.page + 1, last) : dialogue.page;
+  return { dialogue: { ...dialogue, page }, ended: page === last };
+}
+
+function answer(menu: Menu, dialogue: Dialogue, state: PromptState, input: Input): Step {
+  const validation = validate(menu, dialogue, state, input);
+  if (!validation.ok) return stay(withLimits(dialogue, state), validation.hint);
+  const { value, labels } = validation;
+  const answered = state.secret
+    ? { ...dialogue, secrets: { ...dialogue.secrets, [state.save]: input.part } }
+    : { ...dialogue, values: { ...dialogue.values, [state.save]: value } };
+  if (labels) answered.values = { ...answered.values, [`${state.save}.label`]: labels.join('\n') };
+  return continueDialogue(menu, answered, state.to);
+}
+
+function validate(menu: Menu, dialogue: Dialogue, { validator, question }: PromptState, input: Input): Validation {
+  if (question) {
+    const { value, phoneNumber } = input;
+    const parsed = parseAnswer(question, value, { phoneNumber, today: todayOf(dialogue) });
+    if (!parsed.ok || !question.check) return parsed;
+    const answer = toExpressionValue(parsed.value, question.type);
+    return holds(menu, dialogue, question.check.that, { answer }) ? parsed : { ok: false, hint: question.check.hint };
+  }
+  const validation = menu.registry.validators[validator ?? '']?.check(input.value, {
     answer: (name) => {
       const part = dialogue.secrets[name];
       return part === undefined ? dialogue.values[name] : input.parts[part];
     },
     phoneNumber: input.phoneNumber,
   });
-  if (!validation) throw new Error(`no validator named ${state.validator}`);
-  if (!validation.ok) return stay(dialogue, validation.hint);
-  const answered = state.secret
-    ? { ...dialogue, secrets: { ...dialogue.secrets, [state.save]: input.part } }
-    : { ...dialogue, values: { ...dialogue.values, [state.save]: validation.value } };
-  return continueDialogue(menu, answered, state.to);
+  if (!validation) throw new Error(`no validator named ${validator}`);
+  return validation;
+}
+
+/** Hints may name the limits. */
+function withLimits(dialogue: Dialogue, { question }: PromptState): Dialogue {
+  if (question?.min === undefined || question.max === undefined) return dialogue;
+  const limits = { 'question.min': String(question.min), 'question.max': String(question.max) };
+  return { ...dialogue, values: { ...dialogue.values, ...limits } };
+}
+
+function forget(dialogue: Dialogue, name: string): Dialogue {
+  const { [name]: _, [`${name}.label`]: __, ...values } = dialogue.values;
+  return { ...dialogue, values };
 }
 
 function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
@@ -143,8 +197,9 @@ function resumeForm(menu: Menu, { resume: _, ...dialogue }: Dialogue, form: Form
   return logInFirst(menu, { ...dialogue, stack: [...dialogue.stack, dialogue.state] }, place);
 }
 
-function goTo(menu: Menu, { afterLogin: _, ...dialogue }: Dialogue, { state, stack, values }: Place): Step {
-  return arrive(menu, { ...dialogue, stack, values }, state);
+function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, place: Place): Step {
+  const { state, stack, values, frames } = place;
+  return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }) }, state);
 }
 
 /** Without a login in the menu there is no way on: the main menu. */
@@ -160,27 +215,83 @@ function continueDialogue(menu: Menu, dialogue: Dialogue, to: string): Step {
 function goBack(menu: Menu, dialogue: Dialogue): Step {
   if (dialogue.page > 0) return { dialogue: { ...dialogue, page: dialogue.page - 1 }, ended: false };
   const { afterLogin: _, ...rest } = dialogue;
-  return arrive(menu, { ...rest, stack: dialogue.stack.slice(0, -1) }, dialogue.stack.at(-1) ?? menu.start);
+  const stack = dialogue.stack.slice(0, -1);
+  const left = leaveFrames({ ...rest, stack }, ({ depth }) => depth <= stack.length);
+  return arrive(menu, left, dialogue.stack.at(-1) ?? menu.start);
 }
 
 /** Coming to a screen that is already among those behind means having gone back to it: the stack never grows in circles. */
-function arrive(menu: Menu, dialogue: Dialogue, to: string): Step {
+function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   const state = menu.states.get(to);
   if (!state) throw new Error(`no state named ${to}`);
+  if (hops > maxHops) throw new Error(`the states after ${to} lead in a circle`);
   if (dialogue.account === undefined && requiresLogin(state)) {
-    const { stack, values } = dialogue;
-    return logInFirst(menu, dialogue, { state: to, stack, values });
+    const { stack, values, frames } = dialogue;
+    return logInFirst(menu, dialogue, { state: to, stack, values, ...(frames && { frames }) });
   }
   const { hint: _, hintPage: __, ...rest } = dialogue;
+  if (isLogic(state)) return follow(menu, { ...rest, state: to }, state, hops);
+  if (state.kind === 'prompt' && state.when !== undefined && !holds(menu, rest, state.when))
+    return arrive(menu, forget(rest, state.save), state.to, hops + 1);
   const seen = rest.stack.indexOf(to);
-  const next: Dialogue = { ...rest, state: to, page: 0, stack: seen < 0 ? rest.stack : rest.stack.slice(0, seen) };
+  const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
+  const next = leaveFrames({ ...rest, state: to, page: 0, stack }, ({ depth }) => depth <= stack.length);
   if (state.kind === 'action') return { dialogue: next, pending: { state: to, action: state.action }, ended: false };
-  // A menu that only leads on is where forms end: what they asked is forgotten, and so is a login that came to nothing.
-  if (state.kind === 'menu' && !isQuestion(state) && !inForm(menu, next)) {
-    const { afterLogin: _, ...kept } = next;
+  // What a form asked is forgotten where it ends, and so is a login that came to nothing.
+  const isAtEnd = menu.isProgram ? to === menu.start : state.kind === 'menu' && !isQuestion(state);
+  if (isAtEnd && !inForm(menu, next)) {
+    const { afterLogin: _, frames: __, ...kept } = next;
     return { dialogue: { ...kept, values: {}, secrets: {} }, ended: false };
   }
-  return { dialogue: next, ended: state.kind === 'end' };
+  return { dialogue: next, ended: state.kind === 'end' && countPages(menu, next) === 1 };
+}
+
+/** More steps without a screen than any program needs. */
+const maxHops = 300;
+
+/** Goes through a state that shows nothing. */
+function follow(menu: Menu, dialogue: Dialogue, state: LogicState, hops: number): Step {
+  const next = (to: string, changed = dialogue) => arrive(menu, changed, to, hops + 1);
+  const { frames = [], stack } = dialogue;
+  switch (state.kind) {
+    case 'branch':
+      return next(state.when.find(({ that }) => holds(menu, dialogue, that))?.to ?? state.else);
+    case 'set': {
+      let changed = dialogue;
+      for (const [name, source] of Object.entries(state.values))
+        changed = { ...changed, values: { ...changed.values, [name]: computeText(menu, changed, source) } };
+      return next(state.to, changed);
+    }
+    case 'call':
+      return next(state.flow, { ...dialogue, frames: [...frames, { state: dialogue.state, depth: stack.length }] });
+    case 'each':
+      return startItem(menu, dialogue, { state: dialogue.state, depth: stack.length, index: 0 }, hops);
+    case 'return': {
+      const frame = frames.at(-1);
+      const caller = frame && menu.states.get(frame.state);
+      if (!frame || (caller?.kind !== 'call' && caller?.kind !== 'each')) return next(menu.start);
+      // What was asked inside is behind the caller for good, as after a finished form.
+      const back = { ...dialogue, stack: stack.slice(0, frame.depth), frames: frames.slice(0, -1) };
+      if (caller.kind === 'call') return next(caller.to, back);
+      return startItem(menu, back, { ...frame, index: (frame.index ?? 0) + 1 }, hops);
+    }
+  }
+}
+
+function startItem(menu: Menu, dialogue: Dialogue, frame: Frame, hops: number): Step {
+  const each = menu.states.get(frame.state) as EachState;
+  const list = evaluate(menu, dialogue, each.list);
+  const item: CelValue | undefined = isCelList(list) ? [...list][frame.index ?? 0] : undefined;
+  if (item === undefined) return arrive(menu, forget(dialogue, each.as), each.to, hops + 1);
+  const values = { ...dialogue.values, [each.as]: fromExpressionValue(item) };
+  const frames = [...(dialogue.frames ?? []), frame];
+  return arrive(menu, { ...dialogue, values, frames }, each.do, hops + 1);
+}
+
+function leaveFrames(dialogue: Dialogue, isKept: (frame: Frame) => boolean): Dialogue {
+  const { frames, ...rest } = dialogue;
+  const kept = frames?.filter(isKept) ?? [];
+  return kept.length > 0 ? { ...rest, frames: kept } : rest;
 }
 
 function inForm(menu: Menu, dialogue: Dialogue): boolean {
@@ -214,9 +325,9 @@ function offers(menu: Menu, { options }: MenuState, action: string): boolean {
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (name === action) return true;
     const state = menu.states.get(name);
-    if (state?.kind !== 'action' || seen.has(name)) continue;
+    if (!state || 'text' in state || seen.has(name)) continue;
     seen.add(name);
-    open.push(...Object.values(state.outcomes).map(({ to }) => to));
+    open.push(...targetsOf(state).map(({ to }) => to));
   }
   return false;
 }

@@ -1,3 +1,5 @@
+import { parseJson } from './value-types.ts';
+
 /** Texts by language and key. Every language has the same keys: the loader refuses anything else. */
 export type Locales = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
@@ -10,10 +12,25 @@ export function translate(locales: Locales, language: string, key: string, value
   const text = locales.get(language)?.get(key) ?? locales.values().next().value?.get(key) ?? key;
   if (!text.includes('{')) return text;
   return text.replace(placeholder, (_, name: string) => {
-    const value = Object.hasOwn(values, name) ? (values[name] ?? '') : '';
-    // `{activity.label}` holds the key of the option that was chosen, so that it follows the language.
-    return name.endsWith('.label') && value !== '' ? translate(locales, language, value) : value;
+    const value = Object.hasOwn(values, name) ? (values[name] ?? '') : readField(values, name);
+    if (!name.endsWith('.label') || value === '') return value;
+    // `{activity.label}` holds the keys of the options that were chosen, so that it follows the language.
+    return value
+      .split('\n')
+      .map((label) => translate(locales, language, label))
+      .join(', ');
   });
+}
+
+/** `{member.name}`: a field of a value that is a record. */
+function readField(values: Values, name: string): string {
+  const [head = '', ...path] = name.split('.');
+  let value: unknown = path.length > 0 && Object.hasOwn(values, head) ? parseJson(values[head]) : undefined;
+  for (const field of path)
+    value =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, field) ? value[field as never] : undefined;
+  if (typeof value === 'object' && value !== null) return JSON.stringify(value);
+  return value === undefined || value === null ? '' : String(value);
 }
 
 export function placeholdersOf(text: string): string[] {

@@ -1,11 +1,14 @@
+import type { Expression } from './expressions.ts';
 import type { Locales } from './locales.ts';
+import type { QuestionType } from './question.ts';
+import type { ValueType } from './value-types.ts';
 
 /** What an option's `when` may ask of the dialogue. */
 export const conditions = ['authenticated', 'anonymous', 'resumable'] as const;
 export type Condition = (typeof conditions)[number];
 
 /** Keys the engine answers itself, on every screen. */
-export const reservedKeys = { back: '0', backFromZero: '00', more: '98', exit: '*' } as const;
+export const reservedKeys = { back: '0', backFromZero: '00', skip: '000', more: '98', exit: '*' } as const;
 
 /** The target that takes up the form a phone left unfinished. */
 export const resumeTarget = '@resume';
@@ -14,7 +17,8 @@ export interface Option {
   key: string;
   text: string;
   to: string;
-  when?: Condition;
+  /** A condition by name, or an expression. */
+  when?: string;
   /** Answers this choice gives; a menu with such options is a question of a form. */
   set?: Record<string, string>;
 }
@@ -35,9 +39,30 @@ export interface MenuState extends Screen {
   options: Option[];
 }
 
+/** What a typed question accepts. */
+export interface Question {
+  type: QuestionType;
+  /** Of numbers and dates; of how many may be chosen. A date may be `today`. */
+  min?: number | string;
+  max?: number | string;
+  /** An RE2 pattern that the whole answer matches. */
+  pattern?: string;
+  length?: { min?: number; max?: number };
+  /** An expression over `answer` and all values. */
+  check?: { that: string; hint: string };
+  /** In place of the hint of the type. */
+  hint?: string;
+  options?: { text: string; value: string }[];
+}
+
 export interface PromptState extends Screen {
   kind: 'prompt';
-  validator: string;
+  /** A registered validator; a typed question has none. */
+  validator?: string;
+  question?: Question;
+  optional?: boolean;
+  /** The question is asked only where this holds. */
+  when?: string;
   save: string;
   /** A secret answer is never kept: only its place in the accumulated text is. */
   secret: boolean;
@@ -55,12 +80,49 @@ export interface ActionState extends Guarded {
   outcomes: Record<string, { to: string; hint?: string }>;
 }
 
+/** Goes where the first condition that holds leads. */
+export interface BranchState {
+  kind: 'branch';
+  when: { that: string; to: string }[];
+  else: string;
+}
+
+/** Computes values. */
+export interface SetState {
+  kind: 'set';
+  values: Record<string, string>;
+  to: string;
+}
+
+/** Runs the states from `flow` until one of kind `return`, then continues with `to`. */
+export interface CallState {
+  kind: 'call';
+  flow: string;
+  to: string;
+}
+
+export interface ReturnState {
+  kind: 'return';
+}
+
+/** Runs the states from `do` for each item of a list, which they know as `as`. */
+export interface EachState {
+  kind: 'each';
+  list: string;
+  as: string;
+  do: string;
+  to: string;
+}
+
 export interface EndState {
   kind: 'end';
   text: string;
 }
 
-export type State = MenuState | PromptState | PageState | ActionState | EndState;
+export type ScreenState = MenuState | PromptState | PageState | EndState;
+/** States that show nothing and need nothing from outside. */
+export type LogicState = BranchState | SetState | CallState | ReturnState | EachState;
+export type State = ScreenState | ActionState | LogicState;
 
 /** What the engine must know of an action; what it does is the caller's business. */
 export interface ActionSignature {
@@ -69,9 +131,12 @@ export interface ActionSignature {
   finishes: boolean;
   /** Texts it says by key, so that the checker asks for their translations. */
   texts?: readonly string[];
+  /** The values it may give. Without it placeholders and expressions of the menu cannot all be checked. */
+  values?: Readonly<Record<string, ValueType>>;
 }
 
-export type Validation = { ok: true; value: string } | { ok: false; hint: string };
+/** `labels` are the keys of the options that were chosen. */
+export type Validation = { ok: true; value: string; labels?: string[] } | { ok: false; hint: string };
 
 export interface ValidatorContext {
   /** The answer saved under a name, secret ones included. */
@@ -82,6 +147,8 @@ export interface ValidatorContext {
 export interface Validator {
   /** Every hint it may give, so that the checker can ask for the translations. */
   hints: readonly string[];
+  /** What expressions see of the answer; a text by default. */
+  type?: ValueType;
   check(input: string, context: ValidatorContext): Validation;
 }
 
@@ -105,8 +172,20 @@ export interface Menu {
   states: ReadonlyMap<string, State>;
   locales: Locales;
   registry: Registry;
+  /** The type of every value that some state may give. */
+  types: ReadonlyMap<string, ValueType>;
+  /** By their source. */
+  expressions: ReadonlyMap<string, Expression>;
   /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
   isProgram: boolean;
+}
+
+export function isCondition(when: string): when is Condition {
+  return conditions.some((condition) => condition === when);
+}
+
+export function isLogic(state: State | undefined): state is LogicState {
+  return state !== undefined && ['branch', 'set', 'call', 'return', 'each'].includes(state.kind);
 }
 
 export function requiresLogin(state: State | undefined): boolean {

@@ -1,9 +1,10 @@
 import { serviceCodePattern } from '@palaver/contract';
 import { z } from 'zod';
 import type { Fault } from './fault.ts';
-import { conditions, type State } from './menu.ts';
+import type { State } from './menu.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { programFile } from './program-source.ts';
+import { nameSchema, type ParsedState, stateSchema } from './state-schema.ts';
 
 /** A state as one file gives it, with where it stands. */
 export interface PlacedState {
@@ -31,48 +32,6 @@ export interface MenuFile {
   states: Map<string, PlacedState>;
   faults: Fault[];
 }
-
-const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'a name of letters and digits');
-const keySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
-const optionSchema = z.strictObject({
-  // `key: 1` is a number to YAML and the same key to everyone else.
-  key: z
-    .union([z.string(), z.int().min(0)])
-    .transform(String)
-    .pipe(z.string().regex(/^\d{1,2}$/, 'one or two digits')),
-  text: keySchema,
-  to: z.union([nameSchema, z.literal('@resume')]),
-  when: z.enum(conditions).exactOptional(),
-  set: z.record(nameSchema, z.string().max(60)).exactOptional(),
-});
-const guarded = { requires: z.literal('authenticated').exactOptional() };
-const screen = { text: keySchema, back: z.boolean().default(true), ...guarded };
-
-const stateSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('menu'), ...screen, options: z.array(optionSchema).min(1).max(40) }),
-  z.strictObject({
-    kind: z.literal('prompt'),
-    ...screen,
-    validator: nameSchema,
-    save: nameSchema,
-    secret: z.boolean().default(false),
-    to: nameSchema,
-  }),
-  z.strictObject({ kind: z.literal('page'), ...screen, options: z.array(optionSchema).max(40).default([]) }),
-  z.strictObject({
-    kind: z.literal('action'),
-    ...guarded,
-    action: nameSchema,
-    outcomes: z.record(
-      nameSchema,
-      z.union([
-        nameSchema.transform((to) => ({ to })),
-        z.strictObject({ to: nameSchema, hint: keySchema.exactOptional() }),
-      ]),
-    ),
-  }),
-  z.strictObject({ kind: z.literal('end'), text: keySchema }),
-]);
 
 const fileSchema = z.strictObject({
   start: nameSchema.exactOptional(),
@@ -108,10 +67,16 @@ export function parseMenu(file: string, source: string, path = file): MenuFile {
   for (const [name, value] of Object.entries(states)) {
     const lineOf = (...path: PropertyKey[]) => yaml.lineOf(['states', name, ...path]);
     const state = stateSchema.safeParse(value);
-    if (state.success) result.states.set(name, { state: state.data, file, lineOf });
+    if (state.success) result.states.set(name, { state: numberOptions(state.data), file, lineOf });
     else result.faults.push(...toFaults(state.error, file, (path) => lineOf(...path), name));
   }
   return result;
+}
+
+/** Options without a key are numbered by their order. */
+function numberOptions(state: ParsedState): State {
+  if (state.kind !== 'menu' && state.kind !== 'page') return state;
+  return { ...state, options: state.options.map((option, i) => ({ ...option, key: option.key ?? String(i + 1) })) };
 }
 
 function toFaults(

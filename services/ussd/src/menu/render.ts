@@ -1,8 +1,9 @@
-import { toShowable } from '../gsm.ts';
 import { layOut, type Page } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
+import { holds } from './evaluate.ts';
 import { translate } from './locales.ts';
-import { type Menu, type Option, reservedKeys, type State } from './menu.ts';
+import { isCondition, type Menu, type Option, reservedKeys, type ScreenState, type State } from './menu.ts';
+import { takesZero } from './question.ts';
 
 export interface Screen {
   text: string;
@@ -13,7 +14,8 @@ export interface Screen {
 export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
   const state = menu.states.get(dialogue.state);
   const pages = toPages(menu, dialogue);
-  return { text: pages[Math.min(dialogue.page, pages.length - 1)]?.text ?? '', ended: state?.kind === 'end' };
+  const page = Math.min(dialogue.page, pages.length - 1);
+  return { text: pages[page]?.text ?? '', ended: state?.kind === 'end' && page === pages.length - 1 };
 }
 
 export function countPages(menu: Menu, dialogue: Dialogue): number {
@@ -28,23 +30,27 @@ export function canGoBack(menu: Menu, dialogue: Dialogue): boolean {
 export function backKeyOf(menu: Menu, state: State): string {
   if (state.kind !== 'prompt') return reservedKeys.back;
   const context = { answer: () => undefined, phoneNumber: '' };
-  const takesZero = menu.registry.validators[state.validator]?.check(reservedKeys.back, context).ok;
-  return takesZero ? reservedKeys.backFromZero : reservedKeys.back;
+  const isAnswer = state.question
+    ? takesZero(state.question)
+    : menu.registry.validators[state.validator ?? '']?.check(reservedKeys.back, context).ok;
+  return isAnswer ? reservedKeys.backFromZero : reservedKeys.back;
 }
 
-function visibleOptions(state: State | undefined, dialogue: Dialogue): Option[] {
+function visibleOptions(menu: Menu, state: State | undefined, dialogue: Dialogue): Option[] {
   if (state?.kind !== 'menu' && state?.kind !== 'page') return [];
   return state.options.filter((option) => {
-    if (option.when === undefined) return true;
-    if (option.when === 'resumable') return dialogue.resume !== undefined;
-    return (option.when === 'authenticated') === (dialogue.account !== undefined);
+    const { when } = option;
+    if (when === undefined) return true;
+    if (!isCondition(when)) return holds(menu, dialogue, when);
+    if (when === 'resumable') return dialogue.resume !== undefined;
+    return (when === 'authenticated') === (dialogue.account !== undefined);
   });
 }
 
 /** The options a choice is looked up in. Those of a page stand after its text: before they are shown, `1` is a slip. */
 export function choosableOptions(menu: Menu, dialogue: Dialogue): Option[] {
   const state = menu.states.get(dialogue.state);
-  const options = visibleOptions(state, dialogue);
+  const options = visibleOptions(menu, state, dialogue);
   if (state?.kind !== 'page') return options;
   // A hint may push a choice off the page it was seen on; it can still be taken.
   const { hint: _, ...unhinted } = dialogue;
@@ -55,50 +61,44 @@ function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
   return state !== undefined && 'back' in state && state.back && dialogue.stack.length > 0;
 }
 
-/** Screens without values are the same for everyone: laid out once for each menu, language and set of options. */
-const staticPages = new WeakMap<Menu, Map<string, Page[]>>();
+/** Laying out is a function of its texts alone, so what it gave for them before it gives again, to whomever they are shown. */
+const laidOut = new Map<string, Page[]>();
+const maxLaidOut = 2_000;
+const maxKeyLength = 1_000;
 
 function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const state = menu.states.get(dialogue.state);
-  if (!state || state.kind === 'action') return [];
-  const options = visibleOptions(state, dialogue);
-  const hasBack = hasWayBack(state, dialogue);
-  // Everything the screen depends on but the values: the place, the language, the hint, and what conditions ask for.
-  const { language, hint, hintPage, account, resume } = dialogue;
-  const key = `${dialogue.state} ${language} ${hint} ${hintPage} ${hasBack} ${account !== undefined} ${resume !== undefined}`;
-  const known = staticPages.get(menu) ?? new Map<string, Page[]>();
-  staticPages.set(menu, known);
-  const pages = known.get(key);
-  if (pages) return pages;
-
-  const made = createPages(menu, dialogue, { state, options, hasBack });
-  const texts = [state.text, dialogue.hint ?? state.text, ...options.map((option) => option.text)];
-  const isStatic = texts.every((text) => !menu.locales.get(dialogue.language)?.get(text)?.includes('{'));
-  if (isStatic) known.set(key, made);
-  return made;
-}
-
-interface Shown {
-  state: Exclude<State, { kind: 'action' }>;
-  options: Option[];
-  hasBack: boolean;
-}
-
-function createPages(menu: Menu, dialogue: Dialogue, { state, options, hasBack }: Shown): Page[] {
+  if (!state || !('text' in state)) return [];
   const say = (key: string) => translate(menu.locales, dialogue.language, key, dialogue.values);
+  const hint = dialogue.hint === undefined ? undefined : say(dialogue.hint);
   const body = say(state.text);
-  if (state.kind === 'end') return [{ text: toShowable(body), lines: 0 }];
-  return layOut(
+  const lines = toLines(menu, state, dialogue, say);
+  const isEnd = state.kind === 'end';
+  const back = isEnd ? reservedKeys.back : backKeyOf(menu, state);
+  const hasBack = hasWayBack(state, dialogue);
+  const footer = [say('common.more'), say('common.back'), say('common.exit')] as const;
+  const { language, hintPage } = dialogue;
+  const key = [language, isEnd, back, hasBack, hintPage, hint, body, ...footer, ...lines].join('\0');
+  const known = laidOut.get(key);
+  if (known) return known;
+  const pages = layOut(
+    { ...(hint !== undefined && { hint, hintPage: hintPage ?? 0 }), body, lines },
     {
-      ...(dialogue.hint !== undefined && { hint: say(dialogue.hint), hintPage: dialogue.hintPage ?? 0 }),
-      body,
-      lines: options.map((option) => `${option.key}. ${say(option.text)}`),
-    },
-    {
-      more: `${reservedKeys.more}. ${say('common.more')}`,
-      back: `${backKeyOf(menu, state)}. ${say('common.back')}`,
-      exit: `${reservedKeys.exit}. ${say('common.exit')}`,
+      more: `${reservedKeys.more}. ${footer[0]}`,
+      back: isEnd ? '' : `${back}. ${footer[1]}`,
+      exit: isEnd ? '' : `${reservedKeys.exit}. ${footer[2]}`,
       hasBack,
     },
   );
+  if (laidOut.size >= maxLaidOut) laidOut.clear();
+  if (key.length <= maxKeyLength) laidOut.set(key, pages);
+  return pages;
+}
+
+function toLines(menu: Menu, state: ScreenState, dialogue: Dialogue, say: (key: string) => string): string[] {
+  if (state.kind === 'end') return [];
+  if (state.kind !== 'prompt')
+    return visibleOptions(menu, state, dialogue).map((option) => `${option.key}. ${say(option.text)}`);
+  const choices = state.question?.options?.map(({ text }, i) => `${i + 1}. ${say(text)}`) ?? [];
+  return state.optional ? [...choices, `${reservedKeys.skip}. ${say('common.skip')}`] : choices;
 }

@@ -30,6 +30,7 @@ export const validators: Record<string, Validator> = {
   },
   amount: {
     hints: ['hint.amount'],
+    type: 'decimal',
     check(input) {
       const match = /^0*(\d{1,9})(?:[.,](\d{1,3}))?$/.exec(input.replace(/\s/g, ''));
       const decimals = match?.[2]?.replace(/0+$/, '') ?? '';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import { type DatabaseClock, faultKind } from '@palaver/store';
 import { toShowable } from '../gsm.ts';
-import { type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
+import { type Caller, type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
 import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
@@ -141,7 +141,7 @@ async function openSession(
   const menu = parts.programs.forCode(request.serviceCode);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const opening = await parts.profiles.loadOpening(request.phoneNumber, request.now, menu);
-  const step = openDialogue(menu, opening);
+  const step = openDialogue(menu, opening, toCaller(request));
   return save(parts, request, { menu, known, opening, step, kind: 'opened' });
 }
 
@@ -163,7 +163,8 @@ async function continueDialogue(
   const textHash = parts.textHash(known?.textHash);
   const all = toParts(request.text);
   const values = all.map(({ value }) => value);
-  let step: Step = from ? { dialogue: from, ended: false } : openDialogue(menu, opening);
+  const caller = toCaller(request);
+  let step: Step = from ? { dialogue: { ...from, caller }, ended: false } : openDialogue(menu, opening, caller);
   for (const [index, input] of inputs.entries()) {
     const part = all.length - inputs.length + index;
     step = takeInput(menu, step.dialogue, {
@@ -191,6 +192,10 @@ async function continueDialogue(
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
   return save(parts, request, { menu, known, opening, step, kind, before: from });
+}
+
+function toCaller({ phoneNumber, now }: OwnRequest): Caller {
+  return { phoneNumber, now };
 }
 
 interface Outcome {

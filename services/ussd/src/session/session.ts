@@ -1,4 +1,4 @@
-import type { Dialogue, FormSnapshot, Place } from '../menu/dialogue.ts';
+import type { Dialogue, FormSnapshot, Frame, Place } from '../menu/dialogue.ts';
 import type { Opening } from '../menu/engine.ts';
 
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
@@ -31,8 +31,8 @@ export function isExpired(session: Session, now: number, timeoutMs: number): boo
   );
 }
 
-/** Grows with every change that an earlier version would misread. */
-const format = 1;
+/** Grows with every change that an earlier version would misread; a dialogue has the lowest that says all of it. */
+const format = { plain: 1, frames: 2 };
 
 // One letter for each field and none for empty ones: most sessions are `{"f":1,"s":"preMenu","l":"en"}`.
 interface PackedDialogue {
@@ -49,10 +49,11 @@ interface PackedDialogue {
   a?: string;
   r?: FormSnapshot;
   n?: Place;
+  c?: readonly Frame[];
 }
 
 export function packDialogue(dialogue: Dialogue): string {
-  const packed: PackedDialogue = { f: format, s: dialogue.state, l: dialogue.language };
+  const packed: PackedDialogue = { f: format.plain, s: dialogue.state, l: dialogue.language };
   if (dialogue.stack.length > 0) packed.b = dialogue.stack;
   if (dialogue.page > 0) packed.p = dialogue.page;
   if (dialogue.hint !== undefined) packed.h = dialogue.hint;
@@ -62,19 +63,24 @@ export function packDialogue(dialogue: Dialogue): string {
   if (dialogue.account !== undefined) packed.a = dialogue.account;
   if (dialogue.resume !== undefined) packed.r = dialogue.resume;
   if (dialogue.afterLogin !== undefined) packed.n = dialogue.afterLogin;
+  if (dialogue.frames?.length) {
+    packed.f = format.frames;
+    packed.c = dialogue.frames;
+  }
   return JSON.stringify(packed);
 }
 
 /** `undefined` for a dialogue that a newer version has kept: it is rebuilt from the accumulated text. */
 export function unpackDialogue(text: string): Dialogue | undefined {
-  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n } = JSON.parse(text) as PackedDialogue;
-  if (f > format) return undefined;
+  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c } = JSON.parse(text) as PackedDialogue;
+  if (f > format.frames) return undefined;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
   if (g !== undefined) dialogue.hintPage = g;
   if (a !== undefined) dialogue.account = a;
   if (r !== undefined) dialogue.resume = r;
   if (n !== undefined) dialogue.afterLogin = n;
+  if (c !== undefined) dialogue.frames = c;
   return dialogue;
 }
 

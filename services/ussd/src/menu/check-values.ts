@@ -1,0 +1,124 @@
+import { ExpressionFault, type ResultType, resultTypes } from './check-expression.ts';
+import { compileExpression, type Expression } from './expressions.ts';
+import type { Fault } from './fault.ts';
+import { isCondition, type Registry, type State } from './menu.ts';
+import type { PlacedState } from './parse-menu.ts';
+import type { ValueType } from './value-types.ts';
+
+export interface CheckedValues {
+  types: Map<string, ValueType>;
+  expressions: Map<string, Expression>;
+  /** An action that does not declare its values may give any. */
+  isOpen: boolean;
+  faults: Fault[];
+}
+
+/** Names that every expression knows. */
+const always: [string, ResultType][] = [
+  ['today', 'string'],
+  ['caller', 'map'],
+  ['caller.phone', 'string'],
+  ['caller.language', 'string'],
+  ['caller.authenticated', 'bool'],
+];
+
+/** Which values there are, of which type, and every expression of the menu, compiled. */
+export function checkValues(states: ReadonlyMap<string, PlacedState>, registry: Registry): CheckedValues {
+  const types = new Map<string, ValueType>();
+  const give = (name: string, type: ValueType) => {
+    const known = types.get(name);
+    types.set(name, known === undefined || known === type ? type : 'any');
+  };
+  let isOpen = false;
+  for (const { state } of states.values()) {
+    for (const [name, type] of givenBy(state, registry)) give(name, type);
+    if (state.kind === 'action' && !registry.actions[state.action]?.values) isOpen = true;
+  }
+  // A computed value may be computed from itself and from others, in any order: unknown at first, known in the second round.
+  for (const { state } of states.values())
+    if (state.kind === 'set')
+      for (const name of Object.keys(state.values)) if (!types.has(name)) types.set(name, 'any');
+  const checked: CheckedValues = { types, expressions: new Map(), isOpen, faults: [] };
+  for (let round = 0; round < 2; round++) {
+    checked.faults = [];
+    for (const [name, placed] of states) checkExpressions(name, placed, checked);
+  }
+  return checked;
+}
+
+function* givenBy(state: State, registry: Registry): Generator<[string, ValueType]> {
+  if (state.kind === 'prompt' && !state.secret)
+    yield [state.save, state.question?.type ?? registry.validators[state.validator ?? '']?.type ?? 'text'];
+  if (state.kind === 'menu' || state.kind === 'page')
+    for (const { set = {} } of state.options) for (const name of Object.keys(set)) yield [name, 'text'];
+  if (state.kind === 'each') yield [state.as, 'any'];
+  if (state.kind === 'action') yield* Object.entries(registry.actions[state.action]?.values ?? {});
+}
+
+function checkExpressions(name: string, { state, file, lineOf }: PlacedState, checked: CheckedValues): void {
+  for (const { source, path, wanted, answer } of expressionsOf(state)) {
+    const scope = new Map<string, ResultType>([
+      ...always,
+      ...Array.from(checked.types, ([key, type]) => [key, resultTypes[type]] as const),
+      ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
+    ]);
+    const say = (message: string) =>
+      checked.faults.push({ file, line: lineOf(...path), state: name, message: `${source}: ${message}` });
+    try {
+      const expression = compileExpression(source, scope);
+      checked.expressions.set(source, expression);
+      if (wanted && expression.type !== wanted && expression.type !== 'dyn')
+        say(wanted === 'bool' ? 'is not a condition that is true or false' : 'is not a list');
+      if (state.kind === 'set') checked.types.set(String(path.at(-1)), toValueType(expression.type));
+    } catch (error) {
+      if (!(error instanceof ExpressionFault)) throw error;
+      if (!checked.isOpen || !error.message.startsWith('there is no value')) say(error.message);
+      else checked.expressions.set(source, compileExpression(source, openScope(scope)));
+    }
+  }
+}
+
+/** Knows every name. */
+function openScope(scope: ReadonlyMap<string, ResultType>): ReadonlyMap<string, ResultType> {
+  const open = new Map(scope);
+  open.get = (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn');
+  return open;
+}
+
+function toValueType(type: ResultType): ValueType {
+  const types: Record<ResultType, ValueType> = {
+    string: 'text',
+    number: 'decimal',
+    integer: 'integer',
+    bool: 'boolean',
+    list: 'list',
+    map: 'any',
+    dyn: 'any',
+  };
+  return types[type];
+}
+
+interface Found {
+  source: string;
+  path: PropertyKey[];
+  wanted?: 'bool' | 'list';
+  answer?: ValueType;
+}
+
+function* expressionsOf(state: State): Generator<Found> {
+  if (state.kind === 'menu' || state.kind === 'page') {
+    for (const [i, { when }] of state.options.entries())
+      if (when !== undefined && !isCondition(when))
+        yield { source: when, path: ['options', i, 'when'], wanted: 'bool' };
+  }
+  if (state.kind === 'prompt') {
+    if (state.when !== undefined) yield { source: state.when, path: ['when'], wanted: 'bool' };
+    const { check, type } = state.question ?? {};
+    if (check && type) yield { source: check.that, path: ['check', 'that'], wanted: 'bool', answer: type };
+  }
+  if (state.kind === 'branch')
+    for (const [i, { that }] of state.when.entries()) yield { source: that, path: ['when', i, 'that'], wanted: 'bool' };
+  if (state.kind === 'set')
+    for (const [name, source] of Object.entries(state.values)) yield { source, path: ['values', name] };
+  if (state.kind === 'each') yield { source: state.list, path: ['list'], wanted: 'list' };
+}

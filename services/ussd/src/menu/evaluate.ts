@@ -1,0 +1,40 @@
+import type { CelInput, CelValue } from '@bufbuild/cel';
+import type { Dialogue } from './dialogue.ts';
+import type { Menu } from './menu.ts';
+import { fromExpressionValue, toExpressionValue } from './value-types.ts';
+
+/** Computes an expression of the menu over the values of a dialogue; `extra` are names of the moment, such as `answer`. */
+export function evaluate(
+  menu: Menu,
+  dialogue: Dialogue,
+  source: string,
+  extra: Record<string, CelInput> = {},
+): CelValue | undefined {
+  const expression = menu.expressions.get(source);
+  if (!expression) throw new Error(`the expression ${source} is not compiled`);
+  const values: Record<string, CelInput> = {};
+  for (const name of expression.names) {
+    if (Object.hasOwn(extra, name)) values[name] = extra[name] as CelInput;
+    else if (name === 'today') values[name] = todayOf(dialogue);
+    else if (name === 'caller') values[name] = toCaller(dialogue);
+    else values[name] = toExpressionValue(dialogue.values[name], menu.types.get(name) ?? 'any');
+  }
+  return expression.run(values);
+}
+
+export function holds(menu: Menu, dialogue: Dialogue, source: string, extra?: Record<string, CelInput>): boolean {
+  return evaluate(menu, dialogue, source, extra) === true;
+}
+
+export function computeText(menu: Menu, dialogue: Dialogue, source: string): string {
+  const value = evaluate(menu, dialogue, source);
+  return value === undefined ? '' : fromExpressionValue(value);
+}
+
+export function todayOf({ caller }: Dialogue): string {
+  return new Date(caller?.now ?? 0).toISOString().slice(0, 10);
+}
+
+function toCaller({ caller, language, account }: Dialogue): Record<string, CelInput> {
+  return { phone: caller?.phoneNumber ?? '', language, authenticated: account !== undefined };
+}

@@ -1,0 +1,87 @@
+import {
+  type CelInput,
+  CelScalar,
+  type CelValue,
+  celEnv,
+  celFunc,
+  isCelError,
+  listType,
+  parse,
+  plan,
+} from '@bufbuild/cel';
+import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
+import { ExpressionFault, inferType, type ResultType } from './check-expression.ts';
+
+/** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
+export interface Expression {
+  type: ResultType;
+  names: readonly string[];
+  run(values: Record<string, CelInput>): CelValue | undefined;
+}
+
+const { DOUBLE, INT, STRING, DYN } = CelScalar;
+const dayMs = 86_400_000;
+
+type Arithmetic = [name: string, compute: (one: number, other: number) => number];
+const arithmetic: Arithmetic[] = [
+  ['_+_', (one, other) => one + other],
+  ['_-_', (one, other) => one - other],
+  ['_*_', (one, other) => one * other],
+  ['_/_', (one, other) => one / other],
+  ['_%_', (one, other) => one % other],
+];
+
+// CEL does not mix whole and decimal numbers; the writer of a program does not know the difference.
+const mixed = arithmetic.flatMap(([name, compute]) => [
+  celFunc(name, [DOUBLE, INT], DOUBLE, (one, other) => compute(one, Number(other))),
+  celFunc(name, [INT, DOUBLE], DOUBLE, (one, other) => compute(Number(one), other)),
+]);
+
+const toDate = (text: string) => Date.parse(`${text}T00:00:00Z`);
+const toText = (time: number) => new Date(time).toISOString().slice(0, 10);
+
+const env = celEnv({
+  funcs: [
+    ...mixed,
+    celFunc('_%_', [DOUBLE, DOUBLE], DOUBLE, (one, other) => one % other),
+    celFunc('addDays', [STRING, INT], STRING, (date, days) => toText(toDate(date) + Number(days) * dayMs)),
+    celFunc('daysBetween', [STRING, STRING], INT, (from, to) =>
+      BigInt(Math.round((toDate(to) - toDate(from)) / dayMs)),
+    ),
+    celFunc('sum', [listType(DYN)], DOUBLE, (list) => [...list].reduce<number>((sum, item) => sum + Number(item), 0)),
+  ],
+});
+
+/** Parses and checks an expression, or throws an `ExpressionFault`. */
+export function compileExpression(source: string, scope: ReadonlyMap<string, ResultType>): Expression {
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse(source);
+  } catch (error) {
+    const reason = (error as Error).message.replace(/^<input>:\d+:/, 'at character ');
+    throw new ExpressionFault(`cannot be read: ${reason}`);
+  }
+  const type = inferType(parsed.expr, scope);
+  const evaluate = plan(env, parsed);
+  return {
+    type,
+    names: [...namesIn(parsed.expr)],
+    run(values) {
+      const result = evaluate(values);
+      return isCelError(result) || (typeof result === 'number' && !Number.isFinite(result)) ? undefined : result;
+    },
+  };
+}
+
+function namesIn(expr: Expr | undefined, names = new Set<string>()): Set<string> {
+  if (!expr) return names;
+  const { case: kind, value } = expr.exprKind;
+  if (kind === 'identExpr') names.add(value.name);
+  else if (kind === 'selectExpr') namesIn(value.operand, names);
+  else if (kind === 'listExpr') for (const element of value.elements) namesIn(element, names);
+  else if (kind === 'callExpr') for (const arg of [value.target, ...value.args]) namesIn(arg, names);
+  else if (kind === 'comprehensionExpr')
+    for (const inner of [value.iterRange, value.loopStep, value.result]) namesIn(inner, names);
+  else if (kind === 'structExpr') for (const { value: inner } of value.entries) namesIn(inner, names);
+  return names;
+}

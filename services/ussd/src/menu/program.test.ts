@@ -1,0 +1,269 @@
+// What a program's designer writes: typed questions, conditions, computed values, sub-flows and loops.
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { checkProgram } from './check-program.ts';
+import { openDialogue, type Step, takeInput, takeResult } from './engine.ts';
+import { formatFault } from './fault.ts';
+import type { Registry } from './menu.ts';
+import { renderScreen } from './render.ts';
+
+const registry: Registry = {
+  actions: { load: { outcomes: ['done'], finishes: false, values: { members: 'list', rate: 'decimal' } } },
+  validators: {},
+  texts: [],
+};
+
+const common = `
+common: { more: More, back: Back, exit: Exit, skip: Skip }
+hint: { empty: Empty., choice: No choice., text: A text., integer: A whole number., decimal: A number., date: A date., phone: A phone., choices: Numbers., range: '{question.min} to {question.max}.' }
+`;
+
+function check(states: string, texts: string) {
+  const files = [
+    { file: 'p/program.yaml', path: 'program.yaml', text: 'name: p\nstart: home\nexit: bye\n' },
+    { file: 'p/states.yaml', path: 'states.yaml', text: `states:\n${states}` },
+    { file: 'p/locales/en.yaml', path: 'locales/en.yaml', text: `${common}${texts}` },
+  ];
+  const source = { name: 'p', files };
+  return checkProgram(source, registry, source);
+}
+
+function load(states: string, texts: string) {
+  const checked = check(states, texts);
+  if (!checked.ok) throw new Error(checked.faults.map(formatFault).join('\n'));
+  return checked.menu;
+}
+
+function faultsOf(states: string, texts: string): string[] {
+  const checked = check(states, texts);
+  return checked.ok ? [] : checked.faults.map(formatFault);
+}
+
+/** Dials, sends the inputs, and gives the last screen. */
+function play(menu: ReturnType<typeof load>, inputs: string[], results: Record<string, string>[] = []): string {
+  const caller = { phoneNumber: '+254700000001', now: Date.parse('2026-11-17T10:00:00Z') };
+  let step: Step = openDialogue(menu, { language: 'en' }, caller);
+  for (const [part, value] of inputs.entries()) {
+    step = takeInput(menu, step.dialogue, { value, part, parts: inputs, phoneNumber: caller.phoneNumber });
+    while (step.pending) step = takeResult(menu, step.dialogue, { outcome: 'done', values: results.shift() ?? {} });
+  }
+  const { text, ended } = renderScreen(menu, step.dialogue);
+  expect(ended).toBe(step.ended);
+  return text;
+}
+
+const oneQuestion = (question: string) => `
+  home: { kind: menu, text: home, options: [{ text: go, to: ask }] }
+  ask: { kind: prompt, text: ask, ${question}, save: x, to: done }
+  done: { kind: page, text: done }
+  bye: { kind: end, text: bye }
+`;
+const questionTexts = `home: Home\ngo: Go\nask: Ask\ndone: 'Got {x}'\nbye: Bye\nown: Own hint.\na: Alpha\nb: Beta\nc: Gamma\n`;
+
+describe('typed questions', () => {
+  test.each([
+    ['type: text', 'hello  there', 'Got hello there'],
+    ['type: text, length: 3', 'four', 'A text.'],
+    ['type: text, pattern: "[A-Z]{2}[0-9]+"', 'AB12', 'Got AB12'],
+    ['type: text, pattern: "[A-Z]{2}[0-9]+", hint: own', 'ab12', 'Own hint.'],
+    ['type: text, pattern: "(a+)+b"', `${'a'.repeat(150)}c`, 'A text.'],
+    ['type: integer', '0012', 'Got 12'],
+    ['type: integer', '1.5', 'A whole number.'],
+    ['type: integer, min: 1, max: 10', '11', '1 to 10.'],
+    ['type: integer, max: 10', '11', 'A whole number.'],
+    ['type: integer', '0', 'Got 0'],
+    ['type: decimal', '2,50', 'Got 2.5'],
+    ['type: decimal, min: 50, max: 100, check: { that: answer % 10 == 0, hint: own }', '55', 'Own hint.'],
+    ['type: decimal, min: 50, max: 100, check: { that: answer % 10 == 0, hint: own }', '60', 'Got 60'],
+    ['type: date', '31122026', 'Got 2026-12-31'],
+    ['type: date', '1/2/2026', 'Got 2026-02-01'],
+    ['type: date', '30022026', 'A date.'],
+    ['type: date, max: today', '18112026', 'A date.'],
+    ['type: date, min: 2026-01-01, max: 2026-12-31', '01012027', '2026-01-01 to 2026-12-31.'],
+    ['type: phone', '0712 345 678', 'Got +254712345678'],
+    ['type: phone', '+256712345678', 'Got +256712345678'],
+    ['type: phone', '12', 'A phone.'],
+    ['type: choice, options: [{ text: a, value: x1 }, { text: b, value: x2 }]', '2', 'Got x2'],
+    ['type: choice, options: [{ text: a, value: x1 }, { text: b, value: x2 }]', '3', 'No choice.'],
+    [
+      'type: choices, options: [{ text: a, value: x1 }, { text: b, value: x2 }, { text: c, value: x3 }]',
+      '1 3',
+      'Got x1 x3',
+    ],
+    [
+      'type: choices, options: [{ text: a, value: x1 }, { text: b, value: x2 }, { text: c, value: x3 }]',
+      '31',
+      'Got x3 x1',
+    ],
+    ['type: choices, max: 1, options: [{ text: a, value: x1 }, { text: b, value: x2 }]', '1 2', 'Numbers.'],
+    ['type: integer, optional: true', '000', 'Got '],
+  ])('%s: %j gives %j', (question, input, expected) => {
+    expect(play(load(oneQuestion(question), questionTexts), ['1', input]).split('\n')[0]).toBe(expected);
+  });
+
+  test('where 0 is an answer, Back is 00 and the screen says so', () => {
+    const zero = load(oneQuestion('type: integer'), questionTexts);
+    expect(play(zero, ['1'])).toContain('00. Back');
+    expect(play(zero, ['1', '00'])).toMatch(/^Home/);
+    const positive = load(oneQuestion('type: integer, min: 1'), questionTexts);
+    expect(play(positive, ['1'])).toMatch(/\n0\. Back/);
+    expect(play(positive, ['1', '0'])).toMatch(/^Home/);
+  });
+
+  test('choices are listed, an optional question can be skipped, and labels are shown', () => {
+    const menu = load(
+      oneQuestion('type: choices, optional: true, options: [{ text: a, value: x1 }, { text: b, value: x2 }]'),
+      questionTexts.replace('{x}', '{x.label}'),
+    );
+    expect(play(menu, ['1'])).toBe('Ask\n1. Alpha\n2. Beta\n000. Skip\n0. Back\n*. Exit');
+    expect(play(menu, ['1', '12'])).toMatch(/^Got Alpha, Beta\n/);
+  });
+
+  test.each([
+    ['type: integer, validator: word', 'either a type or a validator'],
+    ['type: integer, pattern: "a"', 'pattern is for texts'],
+    ['type: text, pattern: "("', 'pattern: '],
+    ['type: integer, min: 2026-01-01', 'do not fit the type integer'],
+    ['type: choice', 'options belong to the types choice and choices'],
+    ['type: text, check: { that: anser == "a", hint: own }', 'there is no value anser (did you mean answer?)'],
+    ['type: text, check: { that: answer > 5, hint: own }', 'text > number does not work'],
+    ['type: integer, check: { that: answer + 5, hint: own }', 'is not a condition'],
+    ['type: integer, check: { that: "answer >", hint: own }', 'cannot be read'],
+    ['type: integer, check: { that: isOdd(answer), hint: own }', 'there is no function isOdd'],
+  ])('%s is a fault: %s', (question, fault) => {
+    const [first] = faultsOf(oneQuestion(question), questionTexts);
+    expect(first).toMatch(/^p\/states\.yaml:4: state ask: /);
+    expect(first).toContain(fault);
+  });
+});
+
+test('a placeholder that no state gives is a fault with its line and what was meant', () => {
+  const faults = faultsOf(
+    oneQuestion('type: integer').replace('save: x', 'save: price'),
+    questionTexts.replace('{x}', '{prise}'),
+  );
+  expect(faults).toEqual(['p/locales/en.yaml:7: there is no value {prise} (did you mean price?)']);
+});
+
+describe('logic', () => {
+  const shop = load(
+    `
+  home: { kind: menu, text: home, options: [{ text: go, to: amount }, { text: calls, to: load }, { text: subs, to: call }] }
+  amount: { kind: prompt, text: ask, type: integer, min: 1, save: amount, to: reason }
+  reason: { kind: prompt, text: why, type: text, save: reason, when: amount >= 100, to: compute }
+  compute: { kind: set, values: { fee: amount * 0.1, total: amount + fee, week: 'addDays(today, 7)' }, to: size }
+  size:
+    kind: branch
+    when:
+      - { that: amount >= 1000, to: big }
+      - { that: 'amount >= 100 && reason != ""', to: middle }
+    else: small
+  big: { kind: page, text: big }
+  middle: { kind: menu, text: middle, options: [{ text: go, to: small, when: total > 200 }, { text: back, to: home }] }
+  small: { kind: page, text: small }
+  load: { kind: action, action: load, outcomes: { done: loop } }
+  loop: { kind: each, list: 'members.filter(m, m.active)', as: member, do: askPaid, to: summary }
+  askPaid: { kind: prompt, text: paid, type: integer, save: paid, to: add }
+  add: { kind: set, values: { sum: sum + paid }, to: next }
+  next: { kind: return }
+  summary: { kind: page, text: summary }
+  call: { kind: call, flow: name, to: greet }
+  name: { kind: prompt, text: name, type: text, save: name, to: city }
+  city: { kind: prompt, text: city, type: text, save: city, to: next }
+  greet: { kind: page, text: greet }
+  bye: { kind: end, text: bye }
+`,
+    `home: Home
+go: Go
+calls: Calls
+subs: Subs
+ask: Ask
+why: Why?
+big: 'Big {total}'
+middle: 'Middle {total}'
+back: Home
+small: 'Small {total} until {week}'
+paid: 'Paid by {member.name}?'
+summary: 'In all {sum}'
+name: Name?
+city: City?
+greet: 'Hello {name} of {city}'
+bye: Bye
+`,
+  );
+
+  test('branches, computed values and questions that are asked only where their condition holds', () => {
+    expect(play(shop, ['1', '50'])).toMatch(/^Small 55 until 2026-11-24\n/);
+    expect(play(shop, ['1', '100'])).toMatch(/^Why\?/);
+    expect(play(shop, ['1', '100', 'rent'])).toMatch(/^Middle 110\n2\. Home\n/);
+    expect(play(shop, ['1', '300', 'rent'])).toMatch(/^Middle 330\n1\. Go\n2\. Home\n/);
+    expect(play(shop, ['1', '1000', 'rent'])).toMatch(/^Big 1100\n/);
+    // A value is forgotten at the start, and by a question that is not asked any longer.
+    expect(play(shop, ['1', '100', 'rent', '0', '0', '50'])).toMatch(/^Small 55/);
+  });
+
+  const members = [
+    {
+      members: JSON.stringify([
+        { name: 'Ana', active: true },
+        { name: 'Ben', active: false },
+        { name: 'Cy', active: true },
+      ]),
+    },
+  ];
+
+  test('a loop runs its states for each item of a list', () => {
+    expect(play(shop, ['2'], [...members])).toMatch(/^Paid by Ana\?/);
+    expect(play(shop, ['2', '5'], [...members])).toMatch(/^Paid by Cy\?/);
+    expect(play(shop, ['2', '5', '7'], [...members])).toMatch(/^In all 12\n/);
+    expect(play(shop, ['2', '5', '00'], [...members])).toMatch(/^Home/);
+    expect(play(shop, ['2'], [{ members: '[]' }])).toMatch(/^In all \s*\n/);
+  });
+
+  test('a sub-flow returns to its caller; Back leads through it and out of it', () => {
+    expect(play(shop, ['3', 'Ana', 'Kisumu'])).toMatch(/^Hello Ana of Kisumu\n/);
+    expect(play(shop, ['3', 'Ana', '0'])).toMatch(/^Name\?/);
+    expect(play(shop, ['3', 'Ana', '0', 'Eve', 'Kisumu'])).toMatch(/^Hello Eve of Kisumu\n/);
+    expect(play(shop, ['3', 'Ana', 'Kisumu', '0'])).toMatch(/^Home/);
+  });
+
+  test('states that lead in a circle without a screen are a fault', () => {
+    const states = `
+  home: { kind: menu, text: home, options: [{ text: home, to: one }] }
+  one: { kind: branch, when: [{ that: caller.authenticated, to: bye }], else: two }
+  two: { kind: set, values: { x: 1 }, to: one }
+  bye: { kind: end, text: home }
+`;
+    expect(faultsOf(states, 'home: Home\n')).toContain('p/states.yaml:4: state one: its actions lead in a circle');
+  });
+});
+
+test('a closing text that its values make longer than a screen is read in pages, the last one ends', () => {
+  const menu = load(
+    oneQuestion('type: text').replace('{ kind: page, text: done }', '{ kind: end, text: done }'),
+    questionTexts.replace('Got {x}', '{x} {x} {x}'),
+  );
+  const long = 'seventy characters '.repeat(7).trim();
+  const first = play(menu, ['1', long]);
+  expect(first).toMatch(/98\. More$/);
+  expect(first.length).toBeLessThanOrEqual(182);
+  expect(play(menu, ['1', long, '98', '98'])).not.toContain('98. More');
+  const wide = play(menu, ['1', 'ዓ'.repeat(60)]);
+  expect(wide.length).toBeLessThanOrEqual(80);
+});
+
+test('the checker imports nothing of Node: an editor in a browser uses the same', () => {
+  const seen = new Set<string>();
+  const walk = (file: string) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/from '([^']+)';/g)) {
+      expect(path, file).not.toMatch(/^node:/);
+      if (path.startsWith('.')) walk(join(dirname(file), path));
+    }
+  };
+  for (const start of ['check-program.ts', 'engine.ts', 'render.ts', 'draw-menu.ts'])
+    walk(join(import.meta.dirname, start));
+  expect(seen.size).toBeGreaterThan(20);
+});

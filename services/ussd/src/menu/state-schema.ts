@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { patternFault } from './pattern.ts';
+import { questionTypes } from './question.ts';
+
+export const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'a name of letters and digits');
+const keySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
+/** YAML reads `true`, `5` and `amount > 5` as what they are; an expression is always its text. */
+const expressionSchema = z.union([z.string().min(1).max(1_000), z.number(), z.boolean()]).transform(String);
+const optionSchema = z.strictObject({
+  // `key: 1` is a number to YAML and the same key to everyone else.
+  key: z
+    .union([z.string(), z.int().min(0)])
+    .transform(String)
+    .pipe(z.string().regex(/^\d{1,2}$/, 'one or two digits'))
+    .exactOptional(),
+  text: keySchema,
+  to: z.union([nameSchema, z.literal('@resume')]),
+  when: expressionSchema.exactOptional(),
+  set: z.record(nameSchema, z.string().max(60)).exactOptional(),
+});
+const guarded = { requires: z.literal('authenticated').exactOptional() };
+const screen = { text: keySchema, back: z.boolean().default(true), ...guarded };
+
+const limitSchema = z.union([z.number(), z.literal('today'), z.iso.date()]);
+const countSchema = z.int().min(0).max(160);
+const questionSchema = z.strictObject({
+  type: z.enum(questionTypes),
+  min: limitSchema.exactOptional(),
+  max: limitSchema.exactOptional(),
+  pattern: z
+    .string()
+    .max(500)
+    .superRefine((pattern, context) => {
+      const fault = patternFault(pattern);
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+    })
+    .exactOptional(),
+  length: z
+    .union([
+      countSchema.transform((max) => ({ max })),
+      z.strictObject({ min: countSchema.exactOptional(), max: countSchema.exactOptional() }),
+    ])
+    .exactOptional(),
+  check: z.strictObject({ that: expressionSchema, hint: keySchema }).exactOptional(),
+  hint: keySchema.exactOptional(),
+  options: z
+    .array(z.strictObject({ text: keySchema, value: z.string().regex(/^\S{1,60}$/, 'one word') }))
+    .min(1)
+    .max(40)
+    .exactOptional(),
+});
+
+const promptSchema = z
+  .strictObject({
+    kind: z.literal('prompt'),
+    ...screen,
+    ...questionSchema.partial().shape,
+    validator: nameSchema.exactOptional(),
+    optional: z.boolean().exactOptional(),
+    when: expressionSchema.exactOptional(),
+    save: nameSchema,
+    secret: z.boolean().default(false),
+    to: nameSchema,
+  })
+  .transform(({ type, min, max, pattern, length, check, hint, options, ...state }, context) => {
+    const limits = { min, max, pattern, length, check, hint, options };
+    const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+    const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    if ((type === undefined) === (state.validator === undefined))
+      refuse('type', 'a prompt has either a type or a validator');
+    if (type === undefined) {
+      for (const [name] of given) refuse(name, `${name} needs a type`);
+      return state;
+    }
+    const isChoice = type === 'choice' || type === 'choices';
+    if (isChoice !== (options !== undefined))
+      refuse('options', 'options belong to the types choice and choices, and only there');
+    if (pattern !== undefined && type !== 'text') refuse('pattern', 'pattern is for texts');
+    if (length !== undefined && type !== 'text') refuse('length', 'length is for texts');
+    const isDate = [min, max].map((limit) => typeof limit === 'string');
+    if ([min, max].some((limit, i) => limit !== undefined && isDate[i] !== (type === 'date')))
+      refuse('min', `min and max do not fit the type ${type}`);
+    return { ...state, question: { type, ...Object.fromEntries(given) } as z.infer<typeof questionSchema> };
+  });
+
+const outcomeSchema = z.union([
+  nameSchema.transform((to) => ({ to })),
+  z.strictObject({ to: nameSchema, hint: keySchema.exactOptional() }),
+]);
+
+const actionSchema = z.strictObject({
+  kind: z.literal('action'),
+  ...guarded,
+  action: nameSchema,
+  outcomes: z.record(nameSchema, outcomeSchema),
+});
+
+export const stateSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('menu'), ...screen, options: z.array(optionSchema).min(1).max(40) }),
+  promptSchema,
+  z.strictObject({ kind: z.literal('page'), ...screen, options: z.array(optionSchema).max(40).default([]) }),
+  actionSchema,
+  z.strictObject({ kind: z.literal('end'), text: keySchema }),
+  z.strictObject({
+    kind: z.literal('branch'),
+    when: z
+      .array(z.strictObject({ that: expressionSchema, to: nameSchema }))
+      .min(1)
+      .max(40),
+    else: nameSchema,
+  }),
+  z.strictObject({ kind: z.literal('set'), values: z.record(nameSchema, expressionSchema), to: nameSchema }),
+  z.strictObject({ kind: z.literal('call'), flow: nameSchema, to: nameSchema }),
+  z.strictObject({ kind: z.literal('return') }),
+  z.strictObject({
+    kind: z.literal('each'),
+    list: expressionSchema,
+    as: nameSchema,
+    do: nameSchema,
+    to: nameSchema,
+  }),
+]);
+
+export type ParsedState = z.infer<typeof stateSchema>;
