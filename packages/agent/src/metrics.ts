@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Cluster } from './cluster/create-cluster.ts';
+import type { TurnHub } from './run/turn-hub.ts';
 
 export type RunCounters = ReturnType<typeof createRunCounters>;
 
@@ -23,28 +24,29 @@ export function createRunCounters() {
 export interface RunMetricParts {
   counters: RunCounters;
   cluster: Pick<Cluster, 'clockSkewMs'>;
-  countRuns(): number;
+  hub: Pick<TurnHub, 'size' | 'countOverdue'>;
+  sweepLagSeconds(): number;
 }
 
 /** What an operator watches of runs. */
-export function addRunMetrics(registry: Registry, { counters, cluster, countRuns }: RunMetricParts): void {
-  const registers = [registry];
+export function addRunMetrics(registry: Registry, { counters, cluster, hub, sweepLagSeconds }: RunMetricParts): void {
   registry.registerMetric(counters.notStored);
   registry.registerMetric(counters.swept as Counter);
-  new Gauge({
-    name: 'agent_live_runs',
-    help: 'Runs that this instance carries out or that wait on it.',
-    registers,
-    collect() {
-      this.set(countRuns());
-    },
-  });
-  new Gauge({
-    name: 'agent_clock_skew_seconds',
-    help: "How far this machine's clock is ahead of the database's.",
-    registers,
-    collect() {
-      this.set(cluster.clockSkewMs() / 1000);
-    },
-  });
+  const add = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  add('agent_live_runs', 'Runs that this instance carries out or that wait on it.', hub.size);
+  add('agent_overdue_runs', 'Runs of this instance that should have ended by now.', hub.countOverdue);
+  add('agent_sweep_lag_seconds', 'Time since runs of dead instances were last looked for.', sweepLagSeconds);
+  add(
+    'agent_clock_skew_seconds',
+    "How far this machine's clock is ahead of the database's.",
+    () => cluster.clockSkewMs() / 1000,
+  );
 }

@@ -22,7 +22,7 @@ export async function startAgentProcess(env: Record<string, string> = {}): Promi
   const started = startProcess(process.execPath, [main], {
     env: { PORT: String(port), DATA_DIR: dir.path, ORACLE_PRIVATE_KEY: key.toSecret(), LOG_LEVEL: 'debug', ...env },
   });
-  await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 20_000);
+  await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 60_000);
   return {
     url,
     did: key.did(),

@@ -10,7 +10,7 @@ interface Rule {
   annotations: { summary: string };
 }
 
-const functions = /\b(?:sum|by|rate|increase|abs|histogram_quantile|up)\b/;
+const functions = /\b(?:sum|by|rate|increase|abs|or|histogram_quantile|up)\b/;
 
 testWithRedis('every metric of the example alert rules is one that the services have', async ({ redisUrl }) => {
   const text = await readFile(new URL('../../../docs/alerts.yml', import.meta.url), 'utf8');

@@ -70,7 +70,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   started.defer(async () => {
     await Promise.all([closeServer(server), turns.drain().then(() => sockets.close())]);
   });
-  addRunMetrics(server.metrics, { counters: turns.counters, cluster, countRuns: turns.hub.size });
+  addRunMetrics(server.metrics, { ...turns, cluster });
   addStoreMetrics(server.metrics, store.stats);
   const isPublic = createRouteMatcher([...ownPublicRoutes, ...turns.plugins.publicRoutes, ...parts.authExcludedRoutes]);
   // Before authentication: anyone can make as many keys as they like.

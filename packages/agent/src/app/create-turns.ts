@@ -62,6 +62,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     runs,
     instance,
     broadcast,
+    now: () => Date.now() - cluster.clockSkewMs(),
     clients,
     logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
@@ -82,6 +83,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const preparation = createTurnPreparation({ ...stores, ...identity, models, beforeSend: plugins.beforeSend });
   const access = createRunAccess({ hub, runs, reader, preparation });
 
+  let sweepLag = () => 0;
   return {
     sessions,
     messages,
@@ -91,6 +93,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     clients,
     browserCalls,
     counters,
+    sweepLagSeconds: () => sweepLag(),
     /** Takes nothing new in and lets turns finish. */
     drain,
     /** From now on runs of dead instances are taken over, and plugins may send. */
@@ -105,8 +108,10 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
         retention: toRetention(config),
         loadTurn: preparation.restore,
         onSwept: (outcome) => counters.swept.inc({ outcome }),
+        onTurnEnd: plugins.onTurnEnd,
       });
       await upkeep.start();
+      sweepLag = upkeep.lagSeconds;
       started.defer(() => upkeep.stop());
       ready.resolve(access);
     },

@@ -21,12 +21,12 @@ export interface KnownRun {
 /** Stores a new run and its question in the queue of its session; throws where it is not taken in. */
 export async function beginRun(
   turn: Turn,
-  { runs, instance, send }: { runs: RunStore; instance: string; send: SendKey | undefined },
+  { runs, instance, send, now }: { runs: RunStore; instance: string; send: SendKey | undefined; now: number },
 ): Promise<BegunRun | KnownRun> {
   const { sessionId } = turn.session;
   const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
   const input = toStoredInput(turn);
-  const question = toQuestion(turn);
+  const question = toQuestion(turn, now);
   const stored = { ...ids, answerId: ids.messageId, instance, model: turn.model, question, input };
   const begun = await runs.begin({ ...stored, send }).catch((error) => {
     void discard(ids.runId, runs);
@@ -60,12 +60,12 @@ async function discard(runId: string, runs: RunStore): Promise<void> {
   }
 }
 
-function toQuestion({ body, requestId }: Turn): Message {
+function toQuestion({ body, requestId }: Turn, now: number): Message {
   return {
     id: uuidv7(),
     type: 'human',
     content: body.message,
-    createdAt: new Date().toISOString(),
+    createdAt: new Date(now).toISOString(),
     status: 'complete',
     requestId,
     ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),

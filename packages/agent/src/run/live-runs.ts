@@ -14,6 +14,8 @@ export interface LiveRun {
   /** Tools are running that must not run again. */
   isHeld: boolean;
   canMove: boolean;
+  /** By `performance.now()`. */
+  startedAt: number;
 }
 
 /** Most readers have read to the end by then. */
@@ -37,6 +39,8 @@ export function createLiveRuns() {
     all: (): LiveRun[] => [...live.values()],
     isInSession: (sessionId: string): boolean => [...live.values()].some(({ run }) => run.sessionId === sessionId),
     size: (): number => live.size,
+    countOlderThan: (ms: number): number =>
+      [...live.values()].filter(({ startedAt }) => performance.now() - startedAt > ms).length,
 
     cancel(runId: string): void {
       live.get(runId)?.run.cancel(new RunCancelled('user'));

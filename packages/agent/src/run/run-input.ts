@@ -27,6 +27,12 @@ export function toStoredInput({ body, sendId, timezone, socketId, blobs }: Turn)
   return JSON.stringify({ sendId, timezone, socketId, body: rest });
 }
 
+/** The id of the message a run answers, for plugins; undefined where the input was not stored. */
+export function sendIdOf(input: string | null): string | undefined {
+  const parsed = storedInputSchema.pick({ sendId: true }).safeParse(JSON.parse(input ?? 'null'));
+  return parsed.data?.sendId;
+}
+
 /** Undefined where another version stored it in another form. */
 export function parseStoredInput(text: string, message: string): RunInput | undefined {
   const parsed = storedInputSchema.safeParse(JSON.parse(text));

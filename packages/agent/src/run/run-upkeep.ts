@@ -27,6 +27,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
   let stopped = false;
   let sweeping: Promise<void> | undefined;
   let isFailing = false;
+  let sweptAt = performance.now();
 
   function repeat(work: () => Promise<number>, firstMs: number): void {
     const timer = setTimeout(async () => {
@@ -43,6 +44,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
       .then(
         () => {
           isFailing = false;
+          sweptAt = performance.now();
         },
         (error) => {
           if (!isFailing) logger.warn({ err: error }, 'the sweep for interrupted runs failed');
@@ -80,6 +82,8 @@ export function createRunUpkeep(parts: UpkeepParts) {
         }, sweepMs);
       repeat(prune, retentionMs);
     },
+    /** Seconds since runs of dead instances were last looked for; alone on its database an instance does so at the start. */
+    lagSeconds: () => (isAlone ? 0 : (performance.now() - sweptAt) / 1000),
     async stop(): Promise<void> {
       stopped = true;
       for (const timer of timers) clearTimeout(timer);

@@ -60,15 +60,17 @@ export interface RunOptions {
   onEvent(event: SseEvent): void;
   /** The frames of an earlier owner, which this run continues. */
   earlier?: string;
+  /** When it begins. */
+  now?: number;
 }
 
-export function createRun(ids: RunIds, { onEvent, earlier = '' }: RunOptions): Run {
+export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now() }: RunOptions): Run {
   const frames = createFrameLog();
   const controller = new AbortController();
   const answered = Promise.withResolvers<Message>();
   const builder = createMessageBuilder({
     id: ids.messageId,
-    createdAt: new Date().toISOString(),
+    createdAt: new Date(now).toISOString(),
     requestId: ids.requestId,
   });
   const usage: Usage = { inputTokens: 0, outputTokens: 0 };

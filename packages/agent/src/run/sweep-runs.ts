@@ -1,8 +1,11 @@
+import type { EndedRunStatus } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
+import type { TurnEnd } from '../plugins/plugin.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
 import type { RunStore } from '../store/runs.ts';
 import { createRun } from './run.ts';
+import { sendIdOf } from './run-input.ts';
 import { canContinueAfter } from './run-steps.ts';
 import { RunCancelled, toStreamError } from './stream-error.ts';
 import type { Turn } from './turn.ts';
@@ -19,6 +22,8 @@ export interface SweepParts {
   loadTurn(run: InterruptedRun): Promise<Turn | undefined>;
   logger: Logger;
   onSwept?(outcome: 'taken-up' | 'failed'): void;
+  /** Called for a run that is ended here. Never rejects. */
+  onTurnEnd?(end: TurnEnd): Promise<void>;
 }
 
 /** Shorter than the time between two sweeps, so that after a crash of many the next bites go to other instances. */
@@ -46,7 +51,10 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
   const mayContinue = !interrupted.isAborting && interrupted.epoch < maxEpoch && canContinueAfter(steps);
   const turn = mayContinue ? await parts.loadTurn(interrupted) : undefined;
   if (!turn) {
-    if (await end(interrupted, frames, parts)) parts.onSwept?.('failed');
+    const status = await end(interrupted, frames, parts);
+    if (!status) return;
+    parts.onSwept?.('failed');
+    await reportEnd(interrupted, status, parts);
     return;
   }
   const epoch = await parts.interrupted.claim(interrupted, parts.instance);
@@ -57,7 +65,11 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
 }
 
 /** With what was said so far. */
-async function end(interrupted: InterruptedRun, frames: string, { runs, logger }: SweepParts): Promise<boolean> {
+async function end(
+  interrupted: InterruptedRun,
+  frames: string,
+  { runs, logger }: SweepParts,
+): Promise<EndedRunStatus | undefined> {
   const { runId, sessionId, requestId, messageId, epoch, isAborting, partial } = interrupted;
   const run = createRun(interrupted, { onEvent() {}, earlier: frames });
   const stored = run.frames.length;
@@ -80,5 +92,16 @@ async function end(interrupted: InterruptedRun, frames: string, { runs, logger }
     },
   });
   if (ended) logger.warn({ runId, status: ended }, 'a run of an instance that died was ended');
-  return ended !== undefined;
+  return ended;
+}
+
+/** What the model had used is not known. */
+async function reportEnd(
+  { runId, userDid, sessionId, model, input }: InterruptedRun,
+  status: EndedRunStatus,
+  { onTurnEnd }: SweepParts,
+): Promise<void> {
+  const sendId = sendIdOf(input);
+  if (sendId === undefined) return;
+  await onTurnEnd?.({ sendId, userDid, sessionId, runId, model, status, usage: { inputTokens: 0, outputTokens: 0 } });
 }

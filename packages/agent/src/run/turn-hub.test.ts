@@ -1,7 +1,8 @@
 import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTestDatabase } from '@palaver/test-kit';
-import { expect, test } from 'vitest';
+import { createTestDatabase, type Engine, engines, waitFor } from '@palaver/test-kit';
+import { sql } from 'kysely';
+import { describe, expect, test } from 'vitest';
 import { createNoBroadcast } from '../cluster/broadcast.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
 import { agentMigrations } from '../store/migrations.ts';
@@ -10,41 +11,102 @@ import type { AgentDatabase } from '../store/schema.ts';
 import { createSessionStore } from '../store/sessions.ts';
 import { createSessionClients } from './session-clients.ts';
 import { RunCancelled } from './stream-error.ts';
-import { createTurnHub } from './turn-hub.ts';
+import { createTurnHub, type TurnHubParts } from './turn-hub.ts';
 
-// A rejection that nobody hears would fail this run of tests, and end a process in service.
-test('a run cancelled at once, before its work begins, ends like any other', async () => {
-  await using database = await createTestDatabase('sqlite');
+async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {}) {
+  const database = await createTestDatabase(engine);
   const store = await openStore<AgentDatabase>(database.url);
   await store.migrate('agent', agentMigrations);
   const oracle = { name: 'Test', did: 'did:key:zAgent', keyDid: 'did:key:zAgent', signingDid: 'did:key:zAgent' };
   const session = await createSessionStore(store, oracle).create('did:key:zAna', {});
-  let begun = 0;
   const hub = createTurnHub({
     instance: 'test',
     broadcast: createNoBroadcast(),
     runs: createRunStore(store),
     logger: createLogger({ name: 'test', level: 'silent' }),
     turnTimeoutMs: 10_000,
+    async execute() {},
+    clients: createSessionClients(),
+    ...parts,
+  });
+  return {
+    store,
+    hub,
+    submit: () =>
+      hub.submit({
+        sendId: 's',
+        session: { ...session, isNamed: false },
+        user: { did: 'did:key:zAna' },
+        requestId: 'r',
+        body: { message: 'hello', stream: false, returnAllMessages: false },
+        model: 'offline',
+        timezone: undefined,
+        secrets: {},
+        blobs: createBlobStore(),
+      }),
+    async [Symbol.asyncDispose]() {
+      await hub.close(0);
+      await store.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+// A rejection that nobody hears would fail this run of tests, and end a process in service.
+test('a run cancelled at once, before its work begins, ends like any other', async () => {
+  let begun = 0;
+  await using own = await openHub('sqlite', {
     async execute() {
       begun += 1;
     },
-    clients: createSessionClients(),
   });
-  const run = await hub.submit({
-    sendId: 's',
-    session: { ...session, isNamed: false },
-    user: { did: 'did:key:zAna' },
-    requestId: 'r',
-    body: { message: 'hello', stream: false, returnAllMessages: false },
-    model: 'offline',
-    timezone: undefined,
-    secrets: {},
-    blobs: createBlobStore(),
-  });
+  const run = await own.submit();
   run.cancel(new RunCancelled('user'));
   expect(await run.answer).toMatchObject({ status: 'aborted', content: '' });
   expect(begun).toBe(0);
-  await hub.close(0);
-  await store.close();
+});
+
+describe.each(engines)('on %s', (engine) => {
+  test('an end that cannot be stored in time: the reader gets failed, and the text is stored later', async () => {
+    let notStored = 0;
+    const ends: string[] = [];
+    await using own = await openHub(engine, {
+      storeEndMs: 300,
+      onNotStored: () => {
+        notStored += 1;
+      },
+      onTurnEnd: async ({ status }) => void ends.push(status),
+      async execute({ run }) {
+        run.emit('message', { content: 'said', timestamp: new Date().toISOString() });
+        await rename('agent_message', 'agent_message_away');
+      },
+    });
+    const rename = (from: string, to: string) =>
+      sql`alter table ${sql.table(from)} rename to ${sql.table(to)}`.execute(own.store.db);
+    const run = await own.submit();
+    expect(await run.answer).toMatchObject({ status: 'failed', content: 'said' });
+    const { text } = run.frames.read(0, Number.POSITIVE_INFINITY);
+    expect(text).toContain('event: error\n');
+    expect(text).toContain('"code":"UNAVAILABLE"');
+    expect(text).toMatch(/event: done\n.*\n.*"status":"failed"\}\n\n$/);
+    expect({ notStored, ends }).toEqual({ notStored: 1, ends: ['failed'] });
+    await rename('agent_message_away', 'agent_message');
+    const readAnswer = () =>
+      own.store.db.selectFrom('agent_message').select(['status', 'content']).where('type', '=', 'ai').execute();
+    await waitFor('the answer', async () => (await readAnswer()).length > 0);
+    expect(await readAnswer()).toEqual([{ status: 'failed', content: 'said' }]);
+    const { status } = await own.store.db.selectFrom('agent_run').select('status').executeTakeFirstOrThrow();
+    expect(status).toBe('failed');
+  });
+});
+
+test('runs beyond their time are counted', async () => {
+  const gate = Promise.withResolvers<void>();
+  await using own = await openHub('sqlite', { turnTimeoutMs: -40_000, execute: () => gate.promise });
+  const run = await own.submit();
+  const counted = own.hub.countOverdue();
+  gate.resolve();
+  await run.answer;
+  expect(counted).toBe(1);
+  await waitFor('its end', () => own.hub.countOverdue() === 0);
 });

@@ -22,6 +22,8 @@ export interface TurnHubParts
   /** The name of this instance, new at every start. */
   instance: string;
   broadcast: Broadcast;
+  /** The time of messages: that of the database, where instances share one. */
+  now?(): number;
   clients: Pick<SessionClients, 'notify'>;
   /** Called at the end of every turn handed in, also of one that could not begin, before its reader gets `done`. Never rejects. */
   onTurnEnd?(end: TurnEnd): Promise<void>;
@@ -46,12 +48,14 @@ interface Start {
   userMessageId?: string;
 }
 
+/** The time to store an end, and as much again. */
+const overdueMs = 30_000;
 /** Of the time a shutdown has, what is kept for storing ends. */
 const closingStoreMs = 1_500;
 
 /** The one place turns go through: one at a time per session, numbered events, abort, and runs that outlive connections. */
 export function createTurnHub(parts: TurnHubParts) {
-  const { runs, broadcast, clients, logger, instance } = parts;
+  const { runs, broadcast, clients, logger, instance, now = Date.now } = parts;
   const live = createLiveRuns();
   const queue = createSessionQueue({ runs, broadcast, live });
   const active = new Set<Promise<void>>();
@@ -62,7 +66,7 @@ export function createTurnHub(parts: TurnHubParts) {
   async function submit(turn: Turn, send?: SendKey): Promise<Run | KnownRun> {
     try {
       if (isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.');
-      const begun = await beginRun(turn, { runs, instance, send });
+      const begun = await beginRun(turn, { runs, instance, send, now: now() });
       if ('known' in begun) {
         await parts.onTurnEnd?.(toTurnEnd(turn));
         return begun;
@@ -85,7 +89,7 @@ export function createTurnHub(parts: TurnHubParts) {
 
   function start(turn: Turn, { ids, owned, earlier, userMessageId, ...begun }: Start): Run {
     const { runId, sessionId, requestId, messageId } = ids;
-    const run = createRun(ids, { onEvent: (event) => notifyClients(clients, sessionId, event), earlier });
+    const run = createRun(ids, { onEvent: (event) => notifyClients(clients, sessionId, event), earlier, now: now() });
     const stored = run.frames.length;
     if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId, userMessageId });
     const frames = keepFrames(run, owned, {
@@ -95,7 +99,15 @@ export function createTurnHub(parts: TurnHubParts) {
       stored,
       onNewOwner: () => run.cancel(new RunCancelled('new-owner')),
     });
-    const entry: LiveRun = { run, turn, owned, frames, isHeld: false, canMove: toStoredInput(turn) !== null };
+    const entry: LiveRun = {
+      run,
+      turn,
+      owned,
+      frames,
+      isHeld: false,
+      canMove: toStoredInput(turn) !== null,
+      startedAt: performance.now(),
+    };
     live.add(entry);
     const work = carryOut(entry, begun)
       .catch((error) => logger.error({ err: error, runId }, 'a run ended with a fault of its own'))
@@ -163,6 +175,8 @@ export function createTurnHub(parts: TurnHubParts) {
     isClosing,
     /** How many runs are live here. */
     size: live.size,
+    /** How many of them should have ended by now, storing included. */
+    countOverdue: () => live.countOlderThan(parts.turnTimeoutMs + overdueMs),
 
     /**
      * Takes nothing new in and lets turns finish for a while. What is left moves to another instance where there is one and

@@ -12,6 +12,7 @@ import {
 import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import { databaseTime } from './database-time.ts';
 import type { AgentDatabase } from './schema.ts';
 
 /** Who the sessions of this process are held with. */
@@ -34,10 +35,11 @@ export function toRoomId(userDid: string, agentDid: string): string {
 
 /** Sessions, each visible to its own user only. */
 export function createSessionStore(
-  { db, prepare, transaction }: Store<AgentDatabase>,
+  { db, prepare, transaction, engine }: Store<AgentDatabase>,
   oracle: OracleIdentity,
   { perUser = agentLimits.sessionsPerUser as number } = {},
 ) {
+  const now = databaseTime(engine);
   const findOwn = prepare((query, own: { id: string; userDid: string }) =>
     query.selectFrom('agent_session').selectAll().where('id', '=', own.id).where('user_did', '=', own.userDid),
   );
@@ -76,7 +78,6 @@ export function createSessionStore(
 
   return {
     async create(userDid: string, { title, metadata }: CreateSession): Promise<Session> {
-      const now = Date.now();
       const kept = metadata === undefined ? null : JSON.stringify(metadata);
       await checkRoom(userDid, kept);
       const row = {
@@ -86,11 +87,14 @@ export function createSessionStore(
         named: title === undefined ? 0 : 1,
         room_id: toRoomId(userDid, oracle.did),
         metadata: kept,
-        created_at: now,
-        updated_at: now,
       };
-      await db.insertInto('agent_session').values(row).execute();
-      return toSession(row);
+      const times = { created_at: now, updated_at: now };
+      const stored = await db
+        .insertInto('agent_session')
+        .values({ ...row, ...times })
+        .returning(['created_at', 'updated_at'])
+        .executeTakeFirstOrThrow();
+      return toSession({ ...row, ...stored });
     },
 
     async find(userDid: string, id: string): Promise<(Session & { isNamed: boolean }) | undefined> {

@@ -1,0 +1,33 @@
+import { createLogger } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { createNoBroadcast } from '../cluster/broadcast.ts';
+import { agentMigrations } from '../store/migrations.ts';
+import { createRunStore } from '../store/runs.ts';
+import type { AgentDatabase } from '../store/schema.ts';
+import { createRunFollower } from './follow-runs.ts';
+
+const countTimers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+test.each(engines)('on %s, with the last follower of a run nothing is left behind', async (engine) => {
+  await using database = await createTestDatabase(engine);
+  const store = await openStore<AgentDatabase>(database.url);
+  await store.migrate('agent', agentMigrations);
+  const runs = createRunStore(store);
+  const logger = createLogger({ name: 'test', level: 'silent' });
+  const follower = createRunFollower({ runs, broadcast: createNoBroadcast(), logger });
+  await runs.state('warm');
+  const before = countTimers();
+  const run = { runId: 'r1', messageId: 'm1' };
+  const [first, second] = [await follower.follow(run), await follower.follow(run)];
+  expect(first.frames).toBe(second.frames);
+  expect(follower.count()).toBe(1);
+  expect(countTimers()).toBe(before + 2);
+  first.leave();
+  expect(follower.count()).toBe(1);
+  second.leave();
+  expect(follower.count()).toBe(0);
+  expect(countTimers()).toBe(before);
+  await store.close();
+});

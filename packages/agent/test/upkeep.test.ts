@@ -1,0 +1,77 @@
+import { openStore } from '@palaver/store';
+import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { createSigner } from '@palaver/ucan';
+import { sql } from 'kysely';
+import { describe, expect, test } from 'vitest';
+import { defineOraclePlugin, type TurnEnd } from '../src/index.ts';
+import { startAgentProcess } from './start-agent-process.ts';
+import { startTestAgent } from './test-agent.ts';
+
+const shiftClock = (ms: number) =>
+  `data:text/javascript,${encodeURIComponent(`
+    const Real = Date;
+    globalThis.Date = class extends Real {
+      constructor(...args) { args.length === 0 ? super(Real.now() + ${ms}) : super(...args); }
+      static now() { return Real.now() + ${ms}; }
+    };
+  `)}`;
+
+function createEndPlugin() {
+  const ends: TurnEnd[] = [];
+  const plugin = defineOraclePlugin({
+    name: 'ends',
+    version: '1.0.0',
+    manifest: { title: 'Ends', summary: 'Notes ends.', whenToUse: [], visibility: 'silent', stability: 'stable' },
+    getMiddlewares: () => [{ onTurnEnd: (end) => void ends.push(end) }],
+  });
+  return { plugin, ends };
+}
+
+describe.each(engines)('on %s', (engine) => {
+  test('a run that the sweep ends as failed is reported to plugins, so that they settle what it cost', async () => {
+    await using database = await createTestDatabase(engine);
+    const env = { ORACLE_PRIVATE_KEY: (await createSigner()).toSecret() };
+    const first = await startTestAgent({ env, databaseUrl: database.url });
+    const ana = await first.createUser();
+    const sessionId = await ana.createSession();
+    await ana.say(sessionId, 'hello');
+    await first[Symbol.asyncDispose]();
+    // What the last of several owners that died leaves behind.
+    const store = await openStore<never>(database.url);
+    const input = JSON.stringify({ sendId: 'send-1', body: { stream: false, returnAllMessages: false } });
+    await sql`delete from agent_message where type = 'ai'`.execute(store.db);
+    await sql`update agent_run set status = 'running', ended_at = null, instance = 'gone', epoch = 4, input = ${input}`.execute(
+      store.db,
+    );
+    await sql`insert into agent_instance (id, seen_at) values ('gone', 0)`.execute(store.db);
+    await store.close();
+    const { plugin, ends } = createEndPlugin();
+    await using _second = await startTestAgent({ env, databaseUrl: database.url, plugins: [plugin] });
+    await waitFor('the end', () => ends.length > 0);
+    expect(ends).toMatchObject([{ sendId: 'send-1', userDid: ana.did, sessionId, status: 'failed' }]);
+  });
+
+  test('metrics show how late the sweep is and which runs are beyond their time', async () => {
+    await using agent = await startTestAgent({ engine });
+    const page = await (await fetch(`${agent.url}/metrics`)).text();
+    expect(Number(/^agent_sweep_lag_seconds(?:\{.*\})? (\S+)$/m.exec(page)?.[1])).toBeLessThan(30);
+    expect(page).toMatch(/^agent_overdue_runs(?:\{.*\})? 0$/m);
+  });
+});
+
+test('times of messages and sessions are those of the database, whatever clock the instance has', {
+  timeout: 90_000,
+}, async () => {
+  await using database = await createTestDatabase('postgres');
+  await using agent = await startAgentProcess({
+    DATABASE_URL: database.url,
+    NODE_OPTIONS: `--import ${shiftClock(200_000)}`,
+  });
+  const ana = await agent.createUser();
+  const session = (await ana.send('POST', '/sessions')).body;
+  await ana.say(session.sessionId, 'hello');
+  const messages = await ana.messages(session.sessionId);
+  const times = [session.createdAt, ...messages.map(({ createdAt }) => createdAt)].map(Date.parse);
+  expect(times).toHaveLength(3);
+  for (const time of times) expect(time - Date.now()).toBeLessThan(100_000);
+});
