@@ -1,6 +1,10 @@
 import { InvalidArgumentError } from 'commander';
 
-export function toWholeNumber(text: string): number {
-  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('expected a whole number');
+const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** A duration as people write it: `900`, `30m`, `12h`, `30d`. */
+export function toSeconds(text: string): number {
+  const [, digits, unit = 's'] = /^([1-9]\d{0,9})([smhd])?$/.exec(text) ?? [];
+  if (digits === undefined) throw new InvalidArgumentError('expected seconds, or a number with m, h or d, such as 30d');
+  return Number(digits) * (unitSeconds[unit] ?? 1);
 }

@@ -42,6 +42,10 @@ test('token makes a key once and signs tokens the agent takes', async () => {
       .map((line) => line.split(': ') as [string, string]),
   );
   expect((await fetch(`${url}/sessions`, { headers: sent })).status).toBe(200);
+  const apiKey = JSON.parse((await run('token', '--for', url, '--lifetime', '30d', '--json')).output);
+  expect(apiKey.kind).toBe('delegation');
+  expect(Math.round((Date.parse(apiKey.expiresAt) - Date.now()) / 86_400_000)).toBe(30);
+  expect((await fetch(`${url}/sessions`, { headers: { 'x-ucan-delegation': apiKey.token } })).status).toBe(200);
   const delegation = JSON.parse((await run('token', '--for', url, '--delegation', '--json')).output);
   expect(delegation).toMatchObject({
     kind: 'delegation',
@@ -51,6 +55,7 @@ test('token makes a key once and signs tokens the agent takes', async () => {
 });
 
 test.each([
+  [['token', '--audience', 'did:key:foo', '--lifetime', 'soon'], 'expected seconds'],
   [['token'], 'For which agent?'],
   [['token', '--audience', 'foo'], '--audience must be a DID such as did:key:z6Mk…, not "foo".'],
   [['token', '--audience', 'did:key:foo'], 'The token cannot be made: '],

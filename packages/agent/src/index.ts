@@ -16,14 +16,18 @@ export {
 } from './models/scripted-model.ts';
 export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
 export {
+  type AgentRun,
   defineOraclePlugin,
   type Middleware,
   type ModelCall,
   type ModelResult,
+  type OpenMessage,
   type OraclePlugin,
   type PendingSend,
   type PluginContext,
   type PluginManifest,
+  type RunEvent,
+  type Sender,
   type SubAgent,
   type Tool,
   type ToolCallRequest,

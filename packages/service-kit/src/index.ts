@@ -39,7 +39,15 @@ export {
   revokeOperator,
 } from './operators.ts';
 export { ownSecret } from './production-rules.ts';
-export { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
+export {
+  addRateLimit,
+  createRateLimit,
+  type RateLimit,
+  type RateLimitOptions,
+  type RateStanding,
+  setRateHeaders,
+  toRateError,
+} from './rate-limit.ts';
 export type { RecentError } from './recent-errors.ts';
 export { askRedis, openRedis } from './redis.ts';
 export {

@@ -16,35 +16,63 @@ export interface RateLimitOptions {
   hook?: 'onRequest' | 'preHandler';
 }
 
+/** How a key stands against its limit. */
+export interface RateStanding {
+  perMinute: number;
+  remaining: number;
+  /** Seconds until it may start again. */
+  resetSeconds: number;
+  isOver: boolean;
+}
+
+/** Counts one use of a key; undefined while Redis is away and nobody is counted. */
+export type RateLimit = (key: string) => RateStanding | undefined | Promise<RateStanding | undefined>;
+
+/** A limit that does not depend on a route: `setRateHeaders` and `toRateError` report what it says. */
+export function createRateLimit({ name, perMinute, redis }: Omit<RateLimitOptions, 'key' | 'hook'>): RateLimit {
+  const count = redis ? countInRedis(redis, name, perMinute) : countInMemory();
+  const toStanding = (counted: MinuteCount | undefined) =>
+    counted && {
+      perMinute,
+      remaining: Math.max(0, perMinute - counted.count),
+      resetSeconds: Math.ceil(counted.leftMs / 1000),
+      isOver: counted.count > perMinute,
+    };
+  return (key) => {
+    const counted = count(key);
+    return counted instanceof Promise ? counted.then(toStanding) : toStanding(counted);
+  };
+}
+
 /** Limits all routes registered on `scope` after this call; they share one counter per key. */
 export function addRateLimit(scope: FastifyInstance, options: RateLimitOptions): void {
-  const {
-    name,
-    perMinute,
-    redis,
-    key = (request) => toAddressKey(clientAddress(request)),
-    hook = 'onRequest',
-  } = options;
-  const count = redis ? countInRedis(redis, name, perMinute) : countInMemory();
+  const { key = (request) => toAddressKey(clientAddress(request)), hook = 'onRequest' } = options;
+  const limit = createRateLimit(options);
   // As a hook of the scope, not of each route: it runs before a route's own guards, so refused requests count too.
   scope.addHook(hook as 'onRequest', (request, reply, done) => {
-    const settle = (counted: MinuteCount | undefined) => done(counted && judge(counted, perMinute, reply));
+    const settle = (standing: RateStanding | undefined) => {
+      if (standing) setRateHeaders(reply, standing);
+      done(standing?.isOver ? toRateError(standing) : undefined);
+    };
     const counter = key(request);
     if (counter === undefined) return done();
-    const counted = count(counter);
+    const standing = limit(counter);
     // Without Redis there is nothing to wait for, and a hook that waits costs more than the count.
-    if (counted instanceof Promise) counted.then(settle, done);
-    else settle(counted);
+    if (standing instanceof Promise) standing.then(settle, done);
+    else settle(standing);
   });
 }
 
-/** Tells the client how it stands; an error when it is over the limit. */
-function judge({ count, leftMs }: MinuteCount, perMinute: number, reply: FastifyReply): AppError | undefined {
-  const seconds = Math.ceil(leftMs / 1000);
+export function setRateHeaders(
+  reply: FastifyReply,
+  { perMinute, remaining, resetSeconds, isOver }: RateStanding,
+): void {
   reply.header('ratelimit-limit', perMinute);
-  reply.header('ratelimit-remaining', Math.max(0, perMinute - count));
-  reply.header('ratelimit-reset', seconds);
-  if (count <= perMinute) return undefined;
-  reply.header('retry-after', seconds);
-  return new AppError('RATE_LIMITED', `More than ${perMinute} requests in a minute; try again in ${seconds} s.`);
+  reply.header('ratelimit-remaining', remaining);
+  reply.header('ratelimit-reset', resetSeconds);
+  if (isOver) reply.header('retry-after', resetSeconds);
+}
+
+export function toRateError({ perMinute, resetSeconds }: RateStanding): AppError {
+  return new AppError('RATE_LIMITED', `More than ${perMinute} requests in a minute; try again in ${resetSeconds} s.`);
 }

@@ -1,8 +1,9 @@
+import { ucanLimits } from '@palaver/contract';
 import { StartError } from '@palaver/service-kit';
 import { createDelegation, createInvocation } from '@palaver/ucan';
 import type { Command } from 'commander';
 import { fetchAgentDid } from '../agent-did.ts';
-import { toWholeNumber } from '../options.ts';
+import { toSeconds } from '../options.ts';
 import { loadUserKey, toKeyPath } from '../user-key.ts';
 
 interface TokenOptions {
@@ -25,7 +26,7 @@ export function addTokenCommand(program: Command): void {
     .option('--for <url>', 'address of the agent; its DID is read from there')
     .option('--audience <did>', 'DID of the agent, instead of --for')
     .option('--delegation', 'a delegation (24 h) instead of an invocation (5 min)')
-    .option('--lifetime <seconds>', 'lifetime of the token', toWholeNumber)
+    .option('--lifetime <time>', 'lifetime: seconds, or 12h, 30d; over 15 minutes the token is a delegation', toSeconds)
     .option('--can <ability>', 'what it allows', 'oracle/*')
     .option('--with <resource>', "resource it applies to (default: the agent's DID)")
     .option('--key <file>', 'file of the key to sign with; created if missing', toKeyPath(process.env))
@@ -33,7 +34,7 @@ export function addTokenCommand(program: Command): void {
     .option('--json', 'print everything as JSON')
     .addHelpText(
       'after',
-      '\nExample:\n  curl -H @<(npx palaver token --for http://127.0.0.1:4000 --headers) http://127.0.0.1:4000/sessions',
+      '\nExamples:\n  OPENAI_API_KEY=$(npx palaver token --for http://127.0.0.1:4000 --lifetime 30d)\n  curl -H @<(npx palaver token --for http://127.0.0.1:4000 --headers) http://127.0.0.1:4000/sessions',
     )
     .action(printToken);
 }
@@ -46,8 +47,10 @@ async function printToken(options: TokenOptions): Promise<void> {
   const { signer, created } = await loadUserKey(options.key);
   if (created) process.stderr.write(`Made a key in ${options.key}; it is you from now on.\n`);
   const capability = { can: options.can, with: options.with ?? audience };
+  // An agent takes no invocation that lives longer.
+  const isDelegation = options.delegation || (options.lifetime ?? 0) > ucanLimits.maxTtlSeconds;
   const base = { issuer: signer, audience, ...(options.lifetime && { lifetimeSeconds: options.lifetime }) };
-  const token = await (options.delegation
+  const token = await (isDelegation
     ? createDelegation({ ...base, capabilities: [capability] })
     : createInvocation({ ...base, capability })
   ).catch((error: Error) => {
@@ -55,12 +58,12 @@ async function printToken(options: TokenOptions): Promise<void> {
   });
   if (options.json) {
     const { serialized, expiresAt, cid } = token;
-    const kind = options.delegation ? 'delegation' : 'invocation';
+    const kind = isDelegation ? 'delegation' : 'invocation';
     process.stdout.write(
       `${JSON.stringify({ kind, token: serialized, did: signer.did(), audience, expiresAt, cid })}\n`,
     );
   } else if (options.headers) {
-    const lines = options.delegation
+    const lines = isDelegation
       ? [`x-ucan-delegation: ${token.serialized}`]
       : [`Authorization: Bearer ${token.serialized}`, 'X-Auth-Type: ucan'];
     process.stdout.write(`${lines.join('\n')}\n`);

@@ -17,7 +17,6 @@ import { type Store, timeReaderOf } from '@palaver/store';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
-import { createClientKey } from '../auth/client-key.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
 import { addMessageRoutes } from '../doors/native/messages.ts';
@@ -74,12 +73,11 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   addStoreMetrics(server.metrics, store.stats);
   const isPublic = createRouteMatcher([...ownPublicRoutes, ...turns.plugins.publicRoutes, ...parts.authExcludedRoutes]);
   // Before authentication: anyone can make as many keys as they like.
-  const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
   addRateLimit(server, {
     name: 'agent-writes',
     perMinute: config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend,
     redis: parts.redis,
-    key: (request) => (isRead(request.method) ? undefined : clientKey(request)),
+    key: (request) => (isRead(request.method) ? undefined : turns.clientKey(request)),
   });
   addAuth(server, { ...identity.auth, isPublic });
   await addDocs(server, { title: `${identity.oracle.name}: agent service`, version: '1', isPublic });
@@ -147,14 +145,7 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
   const perMinute = config.SESSIONS_PER_MINUTE ?? config.SENDS_PER_MINUTE;
   const createLimit = { name: 'agent-sessions', perMinute, redis };
   await addSessionRoutes(server, { sessions, messages, hub, clients, createLimit });
-  await addMessageRoutes(server, {
-    sessions,
-    messages,
-    hub,
-    access,
-    sendLimit: { name: 'agent-sends', perMinute: config.SENDS_PER_MINUTE, redis },
-    clientKey: createClientKey(config.SHARED_CLIENT_CIDRS),
-  });
+  addMessageRoutes(server, { sessions, messages, hub, access, senderOf: turns.senderOf });
   addRunRoutes(server, { access });
   const userData = createUserData({
     store,

@@ -69,6 +69,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
   await migrateAgentTables(store);
   const config = loadConfig(agentConfigSchema, {
     ORACLE_NAME: 'Test agent',
+    SENDS_PER_MINUTE: '100000',
     LLM_TIMEOUT_MS: '10000',
     LLM_CONTEXT_TOKENS: String(options.contextTokens ?? 100_000),
   });
@@ -89,6 +90,7 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
       features: Object.fromEntries(all.map(({ name }) => [name, true])),
       manifestOverrides: {},
       env: options.env ?? {},
+      redis: undefined,
       turnGraceMs: 0,
     },
     started,

@@ -1,9 +1,12 @@
-import type { CloseStack, Logger } from '@palaver/service-kit';
+import { type CloseStack, createRateLimit, type Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { deriveSigner } from '@palaver/ucan';
+import type { Redis } from 'ioredis';
+import { createClientKey } from '../auth/client-key.ts';
 import { deriveKey } from '../auth/derive-key.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
+import { createSenderOf, type SenderOf } from '../doors/sender-of.ts';
 import { createBrowserCalls } from '../loop/browser-calls.ts';
 import { createExecutor } from '../loop/create-executor.ts';
 import { createRunCounters } from '../metrics.ts';
@@ -19,7 +22,7 @@ import { createRunUpkeep } from '../run/run-upkeep.ts';
 import { createSessionClients } from '../run/session-clients.ts';
 import { createTurnHub } from '../run/turn-hub.ts';
 import { createInterruptedRuns } from '../store/interrupted-runs.ts';
-import { createMessageStore } from '../store/messages.ts';
+import { createMessageStore, type MessageStore } from '../store/messages.ts';
 import { createRunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createSessionStore, type SessionStore } from '../store/sessions.ts';
@@ -33,6 +36,7 @@ export interface TurnsParts extends SelectOptions {
   identity: AgentIdentity;
   cluster: Cluster;
   models: Models;
+  redis: Redis | undefined;
   /** How long turns may go on once the process is closing. */
   turnGraceMs: number;
 }
@@ -49,12 +53,15 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const clients = createSessionClients();
   const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, clients });
 
+  const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
+  const senderOf = createSenderOf(clientKey);
+
   // A plugin may have something to send before everything has started.
   const ready = Promise.withResolvers<RunAccess>();
   const plugins = await startPlugins({
     ...parts,
     createContext: (plugin, pluginConfig) =>
-      createPluginContext(plugin, { ...parts, pluginConfig, sessions, access: ready.promise }),
+      createPluginContext(plugin, { ...parts, ...stores, pluginConfig, senderOf, access: ready.promise }),
   });
   started.defer(() => plugins.close());
 
@@ -81,7 +88,9 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const follower = createRunFollower({ runs, broadcast, logger });
   const reader = createRunReader({ hub, runs, messages, follower });
   const preparation = createTurnPreparation({ ...stores, ...identity, models, beforeSend: plugins.beforeSend });
-  const access = createRunAccess({ hub, runs, reader, preparation });
+  const perMinute = config.SENDS_PER_MINUTE;
+  const sendLimit = createRateLimit({ name: 'agent-sends', perMinute, redis: parts.redis });
+  const access = createRunAccess({ hub, runs, reader, preparation, sendLimit });
 
   let sweepLag = () => 0;
   return {
@@ -94,6 +103,8 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     browserCalls,
     counters,
     sweepLagSeconds: () => sweepLag(),
+    clientKey,
+    senderOf,
     /** Takes nothing new in and lets turns finish. */
     drain,
     /** From now on runs of dead instances are taken over, and plugins may send. */
@@ -131,6 +142,8 @@ function createStores({ store, config, identity }: Pick<TurnsParts, 'store' | 'c
 interface PluginContextParts extends Pick<TurnsParts, 'logger' | 'store' | 'identity' | 'models'> {
   pluginConfig: Record<string, unknown>;
   sessions: SessionStore;
+  messages: MessageStore;
+  senderOf: SenderOf;
   access: Promise<RunAccess>;
 }
 
@@ -146,10 +159,14 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
     models,
     llm: { get: models.get },
     sessions: parts.sessions,
+    messages: parts.messages,
     deriveDid: async (label) => (await deriveSigner({ secret: Buffer.from(secret), label })).did(),
     deriveKey: (label) => deriveKey(secret, `plugin ${plugin.name} ${label}`),
     send: async ({ text, ...message }) =>
       (await access).send({ ...message, body: { message: text, stream: false, returnAllMessages: false } }),
+    open: async (message) => (await access).open(message),
+    resume: async (run) => (await access).resume(run),
+    senderOf: parts.senderOf,
   };
 }
 

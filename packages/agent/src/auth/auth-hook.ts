@@ -4,6 +4,15 @@ import type { FastifyRequest } from 'fastify';
 import { type AuthorizeOptions, authorize, type Identity, readCredentials } from './authorize.ts';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * The route takes a UCAN as a bare `Authorization: Bearer`, for clients that cannot send `X-Auth-Type`: an invocation, or
+     * a delegation that may sign in.
+     */
+    bareBearer?: boolean;
+    /** The `WWW-Authenticate` header of its 401 replies; `Bearer` unless given. */
+    challenge?: (request: FastifyRequest) => string;
+  }
   interface FastifyRequest {
     /** Set on protected routes only. */
     identity: Identity | null;
@@ -26,11 +35,11 @@ export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: 
     if (request.is404 || request.method === 'OPTIONS') return;
     // By the route's own template: what a client can write into a path must not decide.
     if (options.isPublic(request.routeOptions.url ?? '', request.method)) return;
-    const result = await authorize(
-      { ...readCredentials(request.headers), client: toAddressKey(clientAddress(request)) },
-      options,
-    );
+    const { bareBearer = false, challenge } = request.routeOptions.config;
+    const credentials = readCredentials(request.headers, bareBearer);
+    const result = await authorize({ ...credentials, client: toAddressKey(clientAddress(request)) }, options);
     if ('error' in result) {
+      if (result.error.statusCode === 401) reply.header('www-authenticate', challenge?.(request) ?? 'Bearer');
       if (result.error.code === 'RATE_LIMITED') reply.header('retry-after', '60');
       throw result.error;
     }

@@ -13,6 +13,8 @@ export interface Identity {
 export interface Credentials {
   invocation: string | undefined;
   delegation: string | undefined;
+  /** A token that came alone and may be either. */
+  bearer?: string | undefined;
   /** The client address, by which look-ups of unverified issuers are bounded. */
   client: string | undefined;
 }
@@ -20,12 +22,17 @@ export interface Credentials {
 const missingMessage =
   'Missing UCAN authentication: send the invocation as "Authorization: Bearer <invocation>" with "X-Auth-Type: ucan", or a delegation in the "x-ucan-delegation" header.';
 
-/** The tokens of an HTTP request. Without `X-Auth-Type: ucan` the bearer is not for us and is not read. */
-export function readCredentials(headers: Record<string, string | string[] | undefined>): Omit<Credentials, 'client'> {
+/** The tokens of an HTTP request. Without `X-Auth-Type: ucan` the bearer is read only on routes that take it bare. */
+export function readCredentials(
+  headers: Record<string, string | string[] | undefined>,
+  bareBearer = false,
+): Omit<Credentials, 'client'> {
   const isUcan = one(headers['x-auth-type'])?.trim().toLowerCase() === 'ucan';
   // The whole rest, blanks included: what is no token is a malformed one, not a missing one.
   const bearer = /^Bearer +(.+)$/i.exec(one(headers.authorization) ?? '')?.[1];
-  return { invocation: isUcan ? bearer : undefined, delegation: one(headers['x-ucan-delegation']) || undefined };
+  const delegation = one(headers['x-ucan-delegation']) || undefined;
+  if (isUcan) return { invocation: bearer, delegation };
+  return { invocation: undefined, delegation, bearer: bareBearer ? bearer : undefined };
 }
 
 export interface AuthorizeOptions {
@@ -39,6 +46,18 @@ export interface AuthorizeOptions {
  * The refusals are the specification's.
  */
 export async function authorize(
+  { bearer, ...credentials }: Credentials,
+  options: AuthorizeOptions,
+): Promise<{ identity: Identity } | { error: AppError }> {
+  if (bearer === undefined) return authorizeTokens(credentials, options);
+  const result = await authorizeTokens({ ...credentials, invocation: bearer }, options);
+  if (!('error' in result) || !options.allowDelegation) return result;
+  // No invocation, or one that lives too long: what people paste as a key is a delegation.
+  const asDelegation = await authorizeTokens({ ...credentials, delegation: bearer }, options);
+  return 'error' in asDelegation && result.error.code !== 'UCAN_TTL_TOO_LONG' ? result : asDelegation;
+}
+
+async function authorizeTokens(
   { invocation, delegation, client }: Credentials,
   { verifier, allowDelegation }: AuthorizeOptions,
 ): Promise<{ identity: Identity } | { error: AppError }> {

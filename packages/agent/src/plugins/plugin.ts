@@ -1,11 +1,13 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { EndedRunStatus, Message, MessageFinish, SendMessage } from '@palaver/contract';
-import type { Logger, Server } from '@palaver/service-kit';
+import type { EndedRunStatus, Message, MessageFinish, SendMessage, SseEvent } from '@palaver/contract';
+import type { Logger, RateStanding, Server } from '@palaver/service-kit';
 import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodObject, ZodType } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { StepContent } from '../loop/collect-content.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
+import type { MessageStore } from '../store/messages.ts';
 import type { AgentPerson } from '../store/personal-data.ts';
 import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
@@ -138,6 +140,46 @@ export interface PendingSend {
   blobs: BlobStore;
 }
 
+/** Who sends a message, and what came along with the request. */
+export interface Sender {
+  userDid: string;
+  requestId: string;
+  /** The delegation that came along; otherwise the stored one is used. */
+  delegation?: string | undefined;
+  timezone?: string | undefined;
+  secrets?: RuntimeContext['secrets'];
+  /** What limits per client address count it by. */
+  client?: string | undefined;
+  /** The socket of the tab that sent it: requests to run client tools go there first. */
+  socketId?: string | undefined;
+  /** Called with how the sender stands against the send limit, before a message over it is refused. */
+  onCounted?(standing: RateStanding): void;
+}
+
+/** A message of an authenticated sender; its body is valid. */
+export interface OpenMessage extends Sender {
+  sessionId: string;
+  body: SendMessage;
+}
+
+/** An event of a run with its number, from 1 without gaps. */
+export type RunEvent = SseEvent & { id: number };
+
+/** A run as a stream. It continues when nobody reads it. */
+export interface AgentRun {
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly requestId: string;
+  /** The id of the answer. */
+  readonly messageId: string;
+  /** The events after number `after`, on whichever instance the run is; the last one is `done`. Stops when `signal` fires. */
+  events(options?: { after?: number; signal?: AbortSignal }): AsyncIterable<RunEvent>;
+  /** The answer once the run has ended. */
+  answer(signal?: AbortSignal): Promise<Message>;
+  /** Stops the run; false where it has ended or still waits behind another. */
+  abort(): Promise<boolean>;
+}
+
 /** What a plugin gets once, when the application starts. `Config` is what its `configSchema` says. */
 export interface PluginContext<Config = Record<string, unknown>> {
   config: Config;
@@ -150,7 +192,8 @@ export interface PluginContext<Config = Record<string, unknown>> {
   oracle: OracleIdentity;
   models: Models;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
-  sessions: Pick<SessionStore, 'create' | 'find'>;
+  sessions: Pick<SessionStore, 'create' | 'find' | 'findOrCreate' | 'list'>;
+  messages: Pick<MessageStore, 'list'>;
   /** The DID of somebody who has no key here, such as a user of a chat platform: always the same for the same label. */
   deriveDid(label: string): Promise<string>;
   /** 32 secret bytes of this agent and plugin alone: always the same for the same label, so that they need not be kept. */
@@ -166,6 +209,15 @@ export interface PluginContext<Config = Record<string, unknown>> {
     requestId: string;
     timezone?: string | undefined;
   }): Promise<Message>;
+  /**
+   * Begins a run and gives it as a stream of events. Everything that is refused (session, model, send limit, credits) is
+   * refused here with an `AppError`, before the first event.
+   */
+  open(message: OpenMessage): Promise<AgentRun>;
+  /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of somebody else. */
+  resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
+  /** The caller of a protected route as the sender of a message; sets the `RateLimit-*` headers of its reply. */
+  senderOf(request: FastifyRequest, reply: FastifyReply): Sender;
 }
 
 export interface OraclePlugin {

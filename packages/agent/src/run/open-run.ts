@@ -1,8 +1,10 @@
 import { AppError, type Message } from '@palaver/contract';
+import type { RunEvent } from '../plugins/plugin.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { RunStore, StoredRun } from '../store/runs.ts';
 import type { RunFollower } from './follow-runs.ts';
 import { createFrameLog, type FrameLog } from './frame-log.ts';
+import { readEvents } from './read-events.ts';
 import { hasEnded } from './run-state.ts';
 import type { TurnHub } from './turn-hub.ts';
 
@@ -11,6 +13,11 @@ export interface RunReaderParts {
   runs: Pick<RunStore, 'find'>;
   messages: Pick<MessageStore, 'find'>;
   follower: RunFollower;
+}
+
+export interface EventOptions {
+  after?: number;
+  signal?: AbortSignal;
 }
 
 export interface OpenRun {
@@ -45,6 +52,32 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
   return {
     open,
 
+    /** The ids of a run of this user. */
+    async find(userDid: string, runId: string): Promise<RunNames> {
+      const run = hub.find(runId);
+      const found = run?.userDid === userDid ? run : run ? undefined : await runs.find(userDid, runId);
+      if (!found) throw new AppError('RUN_NOT_FOUND', 'There is no such run.');
+      return pick(found);
+    },
+
+    /** The events after number `after`; follows the run when it moves to another instance. */
+    async *events(userDid: string, runId: string, { after = 0, signal }: EventOptions = {}): AsyncGenerator<RunEvent> {
+      for (let next = after; ; ) {
+        const { frames, leave } = await open(userDid, runId, next);
+        try {
+          for await (const event of readEvents(frames, next, signal)) {
+            next = event.id;
+            yield event;
+            if (event.name === 'done') return;
+          }
+        } finally {
+          leave();
+        }
+        if (signal?.aborted) return;
+        if (hub.isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Ask for the run again.');
+      }
+    },
+
     /** The answer of a run that may have moved to another instance; rejects once `signal` fires. */
     async waitForAnswer(userDid: string, { runId, answer }: OpenRun, signal: AbortSignal): Promise<Message> {
       const here = await answer?.catch(() => undefined);
@@ -60,7 +93,9 @@ export function createRunReader({ hub, runs, messages, follower }: RunReaderPart
   };
 }
 
-function pick({ runId, sessionId, requestId, messageId }: Omit<OpenRun, 'frames' | 'answer' | 'leave'>) {
+type RunNames = Pick<OpenRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>;
+
+function pick({ runId, sessionId, requestId, messageId }: RunNames): RunNames {
   return { runId, sessionId, requestId, messageId };
 }
 

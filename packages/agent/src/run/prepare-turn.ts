@@ -1,29 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { AppError, type SendMessage } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import type { Models } from '../models/create-models.ts';
-import type { PendingSend } from '../plugins/plugin.ts';
-import { createBlobStore, type RuntimeContext } from '../plugins/runtime-context.ts';
+import type { OpenMessage, PendingSend } from '../plugins/plugin.ts';
+import { createBlobStore } from '../plugins/runtime-context.ts';
 import type { DelegationStore } from '../store/delegations.ts';
 import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import { parseStoredInput } from './run-input.ts';
 import type { Turn } from './turn.ts';
-
-/** A message as a door or a plugin hands it in; its sender is authenticated and its body is valid. */
-export interface SendRequest {
-  userDid: string;
-  sessionId: string;
-  requestId: string;
-  body: SendMessage;
-  timezone?: string | undefined;
-  /** The delegation that came along; otherwise the stored one is used. */
-  delegation?: string | undefined;
-  secrets?: RuntimeContext['secrets'];
-  /** What limits per client address count it by. */
-  client?: string | undefined;
-  /** The socket of the tab it was sent from. */
-  socketId?: string | undefined;
-}
 
 export interface PrepareParts {
   sessions: Pick<SessionStore, 'find'>;
@@ -46,12 +30,13 @@ export function createTurnPreparation(parts: PrepareParts) {
 
   return {
     /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
-    async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: SendRequest): Promise<Turn> {
+    async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: OpenMessage): Promise<Turn> {
       const session = await sessions.find(userDid, sessionId);
       if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       const model = models.choose(body.model).modelId;
       const user = await findUser(userDid, request.delegation);
-      const { secrets = {}, client, socketId } = request;
+      const { client, socketId } = request;
+      const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
       await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client });
       return { ...sent, session, user, body, timezone, socketId };

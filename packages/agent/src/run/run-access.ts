@@ -1,40 +1,77 @@
 import { AppError, type Message } from '@palaver/contract';
+import { type RateLimit, toRateError } from '@palaver/service-kit';
+import type { AgentRun, OpenMessage } from '../plugins/plugin.ts';
 import type { RunStore, SendKey } from '../store/runs.ts';
 import type { OpenRun, RunReader } from './open-run.ts';
-import type { SendRequest, TurnPreparation } from './prepare-turn.ts';
+import type { TurnPreparation } from './prepare-turn.ts';
 import { RunCancelled } from './stream-error.ts';
+import type { Turn } from './turn.ts';
 import type { TurnHub } from './turn-hub.ts';
 
 export interface RunAccessParts {
-  hub: Pick<TurnHub, 'submit' | 'submitOnce'>;
+  hub: Pick<TurnHub, 'submit' | 'submitOnce' | 'abort'>;
   runs: Pick<RunStore, 'findSend'>;
   reader: RunReader;
   preparation: TurnPreparation;
+  /** Counts the messages of a user. */
+  sendLimit: RateLimit;
 }
 
 export type RunAccess = ReturnType<typeof createRunAccess>;
 
-/** How doors and plugins begin runs and read them. There is no other way to the hub. */
-export function createRunAccess({ hub, runs, reader, preparation }: RunAccessParts) {
+/** How doors and plugins begin runs and read them: the send limit and all gates are here, and there is no other way to the hub. */
+export function createRunAccess({ hub, runs, reader, preparation, sendLimit }: RunAccessParts) {
+  async function countSend({ userDid, onCounted }: OpenMessage): Promise<void> {
+    const standing = await sendLimit(userDid);
+    if (!standing) return;
+    onCounted?.(standing);
+    if (standing.isOver) throw toRateError(standing);
+  }
+
+  async function admit(message: OpenMessage): Promise<Turn> {
+    await countSend(message);
+    return preparation.prepare(message);
+  }
+
   function openKnown(userDid: string, known: { runId: string; bodyHash: string }, send: SendKey): Promise<OpenRun> {
     if (known.bodyHash === send.bodyHash) return reader.open(userDid, known.runId);
     const message = 'This Idempotency-Key was used for another message. Use a new key for a new message.';
     throw new AppError('IDEMPOTENCY_KEY_REUSED', message);
   }
 
+  function toAgentRun(
+    userDid: string,
+    ids: Pick<AgentRun, 'runId' | 'sessionId' | 'requestId' | 'messageId'>,
+  ): AgentRun {
+    const { runId, sessionId, requestId, messageId } = ids;
+    return {
+      runId,
+      sessionId,
+      requestId,
+      messageId,
+      events: (options) => reader.events(userDid, runId, options),
+      async answer(signal = new AbortController().signal) {
+        const open = await reader.open(userDid, runId);
+        return reader.waitForAnswer(userDid, open, signal).finally(open.leave);
+      },
+      abort: () => hub.abort(sessionId, { runId }),
+    };
+  }
+
   return {
     /** A run of this message, or the one that was begun with the same key before. */
-    async begin(request: SendRequest, send?: SendKey): Promise<OpenRun> {
-      const known = send && (await runs.findSend(request.userDid, send.key));
-      if (known) return openKnown(request.userDid, known, send);
-      const begun = await hub.submitOnce(await preparation.prepare(request), send);
+    async begin(message: OpenMessage, send?: SendKey): Promise<OpenRun> {
+      await countSend(message);
+      const known = send && (await runs.findSend(message.userDid, send.key));
+      if (known) return openKnown(message.userDid, known, send);
+      const begun = await hub.submitOnce(await preparation.prepare(message), send);
       if ('runId' in begun) return { ...begun, leave() {} };
-      return openKnown(request.userDid, begun.known, send as SendKey);
+      return openKnown(message.userDid, begun.known, send as SendKey);
     },
 
     /** Sends a message and resolves with the answer; rejects with `UNAVAILABLE` where this process stops before it is complete. */
-    async send(request: SendRequest): Promise<Message> {
-      const run = await hub.submit(await preparation.prepare(request));
+    async send(message: OpenMessage): Promise<Message> {
+      const run = await hub.submit(await admit(message));
       const answer = await run.answer.catch(() => undefined);
       const { reason } = run.signal;
       // Cut off by this process's own end, not by any fault of the message: it may be sent again.
@@ -43,7 +80,15 @@ export function createRunAccess({ hub, runs, reader, preparation }: RunAccessPar
       return answer;
     },
 
-    open: reader.open,
+    /** Begins a run and gives it as a stream of events. */
+    open: async (message: OpenMessage): Promise<AgentRun> =>
+      toAgentRun(message.userDid, await hub.submit(await admit(message))),
+
+    resume: async ({ userDid, runId }: { userDid: string; runId: string }): Promise<AgentRun> =>
+      toAgentRun(userDid, await reader.find(userDid, runId)),
+
+    /** The frames of a run as they go over the wire. */
+    follow: reader.open,
     waitForAnswer: reader.waitForAnswer,
   };
 }

@@ -76,31 +76,45 @@ export function createSessionStore(
       throw new AppError('LIMIT_REACHED', 'The metadata of your sessions is full; delete some sessions first.');
   }
 
+  async function create(userDid: string, { title, metadata }: CreateSession, id = uuidv7()): Promise<Session> {
+    const kept = metadata === undefined ? null : JSON.stringify(metadata);
+    await checkRoom(userDid, kept);
+    const row = {
+      id,
+      user_did: userDid,
+      title: title ?? defaultSessionTitle,
+      named: title === undefined ? 0 : 1,
+      room_id: toRoomId(userDid, oracle.did),
+      metadata: kept,
+    };
+    const stored = await db
+      .insertInto('agent_session')
+      .values({ ...row, created_at: now, updated_at: now })
+      // Another request with the same name may have been faster.
+      .onConflict((conflict) => conflict.column('id').doUpdateSet({ id }))
+      .returning(['created_at', 'updated_at'])
+      .executeTakeFirstOrThrow();
+    return toSession({ ...row, ...stored });
+  }
+
   return {
-    async create(userDid: string, { title, metadata }: CreateSession): Promise<Session> {
-      const kept = metadata === undefined ? null : JSON.stringify(metadata);
-      await checkRoom(userDid, kept);
-      const row = {
-        id: uuidv7(),
-        user_did: userDid,
-        title: title ?? defaultSessionTitle,
-        named: title === undefined ? 0 : 1,
-        room_id: toRoomId(userDid, oracle.did),
-        metadata: kept,
-      };
-      const times = { created_at: now, updated_at: now };
-      const stored = await db
-        .insertInto('agent_session')
-        .values({ ...row, ...times })
-        .returning(['created_at', 'updated_at'])
-        .executeTakeFirstOrThrow();
-      return toSession({ ...row, ...stored });
-    },
+    create: (userDid: string, session: CreateSession) => create(userDid, session),
 
     async find(userDid: string, id: string): Promise<(Session & { isNamed: boolean }) | undefined> {
       if (!uuidPattern.test(id)) return undefined;
       const [row] = (await findOwn({ id, userDid })).rows;
       return row && { ...toSession(row), isNamed: row.named === 1 };
+    },
+
+    /**
+     * The session with this id, or the one that stands for a name which a client of another protocol chose; the same name of
+     * the same user is always the same session.
+     */
+    async findOrCreate(userDid: string, name: string): Promise<Session> {
+      const known = await this.find(userDid, name);
+      if (known) return known;
+      const id = toNamedId(`${userDid}\n${oracle.did}\n${name}`);
+      return (await this.find(userDid, id)) ?? (await create(userDid, {}, id));
     },
 
     async list(userDid: string, { limit, offset }: OffsetPageQuery): Promise<SessionList> {
@@ -126,4 +140,17 @@ export function createSessionStore(
       return result.numDeletedRows > 0n;
     },
   };
+}
+
+/** A UUID that follows from a name, in the form of version 7, which ids of sessions have. */
+function toNamedId(name: string): string {
+  const hex = createHash('sha256').update(name).digest('hex');
+  const variant = ((Number.parseInt(hex[16] ?? '0', 16) & 3) | 8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `7${hex.slice(13, 16)}`,
+    variant + hex.slice(17, 20),
+    hex.slice(20, 32),
+  ].join('-');
 }

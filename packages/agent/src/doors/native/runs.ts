@@ -28,7 +28,7 @@ export function addRunRoutes(server: Server, { access }: { access: RunAccess }):
       const { runId } = request.params;
       // An EventSource that reconnects repeats its first address; what it has read since is in the header.
       const after = Math.max(request.query.after ?? 0, readLastEventId(request));
-      const { messageId, frames, leave } = await access.open(did, runId, after);
+      const { messageId, frames, leave } = await access.follow(did, runId, after);
       await sendFrames(reply, { runId, messageId, frames, after }).finally(leave);
       return reply;
     },
