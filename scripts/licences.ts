@@ -11,9 +11,11 @@ const allowed = new Set([
   'BSD-2-Clause',
   'BSD-3-Clause',
   'BlueOak-1.0.0',
+  'CC0-1.0',
   'ISC',
   'MIT',
   'MPL-2.0',
+  'Python-2.0',
   'Zlib',
 ]);
 
