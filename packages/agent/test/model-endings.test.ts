@@ -150,7 +150,7 @@ it('tool arguments that were cut off are named as such and shown as an object', 
   expect(JSON.parse(call.function.arguments)).toEqual({});
 });
 
-it('texts of two steps are apart', async () => {
+it('texts of two steps are apart, and stay before and after the call', async () => {
   const lookAndCall: Answer = (response) => {
     openStream(response);
     response.write(toChunk({ content: 'Let me write it down.' }));
@@ -158,7 +158,28 @@ it('texts of two steps are apart', async () => {
     response.write(toChunk({ tool_calls: [call] }));
     endStream(response, 'tool_calls');
   };
-  await using pair = await startPair([lookAndCall, say('Do', 'ne.')], { note });
+  await using pair = await startPair([lookAndCall, say('Do', 'ne.'), say('Yes.')], { note });
   const { body } = await pair.user.say(pair.sessionId, 'note this');
   expect(body.message.content).toBe('Let me write it down.\n\nDone.');
+  const parts = [
+    { type: 'text', text: 'Let me write it down.' },
+    { type: 'tool_call', name: 'note', args: { text: 'x' }, status: 'done', output: 'written' },
+    { type: 'text', text: 'Done.' },
+  ];
+  expect(body.message.parts).toMatchObject(parts);
+  const [question, stored] = await pair.user.messages(pair.sessionId);
+  expect(question.parts).toEqual([{ type: 'text', text: 'note this' }]);
+  expect(stored.parts).toEqual(body.message.parts);
+  await pair.user.say(pair.sessionId, 'sure?');
+  const roles = pair.model.requests[2]?.body.messages.map(({ role, content }: Record<string, unknown>) => [
+    role,
+    content,
+  ]);
+  expect(roles.slice(1)).toEqual([
+    ['user', 'note this'],
+    ['assistant', 'Let me write it down.'],
+    ['tool', '"written"'],
+    ['assistant', 'Done.'],
+    ['user', 'sure?'],
+  ]);
 });

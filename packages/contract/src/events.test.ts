@@ -102,5 +102,6 @@ test('AnyEvent is told apart by eventName', () => {
   expectTypeOf<Extract<AnyEvent, { eventName: 'message' }>['payload']>().toEqualTypeOf<{
     content: string;
     timestamp: string;
+    part?: number | undefined;
   }>();
 });

@@ -40,6 +40,21 @@ export const messageErrorSchema = z
 
 export type MessageError = z.infer<typeof messageErrorSchema>;
 
+const callPart = <Type extends string>(type: Type) => toolCallSchema.extend({ type: z.literal(type) });
+
+export const messagePartSchema = z
+  .discriminatedUnion('type', [
+    z.object({ type: z.literal('text'), text: z.string() }),
+    z.object({ type: z.literal('reasoning'), text: z.string() }),
+    callPart('tool_call'),
+    callPart('action_call'),
+    messageComponentSchema.extend({ type: z.literal('component') }),
+    messageAttachmentSchema.extend({ type: z.literal('file') }),
+  ])
+  .meta({ id: 'MessagePart', description: 'One part of a message.' });
+
+export type MessagePart = z.infer<typeof messagePartSchema>;
+
 export const messageSchema = z
   .object({
     id: z.string(),
@@ -48,6 +63,10 @@ export const messageSchema = z
     createdAt: timestampSchema,
     status: z.enum(endedRunStatuses),
     requestId: z.string(),
+    parts: z.array(messagePartSchema).optional().meta({
+      description:
+        '`content` and the fields below in the order in which they came. Always there, but for older servers.',
+    }),
     finish: messageFinishSchema.optional(),
     error: messageErrorSchema.optional(),
     toolCalls: z.array(toolCallSchema).optional(),

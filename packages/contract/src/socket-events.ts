@@ -56,11 +56,11 @@ export const serverEventPayloadSchemas = {
   tool_call,
   // The two requests to a page: outcomes appear in the stream only.
   action_call: action_call
-    .omit({ output: true, error: true })
+    .omit({ output: true, error: true, part: true })
     .extend({ status: z.literal('isRunning') })
     .meta({ id: 'ActionRequest', description: 'The page is asked to run an AG-UI action.' }),
   browser_tool_call: browser_tool_call
-    .omit({ status: true, output: true, error: true })
+    .omit({ status: true, output: true, error: true, part: true })
     .meta({ id: 'BrowserToolRequest', description: 'The page is asked to run one of its tools.' }),
   render_component,
   router_update,

@@ -5,7 +5,11 @@ import { callStatuses, endedRunStatuses } from './run-status.ts';
 import { sseErrorKindSchema } from './sse-error-kind.ts';
 
 const turnFields = { sessionId: z.string(), requestId: z.string() };
+const partField = {
+  part: z.int().min(0).optional().meta({ description: 'The index in `parts` of the message that this belongs to.' }),
+};
 const outcomeFields = {
+  ...partField,
   status: z.enum(callStatuses),
   output: z.unknown().optional(),
   error: z.string().optional(),
@@ -27,10 +31,10 @@ export const sseEventDataSchemas = {
     })
     .meta({ id: 'RunEvent', description: 'Always first: the run that can be resumed by its id.' }),
   message: z
-    .object({ content: z.string(), timestamp: timestampSchema })
+    .object({ content: z.string(), timestamp: timestampSchema, ...partField })
     .meta({ id: 'MessageEvent', description: 'The next piece of the answer.' }),
   reasoning: z
-    .object({ ...turnFields, reasoning: z.string(), isComplete: z.boolean() })
+    .object({ ...turnFields, reasoning: z.string(), isComplete: z.boolean(), ...partField })
     .meta({ id: 'ReasoningEvent', description: "The next piece of the model's reasoning." }),
   tool_call: z
     .object({
@@ -53,6 +57,7 @@ export const sseEventDataSchemas = {
       componentName: z.string(),
       args: jsonObjectSchema,
       status: z.enum(callStatuses),
+      ...partField,
     })
     .meta({ id: 'RenderComponentEvent', description: 'A component for the client to draw.' }),
   browser_tool_call: z

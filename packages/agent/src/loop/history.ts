@@ -1,5 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Message, ToolCall } from '@palaver/contract';
+import { toParts } from '../store/message-parts.ts';
 
 const bytesPerToken = 4;
 const maxToolOutput = 4_000;
@@ -96,32 +97,41 @@ function joinTexts(content: UserContent): UserContent {
   return joined;
 }
 
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'];
 
 export function toUserMessage(text: string): LanguageModelV4Message {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-function toAnswer({ content, toolCalls = [] }: Message): LanguageModelV4Prompt {
-  // The calls of a sub-agent are its own affair: their tools are not the main agent's.
-  const ended = toolCalls.filter(({ status, parentId }) => status !== 'isRunning' && parentId === undefined);
+/** In the order of its parts: what was said before a call stays before it. */
+function toAnswer(message: Message): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
-  if (ended.length > 0) {
-    prompt.push(
-      {
-        role: 'assistant',
-        content: ended.map(({ id, name, args }) => ({
-          type: 'tool-call',
-          toolCallId: id,
-          toolName: name,
-          input: args,
-        })),
-      },
-      { role: 'tool', content: ended.map(toResult) },
-    );
+  let content: AssistantContent = [];
+  let results: ReturnType<typeof toResult>[] = [];
+  const endStep = () => {
+    if (content.length > 0) prompt.push({ role: 'assistant', content });
+    if (results.length > 0) prompt.push({ role: 'tool', content: results });
+    content = [];
+    results = [];
+  };
+  for (const part of message.parts ?? toParts(message)) {
+    if (part.type === 'text' && part.text !== '') {
+      if (results.length > 0) endStep();
+      content.push({ type: 'text', text: part.text });
+    }
+    if ((part.type === 'tool_call' || part.type === 'action_call') && isShown(part)) {
+      content.push({ type: 'tool-call', toolCallId: part.id, toolName: part.name, input: part.args });
+      results.push(toResult(part));
+    }
   }
-  if (content !== '') prompt.push({ role: 'assistant', content: [{ type: 'text', text: content }] });
+  endStep();
   return prompt;
+}
+
+/** The calls of a sub-agent are its own affair: their tools are not the main agent's. */
+function isShown({ status, parentId }: ToolCall): boolean {
+  return status !== 'isRunning' && parentId === undefined;
 }
 
 function toResult({ id, name, output, error }: ToolCall) {

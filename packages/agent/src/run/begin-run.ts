@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, type Attachment, type LiveRunStatus, type Message, type MessageAttachment } from '@palaver/contract';
 import { v7 as uuidv7 } from 'uuid';
+import { toParts } from '../store/message-parts.ts';
 import type { OwnedRun, RunStore, SendKey } from '../store/runs.ts';
 import type { RunIds } from './run.ts';
 import { toStoredInput } from './run-input.ts';
@@ -61,14 +62,18 @@ async function discard(runId: string, runs: RunStore): Promise<void> {
 }
 
 function toQuestion({ body, requestId }: Turn, now: number): Message {
+  const held = {
+    content: body.message,
+    ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
+  };
   return {
     id: uuidv7(),
     type: 'human',
-    content: body.message,
     createdAt: new Date(now).toISOString(),
     status: 'complete',
     requestId,
-    ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
+    ...held,
+    parts: toParts(held),
   };
 }
 

@@ -12,7 +12,7 @@ function build(events: SseEvent[]) {
 }
 
 test('an answer without events is an empty message', () => {
-  expect(build([]).toMessage('aborted')).toEqual({ ...base, type: 'ai', content: '', status: 'aborted' });
+  expect(build([]).toMessage('aborted')).toEqual({ ...base, type: 'ai', content: '', status: 'aborted', parts: [] });
 });
 
 test('text and reasoning are put together in the order they came', () => {

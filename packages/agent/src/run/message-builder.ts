@@ -7,6 +7,7 @@ import type {
   SseEvent,
   ToolCall,
 } from '@palaver/contract';
+import { type PartPlace, toParts } from '../store/message-parts.ts';
 
 export type CallEvent = Extract<SseEvent, { name: 'tool_call' | 'action_call' | 'browser_tool_call' }>;
 
@@ -14,7 +15,8 @@ export const stoppedMessage = 'The turn was stopped.';
 
 /** Collects the answer of a run from the run's own events, so that stream and stored message cannot differ. */
 export interface MessageBuilder {
-  add(event: SseEvent): void;
+  /** Gives the index of the part of the message that it belongs to. */
+  add(event: SseEvent): number | undefined;
   /** The calls that have started and not ended. */
   openCalls(): CallEvent[];
   /** The answer is there and not whole. */
@@ -31,14 +33,34 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   const toolCalls = new Map<string, ToolCall>();
   const open = new Map<string, CallEvent>();
   const components = new Map<string, MessageComponent>();
+  const order: PartPlace[] = [];
+  let isReasoningOver = false;
 
-  function addCall(event: CallEvent): void {
+  /** A text continues the last part if that is of its kind. Line breaks between two parts belong to neither. */
+  function addText(type: 'text' | 'reasoning', text: string, continues = true): number | undefined {
+    const last = order.at(-1);
+    const length = (isContinued: boolean) => (isContinued ? text : text.replace(/^\n+/, '')).length;
+    if (continues && last?.[0] === type) {
+      const before = last[1] as number;
+      last[1] = before + length(before > 0 || !order.some((place) => place !== last && place[0] === type));
+    } else if (text === '') return undefined;
+    else order.push([type, length(!order.some((place) => place[0] === type))]);
+    return order.length - 1;
+  }
+
+  function findPlace(type: 'tool_call' | 'action_call' | 'component', id: string): number {
+    const known = order.findIndex(([, place]) => place === id);
+    return known === -1 ? order.push([type, id]) - 1 : known;
+  }
+
+  function addCall(event: CallEvent): number {
     const { toolName: name, args, status, output, error } = event.data;
     const id = 'eventId' in event.data ? event.data.eventId : event.data.toolCallId;
     const parentId = 'parentId' in event.data ? event.data.parentId : undefined;
     toolCalls.set(id, toToolCall({ id, name, args, status, output, error, parentId }));
     if (status === 'isRunning') open.set(id, event);
     else open.delete(id);
+    return findPlace(event.name === 'action_call' ? 'action_call' : 'tool_call', id);
   }
 
   return {
@@ -46,41 +68,48 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
       switch (event.name) {
         case 'message':
           content += event.data.content;
-          break;
-        case 'reasoning':
+          return addText('text', event.data.content);
+        case 'reasoning': {
           reasoning += event.data.reasoning;
-          break;
+          const part = addText('reasoning', event.data.reasoning, !isReasoningOver);
+          isReasoningOver = event.data.isComplete;
+          return part;
+        }
         case 'tool_call':
         case 'action_call':
         case 'browser_tool_call':
-          addCall(event);
-          break;
+          return addCall(event);
         case 'render_component': {
           const { eventId, componentName, args } = event.data;
           components.set(eventId, { componentName, args, eventId });
-          break;
+          return findPlace('component', eventId);
         }
         case 'error': {
           const { error: message, code, kind, retryable } = event.data;
           error = { message, code, kind, retryable };
         }
       }
+      return undefined;
     },
     setFinish(reason) {
       finish = reason;
     },
     openCalls: () => [...open.values()],
     toMessage(status) {
-      return {
-        ...base,
-        type: 'ai',
+      const held = {
         content,
-        status,
-        ...(status === 'complete' && finish && { finish }),
-        ...(status === 'failed' && error && { error }),
         ...(toolCalls.size > 0 && { toolCalls: [...toolCalls.values()].map(toEndedCall) }),
         ...(reasoning !== '' && { reasoning }),
         ...(components.size > 0 && { components: [...components.values()] }),
+      };
+      return {
+        ...base,
+        type: 'ai',
+        status,
+        ...held,
+        parts: toParts(held, order),
+        ...(status === 'complete' && finish && { finish }),
+        ...(status === 'failed' && error && { error }),
       };
     },
   };

@@ -101,10 +101,10 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     emit(name, data) {
       // Work that did not notice that it was cancelled may still speak; nobody hears it.
       if (hasEnded(status)) return;
-      const event = { name, data } as SseEvent;
-      builder.add(event);
-      frames.append(name, data);
-      onEvent(event);
+      const part = builder.add({ name, data } as SseEvent);
+      const sent = part === undefined ? data : { ...data, part };
+      frames.append(name, sent);
+      onEvent({ name, data: sent } as SseEvent);
     },
     addUsage({ inputTokens, outputTokens }) {
       usage.inputTokens += inputTokens;

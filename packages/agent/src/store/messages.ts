@@ -1,15 +1,16 @@
 import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { Selectable } from 'kysely';
+import { type PartPlace, toParts } from './message-parts.ts';
 import type { AgentDatabase } from './schema.ts';
 
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
 /** The optional fields of a message, kept as one JSON text. */
-export type MessageExtras = Pick<
-  Message,
-  'toolCalls' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'
->;
+export interface MessageExtras
+  extends Pick<Message, 'toolCalls' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'> {
+  order?: PartPlace[] | undefined;
+}
 
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
@@ -98,6 +99,7 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
 }
 
 export function toMessage(row: MessageRow): Message {
+  const { order, ...extras }: MessageExtras = row.extras === null ? {} : JSON.parse(row.extras);
   return {
     id: row.id,
     type: row.type,
@@ -105,7 +107,8 @@ export function toMessage(row: MessageRow): Message {
     createdAt: new Date(row.created_at).toISOString(),
     status: row.status,
     requestId: row.request_id,
-    ...(row.extras === null ? {} : (JSON.parse(row.extras) as MessageExtras)),
+    ...extras,
+    parts: toParts({ ...extras, content: row.content }, order),
   };
 }
 

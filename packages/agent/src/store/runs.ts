@@ -3,6 +3,7 @@ import { agentLimits, uuidPattern } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { databaseTime } from './database-time.ts';
+import { toPartOrder } from './message-parts.ts';
 import type { MessageExtras } from './messages.ts';
 import { preparePostgresWrites } from './postgres-run-writes.ts';
 import { prepareRunStatements } from './run-statements.ts';
@@ -311,7 +312,7 @@ function toMessageRow(runId: string, message: Message) {
     content: message.content.replaceAll('\0', '\ufffd'),
     status: message.status,
     requestId: message.requestId,
-    extras: toExtras({ toolCalls, reasoning, attachments, components, finish, error }),
+    extras: toExtras({ toolCalls, reasoning, attachments, components, finish, error, order: toPartOrder(message) }),
     createdAt: Date.parse(message.createdAt),
   };
 }

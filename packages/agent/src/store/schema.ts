@@ -102,7 +102,7 @@ interface MessageTable {
   content: string;
   status: EndedRunStatus;
   request_id: string;
-  /** JSON of the optional fields of a message: tool calls, reasoning, attachments, components. */
+  /** JSON of the optional fields of a message: tool calls, reasoning, attachments, components, and the order of its parts. */
   extras: string | null;
   created_at: number;
 }
