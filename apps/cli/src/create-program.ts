@@ -4,6 +4,7 @@ import { addAuditCommands } from './commands/audit.ts';
 import { addBackupCommands } from './commands/backup.ts';
 import { addChatCommand } from './commands/chat.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
+import { addKeyCommands } from './commands/keys.ts';
 import { addMenuCommands } from './commands/menu.ts';
 import { addOperatorCommands } from './commands/operator.ts';
 import { addPhoneCommands } from './commands/phone.ts';
@@ -29,6 +30,7 @@ export function createProgram(): Command {
   addAuditCommands(program);
   addBackupCommands(program);
   addUserCommands(program);
+  addKeyCommands(program);
 
   return program;
 }

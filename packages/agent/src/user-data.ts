@@ -1,10 +1,10 @@
-import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import { type AuditActor, type AuditLog, encryptTables, type Store } from '@palaver/store';
 import type { OraclePlugin } from './plugins/plugin.ts';
 import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
 import type { AgentDatabase } from './store/schema.ts';
 
 export interface UserDataParts {
-  store: Pick<Store<AgentDatabase>, 'db' | 'transaction'>;
+  store: Pick<Store<AgentDatabase>, 'db' | 'transaction' | 'cipher'>;
   audit: AuditLog<AgentDatabase>;
   /** The agent's DID as users know it. */
   agentDid: string;
@@ -29,9 +29,20 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
 
     async export(did: string, by: AskedBy): Promise<Record<string, unknown>> {
       const data: Record<string, unknown[]> = {};
-      for (const part of parts) Object.assign(data, await part.collect(store.db, toAgentPerson(did, agentDid)));
+      for (const part of parts)
+        Object.assign(data, await part.collect(store.db, toAgentPerson(did, agentDid), store.cipher));
       await audit.record({ ...by, action: 'data.exported', subject: audit.person(did) });
       return { did, exportedAt: new Date().toISOString(), data };
+    },
+
+    /** Encrypts what is not encrypted with the current key, while the agent runs; gives the number of rows changed. */
+    async encrypt(by: AskedBy): Promise<number> {
+      const rows = await encryptTables(
+        store,
+        parts.flatMap(({ sealed = [] }) => sealed),
+      );
+      await audit.record({ ...by, action: 'keys.rotated', details: { rows } });
+      return rows;
     },
 
     async erase(did: string, by: AskedBy): Promise<void> {

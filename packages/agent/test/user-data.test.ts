@@ -17,7 +17,7 @@ async function leaveTraces(agent: TestAgent, user: TestUser, marker: string): Pr
   const session = await user.createSession();
   await user.say(session, `call me ${marker}`);
   await user.say(session, `remember that my dog is called ${marker}`);
-  await user.say(session, `/tool schedule_task {"prompt":"say ${marker}","in_minutes":60}`);
+  await user.say(session, `/tool schedule_task {"prompt":"say ${marker}","in":"60 minutes"}`);
   await user.send('POST', '/sessions', { title: marker, metadata: { note: marker } });
   await user.send('POST', '/delegation', { raw: await delegate(user.signer, agent.did) });
   await user.send('POST', '/calls', { sessionId: session });
@@ -43,6 +43,7 @@ describe.each(engines)("a user's data on %s", (engine) => {
       'agent_session',
       'agent_memory',
       'agent_preferences',
+      'agent_task',
       'agent_credit_account',
     ]) {
       expect(before.filter((place) => place.startsWith(`${table}.`))).not.toEqual([]);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { envCidrs } from './client-address.ts';
-import { envBoolean, envDatabaseUrl, envInteger, envList } from './env-types.ts';
+import { envBoolean, envDatabaseUrl, envInteger, envKeys, envList } from './env-types.ts';
 import { ownSecret } from './production-rules.ts';
 import { envRedisUrl } from './redis-address.ts';
 
@@ -44,6 +44,12 @@ export function baseVariables(defaults: { port: number }) {
           'Whether DATABASE_URL leads to a pooler in transaction mode, such as PgBouncer: `auto` finds out and then sends no session parameters and no named statements.',
         example: 'transaction',
       }),
+    DATA_ENCRYPTION_KEY: envKeys().prefault('').meta({
+      description:
+        'Keys that messages, memories, phone numbers and other personal data are encrypted with in the database, comma separated: the first encrypts, all decrypt. Each is 32 bytes as 64 hex digits or base64. Unset, they are stored in the clear; once set it cannot be unset. See docs/data.md.',
+      example: '0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0',
+      secret: true,
+    }),
     MIGRATE_ON_START: envBoolean().prefault('true').meta({
       description: 'Bring the database up to date at the start. With `false`, run `palaver migrate` before.',
       example: 'false',

@@ -48,12 +48,13 @@ export function toDatabaseUrl(config: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DI
 
 /** How a service opens its database, as `openStore` of `@palaver/store` takes it. */
 export function toStoreOptions(
-  config: Pick<BaseConfig, 'DATABASE_POOLER' | 'DATABASE_READ_URL' | 'MIGRATE_ON_START'>,
-): { pooler: 'auto' | 'transaction' | 'none'; readUrl: string | undefined; migrations: 'apply' | 'check' } {
+  config: Pick<BaseConfig, 'DATABASE_POOLER' | 'DATABASE_READ_URL' | 'MIGRATE_ON_START' | 'DATA_ENCRYPTION_KEY'>,
+) {
   return {
     pooler: config.DATABASE_POOLER,
     readUrl: config.DATABASE_READ_URL,
-    migrations: config.MIGRATE_ON_START ? 'apply' : 'check',
+    migrations: config.MIGRATE_ON_START ? ('apply' as const) : ('check' as const),
+    dataKeys: config.DATA_ENCRYPTION_KEY,
   };
 }
 

@@ -47,3 +47,21 @@ export function envDatabaseUrl() {
     }
   });
 }
+
+/** 32 bytes as 64 hex digits or base64; `undefined` when it is neither. */
+export function parseKeyBytes(text: string): Buffer | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64');
+  return undefined;
+}
+
+/** Keys of 32 bytes, separated by commas. */
+export function envKeys() {
+  return envList().transform((texts, context) =>
+    texts.flatMap((text) => {
+      const key = parseKeyBytes(text);
+      if (!key) context.addIssue({ code: 'custom', message: 'expected keys of 32 bytes as 64 hex digits or base64' });
+      return key ?? [];
+    }),
+  );
+}

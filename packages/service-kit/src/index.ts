@@ -20,7 +20,7 @@ export { createServer, type Server, type ServerOptions } from './create-server.t
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
 export { toEdge, toOperatorsFile } from './edge.ts';
 export { withEnvFile } from './env-file.ts';
-export { envBoolean, envInteger, envList, envUrl } from './env-types.ts';
+export { envBoolean, envInteger, envList, envUrl, parseKeyBytes } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
 export { createProbes } from './health-probes.ts';
 export { isJsonTooDeep } from './json-depth.ts';

@@ -12,6 +12,18 @@ export { auditMigrations } from './audit/audit-tables.ts';
 export { keepAuditHead, loadAnchor, toAnchorPath } from './audit/keep-audit-head.ts';
 export { type AuditVerdict, verifyAudit } from './audit/verify-audit.ts';
 export type { BindValue } from './bind-value.ts';
+export type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
+export { createKeyRing, type KeyRing, keyIdOf } from './cipher/key-ring.ts';
+
+export {
+  type CipherStore,
+  checkCipher,
+  convertOnce,
+  encryptTables,
+  encryptTokens,
+  openCipher,
+} from './cipher/stored-cipher.ts';
+
 export { type DatabaseClock, type DatabaseClockOptions, startDatabaseClock } from './database-clock.ts';
 export type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 export { createIndex, type Migration } from './migrate.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, type LogEvent, type Transaction } from 'kysely';
+import { createDataCipher } from './cipher/data-cipher.ts';
 import { createGroupWriter } from './group-writer.ts';
 import { checkMigrated, migrate } from './migrate.ts';
 import { openPostgres } from './open-postgres.ts';
@@ -27,6 +28,7 @@ export async function openStore<DB>(url: string, options: StoreOptions = {}): Pr
     engine,
     db,
     readDb,
+    cipher: createDataCipher(options.dataKeys),
     stats: () => ({ waiting: connection.waiting(), slow: slow() }),
     transaction,
     prepare: createPrepareQuery(db, connection.onPrepare),

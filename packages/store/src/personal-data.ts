@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: whoever owns the tables knows their types.
 type Db = Kysely<any>;
@@ -7,14 +8,18 @@ type Db = Kysely<any>;
 export interface PersonalData<Person> {
   /** Every table that holds rows of persons. A test compares them with the schema. */
   tables: readonly string[];
-  /** Everything of a person by table, as it is stored; never secrets. */
-  collect(db: Db, person: Person): Promise<Record<string, unknown[]>>;
+  /** What of them is encrypted where the service has a key. */
+  sealed?: readonly SealedTable[];
+  /** Everything of a person by table, decrypted; never secrets. */
+  collect(db: Db, person: Person, cipher: DataCipher): Promise<Record<string, unknown[]>>;
   /** Removes it, or cuts its link to the person. Runs in one transaction with the other parts. */
   erase(trx: Db, person: Person): Promise<void>;
 }
 
 export interface PersonalTable<Person> {
   table: string;
+  /** Its encrypted columns, if it has any. */
+  sealed?: SealedTable;
   /** Columns that are not handed out: secrets and hashes. */
   omit?: readonly string[];
   /** A table that not every database has; without it there is nothing to do. */
@@ -32,13 +37,15 @@ export function personalTables<Person>(entries: readonly PersonalTable<Person>[]
   }
   return {
     tables: [...new Set(entries.map(({ table }) => table))],
-    async collect(db, person) {
+    sealed: entries.flatMap(({ sealed }) => sealed ?? []),
+    async collect(db, person, cipher) {
       const found: Record<string, unknown[]> = {};
-      for (const { table, omit = [], where } of await present(db)) {
+      for (const { table, sealed, omit = [], where } of await present(db)) {
         const { rows } = await sql<
           Record<string, unknown>
         >`select * from ${sql.table(table)} where ${where(person)}`.execute(db);
-        const shown = rows.map((row) =>
+        const opened = sealed ? rows.map((row) => cipher.openRow(sealed, row)) : rows;
+        const shown = opened.map((row) =>
           Object.fromEntries(Object.entries(row).filter(([name]) => !omit.includes(name))),
         );
         found[table] = [...(found[table] ?? []), ...shown];

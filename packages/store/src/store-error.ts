@@ -6,6 +6,7 @@ export type StoreErrorKind =
   | 'corrupt'
   | 'newer'
   | 'migration-failed'
+  | 'encrypted'
   | 'overloaded'
   | 'closed';
 

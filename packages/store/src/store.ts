@@ -1,4 +1,5 @@
 import type { CompiledQuery, Dialect, Kysely, Transaction } from 'kysely';
+import type { DataCipher } from './cipher/data-cipher.ts';
 import type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 import type { Migration } from './migrate.ts';
 import type { PrepareQuery } from './prepare-query.ts';
@@ -21,6 +22,8 @@ export interface StoreOptions {
   readUrl?: string | undefined;
   /** Whether `migrate` changes the database or only checks that nothing is left to do. Default `apply`. */
   migrations?: 'apply' | 'check';
+  /** Keys of 32 bytes: the first encrypts, all decrypt; see `openCipher`. */
+  dataKeys?: readonly Uint8Array[];
 }
 
 export interface TransactionOptions {
@@ -41,6 +44,8 @@ export interface Store<DB> {
   readonly db: Kysely<DB>;
   /** For reports and exports, which may be some seconds behind: the replica, or `db` where there is none. */
   readonly readDb: Kysely<DB>;
+  /** Encrypts what is stored, where the service has a key. */
+  readonly cipher: DataCipher;
   /**
    * Runs `fn` in one write transaction. On PostgreSQL it runs again after a serialization failure or a deadlock, so it
    * must have no effect but through `trx`. Inside it only `trx` may be used, never `db`.

@@ -12,8 +12,8 @@ import {
   toDataFolder,
   toEdge,
 } from '@palaver/service-kit';
+import type { KeyRing } from '@palaver/store';
 import { type Store, timeReaderOf } from '@palaver/store';
-import type { KeyRing } from './accounts/key-ring.ts';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
 import { createUssdMetrics } from './metrics.ts';

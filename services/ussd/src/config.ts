@@ -10,7 +10,7 @@ import {
   ownSecret,
 } from '@palaver/service-kit';
 import { z } from 'zod';
-import { parseKey } from './accounts/key-ring.ts';
+import { parseKey } from './accounts/parse-key.ts';
 import { fitsOneScreen } from './screen.ts';
 
 const keyExpected = 'expected 32 bytes as 64 hex digits or base64, or a text of 32 characters';

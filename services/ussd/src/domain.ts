@@ -1,8 +1,8 @@
 import { CloseStack, keepOpen, type Logger, StartError } from '@palaver/service-kit';
+import type { KeyRing } from '@palaver/store';
 import { createAuditLog, keepAuditHead, type Store, startDatabaseClock, toAnchorPath } from '@palaver/store';
 import { createAccounts } from './accounts/accounts.ts';
 import { createAddressChanges } from './accounts/address-changes.ts';
-import type { KeyRing } from './accounts/key-ring.ts';
 import { createPersonData } from './accounts/person-data.ts';
 import { createPinVault } from './accounts/pin-vault.ts';
 import { loadServiceSecret, toReferenceKey } from './accounts/service-secret.ts';

@@ -1,5 +1,7 @@
 import { defaultPorts } from '@palaver/contract';
-import { type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
+import { baseVariables, type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
+import { z } from 'zod';
+import { findDatabases } from '../databases.ts';
 import { misspeltVariables, type ServiceEntry, services, unknownVariables } from '../services.ts';
 import type { Finding } from './finding.ts';
 import { reachDatabase, reachHost, reachHttp, reachRedis } from './reach.ts';
@@ -57,19 +59,23 @@ function checkData(env: Env): Finding {
   }
 }
 
-async function checkDatabase({ DATABASE_URL: url }: Env): Promise<Finding> {
+async function checkDatabase(env: Env): Promise<Finding> {
   const what = 'database';
-  if (!url)
+  const result = parseConfig(z.object({ DATA_ENCRYPTION_KEY: baseVariables({ port: 0 }).DATA_ENCRYPTION_KEY }), env);
+  const keys = 'faults' in result ? undefined : result.config.DATA_ENCRYPTION_KEY;
+  // Wrong keys are named among the configuration's faults; then nothing can be said of the database.
+  for (const { url } of keys ? findDatabases(env).databases : []) {
+    const fault = await reachDatabase(url, keys ?? []);
+    if (fault) return { what, state: 'fault', found: fault, remedy: 'check DATABASE_URL and DATA_ENCRYPTION_KEY' };
+  }
+  if (!env.DATABASE_URL)
     return {
       what,
       state: 'ok',
       found: 'embedded SQLite in the data folder',
       remedy: 'DATABASE_URL=postgres://… moves it to PostgreSQL',
     };
-  const fault = await reachDatabase(url);
-  return fault
-    ? { what, state: 'fault', found: fault, remedy: 'check DATABASE_URL' }
-    : { what, state: 'ok', found: 'answers' };
+  return { what, state: 'ok', found: 'answers' };
 }
 
 async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
@@ -130,6 +136,7 @@ async function checkNodes({ GATEWAY_UPSTREAMS: list }: Env): Promise<Finding[]> 
 /** Upgrades that are switched on by their variables. */
 const options: { what: string; needs: string[]; gives: string }[] = [
   { what: 'operator token', needs: ['OPERATOR_TOKEN'], gives: 'operators’ routes from other machines' },
+  { what: 'data key', needs: ['DATA_ENCRYPTION_KEY'], gives: 'encryption of personal data in the database' },
   { what: 'PIN key', needs: ['PIN_ENCRYPTION_KEY'], gives: 'a key of your own for PINs; needed in production' },
   { what: 'MCP servers', needs: ['MCP_SERVERS'], gives: 'tools from outside' },
   { what: 'Slack', needs: ['SLACK_SIGNING_SECRET', 'SLACK_BOT_TOKEN'], gives: 'the agent in Slack' },

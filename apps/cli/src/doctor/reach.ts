@@ -2,12 +2,16 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createLogger, maskText, openRedis } from '@palaver/service-kit';
-import { openStore } from '@palaver/store';
+import { checkCipher, openStore } from '@palaver/store';
 
 const timeoutMs = 3_000;
 
-export async function reachDatabase(url: string): Promise<string | undefined> {
-  return failureOf(async () => (await openStore(url, { waitMs: timeoutMs })).close());
+/** With the keys that its data may be encrypted with. */
+export async function reachDatabase(url: string, dataKeys: readonly Uint8Array[]): Promise<string | undefined> {
+  return failureOf(async () => {
+    const store = await openStore(url, { waitMs: timeoutMs, dataKeys });
+    await checkCipher(store).finally(() => store.close());
+  });
 }
 
 export async function reachRedis(url: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { CloseStack, createLogger, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
-import { createAuditLog, keepAuditHead, openStore, toAnchorPath } from '@palaver/store';
+import { createAuditLog, keepAuditHead, openCipher, openStore, toAnchorPath } from '@palaver/store';
 import { loadSigner } from '../app/create-oracle-app.ts';
 import { deriveKey } from '../auth/derive-key.ts';
 import { agentConfigSchema } from '../config.ts';
@@ -17,6 +17,7 @@ export async function withUserData<T>(env: Env, use: (data: UserData) => Promise
   await using opened = new CloseStack();
   const store = await openStore<AgentDatabase>(toDatabaseUrl(config, 'agent'), toStoreOptions(config));
   opened.defer(() => store.close());
+  await openCipher(store);
   const audit = createAuditLog(store, {
     service: 'agent',
     referenceKey: deriveKey(signer.toSecret(), 'audit person'),

@@ -62,7 +62,7 @@ export function createRunAccess({ hub, runs, reader, preparation, sendLimit }: R
     /** A run of this message, or the one that was begun with the same key before. */
     async begin(message: OpenMessage, send?: SendKey): Promise<OpenRun> {
       await countSend(message);
-      const known = send && (await runs.findSend(message.userDid, send.key));
+      const known = send && (await runs.findSend(message.userDid, send));
       if (known) return openKnown(message.userDid, known, send);
       const begun = await hub.submitOnce(await preparation.prepare(message), send);
       if ('runId' in begun) return { ...begun, leave() {} };

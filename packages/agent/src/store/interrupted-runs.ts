@@ -3,6 +3,7 @@ import type { Store } from '@palaver/store';
 import { databaseTime } from './database-time.ts';
 import { deadAfterMs } from './instances.ts';
 import type { AgentDatabase } from './schema.ts';
+import { sealedTables } from './sealed-tables.ts';
 
 /** A live run whose instance is dead. */
 export interface InterruptedRun {
@@ -35,7 +36,7 @@ export type InterruptedRuns = ReturnType<typeof createInterruptedRuns>;
 /** The previous version writes no heartbeat: its runs are left alone for this long. */
 const unknownInstanceMs = 60_000;
 
-export function createInterruptedRuns({ db, engine }: Store<AgentDatabase>) {
+export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
   return {
     /** The oldest few. Alone on its database, an instance knows that every other one is dead. */
@@ -58,21 +59,23 @@ export function createInterruptedRuns({ db, engine }: Store<AgentDatabase>) {
         .orderBy('run.id')
         .limit(own.limit)
         .execute();
-      return rows.map((row) => ({
-        runId: row.id,
-        sessionId: row.session_id,
-        userDid: row.user_did,
-        requestId: row.request_id,
-        messageId: row.message_id,
-        model: row.model,
-        instance: row.instance,
-        epoch: row.epoch,
-        status: row.status === 'queued' ? 'queued' : 'running',
-        isAborting: row.aborting === 1,
-        createdAt: row.created_at,
-        input: row.input,
-        partial: row.partial === null ? undefined : (JSON.parse(row.partial) as Message),
-      }));
+      return rows
+        .map((stored) => cipher.openRow(sealedTables.run, stored))
+        .map((row) => ({
+          runId: row.id,
+          sessionId: row.session_id,
+          userDid: row.user_did,
+          requestId: row.request_id,
+          messageId: row.message_id,
+          model: row.model,
+          instance: row.instance,
+          epoch: row.epoch,
+          status: row.status === 'queued' ? 'queued' : 'running',
+          isAborting: row.aborting === 1,
+          createdAt: row.created_at,
+          input: row.input,
+          partial: row.partial === null ? undefined : (JSON.parse(row.partial) as Message),
+        }));
     },
 
     /** Makes `instance` the owner; undefined where somebody else was faster. Gives the new epoch. */
@@ -102,21 +105,23 @@ export function createInterruptedRuns({ db, engine }: Store<AgentDatabase>) {
     },
 
     async steps(runId: string): Promise<StoredStep[]> {
-      return await db
+      const rows = await db
         .selectFrom('agent_step')
-        .select(['number', 'said', 'body', 'outcomes'])
+        .select(['run_id', 'number', 'said', 'body', 'outcomes'])
         .where('run_id', '=', runId)
         .orderBy('number')
         .execute();
+      return rows.map((row) => cipher.openRow(sealedTables.step, row));
     },
 
     async question(runId: string): Promise<Pick<Message, 'content'> | undefined> {
-      return await db
+      const row = await db
         .selectFrom('agent_message')
-        .select('content')
+        .select(['id', 'content'])
         .where('run_id', '=', runId)
         .where('type', '=', 'human')
         .executeTakeFirst();
+      return row && cipher.openRow(sealedTables.message, row);
     },
   };
 }

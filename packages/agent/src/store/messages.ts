@@ -3,6 +3,7 @@ import type { Store } from '@palaver/store';
 import type { Selectable } from 'kysely';
 import { type PartPlace, toParts } from './message-parts.ts';
 import type { AgentDatabase } from './schema.ts';
+import { sealedTables } from './sealed-tables.ts';
 
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
@@ -15,7 +16,8 @@ export interface MessageExtras
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */
-export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
+export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>) {
+  const toMessage = (row: MessageRow) => fromRow(cipher.openRow(sealedTables.message, row));
   const listBefore = prepare((query, range: { sessionId: string; runId: string; limit: number }) =>
     query
       .selectFrom('agent_message')
@@ -98,7 +100,7 @@ export function createMessageStore({ db, prepare }: Store<AgentDatabase>) {
   };
 }
 
-export function toMessage(row: MessageRow): Message {
+function fromRow(row: MessageRow): Message {
   const { order, ...extras }: MessageExtras = row.extras === null ? {} : JSON.parse(row.extras);
   return {
     id: row.id,

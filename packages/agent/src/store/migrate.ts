@@ -1,14 +1,15 @@
 import { baseVariables, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
-import { auditMigrations, openStore, type Store } from '@palaver/store';
+import { auditMigrations, type CipherStore, openCipher, openStore, type Store } from '@palaver/store';
 import { z } from 'zod';
 import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
 import type { OraclePlugin } from '../plugins/plugin.ts';
 import { migratePlugin } from '../plugins/start-plugins.ts';
 import { agentMigrations } from './migrations.ts';
 
-/** Brings the tables of the agent itself up to date, those of its audit log included. */
-export async function migrateAgentTables(store: Pick<Store<never>, 'migrate'>): Promise<void> {
+/** Brings the tables of the agent itself up to date, those of its audit log included, and opens its cipher. */
+export async function migrateAgentTables(store: CipherStore & Pick<Store<never>, 'migrate'>): Promise<void> {
   await store.migrate('audit', auditMigrations);
+  await openCipher(store);
   await store.migrate('agent', agentMigrations);
 }
 

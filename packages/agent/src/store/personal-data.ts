@@ -1,5 +1,6 @@
 import { type PersonalData, personalTables } from '@palaver/store';
 import { type SqlBool, sql } from 'kysely';
+import { sealedTables } from './sealed-tables.ts';
 import { toRoomId } from './sessions.ts';
 
 /** A user as the tables of the agent know them. */
@@ -19,13 +20,13 @@ const ofSessions = ({ did }: AgentPerson) =>
 const ofRuns = ({ did }: AgentPerson) => sql<SqlBool>`run_id in (select id from agent_run where user_did = ${did})`;
 
 const tables = personalTables<AgentPerson>([
-  { table: 'agent_message', where: ofSessions },
-  { table: 'agent_summary', where: ofSessions },
-  { table: 'agent_frame', where: ofRuns },
-  { table: 'agent_step', where: ofRuns },
+  { table: 'agent_message', sealed: sealedTables.message, where: ofSessions },
+  { table: 'agent_summary', sealed: sealedTables.summary, where: ofSessions },
+  { table: 'agent_frame', sealed: sealedTables.frame, where: ofRuns },
+  { table: 'agent_step', sealed: sealedTables.step, where: ofRuns },
   { table: 'agent_send', omit: ['body_hash'], where: ofUser },
-  { table: 'agent_run', where: ofUser },
-  { table: 'agent_session', where: ofUser },
+  { table: 'agent_run', sealed: sealedTables.run, where: ofUser },
+  { table: 'agent_session', sealed: sealedTables.session, where: ofUser },
   { table: 'agent_delegation', omit: ['sealed'], where: ofUser },
   { table: 'agent_known_delegation', where: ofUser },
 ]);

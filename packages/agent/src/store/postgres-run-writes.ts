@@ -17,10 +17,9 @@ type EndRow = {
   title: string | null;
   first: number;
   last: number;
-  /** The frames before `done`, and `done` for either way the run may end. */
-  frames: string;
-  done: string;
-  doneAborted: string;
+  /** The last frames for either way the run may end. */
+  body: string;
+  abortedBody: string;
 } & Prefixed<Omit<MessageRow, 'sessionId' | 'runId' | 'number' | 'status'>>;
 
 type Prefixed<Row> = { [Key in keyof Row & string as `message_${Key}`]: Row[Key] };
@@ -107,7 +106,7 @@ export function preparePostgresWrites({ prepare, engine }: Store<AgentDatabase>)
         ), frames as (
           insert into agent_frame (run_id, first, last, body, created_at)
           select id, ${bigint(run.first)}, ${bigint(run.last)},
-            ${text(run.frames)} || case status when 'aborted' then ${text(run.doneAborted)} else ${text(run.done)} end,
+            case status when 'aborted' then ${text(run.abortedBody)} else ${text(run.body)} end,
             ${now}
           from ended
           on conflict (run_id, first) do update set last = excluded.last, body = excluded.body

@@ -8,6 +8,7 @@ import type { MessageExtras } from './messages.ts';
 import { preparePostgresWrites } from './postgres-run-writes.ts';
 import { prepareRunStatements } from './run-statements.ts';
 import type { AgentDatabase } from './schema.ts';
+import { sealedTables } from './sealed-tables.ts';
 
 export interface RunBegin {
   runId: string;
@@ -89,7 +90,7 @@ export type RunStore = ReturnType<typeof createRunStore>;
 
 /** Runs, their queue in each session and the two messages of each. What a turn writes goes through one group writer. */
 export function createRunStore(store: Store<AgentDatabase>) {
-  const { db } = store;
+  const { db, cipher } = store;
   const statements = prepareRunStatements(store);
   const now = databaseTime(store.engine);
   const postgres = preparePostgresWrites(store);
@@ -102,14 +103,33 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
   });
 
+  const hashBody = ({ bodyHash }: SendKey) => cipher.hash(bodyHash, 'agent_send');
+  /** The hash that a send came with where it is the one stored; one from before there was a key is stored as it came. */
+  const toBodyHash = (stored: string, send: SendKey | undefined) =>
+    send && stored === hashBody(send) ? send.bodyHash : stored;
+  const sealMessage = <Row extends { id: string }>(row: Row) => cipher.sealRow(sealedTables.message, row);
+  const sealFrames = ({ runId }: { runId: string }, { first, last, body }: Frames): Frames => ({
+    first,
+    last,
+    body: cipher.sealRow(sealedTables.frame, { run_id: runId, first, body }).body,
+  });
+  const sealInput = (runId: string, input: string | null) => ({
+    input: cipher.sealRow(sealedTables.run, { id: runId, input }).input,
+  });
+  const sealTitle = (sessionId: string, title: string | undefined) =>
+    cipher.sealRow(sealedTables.session, { id: sessionId, title: title ?? null }).title;
+
   async function applyWrite(trx: Transaction<AgentDatabase>, write: Write): Promise<unknown> {
     switch (write.kind) {
       case 'begin':
         return begin(trx, write.begin);
       case 'frames':
-        return (await statements.insertFrames({ ...write.run, ...write.frames }, trx)).rows.length > 0;
+        return (
+          (await statements.insertFrames({ ...write.run, ...sealFrames(write.run, write.frames) }, trx)).rows.length > 0
+        );
       case 'step': {
-        const { runId, epoch, number, said, body } = write.step;
+        const { runId, epoch, number, said } = write.step;
+        const { body } = cipher.sealRow(sealedTables.step, { run_id: runId, number, body: write.step.body });
         return (await statements.insertStep({ runId, epoch, number, said, body }, trx)).rows.length > 0;
       }
       case 'end':
@@ -122,14 +142,14 @@ export function createRunStore(store: Store<AgentDatabase>) {
     const [taken] = (await statements.takeNumber({ sessionId }, trx)).rows;
     if (!taken) return { kind: 'gone' };
     const [earlier] = send ? (await statements.findSend({ userDid, key: send.key }, trx)).rows : [];
-    if (earlier) return { kind: 'known', runId: earlier.run_id, bodyHash: earlier.body_hash };
+    if (earlier) return { kind: 'known', runId: earlier.run_id, bodyHash: toBodyHash(earlier.body_hash, send) };
     const number = taken.run_count;
-    const row = { runId, sessionId, userDid, requestId, answerId, instance, model, input, number };
+    const row = { runId, sessionId, userDid, requestId, answerId, instance, model, ...sealInput(runId, input), number };
     const maxLive = agentLimits.queuedTurnsPerSession;
     const [inserted] = (await statements.insertRun({ ...row, maxLive }, trx)).rows;
     if (!inserted) return { kind: 'busy' };
     await saveMessage(trx, { runId, sessionId, number }, run.question);
-    if (send) await statements.insertSend({ userDid, runId, ...send }, trx);
+    if (send) await statements.insertSend({ userDid, runId, key: send.key, bodyHash: hashBody(send) }, trx);
     return inserted.status === 'running'
       ? { kind: 'begun', status: 'running', epoch: 1 }
       : { kind: 'begun', status: 'queued', epoch: 0 };
@@ -139,13 +159,12 @@ export function createRunStore(store: Store<AgentDatabase>) {
   async function end(trx: Transaction<AgentDatabase>, run: RunEnd): Promise<EndedRunStatus | undefined> {
     const { runId, epoch, sessionId, status, usage, title } = run;
     // The session first, as at the begin and where a session is deleted: locks are taken in one order.
-    await statements.touchSession({ sessionId, title: title ?? null }, trx);
+    await statements.touchSession({ sessionId, title: sealTitle(sessionId, title) }, trx);
     const bySweep = run.bySweep ? 1 : 0;
     const [ended] = (await statements.endRun({ runId, epoch, status, ...usage, bySweep }, trx)).rows;
     if (!ended) return undefined;
     await saveMessage(trx, { runId, sessionId, number: ended.number }, { ...run.answer, status: ended.status });
-    const frames = run.toFrames(ended.status);
-    await statements.insertLastFrames({ runId, ...frames }, trx);
+    await statements.insertLastFrames({ runId, ...sealFrames(run, run.toFrames(ended.status)) }, trx);
     return ended.status;
   }
 
@@ -154,15 +173,15 @@ export function createRunStore(store: Store<AgentDatabase>) {
     { runId, sessionId, number }: { runId: string; sessionId: string; number: number },
     message: Message,
   ): Promise<void> {
-    const row = toMessageRow(runId, message);
+    const row = sealMessage(toMessageRow(runId, message));
     const offset = message.type === 'human' ? 0 : 1;
     await statements.saveMessage({ ...row, sessionId, runId, number: 2 * number + offset }, trx);
   }
 
   async function beginAtOnce(run: RunBegin): Promise<BeginResult> {
     const { runId, sessionId, userDid, requestId, answerId, instance, model, input } = run;
-    const row = { runId, sessionId, userDid, requestId, answerId, instance, model, input };
-    const message = toPrefixed(toMessageRow(runId, run.question));
+    const row = { runId, sessionId, userDid, requestId, answerId, instance, model, ...sealInput(runId, input) };
+    const message = toPrefixed(sealMessage(toMessageRow(runId, run.question)));
     const maxLive = agentLimits.queuedTurnsPerSession;
     const [begun] = (await postgres.begin({ ...row, ...message, maxLive })).rows;
     if (!begun?.found) return { kind: 'gone' };
@@ -171,13 +190,13 @@ export function createRunStore(store: Store<AgentDatabase>) {
   }
 
   async function endAtOnce(run: RunEnd): Promise<EndedRunStatus | undefined> {
-    const { runId, epoch, sessionId, status, usage, title = null } = run;
-    const { first, last, body } = run.toFrames(status);
-    const [frames, done] = splitDone(body);
-    const [, doneAborted] = splitDone(run.toFrames('aborted').body);
-    const { status: _, ...message } = toMessageRow(runId, run.answer);
+    const { runId, epoch, sessionId, status, usage } = run;
+    const title = sealTitle(sessionId, run.title);
+    const { first, last, body } = sealFrames(run, run.toFrames(status));
+    const { body: abortedBody } = sealFrames(run, run.toFrames('aborted'));
+    const { status: _, ...message } = sealMessage(toMessageRow(runId, run.answer));
     const bySweep = run.bySweep ? 1 : 0;
-    const own = { runId, epoch, sessionId, status, ...usage, title, bySweep, first, last, frames, done, doneAborted };
+    const own = { runId, epoch, sessionId, status, ...usage, title, bySweep, first, last, body, abortedBody };
     return (await postgres.end({ ...own, ...toPrefixed(message) })).rows[0]?.status;
   }
 
@@ -197,12 +216,13 @@ export function createRunStore(store: Store<AgentDatabase>) {
     /** False where the run has ended or has another owner. */
     addFrames: async (run: OwnedRun, frames: Frames): Promise<boolean> =>
       isPostgres
-        ? (await postgres.addFrames({ ...run, ...frames })).rows.length > 0
+        ? (await postgres.addFrames({ ...run, ...sealFrames(run, frames) })).rows.length > 0
         : ((await writer.write({ kind: 'frames', run, frames })) as boolean),
     /** Notes that the tools of a step begin; false where the run has ended or has another owner. */
     beginStep: (step: StepBegin) => writer.write({ kind: 'step', step }) as Promise<boolean>,
-    async endStep(step: { runId: string; number: number; outcomes: string }): Promise<void> {
-      await statements.saveOutcomes(step);
+    async endStep({ runId, number, outcomes }: { runId: string; number: number; outcomes: string }): Promise<void> {
+      const sealed = cipher.sealRow(sealedTables.step, { run_id: runId, number, outcomes });
+      await statements.saveOutcomes({ runId, number, outcomes: sealed.outcomes });
     },
 
     /** The new epoch where every run before it in its session has ended. */
@@ -210,9 +230,9 @@ export function createRunStore(store: Store<AgentDatabase>) {
       return (await statements.startRun({ runId: run.runId, epoch: run.epoch })).rows[0]?.epoch;
     },
 
-    async findSend(userDid: string, key: string): Promise<{ runId: string; bodyHash: string } | undefined> {
-      const [row] = (await statements.findSend({ userDid, key })).rows;
-      return row && { runId: row.run_id, bodyHash: row.body_hash };
+    async findSend(userDid: string, send: SendKey): Promise<{ runId: string; bodyHash: string } | undefined> {
+      const [row] = (await statements.findSend({ userDid, key: send.key })).rows;
+      return row && { runId: row.run_id, bodyHash: toBodyHash(row.body_hash, send) };
     },
 
     /** The live runs of a session in order. */
@@ -284,20 +304,21 @@ export function createRunStore(store: Store<AgentDatabase>) {
           requestId: row.request_id,
           messageId: row.message_id,
           status: row.status,
-          content: row.content ?? '',
+          content: cipher.openRow(sealedTables.message, { id: row.message_id, content: row.content ?? '' }).content,
         }
       );
     },
 
     /** The stored frames of a run after number `after`, in order. */
     async frames(runId: string, after: number): Promise<Frames[]> {
-      return await db
+      const rows = await db
         .selectFrom('agent_frame')
-        .select(['first', 'last', 'body'])
+        .select(['run_id', 'first', 'last', 'body'])
         .where('run_id', '=', runId)
         .where('last', '>', after)
         .orderBy('first')
         .execute();
+      return rows.map((row) => cipher.openRow(sealedTables.frame, row));
     },
   };
 }
@@ -320,11 +341,6 @@ function toMessageRow(runId: string, message: Message) {
 /** A unique key (two runs of a session began together) or a deadlock. */
 function isConflict(error: unknown): boolean {
   return ['23505', '40P01'].includes((error as { code?: string }).code ?? '');
-}
-
-function splitDone(body: string): [frames: string, done: string] {
-  const at = body.lastIndexOf('event: done\n');
-  return [body.slice(0, at), body.slice(at)];
 }
 
 /** Under names of their own beside the columns of a run. */

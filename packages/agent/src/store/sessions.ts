@@ -14,6 +14,7 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { databaseTime } from './database-time.ts';
 import type { AgentDatabase } from './schema.ts';
+import { sealedTables } from './sealed-tables.ts';
 
 /** Who the sessions of this process are held with. */
 export interface OracleIdentity {
@@ -35,7 +36,7 @@ export function toRoomId(userDid: string, agentDid: string): string {
 
 /** Sessions, each visible to its own user only. */
 export function createSessionStore(
-  { db, prepare, transaction, engine }: Store<AgentDatabase>,
+  { db, prepare, transaction, engine, cipher }: Store<AgentDatabase>,
   oracle: OracleIdentity,
   { perUser = agentLimits.sessionsPerUser as number } = {},
 ) {
@@ -52,7 +53,7 @@ export function createSessionStore(
     room_id: string;
   }): Session => ({
     sessionId: row.id,
-    title: row.title,
+    title: cipher.openRow(sealedTables.session, { id: row.id, title: row.title }).title,
     createdAt: new Date(row.created_at).toISOString(),
     lastUpdatedAt: new Date(row.updated_at).toISOString(),
     oracleName: oracle.name,
@@ -72,21 +73,23 @@ export function createSessionStore(
       .executeTakeFirstOrThrow();
     if (Number(total) >= perUser)
       throw new AppError('LIMIT_REACHED', `You have ${perUser} sessions; delete some before you create another.`);
-    if (Number(used ?? 0) + bytes > agentLimits.userMetadataBytes)
+    // Encrypted, it is base64: four characters for three bytes.
+    const stored = Number(used ?? 0) * (cipher.isOn ? 0.75 : 1);
+    if (stored + bytes > agentLimits.userMetadataBytes)
       throw new AppError('LIMIT_REACHED', 'The metadata of your sessions is full; delete some sessions first.');
   }
 
   async function create(userDid: string, { title, metadata }: CreateSession, id = uuidv7()): Promise<Session> {
     const kept = metadata === undefined ? null : JSON.stringify(metadata);
     await checkRoom(userDid, kept);
-    const row = {
+    const row = cipher.sealRow(sealedTables.session, {
       id,
       user_did: userDid,
       title: title ?? defaultSessionTitle,
       named: title === undefined ? 0 : 1,
       room_id: toRoomId(userDid, oracle.did),
       metadata: kept,
-    };
+    });
     const stored = await db
       .insertInto('agent_session')
       .values({ ...row, created_at: now, updated_at: now })

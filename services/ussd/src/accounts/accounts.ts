@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import { keyIdOf } from '@palaver/store';
 import type { Kysely, Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
-import { keyIdOf } from './key-ring.ts';
 import {
   countFailure,
   forgiveFailures,
@@ -13,7 +14,7 @@ import {
   minutesLeft,
   noFailures,
 } from './lockout.ts';
-import { setNotice } from './notices.ts';
+import { createSetNotice } from './notices.ts';
 import type { PinVault } from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
@@ -58,16 +59,23 @@ export interface AccountParts {
 }
 
 export function createAccounts(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
   { vault, audit, clock }: AccountParts,
 ): Accounts {
+  const { cipher } = store;
+  const setNotice = createSetNotice(cipher);
+  const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
+    const key = column === 'phone' ? cipher.token(value) : value;
+    const row = await db.selectFrom('ussd_account').selectAll().where(column, '=', key).executeTakeFirst();
+    return row && cipher.openRow(sealedTables.account, row);
+  };
   return {
     find: (phone) => findBy(store.db, 'phone', phone),
     async prepare({ phone, name, pin, address }) {
       const id = randomUUID();
       const record = await vault.create(pin, id);
       const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures };
-      return { account, insert: (trx) => insertNew(trx, account) };
+      return { account, insert: (trx) => insertNew(trx, cipher.sealRow(sealedTables.account, account)) };
     },
     async checkPin(account, pin) {
       const matches = !isLocked(account, clock.now()) && (await vault.verify(pin, account.pin, account.id));
@@ -99,16 +107,17 @@ export function createAccounts(
         .set({ pin, ...noFailures })
         .where('id', '=', id)
         .execute();
-      await setNotice(trx, phone, 'pinChanged', clock.now());
+      await setNotice(trx, { phone, now: clock.now() }, 'pinChanged');
     },
     setAddress: (phone, address, by) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
         if (!account) return false;
-        await trx.updateTable('ussd_account').set({ address }).where('id', '=', account.id).execute();
+        const stored = cipher.sealRow(sealedTables.account, { id: account.id, address }).address;
+        await trx.updateTable('ussd_account').set({ address: stored }).where('id', '=', account.id).execute();
         const details = { from: shorten(account.address), to: shorten(address) };
         await audit.record({ ...by, action: 'address.changed', subject: audit.person(phone), details }, trx);
-        await setNotice(trx, phone, 'addressChanged', clock.now());
+        await setNotice(trx, { phone, now: clock.now() }, 'addressChanged');
         return true;
       }),
     unlock: (phone, by) =>
@@ -118,7 +127,7 @@ export function createAccounts(
         await trx.updateTable('ussd_account').set(noFailures).where('id', '=', account.id).execute();
         const details = { account: account.id, failures: account.failed_total };
         await audit.record({ ...by, action: 'account.unlocked', subject: audit.person(phone), details }, trx);
-        await setNotice(trx, phone, 'unlocked', clock.now());
+        await setNotice(trx, { phone, now: clock.now() }, 'unlocked');
         return true;
       }),
     rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),
@@ -128,10 +137,6 @@ export function createAccounts(
 /** Enough of an address to recognise it by; it leads to a person, so the audit log does not keep it whole. */
 function shorten(address: string | null): string | null {
   return address && `${address.slice(0, 6)}…${address.slice(-6)}`;
-}
-
-async function findBy(db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> {
-  return db.selectFrom('ussd_account').selectAll().where(column, '=', value).executeTakeFirst();
 }
 
 async function insertNew(trx: Trx, account: AccountTable): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AuditLog, Store } from '@palaver/store';
+import { sealedTables } from '../store/sealed-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 const lifetimeMs = 24 * 3_600_000;
@@ -24,20 +25,32 @@ export interface AddressChanges {
 }
 
 export function createAddressChanges(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
   audit: AuditLog<UssdTables>,
 ): AddressChanges {
+  const { cipher } = store;
   return {
     propose: (phone, address, by) =>
       store.transaction(async (trx) => {
-        const account = await trx.selectFrom('ussd_account').select('id').where('phone', '=', phone).executeTakeFirst();
+        const account = await trx
+          .selectFrom('ussd_account')
+          .select('id')
+          .where('phone', '=', cipher.token(phone))
+          .executeTakeFirst();
         if (!account) return undefined;
         await trx.deleteFrom('ussd_address_change').where('account_id', '=', account.id).execute();
         await trx.deleteFrom('ussd_address_change').where('expires_at', '<=', Date.now()).execute();
         const change = { id: randomUUID(), expires_at: Date.now() + lifetimeMs };
         await trx
           .insertInto('ussd_address_change')
-          .values({ ...change, account_id: account.id, address, proposed_by: by.actor })
+          .values(
+            cipher.sealRow(sealedTables.addressChange, {
+              ...change,
+              account_id: account.id,
+              address,
+              proposed_by: by.actor,
+            }),
+          )
           .execute();
         await audit.record({ ...by, action: 'address.proposed', subject: audit.person(phone) }, trx);
         return toChange({ ...change, phone, address, proposed_by: by.actor });
@@ -51,7 +64,9 @@ export function createAddressChanges(
         .orderBy('change.expires_at')
         .limit(1000)
         .execute();
-      return rows.map(toChange);
+      return rows.map((row) =>
+        toChange({ ...cipher.openRow(sealedTables.addressChange, row), phone: cipher.openToken(row.phone) }),
+      );
     },
     async remove(id) {
       const { numDeletedRows } = await store.db

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Logger, loadOrCreateSecretFile, prepareDataDir, StartError } from '@palaver/service-kit';
+import { createKeyRing, type KeyRing } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';
-import { createKeyRing, type KeyRing, parseKey } from './key-ring.ts';
+import { parseKey } from './parse-key.ts';
 
 /** The key ring of PINs: from the configuration, or a development key made once in the data folder. */
 export function loadKeys(config: UssdConfig, logger: Pick<Logger, 'warn'>): KeyRing {

@@ -1,4 +1,4 @@
-import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import { type AuditActor, type AuditLog, encryptTables, type Store } from '@palaver/store';
 import { ussdPersonalData } from '../store/personal-data.ts';
 import type { UssdTables } from '../store/tables.ts';
 
@@ -10,22 +10,29 @@ export interface AskedBy {
 export interface PersonData {
   export(phone: string, by: AskedBy): Promise<{ phoneNumber: string; exportedAt: string; data: object }>;
   erase(phone: string, by: AskedBy): Promise<void>;
+  /** Encrypts what is not encrypted with the current key, while the gateway runs; gives the number of rows changed. */
+  encrypt(by: AskedBy): Promise<number>;
 }
 
 /** Everything the gateway keeps of a phone number: handed out, or erased in one transaction. */
 export function createPersonData(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
   audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>,
 ): PersonData {
   return {
     async export(phoneNumber, by) {
-      const data = await ussdPersonalData.collect(store.db, phoneNumber);
+      const data = await ussdPersonalData.collect(store.db, store.cipher.token(phoneNumber), store.cipher);
       await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) });
       return { phoneNumber, exportedAt: new Date().toISOString(), data };
     },
+    async encrypt(by) {
+      const rows = await encryptTables(store, ussdPersonalData.sealed ?? []);
+      await audit.record({ ...by, action: 'keys.rotated', details: { rows } });
+      return rows;
+    },
     async erase(phone, by) {
       await store.transaction(async (trx) => {
-        await ussdPersonalData.erase(trx, phone);
+        await ussdPersonalData.erase(trx, store.cipher.token(phone));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(phone) }, trx);
       });
     },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { createKeyRing, keyIdOf } from '@palaver/store';
 import { describe, expect, test } from 'vitest';
-import { createKeyRing, keyIdOf, parseKey } from './key-ring.ts';
+import { parseKey } from './parse-key.ts';
 import { createPinVault } from './pin-vault.ts';
 
 const first = randomBytes(32);

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { openStore } from '@palaver/store';
+import { createKeyRing, openStore } from '@palaver/store';
 import { createTestDatabase } from '@palaver/test-kit';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { createKeyRing } from './key-ring.ts';
 import { loadServiceSecret } from './service-secret.ts';
 
 test('all who hold the key get the same secret; who does not is told what to set', async () => {

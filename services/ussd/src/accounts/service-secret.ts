@@ -1,8 +1,8 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { StartError } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
+import { type KeyRing, keyIdOf } from '@palaver/store';
 import type { UssdTables } from '../store/tables.ts';
-import { type KeyRing, keyIdOf } from './key-ring.ts';
 
 const name = 'service';
 

@@ -1,5 +1,4 @@
-import type { DatabaseClock, Store } from '@palaver/store';
-import type { KeyRing } from '../accounts/key-ring.ts';
+import type { DatabaseClock, KeyRing, Store } from '@palaver/store';
 import { appendInput } from '../session/text-parts.ts';
 import type { UssdTables } from '../store/tables.ts';
 

@@ -1,5 +1,6 @@
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
 import type { QuestionTable, UssdTables } from '../store/tables.ts';
 
 /** Questions and their answers, kept for a day: a slow answer is there when the user asks for it, at the next dial too. */
@@ -15,26 +16,28 @@ export interface Questions {
   setChat(phone: string, agentSession: string): Promise<void>;
 }
 
-export function createQuestions({ db }: Pick<Store<UssdTables>, 'db'>): Questions {
+export function createQuestions({ db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>): Questions {
+  const toQuestion = (row: QuestionTable | undefined) => row && cipher.openRow(sealedTables.question, row);
   return {
     async insertOnce({ id, phone, text, now }) {
       const row = { id, phone, question: text, status: 'pending' as const, answer: null, asked_at: now, shown: 0 };
       const insert = db
         .insertInto('ussd_question')
-        .values(row)
+        .values(cipher.sealRow(sealedTables.question, row))
         .onConflict((conflict) => conflict.column('id').doNothing());
       return (await insert.executeTakeFirst()).numInsertedOrUpdatedRows === 1n;
     },
-    find: (id) => db.selectFrom('ussd_question').selectAll().where('id', '=', id).executeTakeFirst(),
+    find: async (id) =>
+      toQuestion(await db.selectFrom('ussd_question').selectAll().where('id', '=', id).executeTakeFirst()),
     async findOpen(phone) {
-      const query = db.selectFrom('ussd_question').selectAll().where('phone', '=', phone);
+      const query = db.selectFrom('ussd_question').selectAll().where('phone', '=', cipher.token(phone));
       const last = await query.orderBy('asked_at', 'desc').orderBy('id').limit(1).executeTakeFirst();
-      return last?.shown === 0 ? last : undefined;
+      return last?.shown === 0 ? toQuestion(last) : undefined;
     },
     async settle(id, answer) {
       const change = {
         status: answer === undefined ? ('failed' as const) : ('answered' as const),
-        answer: answer ?? null,
+        answer: cipher.sealRow(sealedTables.question, { id, answer: answer ?? null }).answer,
       };
       await db.updateTable('ussd_question').set(change).where('id', '=', id).where('status', '=', 'pending').execute();
     },
@@ -42,13 +45,17 @@ export function createQuestions({ db }: Pick<Store<UssdTables>, 'db'>): Question
       await trx.updateTable('ussd_question').set({ shown: 1 }).where('id', '=', id).execute();
     },
     async findChat(phone) {
-      const row = await db.selectFrom('ussd_chat').selectAll().where('phone', '=', phone).executeTakeFirst();
+      const row = await db
+        .selectFrom('ussd_chat')
+        .selectAll()
+        .where('phone', '=', cipher.token(phone))
+        .executeTakeFirst();
       return row?.agent_session;
     },
     async setChat(phone, agentSession) {
       await db
         .insertInto('ussd_chat')
-        .values({ phone, agent_session: agentSession })
+        .values({ phone: cipher.token(phone), agent_session: agentSession })
         .onConflict((conflict) => conflict.column('phone').doUpdateSet({ agent_session: agentSession }))
         .execute();
     },

@@ -1,7 +1,6 @@
-import { type Env, loadConfig, StartError, toDatabaseUrl } from '@palaver/service-kit';
-import { createAuditLog, openStore } from '@palaver/store';
+import { type Env, loadConfig, StartError, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
+import { createAuditLog, createKeyRing, openStore } from '@palaver/store';
 import { createAccounts } from '../accounts/accounts.ts';
-import { createKeyRing } from '../accounts/key-ring.ts';
 import { createPinVault } from '../accounts/pin-vault.ts';
 import { loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../accounts/service-secret.ts';
 import { ussdConfigSchema } from '../config.ts';
@@ -13,7 +12,7 @@ export async function rotateKeys(env: Env): Promise<{ accounts: number; secret: 
   const config = loadConfig(ussdConfigSchema, env);
   if (!config.PIN_ENCRYPTION_KEY) throw new StartError('Set PIN_ENCRYPTION_KEY to the new key to rotate to.');
   const keys = createKeyRing(config.PIN_ENCRYPTION_KEY, config.PIN_ENCRYPTION_KEYS_OLD);
-  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'));
+  const store = await openStore<UssdTables>(toDatabaseUrl(config, 'ussd'), toStoreOptions(config));
   try {
     await migrateUssd(store);
     const secret = await rotateServiceSecret(store, keys);

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { UssdReport } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
 import type { ReportTable, UssdTables } from '../store/tables.ts';
 
 export interface NewReport {
@@ -28,41 +29,40 @@ const pieceSize = 1_000;
 // Without letters and digits that are mistaken for each other when read out over the phone.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 
-export function createReports({ db, readDb }: Pick<Store<UssdTables>, 'db' | 'readDb'>): Reports {
+export function createReports({ db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>): Reports {
+  const open = (row: ReportTable) => cipher.openRow(sealedTables.report, row);
   return {
     async file(trx, { accountId, phone, activity, amount, now }) {
       const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');
-      await trx
-        .insertInto('ussd_report')
-        .values({ reference, account_id: accountId, phone, activity, amount, created_at: now })
-        .execute();
+      const row = { reference, account_id: accountId, phone, activity, amount, created_at: now };
+      await trx.insertInto('ussd_report').values(cipher.sealRow(sealedTables.report, row)).execute();
       return reference;
     },
     async findSame(trx, { accountId, phone, activity, amount }, since) {
-      const same = await trx
-        .selectFrom('ussd_report')
-        .select('reference')
-        .where('phone', '=', phone)
-        .where('created_at', '>', since)
-        .where('account_id', '=', accountId)
-        .where('activity', '=', activity)
-        .where('amount', '=', amount)
-        .orderBy('created_at', 'desc')
-        .limit(1)
-        .executeTakeFirst();
-      return same?.reference;
-    },
-    listOf: (phone, limit) =>
-      db
+      const recent = await trx
         .selectFrom('ussd_report')
         .selectAll()
-        .where('phone', '=', phone)
+        .where('phone', '=', cipher.token(phone))
+        .where('created_at', '>', since)
+        .where('account_id', '=', accountId)
+        .orderBy('created_at', 'desc')
+        .execute();
+      // Compared here: encrypted, equal values differ.
+      return recent.map(open).find((row) => row.activity === activity && row.amount === amount)?.reference;
+    },
+    async listOf(phone, limit) {
+      const rows = await db
+        .selectFrom('ussd_report')
+        .selectAll()
+        .where('phone', '=', cipher.token(phone))
         .orderBy('created_at', 'desc')
         .orderBy('reference')
         .limit(limit)
-        .execute(),
+        .execute();
+      return rows.map(open);
+    },
     async countOf(phone) {
-      const query = db.selectFrom('ussd_report').where('phone', '=', phone);
+      const query = db.selectFrom('ussd_report').where('phone', '=', cipher.token(phone));
       const { count } = await query.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow();
       return Number(count);
     },
@@ -79,13 +79,13 @@ export function createReports({ db, readDb }: Pick<Store<UssdTables>, 'db' | 're
         .selectFrom('ussd_report')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow();
-      return { reports: rows.map(toReport), total: Number(count) };
+      return { reports: rows.map((row) => toReport(open(row))), total: Number(count) };
     },
     async *listAll() {
       const query = readDb.selectFrom('ussd_report').selectAll().orderBy('created_at', 'desc').orderBy('reference');
       let rows = await query.limit(pieceSize).execute();
       for (let last = rows.at(-1); last; last = rows.at(-1)) {
-        yield rows.map(toReport);
+        yield rows.map((row) => toReport(open(row)));
         const { created_at, reference } = last;
         rows = await query
           .where(({ eb, or, and }) =>

@@ -2,6 +2,7 @@ import type { DatabaseClock, Store } from '@palaver/store';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { ActionResult } from '../menu/engine.ts';
 import type { DailyTables } from '../store/daily-tables.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
 import type { EffectTable, UssdTables } from '../store/tables.ts';
 
 /**
@@ -25,15 +26,15 @@ export interface ResultKey {
 class AlreadyDone extends Error {}
 
 export function createActionResults(
-  store: Pick<Store<UssdTables>, 'db' | 'transaction'>,
+  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>,
   clock: Pick<DatabaseClock, 'now'>,
   daily?: Pick<DailyTables, 'dayOf'>,
 ): ActionResults {
   const find = async (key: string) => {
-    const early = store.db.selectFrom('ussd_effect').select('result').where('key', '=', key);
-    const byDay = store.db.selectFrom('ussd_effect_day').select('result').where('key', '=', key);
+    const early = store.db.selectFrom('ussd_effect').select(['key', 'result']).where('key', '=', key);
+    const byDay = store.db.selectFrom('ussd_effect_day').select(['key', 'result']).where('key', '=', key);
     const row = await (daily ? early.unionAll(byDay) : early).executeTakeFirst();
-    return row && (JSON.parse(row.result) as ActionResult);
+    return row && (JSON.parse(store.cipher.openRow(sealedTables.result, row).result) as ActionResult);
   };
   const findAgain = async (key: string) => {
     const recorded = await find(key);
@@ -41,10 +42,12 @@ export function createActionResults(
     return recorded;
   };
   const insert = async (db: Kysely<UssdTables>, own: ResultKey, result: ActionResult) => {
-    if (daily) return insertByDay(db, { ...own, result: JSON.stringify(result), created_at: clock.now() }, daily);
+    const plain = { ...own, result: JSON.stringify(result), created_at: clock.now() };
+    const row = store.cipher.sealRow(sealedTables.result, plain);
+    if (daily) return insertByDay(db, row, daily);
     const inserted = await db
       .insertInto('ussd_effect')
-      .values({ ...own, result: JSON.stringify(result), created_at: clock.now() })
+      .values(row)
       .onConflict((conflict) => conflict.column('key').doNothing())
       .executeTakeFirst();
     return inserted.numInsertedOrUpdatedRows !== 0n;

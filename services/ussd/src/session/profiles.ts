@@ -5,6 +5,7 @@ import type { FormSnapshot } from '../menu/dialogue.ts';
 import type { Opening } from '../menu/engine.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import { createBatchLoader } from '../store/batch-loader.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 /** What is remembered of a phone number: its language, and the form it left unfinished. */
@@ -20,10 +21,12 @@ export interface ProfileOptions {
 }
 
 export function createProfiles(store: Store<UssdTables>, options: ProfileOptions): Profiles {
+  const { cipher } = store;
   const load = createBatchLoader<UssdTables['ussd_profile']>(store, { table: 'ussd_profile', key: 'phone' });
   return {
     async loadOpening(phone, now, menu) {
-      const profile = await load(phone);
+      const row = await load(cipher.token(phone));
+      const profile = row && cipher.openRow(sealedTables.profile, row);
       const wanted = [profile?.language ?? '', options.defaultLanguage, ...menu.locales.keys()];
       const language = wanted.find((name) => menu.locales.has(name)) ?? options.defaultLanguage;
       const opening: Opening = { language, program: menu.id };
@@ -37,7 +40,7 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
     async setLanguage(trx, phone, language) {
       await trx
         .insertInto('ussd_profile')
-        .values({ phone, language, resume: null, resume_at: null, notice: null })
+        .values({ phone: cipher.token(phone), language, resume: null, resume_at: null, notice: null })
         .onConflict((conflict) => conflict.column('phone').doUpdateSet({ language }))
         .execute();
     },

@@ -1,8 +1,9 @@
-import type { Store } from '@palaver/store';
+import type { DataCipher, Store } from '@palaver/store';
 import { sql, type Transaction } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import type { DailyTables } from '../store/daily-tables.ts';
 import { type ColumnType, createRowWriter, type Row } from '../store/row-writer.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
 import { type Session, sessionStatus } from './session.ts';
 
@@ -67,7 +68,7 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs, daily 
   return {
     load: async (id) => {
       const row = await load(id);
-      return row && fromRow(row);
+      return row && fromRow(store.cipher.openRow(sealedTables.session, row));
     },
     save: (write) => writer.write(write),
     async listActive(now) {
@@ -99,31 +100,34 @@ function createPlainWriter(store: Store<UssdTables>): ApplyWrites {
     const written = new Set(
       await writeSessions(
         trx,
-        writes.map(({ session }) => toRow(session)),
+        writes.map(({ session }) => store.cipher.sealRow(sealedTables.session, toRow(session))),
       ),
     );
-    const forms = toForms(writes.filter(({ session }) => written.has(session.id)));
+    const forms = toForms(
+      store.cipher,
+      writes.filter(({ session }) => written.has(session.id)),
+    );
     if (forms.length > 0) await writeForms(trx, forms);
-    await forgetNotices(trx, writes, written);
+    await forgetNotices(trx, toShown(store.cipher, writes, written));
     return writes.map(({ session }) => written.has(session.id));
   };
 }
 
 /** The last one of a phone wins: a statement may touch a row once only. */
-function toForms(writes: readonly SessionWrite[]) {
+function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
   const forms = writes.flatMap(({ session, resume }) =>
     resume ? [{ id: session.id, phone: session.phone, resume: resume.form, resume_at: resume.at }] : [],
   );
-  return [...new Map(forms.map((form) => [form.phone, form])).values()];
+  return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
 }
 
-async function forgetNotices(
-  trx: Transaction<UssdTables>,
-  writes: readonly SessionWrite[],
-  written: ReadonlySet<string>,
-): Promise<void> {
+/** The phones whose notice stands on the screen. */
+function toShown(cipher: DataCipher, writes: readonly SessionWrite[], written: ReadonlySet<string>): string[] {
   const shown = writes.filter(({ session, noticeShown }) => noticeShown && written.has(session.id));
-  const phones = shown.map(({ session }) => session.phone);
+  return shown.map(({ session }) => cipher.token(session.phone));
+}
+
+async function forgetNotices(trx: Transaction<UssdTables>, phones: string[]): Promise<void> {
   if (phones.length > 0)
     await trx.updateTable('ussd_profile').set({ notice: null }).where('phone', 'in', phones).execute();
 }
@@ -140,8 +144,13 @@ function createJoinedWriter(store: Store<UssdTables>, daily: DailyTables | undef
     return { compile: () => statement.compile(db) };
   });
   return async (db, writes) => {
-    const sessions = JSON.stringify(writes.map(({ session }) => ({ ...toRow(session), day: session.day })));
-    const values = { sessions, forms: JSON.stringify(toForms(writes)) };
+    const sessions = JSON.stringify(
+      writes.map(({ session }) => ({
+        ...store.cipher.sealRow(sealedTables.session, toRow(session)),
+        day: session.day,
+      })),
+    );
+    const values = { sessions, forms: JSON.stringify(toForms(store.cipher, writes)) };
     const isOpening = writes.some(({ session }) => session.version === 1 && daily?.isNearMidnight(session.seenAt));
     const { rows } = await (isOpening
       ? store.transaction(writeAlone, { isolation: 'read committed' })
@@ -152,7 +161,7 @@ function createJoinedWriter(store: Store<UssdTables>, daily: DailyTables | undef
     }
     const written = new Set(rows.map(({ id }) => id));
     // Apart from it: a notice that is shown twice does no harm.
-    await forgetNotices(db, writes, written);
+    await forgetNotices(db, toShown(store.cipher, writes, written));
     return writes.map(({ session }) => written.has(session.id));
   };
 }

@@ -1,5 +1,16 @@
-import { auditMigrations, createIndex, type Migration, type Store } from '@palaver/store';
+import {
+  auditMigrations,
+  type CipherStore,
+  convertOnce,
+  createIndex,
+  encryptTokens,
+  type Migration,
+  openCipher,
+  type SealedTable,
+  type Store,
+} from '@palaver/store';
 import { sql } from 'kysely';
+import { sealedTables } from './sealed-tables.ts';
 
 const migrations: readonly Migration[] = [
   {
@@ -86,8 +97,10 @@ const migrations: readonly Migration[] = [
   },
 ];
 
-/** Brings the tables of the service up to date, those of its audit log included. */
-export async function migrateUssd(store: Pick<Store<never>, 'migrate'>): Promise<void> {
+/** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */
+export async function migrateUssd(store: CipherStore & Pick<Store<never>, 'migrate'>): Promise<void> {
   await store.migrate('audit', auditMigrations);
+  await openCipher(store);
   await store.migrate('ussd', migrations);
+  await convertOnce(store, 'ussd', () => encryptTokens(store, Object.values<SealedTable>(sealedTables)));
 }

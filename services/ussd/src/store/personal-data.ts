@@ -1,9 +1,10 @@
 import { type PersonalData, personalTables } from '@palaver/store';
 import { type SqlBool, sql } from 'kysely';
+import { sealedTables } from './sealed-tables.ts';
 
 const ofPhone = (phone: string) => sql<SqlBool>`phone = ${phone}`;
 
-/** What the USSD gateway keeps of a phone number. */
+/** What the USSD gateway keeps of a phone number, given as it is stored. */
 export const ussdPersonalData: PersonalData<string> = personalTables<string>([
   {
     table: 'ussd_input',
@@ -16,17 +17,30 @@ export const ussdPersonalData: PersonalData<string> = personalTables<string>([
     omit: ['sealed'],
     where: (phone) => sql`session_id in (select id from ussd_session_day where phone = ${phone})`,
   },
-  { table: 'ussd_effect', omit: ['key'], where: ofPhone },
-  { table: 'ussd_effect_day', needs: 'ussd_effect_day', omit: ['key'], where: ofPhone },
-  { table: 'ussd_session_day', needs: 'ussd_session_day', omit: ['text_hash'], where: ofPhone },
-  { table: 'ussd_session', omit: ['text_hash'], where: ofPhone },
-  { table: 'ussd_report', where: ofPhone },
-  { table: 'ussd_question', where: ofPhone },
-  { table: 'ussd_chat', where: ofPhone },
-  { table: 'ussd_profile', where: ofPhone },
+  { table: 'ussd_effect', sealed: sealedTables.result, omit: ['key'], where: ofPhone },
+  {
+    table: 'ussd_effect_day',
+    sealed: sealedTables.resultOfDay,
+    needs: 'ussd_effect_day',
+    omit: ['key'],
+    where: ofPhone,
+  },
+  {
+    table: 'ussd_session_day',
+    sealed: sealedTables.sessionOfDay,
+    needs: 'ussd_session_day',
+    omit: ['text_hash'],
+    where: ofPhone,
+  },
+  { table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
+  { table: 'ussd_report', sealed: sealedTables.report, where: ofPhone },
+  { table: 'ussd_question', sealed: sealedTables.question, where: ofPhone },
+  { table: 'ussd_chat', sealed: sealedTables.chat, where: ofPhone },
+  { table: 'ussd_profile', sealed: sealedTables.profile, where: ofPhone },
   {
     table: 'ussd_address_change',
+    sealed: sealedTables.addressChange,
     where: (phone) => sql`account_id in (select id from ussd_account where phone = ${phone})`,
   },
-  { table: 'ussd_account', omit: ['pin'], where: ofPhone },
+  { table: 'ussd_account', sealed: sealedTables.account, omit: ['pin'], where: ofPhone },
 ]);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type CreateMemory, type Memory, type MemoryList, memoryLimits, type OffsetPageQuery } from '@palaver/contract';
-import type { Migration, Store } from '@palaver/store';
+import type { DataCipher, Migration, SealedTable, Store } from '@palaver/store';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { countMatches, toSearchTerms, toWords } from './memory-words.ts';
+import { countMatches, toBeginning, toBeginnings, toSearchTerms, toWords } from './memory-words.ts';
 
 interface MemoryTable {
   id: string;
@@ -12,7 +12,7 @@ interface MemoryTable {
   text: string;
   /** Of the text: the same thing is remembered once. */
   digest: string;
-  /** The words to search by, separated by blanks. */
+  /** The words to search by, separated by blanks; where memories are encrypted, keyed hashes of their beginnings. */
   words: string;
   created_at: number;
 }
@@ -69,11 +69,48 @@ export const memoryMigrations: Migration[] = [
   },
 ];
 
+export const sealedMemories: SealedTable = { table: 'agent_memory', key: ['id'], sealed: ['text'] };
+
+/** How texts are found again without being kept in the clear: by hashes whose key differs from room to room. */
+function createIndex(cipher: DataCipher, roomId: string) {
+  const toEntry = (beginning: string) => cipher.hash(beginning, `agent_memory words ${roomId}`).slice(0, 16);
+  return {
+    digest: (text: string) =>
+      cipher.hash(createHash('sha256').update(text).digest('base64url'), `agent_memory digest ${roomId}`),
+    words: (text: string) => (cipher.isOn ? toBeginnings(toWords(text)).map(toEntry) : toWords(text)).join(' '),
+    terms: (terms: string[]) => (cipher.isOn ? terms.map(toBeginning).map(toEntry) : terms),
+  };
+}
+
+/** Encrypts what was remembered before there was a key. */
+export async function encryptMemories({ db, cipher, transaction }: Store<MemoryDatabase>): Promise<void> {
+  const ids = await db.selectFrom('agent_memory').select('id').execute();
+  for (const { id } of ids) {
+    await transaction(async (trx) => {
+      const own = trx.selectFrom('agent_memory').where('id', '=', id);
+      const row = await own.select(['id', 'room_id', 'kind', 'text', 'created_at']).executeTakeFirst();
+      if (!row) return;
+      const { text } = cipher.openRow(sealedMemories, row);
+      // SQLite's search follows rows that come and go, not those that change.
+      await trx.deleteFrom('agent_memory').where('id', '=', id).execute();
+      await trx
+        .insertInto('agent_memory')
+        .values(toStored(cipher, { ...row, text }))
+        .execute();
+    });
+  }
+}
+
+function toStored(cipher: DataCipher, row: Omit<MemoryTable, 'digest' | 'words'>): MemoryTable {
+  const index = createIndex(cipher, row.room_id);
+  return { ...cipher.sealRow(sealedMemories, row), digest: index.digest(row.text), words: index.words(row.text) };
+}
+
 export type MemoryStore = ReturnType<typeof createMemoryStore>;
 
 /** What is remembered in a room: at most so much, each thing once, found by its words. */
 export function createMemoryStore(store: Store<MemoryDatabase>) {
-  const { db, engine } = store;
+  const { db, engine, cipher } = store;
 
   function matches(terms: string[], all: boolean): Expression<SqlBool> {
     if (engine === 'postgres') {
@@ -90,18 +127,21 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     if (terms.length === 0) return [];
     const rows = await db
       .selectFrom('agent_memory')
-      .select(['id', 'words'])
+      .select(['id', 'text'])
       .where('room_id', '=', roomId)
-      .where(matches(terms, all))
+      .where(matches(createIndex(cipher, roomId).terms(terms), all))
       .execute();
-    const ranked = rows.map(({ id, words }) => ({ id, score: countMatches(words, terms) }));
+    const ranked = rows.map((row) => {
+      const words = toWords(cipher.openRow(sealedMemories, row).text).join(' ');
+      return { id: row.id, score: countMatches(words, terms) };
+    });
     return ranked.sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
   }
 
   async function read(ids: string[]): Promise<Memory[]> {
     if (ids.length === 0) return [];
     const rows = await db.selectFrom('agent_memory').selectAll().where('id', 'in', ids).execute();
-    const byId = new Map(rows.map((row) => [row.id, toMemory(row)]));
+    const byId = new Map(rows.map((row) => [row.id, toMemory(cipher.openRow(sealedMemories, row))]));
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
@@ -131,15 +171,16 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     /** Undefined where the room is full. What is known already is given back as it is. */
     add: (roomId: string, { text, kind }: CreateMemory): Promise<Memory | undefined> =>
       store.transaction(async (trx) => {
-        const digest = createHash('sha256').update(text).digest('base64url');
         const own = trx.selectFrom('agent_memory').where('room_id', '=', roomId);
-        const known = await own.selectAll().where('digest', '=', digest).executeTakeFirst();
-        if (known) return toMemory(known);
+        const known = await own
+          .selectAll()
+          .where('digest', '=', createIndex(cipher, roomId).digest(text))
+          .executeTakeFirst();
+        if (known) return toMemory(cipher.openRow(sealedMemories, known));
         const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
         if (total >= memoryLimits.count) return undefined;
-        const words = toWords(text).join(' ');
-        const row = { id: uuidv7(), room_id: roomId, kind, text, digest, words, created_at: Date.now() };
-        await trx.insertInto('agent_memory').values(row).execute();
+        const row = { id: uuidv7(), room_id: roomId, kind, text, created_at: Date.now() };
+        await trx.insertInto('agent_memory').values(toStored(cipher, row)).execute();
         return toMemory(row);
       }),
 
@@ -161,11 +202,16 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
         return { memories: await read(found.slice(offset, offset + limit)), total: found.length, limit, offset };
       }
       const rows = await ofRoom(roomId).selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute();
-      return { memories: rows.map(toMemory), total: await count(roomId), limit, offset };
+      return {
+        memories: rows.map((row) => toMemory(cipher.openRow(sealedMemories, row))),
+        total: await count(roomId),
+        limit,
+        offset,
+      };
     },
   };
 }
 
-function toMemory({ id, text, kind, created_at }: MemoryTable): Memory {
+function toMemory({ id, text, kind, created_at }: Omit<MemoryTable, 'digest' | 'words'>): Memory {
   return { id, text, kind, createdAt: new Date(created_at).toISOString() };
 }

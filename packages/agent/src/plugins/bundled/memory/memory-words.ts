@@ -5,6 +5,7 @@ const maxQueryWords = 12;
 const shortest = 3;
 // PostgreSQL takes lexemes of at most 2,046 bytes.
 const wordCharacters = 100;
+const beginningCharacters = 16;
 
 /** The words of a text: lowercase, without accents. */
 export function toWords(text: string): string[] {
@@ -27,6 +28,20 @@ export function toSearchTerms(query: string): string[] {
   const telling = words.filter((word) => [...word].length >= shortest);
   const chosen = (telling.length > 0 ? telling : words).slice(0, maxQueryWords);
   return [...new Set(chosen.map((word) => ([...word].length > 4 ? [...word].slice(0, -1).join('') : word)))];
+}
+
+/** Every beginning of the words, for an index that can only be asked for equal entries. */
+export function toBeginnings(words: string[]): string[] {
+  const beginnings = words.flatMap((word) => {
+    const letters = [...word].slice(0, beginningCharacters);
+    return letters.map((_, index) => letters.slice(0, index + 1).join(''));
+  });
+  return [...new Set(beginnings)];
+}
+
+/** The beginning of a term that `toBeginnings` gives. */
+export function toBeginning(term: string): string {
+  return [...term].slice(0, beginningCharacters).join('');
 }
 
 /** How many of the terms a text's words meet. */

@@ -11,7 +11,7 @@ import {
   memorySchema,
 } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
-import { personalTables } from '@palaver/store';
+import { convertOnce, personalTables } from '@palaver/store';
 import type { FastifyRequest } from 'fastify';
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -19,7 +19,13 @@ import { identityOf } from '../../../auth/auth-hook.ts';
 import { toRoomId } from '../../../store/sessions.ts';
 import { defineOraclePlugin, type OraclePlugin, type Tools } from '../../plugin.ts';
 import { ToolError } from '../../runtime-context.ts';
-import { createMemoryStore, type MemoryStore, memoryMigrations } from './memory-store.ts';
+import {
+  createMemoryStore,
+  encryptMemories,
+  type MemoryStore,
+  memoryMigrations,
+  sealedMemories,
+} from './memory-store.ts';
 
 const recalled = 20;
 const inPrompt = 8;
@@ -63,9 +69,15 @@ export function createMemoryPlugin(): OraclePlugin {
     },
     migrations: memoryMigrations,
     personalData: personalTables([
-      { table: 'agent_memory', omit: ['digest', 'words', 'lexemes'], where: ({ roomId }) => sql`room_id = ${roomId}` },
+      {
+        table: 'agent_memory',
+        sealed: sealedMemories,
+        omit: ['digest', 'words', 'lexemes'],
+        where: ({ roomId }) => sql`room_id = ${roomId}`,
+      },
     ]),
     async setup({ store }) {
+      await convertOnce(store, 'memory', () => encryptMemories(store));
       memories = createMemoryStore(store);
     },
     getTools: () => createTools(memories),

@@ -1,5 +1,5 @@
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract';
-import type { Migration, Store } from '@palaver/store';
+import type { Migration, SealedTable, Store } from '@palaver/store';
 import { v7 as uuidv7 } from 'uuid';
 import { describeSchedule, type Planned, type Schedule } from './tasks-schedule.ts';
 
@@ -71,12 +71,15 @@ export interface ClaimedTask {
   failures: number;
 }
 
+export const sealedTasks: SealedTable = { table: 'agent_task', key: ['id'], sealed: ['prompt'] };
+
 export type TaskStore = ReturnType<typeof createTaskStore>;
 
 export const maxActiveTasks = 50;
 
 export function createTaskStore(store: Store<TaskDatabase>) {
-  const { db } = store;
+  const { db, cipher } = store;
+  const open = (row: TaskTable) => cipher.openRow(sealedTasks, row);
   const activeOf = (userDid: string) =>
     db.selectFrom('agent_task').where('user_did', '=', userDid).where('status', '=', 'active');
   const update = (id: string, instance: string) =>
@@ -109,7 +112,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
           lease_until: 0,
           created_at: Date.now(),
         };
-        await trx.insertInto('agent_task').values(row).execute();
+        await trx.insertInto('agent_task').values(cipher.sealRow(sealedTasks, row)).execute();
         return toTask(row);
       }),
 
@@ -118,7 +121,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
         .select((eb) => eb.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow();
       const page = activeOf(userDid).selectAll().orderBy('next_run_at').orderBy('id').limit(limit).offset(offset);
-      return { tasks: (await page.execute()).map(toTask), total, limit, offset };
+      return { tasks: (await page.execute()).map((row) => toTask(open(row))), total, limit, offset };
     },
 
     /** False where the user has no such task. A run on its way goes on to its end. */
@@ -154,7 +157,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
           .where('next_run_at', '=', row.next_run_at)
           .where('lease_until', '=', row.lease_until)
           .executeTakeFirst();
-        if (numUpdatedRows > 0n) claimed.push(toClaimed(row));
+        if (numUpdatedRows > 0n) claimed.push(toClaimed(open(row)));
       }
       return claimed;
     },

@@ -17,7 +17,7 @@ import { defineOraclePlugin, type OraclePlugin, type Tools } from '../../plugin.
 import { ToolError } from '../../runtime-context.ts';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
 import { planSchedule } from './tasks-schedule.ts';
-import { createTaskStore, maxActiveTasks, type TaskStore, taskMigrations } from './tasks-store.ts';
+import { createTaskStore, maxActiveTasks, sealedTasks, type TaskStore, taskMigrations } from './tasks-store.ts';
 
 const configSchema = z.object({
   TASKS_POLL_MS: envInteger({ min: 50, max: 3_600_000 }).prefault('5000').meta({
@@ -58,7 +58,9 @@ export function createTasksPlugin(): OraclePlugin {
     },
     configSchema,
     migrations: taskMigrations,
-    personalData: personalTables([{ table: 'agent_task', where: ({ did }) => sql`user_did = ${did}` }]),
+    personalData: personalTables([
+      { table: 'agent_task', sealed: sealedTasks, where: ({ did }) => sql`user_did = ${did}` },
+    ]),
     async setup({ store, send, logger, config }) {
       tasks = createTaskStore(store);
       const { TASKS_POLL_MS: pollMs } = config as z.infer<typeof configSchema>;

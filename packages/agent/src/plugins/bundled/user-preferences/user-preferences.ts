@@ -5,7 +5,7 @@ import {
   type UserPreferences,
   userPreferencesReplySchema,
 } from '@palaver/contract';
-import { type Migration, personalTables, type Store } from '@palaver/store';
+import { type Migration, personalTables, type SealedTable, type Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { toRoomId } from '../../../store/sessions.ts';
@@ -16,6 +16,8 @@ import { findLanguageTag } from './language-names.ts';
 interface PreferencesDatabase {
   agent_preferences: { room_id: string; record: string; updated_at: number };
 }
+
+const sealedPreferences: SealedTable = { table: 'agent_preferences', key: ['room_id'], sealed: ['record'] };
 
 const migrations: Migration[] = [
   {
@@ -50,7 +52,9 @@ export function createUserPreferences(): OraclePlugin {
       stability: 'stable',
     },
     migrations,
-    personalData: personalTables([{ table: 'agent_preferences', where: ({ roomId }) => sql`room_id = ${roomId}` }]),
+    personalData: personalTables([
+      { table: 'agent_preferences', sealed: sealedPreferences, where: ({ roomId }) => sql`room_id = ${roomId}` },
+    ]),
     async setup({ store }) {
       preferences = createPreferenceStore(store);
     },
@@ -106,7 +110,9 @@ function createPreferenceStore(store: Store<PreferencesDatabase>) {
 
   async function find(roomId: string, trx?: Parameters<typeof findRow>[1]): Promise<UserPreferences> {
     const [row] = (await findRow({ id: roomId }, trx)).rows;
-    return row ? (JSON.parse(row.record) as UserPreferences) : {};
+    if (!row) return {};
+    const { record } = store.cipher.openRow(sealedPreferences, { room_id: roomId, ...row });
+    return JSON.parse(record) as UserPreferences;
   }
 
   return {
@@ -116,10 +122,11 @@ function createPreferenceStore(store: Store<PreferencesDatabase>) {
       store.transaction(async (trx) => {
         const now = new Date();
         const next = { ...merge(await find(roomId, trx), change), updatedAt: now.toISOString() };
-        const row = { record: JSON.stringify(next), updated_at: now.getTime() };
+        const plain = { room_id: roomId, record: JSON.stringify(next), updated_at: now.getTime() };
+        const row = store.cipher.sealRow(sealedPreferences, plain);
         await trx
           .insertInto('agent_preferences')
-          .values({ room_id: roomId, ...row })
+          .values(row)
           .onConflict((conflict) => conflict.column('room_id').doUpdateSet(row))
           .execute();
         return next;

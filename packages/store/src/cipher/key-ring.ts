@@ -1,11 +1,11 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 
 interface Key {
   id: string;
   bytes: Buffer;
 }
 
-/** Seals texts with the current key and opens those of every key it holds. */
+/** Encrypts with the current key (AES-256-GCM) and decrypts what any of its keys encrypted. */
 export interface KeyRing {
   currentId: string;
   /** `about` is bound to the result: it opens only for the same `about`. */
@@ -14,14 +14,6 @@ export interface KeyRing {
 }
 
 const version = 'v1';
-
-/** 32 bytes as 64 hex digits or base64; a text of 32 characters is key material. `undefined` when it is none of these. */
-export function parseKey(text: string): Buffer | undefined {
-  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
-  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return Buffer.from(text, 'base64');
-  if (Array.from(text).length === 32) return Buffer.from(hkdfSync('sha256', text, '', 'palaver pin key', 32));
-  return undefined;
-}
 
 export function createKeyRing(current: Buffer, old: Buffer[] = []): KeyRing {
   const keys = new Map([...old, current].map((bytes) => toKey(bytes)).map((key) => [key.id, key]));
@@ -38,7 +30,9 @@ export function createKeyRing(current: Buffer, old: Buffer[] = []): KeyRing {
       const [format, id = '', nonce = '', data = ''] = sealed.split('.');
       const key = keys.get(id);
       if (format !== version || !key) {
-        throw new Error(`a record is sealed with the key ${id}, which PIN_ENCRYPTION_KEYS_OLD does not hold`);
+        throw new Error(
+          `a record is encrypted with the key ${id}: add it to PIN_ENCRYPTION_KEYS_OLD, or to DATA_ENCRYPTION_KEY after the current one`,
+        );
       }
       const bytes = Buffer.from(data, 'base64url');
       const decipher = createDecipheriv('aes-256-gcm', key.bytes, Buffer.from(nonce, 'base64url'), {

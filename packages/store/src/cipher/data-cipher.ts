@@ -1,0 +1,136 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
+import { StoreError } from '../store-error.ts';
+import { createKeyRing, keyIdOf } from './key-ring.ts';
+
+/** Which columns of a table are encrypted when the service has a key. */
+export interface SealedTable {
+  table: string;
+  /** The table that its cells are bound to, where rows of two tables are read as one. */
+  boundAs?: string;
+  /** The columns that name a row. They are bound to its cells, so that none can be moved to another row. */
+  key: readonly string[];
+  /** Encrypted differently each time: only for what no query compares. */
+  sealed: readonly string[];
+  /** Encrypted to the same text each time, so that equality can be asked for. */
+  tokens?: readonly string[];
+}
+
+// Every value that is encrypted begins with it; texts from before the key was set do not.
+const mark = '\u0001';
+const tokenMark = `${mark}t`;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+export type DataCipher = ReturnType<typeof createDataCipher>;
+
+/**
+ * Encrypts cells before they are stored and decrypts them when they are read. Without keys it changes nothing, and refuses
+ * to read what is encrypted. `load` gives it the index key, which is kept in the database under the key ring.
+ */
+export function createDataCipher(keys: readonly Uint8Array[] = []) {
+  const [current, ...old] = keys.map((key) => Buffer.from(key));
+  const ring = current && createKeyRing(current, old);
+  let index: { tokenKey: Buffer; nonceKey: Buffer; hashKey: Buffer } | undefined;
+
+  function indexKeys() {
+    if (!index) throw new StoreError('encrypted', 'the key of the database was not loaded');
+    return index;
+  }
+
+  function seal<T extends string | null>(text: T, cell: string): T {
+    if (text === null) return text;
+    // Without a key nobody can store what looks encrypted, and stop those who read it later.
+    if (!ring) return (isEncrypted(text) ? text.replace(mark, '\ufffd') : text) as T;
+    return (mark + ring.seal(Buffer.from(text), cell)) as T;
+  }
+
+  function open<T extends string | null>(text: T, cell: string): T {
+    if (!isEncrypted(text)) return text;
+    if (!ring) throw keyMissing();
+    return ring.open(text.slice(mark.length), cell).toString() as T;
+  }
+
+  /** A synthetic nonce: the same text has the same token, and only texts that are equal share a nonce. */
+  function token(text: string): string {
+    if (!ring) return text;
+    const { tokenKey, nonceKey } = indexKeys();
+    const nonce = createHmac('sha256', nonceKey).update(text).digest().subarray(0, nonceBytes);
+    const cipher = createCipheriv('aes-256-gcm', tokenKey, nonce);
+    const parts = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
+    return tokenMark + Buffer.concat(parts).toString('base64url');
+  }
+
+  function openToken(text: string): string {
+    if (!isEncrypted(text)) return text;
+    if (!ring) throw keyMissing();
+    const bytes = Buffer.from(text.slice(tokenMark.length), 'base64url');
+    const decipher = createDecipheriv('aes-256-gcm', indexKeys().tokenKey, bytes.subarray(0, nonceBytes), {
+      authTagLength: tagBytes,
+    }).setAuthTag(bytes.subarray(-tagBytes));
+    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString();
+  }
+
+  return {
+    isOn: ring !== undefined,
+    ring,
+    seal,
+    open,
+    token,
+    openToken,
+
+    /** A keyed hash in hex; the text itself while encryption is off. */
+    hash(text: string, purpose: string): string {
+      if (!ring) return text;
+      return createHmac('sha256', indexKeys().hashKey).update(`${purpose}\n${text}`).digest('hex');
+    },
+
+    /** The row as it is stored. Columns that it lacks are left out. */
+    sealRow<Row extends object>(table: SealedTable, row: Row): Row {
+      const stored = { ...row } as Cells;
+      for (const column of presentOf(table.sealed, row))
+        stored[column] = seal(stored[column] as string, cellOf(table, column, row));
+      for (const column of presentOf(table.tokens, row)) stored[column] = token(stored[column] as string);
+      return stored as Row;
+    },
+
+    /** The row as it was before `sealRow`. It must hold the columns of the key. */
+    openRow<Row extends object>(table: SealedTable, row: Row): Row {
+      const opened = { ...row } as Cells;
+      for (const column of presentOf(table.tokens, row)) opened[column] = openToken(opened[column] as string);
+      for (const column of presentOf(table.sealed, row))
+        opened[column] = open(opened[column] as string, cellOf(table, column, opened));
+      return opened as Row;
+    },
+
+    /** Whether a stored value is what `sealRow` would write today. */
+    isCurrent(value: string | null): boolean {
+      if (value === null || value.startsWith(tokenMark)) return true;
+      return isEncrypted(value) && keyIdOf(value) === ring?.currentId;
+    },
+
+    /** Takes the key of tokens and hashes, which rotation does not change. */
+    load(indexKey: Buffer): void {
+      const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', indexKey, '', `palaver ${purpose}`, 32));
+      index = { tokenKey: derive('token'), nonceKey: derive('token nonce'), hashKey: derive('hash') };
+    },
+  };
+}
+
+type Cells = Record<string, string | null>;
+
+function presentOf(columns: readonly string[] = [], row: object): string[] {
+  return columns.filter((column) => typeof (row as Cells)[column] === 'string');
+}
+
+/** What a cell is bound to: its table, its column and its row. */
+function cellOf({ table, boundAs = table, key }: SealedTable, column: string, row: object): string {
+  return [`${boundAs}.${column}`, ...key.map((name) => String((row as Cells)[name]))].join('\n');
+}
+
+function isEncrypted(text: string | null): text is string {
+  return text?.startsWith(mark) ?? false;
+}
+
+export function keyMissing(): StoreError {
+  return new StoreError('encrypted', 'the database is encrypted and DATA_ENCRYPTION_KEY is not set');
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { type Kysely, sql } from 'kysely';
+import type { Migration } from '../migrate.ts';
+import type { Store } from '../store.ts';
+import { StoreError } from '../store-error.ts';
+import { keyMissing, type SealedTable } from './data-cipher.ts';
+import { keyIdOf } from './key-ring.ts';
+
+interface CipherTables {
+  /** `index key`, encrypted with the key ring; and one row for each component whose rows from before were converted. */
+  palaver_cipher: { name: string; value: string };
+}
+
+const migrations: readonly Migration[] = [
+  {
+    name: '001-cipher',
+    async up(trx) {
+      await sql`create table palaver_cipher (name text primary key, value text not null)`.execute(trx);
+    },
+  },
+];
+
+const indexKeyName = 'index key';
+const pageSize = 200;
+
+export interface CipherStore extends Pick<Store<never>, 'cipher'> {
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the tables of the service are.
+  db: Kysely<any>;
+}
+
+/** Makes `store.cipher` usable. Rejects where the database was encrypted with a key that is not among those given. */
+export async function openCipher(store: CipherStore & Pick<Store<never>, 'migrate'>): Promise<void> {
+  await store.migrate('cipher', migrations);
+  const db = toDb(store);
+  const { ring } = store.cipher;
+  if (ring) {
+    const value = ring.seal(randomBytes(32), indexKeyName);
+    await insertOnce(db, indexKeyName, value);
+  }
+  await loadIndexKey(store);
+}
+
+/** Whether the keys given fit the database. */
+export async function checkCipher(store: CipherStore): Promise<void> {
+  const tables = await store.db.introspection.getTables();
+  if (tables.some(({ name }) => name === 'palaver_cipher')) await loadIndexKey(store);
+}
+
+async function loadIndexKey(store: CipherStore): Promise<void> {
+  const { ring } = store.cipher;
+  const row = await find(toDb(store), indexKeyName);
+  if (!row) return;
+  if (!ring) throw keyMissing();
+  try {
+    store.cipher.load(ring.open(row.value, indexKeyName));
+  } catch (error) {
+    const what = 'DATA_ENCRYPTION_KEY does not fit this database; start with the keys it was encrypted with';
+    throw new StoreError('encrypted', what, error);
+  }
+}
+
+/** Encrypts the columns that rows are found by, so that rows from before there was a key are found. */
+export async function encryptTokens(store: CipherStore, tables: readonly SealedTable[]): Promise<void> {
+  for (const table of await presentOf(store, tables)) await encryptTable(store, table, table.tokens ?? []);
+}
+
+/** Encrypts tables and the index key with the current key, while services run; gives the number of rows changed. */
+export async function encryptTables(store: CipherStore, tables: readonly SealedTable[]): Promise<number> {
+  if (!store.cipher.isOn)
+    throw new StoreError('encrypted', 'DATA_ENCRYPTION_KEY is not set; make a key with: openssl rand -hex 32');
+  let changed = 0;
+  for (const table of await presentOf(store, tables)) changed += await encryptTable(store, table);
+  await rotateIndexKey(store);
+  return changed;
+}
+
+/** Those that the database has. */
+async function presentOf(store: CipherStore, tables: readonly SealedTable[]): Promise<SealedTable[]> {
+  const names = new Set((await store.db.introspection.getTables()).map(({ name }) => name));
+  return tables.filter(({ table }) => names.has(table));
+}
+
+/** Tokens and hashes do not change. */
+async function rotateIndexKey(store: CipherStore): Promise<void> {
+  const { ring } = store.cipher;
+  const db = toDb(store);
+  const row = await find(db, indexKeyName);
+  if (!ring || !row || keyIdOf(row.value) === ring.currentId) return;
+  const value = ring.seal(ring.open(row.value, indexKeyName), indexKeyName);
+  await db.updateTable('palaver_cipher').set({ value }).where('name', '=', indexKeyName).execute();
+}
+
+/** Runs `convert` for the rows that were stored before there was a key, until it has succeeded once. */
+export async function convertOnce(
+  store: CipherStore,
+  component: string,
+  convert: () => Promise<unknown>,
+): Promise<void> {
+  if (!store.cipher.isOn) return;
+  const db = toDb(store);
+  const name = `converted ${component}`;
+  if (await find(db, name)) return;
+  await convert();
+  await insertOnce(db, name, '');
+}
+
+/**
+ * Encrypts every cell of a table that is not encrypted with the current key, while services run on: in small steps, each
+ * row only as it was read. Gives the number of rows changed. `columns` leaves the others alone.
+ */
+export async function encryptTable(
+  store: CipherStore,
+  table: SealedTable,
+  columns: readonly string[] = [...table.sealed, ...(table.tokens ?? [])],
+): Promise<number> {
+  const { cipher } = store;
+  const db = toDb(store);
+  const wanted = [...new Set([...table.key, ...columns])];
+  const name = sql.table(table.table);
+  const key = sql.join(table.key.map((column) => sql.ref(column)));
+  let changed = 0;
+  let after: unknown[] | undefined;
+  while (true) {
+    const since = after ? sql`where (${key}) > (${sql.join(after)})` : sql``;
+    const { rows } = await sql<Record<string, string | null>>`
+      select ${sql.join(wanted.map((column) => sql.ref(column)))} from ${name} ${since}
+      order by ${key} limit ${sql.lit(pageSize)}`.execute(db);
+    const last = rows.at(-1);
+    if (!last) return changed;
+    after = table.key.map((column) => last[column]);
+    for (const row of rows) {
+      const due = columns.filter((column) => !cipher.isCurrent(row[column] as string | null));
+      if (due.length === 0) continue;
+      const next = cipher.sealRow(table, cipher.openRow(table, row));
+      const equals = (column: string) => sql`${sql.ref(column)} = ${row[column]}`;
+      const set = sql.join(due.map((column) => sql`${sql.ref(column)} = ${next[column]}`));
+      const where = sql.join([...new Set([...table.key, ...due])].map(equals), sql` and `);
+      changed += Number((await sql`update ${name} set ${set} where ${where}`.execute(db)).numAffectedRows ?? 0n);
+    }
+    // SQLite works on this thread: let requests in between.
+    await new Promise(setImmediate);
+  }
+}
+
+const toDb = (store: CipherStore): Kysely<CipherTables> => store.db;
+
+const find = (db: Kysely<CipherTables>, name: string) =>
+  db.selectFrom('palaver_cipher').selectAll().where('name', '=', name).executeTakeFirst();
+
+const insertOnce = (db: Kysely<CipherTables>, name: string, value: string) =>
+  db
+    .insertInto('palaver_cipher')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();

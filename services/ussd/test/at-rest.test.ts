@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import { engines, searchDatabase } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { startAgent } from './agent-fixture.ts';
+import { startService, type TestService } from './service-fixture.ts';
+
+const phoneNumber = '+254700000091';
+const name = 'Xylozebra';
+const address = 'ixo1qqqsyqcyq5rqwzqfpg9scrgwpugpzysn7hzdtn';
+const canaries = [phoneNumber, phoneNumber.slice(1), name, address, 'goatquestion'];
+const own = { phoneNumber };
+const path = `/api/ussd/accounts/${encodeURIComponent(phoneNumber)}/address`;
+const json = { 'content-type': 'application/json' };
+const key = () => randomBytes(32).toString('hex');
+
+async function leaveTraces(service: TestService): Promise<void> {
+  await service.say('r', `2*1*${name}*4071*4071`, own);
+  await service.say('p', '3*1*5*4071', own);
+  await service.say('o', '3*1', own);
+  const put = await fetch(`${service.url}${path}`, { method: 'PUT', headers: json, body: JSON.stringify({ address }) });
+  expect(put.status).toBe(200);
+}
+
+/** Everything that is looked up by the phone number, or shows it. */
+async function expectWhole(service: TestService): Promise<void> {
+  const id = randomBytes(6).toString('hex');
+  expect(await service.say(`${id}1`, '', own)).not.toContain('Register');
+  expect(await service.say(`${id}2`, '2*2*4071', own)).toContain(name);
+  expect(await service.say(`${id}3`, '2*1*Other*4071*4071', own)).not.toMatch(/Welcome, Other/);
+  const csv = await (await service.get('/api/ussd/reports?format=csv')).text();
+  expect(csv).toContain(phoneNumber);
+  const exported = await (await service.get(`/api/ussd/users/${encodeURIComponent(phoneNumber)}/export`)).text();
+  for (const wanted of [name, address, phoneNumber]) expect(exported).toContain(wanted);
+  expect(await service.say(`${id}4`, '', own)).toMatch(/^CON/);
+  const debug = await (await service.get(`/api/ussd/debug/${id}4`)).json();
+  expect(debug).toMatchObject({ debugInfo: { context: { phoneNumber } } });
+}
+
+describe.each(engines)('what the gateway keeps on %s', (engine) => {
+  test('is encrypted where there is a key: numbers, names and answers are nowhere in the database', async () => {
+    await using agent = await startAgent();
+    await using service = await startService(engine, { DATA_ENCRYPTION_KEY: key() });
+    await leaveTraces(service);
+    await using asking = await service.startAnother({ AGENT_URL: agent.url });
+    expect(await asking.say('q', '4*1*4071*goatquestion', own)).toContain('goatquestion');
+    expect(await searchDatabase(service.databaseUrl, canaries)).toEqual([]);
+    await expectWhole(service);
+    expect(await service.say('o', '3*1*5', { phoneNumber: '+254700000092' })).toMatch(/^END/);
+    await using other = await service.startAnother();
+    await expectWhole(other);
+    expect(await other.say('o', '3*1*5', own)).toMatch(/^CON/);
+    expect(await searchDatabase(service.databaseUrl, canaries)).toEqual([]);
+    const user = `${service.url}/api/ussd/users/${encodeURIComponent(phoneNumber)}`;
+    expect((await fetch(user, { method: 'DELETE' })).status).toBe(200);
+    expect(await service.say('again', '2*1*Another*4071*4071', own)).toContain('Another');
+  });
+
+  test('from before there was a key keeps its look-ups; other keys do not start', async () => {
+    await using plain = await startService(engine);
+    await leaveTraces(plain);
+    expect(await searchDatabase(plain.databaseUrl, canaries)).not.toEqual([]);
+    await expectWhole(plain);
+    const env = { DATA_ENCRYPTION_KEY: key() };
+    const encrypted = await plain.startAnother(env);
+    expect(await searchDatabase(plain.databaseUrl, [phoneNumber])).toEqual(
+      (await searchDatabase(plain.databaseUrl, [phoneNumber])).filter((place) => !place.endsWith('.phone')),
+    );
+    await expectWhole(encrypted);
+    await encrypted.close();
+    await expect(plain.startAnother()).rejects.toThrow('DATA_ENCRYPTION_KEY is not set');
+    await expect(plain.startAnother({ DATA_ENCRYPTION_KEY: key() })).rejects.toThrow('does not fit this database');
+  });
+});
