@@ -50,6 +50,7 @@ export {
 } from './rate-limit.ts';
 export type { RecentError } from './recent-errors.ts';
 export { askRedis, openRedis } from './redis.ts';
+export { nameCaller } from './request-log.ts';
 export {
   closeServer,
   exitOnStartFault,

@@ -3,6 +3,14 @@ import { symbols } from 'pino';
 import type { Logger } from './logger.ts';
 import { maskText } from './mask.ts';
 
+/** Who asks, where a service knows it by a name that may be logged. */
+const callers = new WeakMap<FastifyRequest, string>();
+
+/** Puts the name of an API key on the request's log line. */
+export function nameCaller(request: FastifyRequest, name: string): void {
+  callers.set(request, name);
+}
+
 type LineStream = { write(line: string): void };
 
 /**
@@ -21,9 +29,11 @@ export function createRequestLog(logger: Logger): (request: FastifyRequest, repl
       time = now;
       start = `{"level":"info","time":"${new Date(now).toISOString()}","service":${service},"requestId":`;
     }
+    const caller = callers.get(request);
+    const key = caller === undefined ? '' : `,"key":${quote(caller)}`;
     const ms = Math.round(reply.elapsedTime * 10) / 10;
     stream.write(
-      `${start}${quote(request.id)},"method":"${request.method}","path":${quote(pathOf(request.url))},"status":${reply.statusCode},"ms":${ms},"msg":"request"}\n`,
+      `${start}${quote(request.id)},"method":"${request.method}","path":${quote(pathOf(request.url))},"status":${reply.statusCode},"ms":${ms}${key},"msg":"request"}\n`,
     );
   };
 }

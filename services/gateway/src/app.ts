@@ -16,13 +16,14 @@ import {
 import type { FastifyInstance } from 'fastify';
 import { type Answer, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
+import { nameKeys } from './auth/api-key.ts';
 import type { Authorize } from './auth/authorize.ts';
-import { createCache } from './cache.ts';
+import { type Cache, createCache } from './cache.ts';
 import { type GatewayConfig, toPrefixes } from './config.ts';
 import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
-import { createLiveTable } from './live-table.ts';
-import { createGatewayMetrics } from './metrics.ts';
+import { createLiveTable, type LiveTable } from './live-table.ts';
+import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { readHealth } from './read-health.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
 import { createQueryHandler } from './routes/query.ts';
@@ -31,7 +32,7 @@ import { addStatusRoute } from './routes/status.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
-import { createUpstream } from './upstream/upstream.ts';
+import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;
@@ -49,8 +50,55 @@ export interface GatewayParts {
 }
 
 /** The query gateway as a server that is not listening yet. Closing it closes the connections to the nodes. */
-export async function createGatewayApp({ config, logger, authorize, ca, redis }: GatewayParts): Promise<Server> {
+export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   await using started = new CloseStack();
+  const { config, logger, redis } = parts;
+  const nodes = openNodes(parts, started);
+  const server = await createEdge(parts, nodes);
+  const metrics = createGatewayMetrics({
+    registry: server.metrics,
+    cacheBytes: nodes.cache.bytes,
+    routes: () => nodes.live.current()?.table.routes.length ?? 0,
+    upstreams: nodes.upstream.status,
+    chain: () => nodes.checkHealth().body,
+  });
+  addStatusRoute(server);
+  addDocumentRoutes(server, nodes.live);
+
+  const authorize = config.GATEWAY_AUTH === 'api-key' ? nameKeys(parts.authorize, metrics) : parts.authorize;
+  const ask = createAskNode({ upstream: nodes.upstream, metrics, logger });
+  const shared = { config, live: nodes.live, authorize, ask, metrics };
+  const handleQuery = createQueries(shared, nodes);
+  await server.register(async (limited) => {
+    const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
+    if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
+    if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope, shared, handleQuery));
+    if (config.GATEWAY_RPC)
+      await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? '', { ...parts, authorize }));
+    await limited.register(async (scope) => addQueries(scope, config, handleQuery));
+  });
+  // Without a file or folder the first node that is reached is asked.
+  if (config.GATEWAY_DESCRIPTORS) {
+    await nodes.live.reload().catch((error: Error) => {
+      throw new StartError(`GATEWAY_DESCRIPTORS: ${config.GATEWAY_DESCRIPTORS}: ${error.message}`, { cause: error });
+    });
+  }
+  server.addHook('onReady', () => Promise.race([nodes.firstLoad, sleep(firstLoadMs)]));
+  server.addHook('onClose', keepOpen(started));
+  return server;
+}
+
+/** The nodes, the routes they offer and the answers that are kept. */
+interface Nodes {
+  upstream: Upstream;
+  live: LiveTable;
+  cache: Cache<Answer>;
+  /** Resolves when routes are known for the first time. */
+  firstLoad: Promise<void>;
+  checkHealth(): ReturnType<typeof readHealth>;
+}
+
+function openNodes({ config, logger, ca }: GatewayParts, started: CloseStack): Nodes {
   const upstream = createUpstream({
     addresses: config.GATEWAY_UPSTREAMS,
     ca,
@@ -79,7 +127,6 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       firstLoad.resolve();
     },
   });
-  const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
   let retry: NodeJS.Timeout | undefined;
   started.defer(() => clearTimeout(retry));
   const loadRoutes = () => {
@@ -89,8 +136,12 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
       retry = setTimeout(loadRoutes, 1_000).unref();
     });
   };
+  const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
+  return { upstream, live, cache, firstLoad: firstLoad.promise, checkHealth };
+}
 
-  const server = await createServer({
+function createEdge({ config, logger, redis }: GatewayParts, { checkHealth }: Nodes): Promise<Server> {
+  return createServer({
     name: 'gateway',
     logger,
     ...toEdge(config),
@@ -104,17 +155,19 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     toErrorBody: toRefusalBody,
     health: async () => checkHealth(),
   });
-  const metrics = createGatewayMetrics({
-    registry: server.metrics,
-    cacheBytes: cache.bytes,
-    routes: () => live.current()?.table.routes.length ?? 0,
-    upstreams: upstream.status,
-    chain: () => checkHealth().body,
-  });
-  addStatusRoute(server);
-  addDocumentRoutes(server, live);
+}
 
-  const ask = createAskNode({ upstream, metrics, logger });
+/** What queries and transactions both need. */
+interface Shared {
+  config: GatewayConfig;
+  live: LiveTable;
+  authorize: Authorize;
+  ask: ReturnType<typeof createAskNode>;
+  metrics: GatewayMetrics;
+}
+type Handler = ReturnType<typeof createQueryHandler>;
+
+function createQueries({ config, ...shared }: Shared, { cache, upstream }: Nodes): Handler {
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'Accept-Encoding',
@@ -122,61 +175,44 @@ export async function createGatewayApp({ config, logger, authorize, ca, redis }:
     ...(isPublic ? [] : ['Authorization', 'X-Api-Key']),
     ...(config.CORS_ORIGIN ? ['Origin'] : []),
   ];
-  const handleQuery = createQueryHandler({
-    live,
+  return createQueryHandler({
+    ...shared,
     cache,
-    authorize,
-    ask,
-    metrics,
     floors: createHeightFloors(() => upstream.chain().height),
     options: {
       timeoutMs: config.GATEWAY_TIMEOUT_MS,
       forwardAuth: config.GATEWAY_FORWARD_AUTH,
       ttlMs: config.GATEWAY_CACHE_TTL_MS,
       pinnedTtlMs: config.GATEWAY_PINNED_TTL_MS,
-      countKeys: config.GATEWAY_AUTH === 'api-key',
       isPublic,
       vary: varyOn.join(', '),
     },
   });
-  const addTx = (scope: FastifyInstance) => {
-    const options = { timeoutMs: config.GATEWAY_TIMEOUT_MS, forwardAuth: config.GATEWAY_FORWARD_AUTH };
-    const handler = createTxHandler({ live, authorize, ask, metrics, options, otherwise: handleQuery });
-    scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, handler);
-  };
-  const addRpc = async (scope: FastifyInstance, url: string) => {
-    const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
-    const rpcCache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
-    const subscriptions = createSubscriptions(url, logger);
-    scope.addHook('preClose', async () => subscriptions.close());
-    await scope.register(websocket, { options: { maxPayload: 1024 * 1024 } });
-    const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;
-    const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache: rpcCache });
-    const allowed = new Set(config.GATEWAY_RPC_METHODS);
-    addRpcRoutes(scope, { client, allowed, subscriptions, authorize, perMinute: config.GATEWAY_RATE_LIMIT_PER_MINUTE });
-  };
-  await server.register(async (limited) => {
-    const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
-    if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
-    if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope));
-    if (config.GATEWAY_RPC) await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? ''));
-    await limited.register(async (scope) => {
-      // Whatever comes with another method is refused for the method: its body is not looked at.
-      scope.removeAllContentTypeParsers();
-      scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-      for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
-      // With CORS on, its plugin has the OPTIONS of every path.
-      const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !config.CORS_ORIGIN);
-      scope.route({ method, url: '/*', handler: handleQuery });
-    });
-  });
-  // Without a file or folder the first node that is reached is asked.
-  if (config.GATEWAY_DESCRIPTORS) {
-    await live.reload().catch((error: Error) => {
-      throw new StartError(`GATEWAY_DESCRIPTORS: ${config.GATEWAY_DESCRIPTORS}: ${error.message}`, { cause: error });
-    });
-  }
-  server.addHook('onReady', () => Promise.race([firstLoad.promise, sleep(firstLoadMs)]));
-  server.addHook('onClose', keepOpen(started));
-  return server;
+}
+
+function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, handler: Handler): void {
+  // Whatever comes with another method is refused for the method: its body is not looked at.
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
+  // With CORS on, its plugin has the OPTIONS of every path.
+  const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !CORS_ORIGIN);
+  scope.route({ method, url: '/*', handler });
+}
+
+function addTx(scope: FastifyInstance, { config, ...shared }: Shared, otherwise: Handler): void {
+  const options = { timeoutMs: config.GATEWAY_TIMEOUT_MS, forwardAuth: config.GATEWAY_FORWARD_AUTH };
+  scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, createTxHandler({ ...shared, options, otherwise }));
+}
+
+async function addRpc(scope: FastifyInstance, url: string, { config, logger, authorize }: GatewayParts): Promise<void> {
+  const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
+  const cache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
+  const subscriptions = createSubscriptions(url, logger);
+  scope.addHook('preClose', async () => subscriptions.close());
+  await scope.register(websocket, { options: { maxPayload: 1024 * 1024 } });
+  const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;
+  const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache });
+  const allowed = new Set(config.GATEWAY_RPC_METHODS);
+  addRpcRoutes(scope, { client, allowed, subscriptions, authorize, perMinute: config.GATEWAY_RATE_LIMIT_PER_MINUTE });
 }

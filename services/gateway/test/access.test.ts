@@ -58,15 +58,18 @@ test('with api-key, a key opens its routes, at its rate; documents stay open', a
   for (const path of ['/health', '/docs', '/openapi.json', '/']) expect((await ask(path)).status).toBe(200);
 });
 
-test('holders of different keys share answers, which do not depend on who asks; the key is counted by its name', async () => {
+test('holders of different keys share answers, which do not depend on who asks; the key is counted and logged by its name', async () => {
   const keys = ['a', 'b'].map((name) => ({ name, sha256: sha256(name) }));
   const env = {
     GATEWAY_UPSTREAMS: node.address,
     GATEWAY_CACHE_TTL_MS: '60000',
     GATEWAY_AUTH: 'api-key',
     GATEWAY_API_KEYS_FILE: 'x',
+    LOG_LEVEL: 'info',
   };
-  await using gateway = await startTestGateway(env, { authorize: authorizeApiKey(keys) });
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  await using gateway = await startTestGateway(env, { authorize: authorizeApiKey(keys), destination });
   const states = [];
   for (const key of ['a', 'b', 'a']) {
     const response = await gateway.get('/fixture/item/own', { 'x-api-key': key });
@@ -78,6 +81,9 @@ test('holders of different keys share answers, which do not depend on who asks; 
   expect(metrics).toMatch(/gateway_key_requests_total\{key="a"[^}]*\} 2/);
   expect(metrics).toMatch(/gateway_key_requests_total\{key="b"[^}]*\} 1/);
   expect(metrics).not.toContain(sha256('a'));
+  const logged = lines.map((line) => JSON.parse(line)).filter(({ path }) => path === '/fixture/item/own');
+  expect(logged.map(({ key }) => key)).toEqual(['a', 'b', 'a']);
+  expect(lines.join()).not.toContain(sha256('a'));
 });
 
 const [self, user, eve] = [await createSigner(), await createSigner(), await createSigner()];

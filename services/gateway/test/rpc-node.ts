@@ -13,13 +13,20 @@ interface Recorded {
 
 export const recorded: Recorded = JSON.parse(readFileSync(new URL('recorded-rpc.json', import.meta.url), 'utf8'));
 
+/** As CometBFT reads it: texts are quoted, numbers are not. */
+function readUri(url: string) {
+  const { pathname, searchParams } = new URL(url, 'http://node');
+  const params = Object.fromEntries([...searchParams].map(([name, value]) => [name, value.replace(/^"|"$/g, '')]));
+  return { id: -1, method: pathname.slice(1), params };
+}
+
 export async function startRpcNode() {
   const calls: { method: string; params: Record<string, unknown> }[] = [];
   const subscribed: { query: string; id: unknown; send(text: string): void }[] = [];
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
-    const { id, method, params } = JSON.parse(body);
+    const { id, method, params } = request.method === 'GET' ? readUri(request.url ?? '') : JSON.parse(body);
     calls.push({ method, params });
     const same = (a: unknown) => JSON.stringify(a) === JSON.stringify(params);
     const found =

@@ -203,3 +203,24 @@ test('a node that is away is said so', async () => {
   expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
   expect(await response.json()).toMatchObject({ error: { message: 'the node cannot be reached' } });
 });
+
+test('GET in URI style is passed on as it is, with the same list, cache and limits', async () => {
+  await using pair = await startPair({ GATEWAY_RATE_LIMIT_PER_MINUTE: '12' });
+  const { gateway, rpc } = pair;
+  const status = await gateway.get('/rpc/status');
+  expect([status.status, status.headers.get('cache-control')]).toEqual([200, 'no-store']);
+  expect(await status.json()).toMatchObject({ jsonrpc: '2.0', id: -1, result: { node_info: { network: 'test-1' } } });
+  for (const height of ['7', '7', '"8"']) {
+    const block = (await (await gateway.get(`/rpc/block?height=${encodeURIComponent(height)}`)).json()) as object;
+    expect(block).toMatchObject({ result: { block: { header: { height: height.replaceAll('"', '') } } } });
+  }
+  expect(rpc.calls.filter(({ method }) => method === 'block')).toHaveLength(2);
+  const failed = await gateway.get('/rpc/tx?hash=0x00');
+  expect([failed.status, await failed.json()]).toMatchObject([500, { id: -1, error: { data: 'none' } }]);
+  for (const path of ['net_info', 'subscribe?query="x"', 'unsubscribe_all', 'x%2f..%2fstatus'])
+    expect((await gateway.get(`/rpc/${path}`)).status).toBe(404);
+  expect(rpc.calls.every(({ method }) => ['status', 'block', 'tx'].includes(method))).toBe(true);
+  const statuses = await Promise.all(Array.from({ length: 5 }, async () => (await gateway.get('/rpc/health')).status));
+  expect(statuses).toContain(429);
+  await rpc[Symbol.asyncDispose]();
+});

@@ -11,13 +11,21 @@ export interface TestGateway {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+interface TestGatewayOptions {
+  authorize?: Authorize;
+  ca?: string;
+  ready?: boolean;
+  /** Where log lines go. */
+  destination?: { write(line: string): void };
+}
+
 /** A gateway that listens on a free port, with its routes loaded. */
 export async function startTestGateway(
   env: Record<string, string>,
-  { authorize = authorizeAnyone, ca, ready = true }: { authorize?: Authorize; ca?: string; ready?: boolean } = {},
+  { authorize = authorizeAnyone, ca, ready = true, destination }: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const config = loadConfig(gatewayConfigSchema, { LOG_LEVEL: 'silent', ...env });
-  const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL });
+  const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL, ...(destination && { destination }) });
   const server = await createGatewayApp({ config, logger, authorize, ca });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type ApiKey, AppError, apiKeyFileSchema } from '@palaver/contract';
-import { type CountInMinute, countInMemory, StartError } from '@palaver/service-kit';
+import { type CountInMinute, countInMemory, nameCaller, StartError } from '@palaver/service-kit';
+import type { GatewayMetrics } from '../metrics.ts';
 import { type Authorize, refuse } from './authorize.ts';
 
 /** Reads the file of keys; a fault stops the start and is told in one message. */
@@ -42,6 +43,18 @@ export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = c
     const seconds = Math.ceil(counted.leftMs / 1000);
     const message = `More than ${key.perMinute} requests in a minute; try again in ${seconds} s.`;
     return refuse(new AppError('RATE_LIMITED', message), { 'retry-after': String(seconds) });
+  };
+}
+
+/** Counts requests by the name of their key and puts it on the log line. */
+export function nameKeys(authorize: Authorize, metrics: Pick<GatewayMetrics, 'countKey'>): Authorize {
+  return async (request, path) => {
+    const authorized = await authorize(request, path);
+    if (authorized.ok) {
+      metrics.countKey(authorized.identity);
+      nameCaller(request, authorized.identity);
+    }
+    return authorized;
   };
 }
 

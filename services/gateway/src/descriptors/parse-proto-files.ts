@@ -15,6 +15,7 @@ import {
   type ServiceDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt';
 import protobuf from 'protobufjs';
+import { listNumber } from './comments.ts';
 import { type HttpRuleText, writeFieldRules, writeHttpRule } from './options.ts';
 import { wellKnownFiles } from './schema.ts';
 
@@ -54,7 +55,10 @@ export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
   const parsed = sources.map(({ name, text }) => {
     const root = new protobuf.Root();
     try {
-      const { package: packageName = '', imports = [] } = protobuf.parse(text, root, { keepCase: true });
+      const { package: packageName = '', imports = [] } = protobuf.parse(text, root, {
+        keepCase: true,
+        alternateCommentMode: true,
+      });
       const syntax = /^\s*syntax\s*=\s*["']proto3["']/m.test(text) ? 'proto3' : 'proto2';
       const namespace = packageName ? root.lookup(packageName) : root;
       const declared = namespace instanceof protobuf.Namespace ? namespace.nestedArray : [];
@@ -90,8 +94,42 @@ export function parseProtoFiles(sources: ProtoText[]): FileDescriptorProto[] {
       messageType: ofKind(declared, protobuf.Type).map((type) => toMessage(type, packageName, resolve)),
       enumType: ofKind(declared, protobuf.Enum).map(toEnum),
       service: ofKind(declared, protobuf.Service).map((service) => toService(service, packageName, resolve)),
+      sourceCodeInfo: { location: listComments(declared) },
     }),
   );
+}
+
+type Comments = { path: number[]; leadingComments: string }[];
+
+/** The comments of the declarations of a file, each with the path that descriptors give it. */
+function listComments(declared: protobuf.ReflectionObject[]): Comments {
+  return [
+    ...ofKind(declared, protobuf.Type).flatMap((type, at) => commentsOfType(type, [listNumber.messages, at])),
+    ...ofKind(declared, protobuf.Service).flatMap((service, at) => [
+      ...commentOf(service, [listNumber.services, at]),
+      ...service.methodsArray.flatMap((method, no) =>
+        commentOf(method, [listNumber.services, at, listNumber.methods, no]),
+      ),
+    ]),
+  ];
+}
+
+function commentsOfType(type: protobuf.Type, path: number[]): Comments {
+  return [
+    ...commentOf(type, path),
+    ...ownFields(type).flatMap((field, at) => commentOf(field, [...path, listNumber.fields, at])),
+    ...ofKind(type.nestedArray, protobuf.Type).flatMap((nested, at) =>
+      commentsOfType(nested, [...path, listNumber.nested, at]),
+    ),
+  ];
+}
+
+function commentOf({ comment }: protobuf.ReflectionObject, path: number[]): Comments {
+  return comment ? [{ path, leadingComments: comment }] : [];
+}
+
+function ownFields(type: protobuf.Type): protobuf.Field[] {
+  return type.fieldsArray.filter((field) => !field.extend && !field.name.startsWith('.'));
 }
 
 function unknownType(name: string, scope: string): never {
@@ -117,7 +155,7 @@ function toMessage(type: protobuf.Type, scope: string, resolve: Resolve): Messag
   const full = scope ? `${scope}.${type.name}` : type.name;
   // Real oneofs first, then the ones that stand for `optional`: the order protoc promises.
   const oneofs = [...type.oneofsArray].sort((a, b) => Number(a.isProto3Optional) - Number(b.isProto3Optional));
-  const fields = type.fieldsArray.filter((field) => !field.extend && !field.name.startsWith('.'));
+  const fields = ownFields(type);
   return {
     name: type.name,
     field: fields.map((field) => toField(field, full, { resolve, oneofs })),

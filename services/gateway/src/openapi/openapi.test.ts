@@ -84,3 +84,37 @@ test('routes that differ in the patterns of their variables are all listed', asy
   ]);
   expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
 });
+
+test('comments of the .proto files are the descriptions', async () => {
+  const text = `syntax = "proto3"; package t;
+    // What is asked for.
+    message R {
+      // Whose it is.
+      // buf:lint:ignore FIELD
+      string a = 1;
+      string b = 2; // The rest.
+      message Inner {
+        // Deep inside.
+        string c = 1;
+      }
+      Inner inner = 3;
+    }
+    service Q {
+      // Looks one up.
+      rpc A(R) returns (R) { option (google.api.http).get = "/x/{a}"; }
+    }`;
+  const source = { files: parseProtoFiles([{ name: 't.proto', text }]), services: ['t.Q'] };
+  const document = toOpenApi(createRouteTable(createSchema(source), { source: '/ixo', served: '/ixo', legacy: [] }));
+  const { get } = document.paths['/x/{a}'] ?? {};
+  expect(get).toMatchObject({ summary: 'A', description: 'Looks one up.' });
+  expect(get?.parameters.slice(0, 3)).toMatchObject([
+    { name: 'a', description: 'Whose it is.' },
+    { name: 'b', description: 'The rest.' },
+    { name: 'inner.c', description: 'Deep inside.' },
+  ]);
+  expect(document.components.schemas['t.R']).toMatchObject({
+    description: 'What is asked for.',
+    properties: { a: { type: 'string', description: 'Whose it is.' } },
+  });
+  expect(await new Validator().validate(JSON.parse(JSON.stringify(document)))).toEqual({ valid: true });
+});

@@ -1,9 +1,10 @@
 import { gatewayErrorBodySchema } from '@palaver/contract';
 import { z } from 'zod';
+import { readComment } from '../descriptors/comments.ts';
 import type { Segment } from '../path-template.ts';
 import type { Route, RouteTable } from '../route-table.ts';
 import { listQueryParameters, type Parameter } from './parameters.ts';
-import { createSchemaSet, type JsonSchema } from './schemas.ts';
+import { createSchemaSet, type JsonSchema, toDescription } from './schemas.ts';
 
 const errorName = 'GatewayError';
 
@@ -57,11 +58,14 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
   const names = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name = '']) => name);
   const ofPath = pattern.variables.map(({ field, from, to }, index): Parameter => {
     const shape = spell(pattern.segments.slice(from, to));
+    const of = method.input.fields.find(({ name }) => name === field);
     return {
       name: names[index] ?? field,
       in: 'path',
       required: true,
-      ...(shape !== '*' && { description: `A path of the form ${shape}.` }),
+      ...toDescription(
+        [of && readComment(of), shape !== '*' && `A path of the form ${shape}.`].filter(Boolean).join('\n'),
+      ),
       schema: { type: 'string' },
     };
   });
@@ -72,6 +76,7 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
     operationId,
     tags: [method.parent.typeName],
     summary: method.name,
+    ...toDescription(readComment(method)),
     ...(method.deprecated && { deprecated: true }),
     parameters: [
       ...ofPath,

@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { type JsonSchema, toEnumSchema, toScalarSchema } from './schemas.ts';
+import { readComment } from '../descriptors/comments.ts';
+import { type JsonSchema, toDescription, toEnumSchema, toScalarSchema } from './schemas.ts';
 
 export interface Parameter {
   name: string;
@@ -21,7 +22,7 @@ export function listQueryParameters(input: DescMessage, bound: string[]): Parame
       const name = prefix + field.name;
       if (bound.some((path) => name === path || name.startsWith(`${path}.`))) continue;
       const schema = toParameterSchema(field);
-      if (schema) parameters.push({ name, in: 'query', schema });
+      if (schema) parameters.push({ name, in: 'query', ...toDescription(readComment(field)), schema });
       else if (field.fieldKind === 'message' && depth < maxDepth) walk(field.message, `${name}.`, depth + 1);
     }
   };

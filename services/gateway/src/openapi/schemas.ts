@@ -1,4 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { readComment } from '../descriptors/comments.ts';
 import { readFieldRules } from '../descriptors/options.ts';
 import { findCustomType } from '../printer/custom-types.ts';
 
@@ -55,6 +56,11 @@ export function toEnumSchema(type: DescEnum): JsonSchema {
   return { type: 'string', enum: [...new Set(type.values.map(({ name }) => name))] };
 }
 
+/** What a declaration's comment adds to a schema, a parameter or an operation. */
+export function toDescription(comment: string): { description?: string } {
+  return comment === '' ? {} : { description: comment };
+}
+
 /** Schemas of the JSON that messages print as, each message once under its own name. */
 export function createSchemaSet() {
   const components: Record<string, JsonSchema> = {};
@@ -63,9 +69,11 @@ export function createSchemaSet() {
     const known = wellKnown[type.typeName];
     if (known) return known;
     if (!components[type.typeName]) {
-      const component: JsonSchema = { type: 'object' };
+      const component: JsonSchema = { type: 'object', ...toDescription(readComment(type)) };
       components[type.typeName] = component; // first the place, then the contents: types may contain themselves
-      component.properties = Object.fromEntries(type.fields.map((field) => [field.name, ofField(field)]));
+      component.properties = Object.fromEntries(
+        type.fields.map((field) => [field.name, { ...ofField(field), ...toDescription(readComment(field)) }]),
+      );
       // Only members of a oneof are left out when they are unset.
       const required = type.fields.filter((field) => !field.oneof && !field.proto.proto3Optional);
       if (required.length > 0) component.required = required.map(({ name }) => name);

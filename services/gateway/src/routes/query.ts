@@ -34,8 +34,6 @@ export interface QueryOptions {
   /** How long answers are kept; with 0 none is, and equal requests share a call only while it runs. */
   ttlMs: number;
   pinnedTtlMs: number;
-  /** Whether requests are counted by the name of the API key. */
-  countKeys: boolean;
   /** Whether answers may be kept by caches on the way. */
   isPublic: boolean;
   vary: string;
@@ -73,7 +71,6 @@ export function createQueryHandler({ live, cache, authorize, ask, metrics, floor
     const metadata = readMetadata(request.headers, options);
     if (!metadata.ok) throw new AppError('BAD_REQUEST', metadata.message);
 
-    if (options.countKeys) metrics.countKey(authorized.identity);
     const ttlMs = metadata.height === '' || isAlwaysLive(route) ? options.ttlMs : options.pinnedTtlMs;
     const isShared = !metadata.hasCredentials;
     const isKept = isShared && options.ttlMs > 0;

@@ -45,8 +45,26 @@ export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
       .send(Array.isArray(request.body) ? `[${texts.join()}]` : texts[0]);
   });
 
+  scope.get('/rpc/:method', { preHandler: guard }, (request, reply) => answerUri(request, reply, parts));
   scope.get('/rpc/websocket', { websocket: true, preValidation: guard }, (socket) => serveSocket(socket, parts));
   if (allowed.has('subscribe')) scope.get('/events', { preHandler: guard }, serveEvents(parts));
+}
+
+/** `GET /rpc/block?height=5`: the node's URI style, with its id and its status for errors. */
+async function answerUri(request: FastifyRequest, reply: FastifyReply, { client, allowed }: RpcParts) {
+  const { method } = request.params as { method: string };
+  if (!allowed.has(method) || method.endsWith('subscribe') || method === 'unsubscribe_all')
+    throw new AppError('NOT_FOUND', `This gateway does not pass on ${method.slice(0, 100)} by GET.`);
+  const mark = request.url.indexOf('?');
+  const query = mark === -1 ? '' : request.url.slice(mark + 1);
+  const params = Object.fromEntries(new URLSearchParams(query));
+  const answer = await client.call({ method, params, query }, signalOfClose(reply));
+  const isOutage = !answer.ok && answer.isOutage === true;
+  if (isOutage) reply.header('retry-after', '1');
+  return reply
+    .code(answer.ok ? 200 : isOutage ? 503 : 500)
+    .headers({ 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .send(toRpcText(-1, answer));
 }
 
 function signalOfClose(reply: FastifyReply): AbortSignal {

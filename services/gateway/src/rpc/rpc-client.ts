@@ -14,6 +14,8 @@ export type RpcReply = { ok: true; result: string } | { ok: false; error: RpcErr
 export interface RpcCall {
   method: string;
   params: unknown;
+  /** The query of a call in URI style, which the node reads itself. */
+  query?: string;
 }
 
 export interface RpcClient {
@@ -33,12 +35,11 @@ const maxBytes = 16 * 1024 * 1024;
 const internalError = -32603;
 
 export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClientOptions): RpcClient {
-  const ask = async ({ method, params }: RpcCall, signal: AbortSignal): Promise<RpcReply> => {
+  const ask = async (call: RpcCall, signal: AbortSignal): Promise<RpcReply> => {
     try {
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params ?? {} }),
+      const { address, ...init } = toHttp(url, call);
+      const response = await fetch(address, {
+        ...init,
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
         redirect: 'error',
       });
@@ -55,7 +56,7 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClien
   return {
     async call(call, signal) {
       if (isWrite(call.method)) return ask(call, signal);
-      const key = `${call.method}\n${JSON.stringify(call.params ?? {})}`;
+      const key = `${call.method}\n${call.query ?? ''}\n${JSON.stringify(call.params ?? {})}`;
       const kept = cache.find(key);
       if (kept) return kept;
       return cache.share(key, signal, async (shared) => {
@@ -64,6 +65,16 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClien
         return reply;
       }).value;
     },
+  };
+}
+
+function toHttp(url: string, { method, params, query }: RpcCall) {
+  if (query !== undefined) return { address: `${url.replace(/\/$/, '')}/${method}?${query}`, method: 'GET' };
+  return {
+    address: url,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: params ?? {} }),
   };
 }
 
