@@ -1,6 +1,7 @@
 import { checkFit } from './check-fit.ts';
 import { checkTexts } from './check-texts.ts';
 import { checkValues } from './check-values.ts';
+import type { DataFile } from './data-files.ts';
 import type { Fault } from './fault.ts';
 import { type Menu, type Registry, requiresLogin, reservedKeys, resumeTarget } from './menu.ts';
 import type { LocaleFile } from './parse-locale.ts';
@@ -14,11 +15,12 @@ export interface ParsedMenu {
   files: MenuFile[];
   locales: LocaleFile[];
   /** What the program extends: its states and texts count where the program has none of the same name. */
-  base?: Omit<ParsedMenu, 'base'>;
+  base?: Omit<ParsedMenu, 'base' | 'data'>;
+  data?: ReadonlyMap<string, DataFile>;
 }
 
 /** Joins parsed files to a menu, or says everything that is wrong with them at once. */
-export function checkMenu({ files, locales, base }: ParsedMenu, registry: Registry): MenuCheck {
+export function checkMenu({ files, locales, base, data = new Map() }: ParsedMenu, registry: Registry): MenuCheck {
   const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
   const all = joinStates(files, base?.files ?? [], faults);
   const start = onlyOne(files, base?.files, 'start', faults);
@@ -35,7 +37,7 @@ export function checkMenu({ files, locales, base }: ParsedMenu, registry: Regist
   const header = files.find((file) => file.header)?.header;
   const joined = joinLocales(files, locales, base?.locales ?? []);
   faults.push(...joined.faults);
-  const values = checkValues(states, registry);
+  const values = checkValues(states, registry, data);
   const texts = checkTexts(states, joined.locales, { registry, values });
   faults.push(...values.faults, ...texts.faults);
   if (faults.length > 0) return { ok: false, faults };
@@ -51,6 +53,7 @@ export function checkMenu({ files, locales, base }: ParsedMenu, registry: Regist
     registry,
     types: values.types,
     expressions: values.expressions,
+    data,
     isProgram: header !== undefined,
   };
   const tooLong = checkFit(menu, states);

@@ -1,4 +1,5 @@
 import { checkMenu, type MenuCheck } from './check-menu.ts';
+import { parseDataFiles } from './data-files.ts';
 import type { Registry } from './menu.ts';
 import { type LocaleFile, parseLocale } from './parse-locale.ts';
 import { type MenuFile, parseMenu } from './parse-menu.ts';
@@ -25,5 +26,7 @@ export function parseProgram({ files }: ProgramSource): ParsedProgram {
 export function checkProgram(source: ProgramSource, registry: Registry, base: ProgramSource): MenuCheck {
   const own = parseProgram(source);
   const isExtension = own.files.some(({ header }) => header?.extends !== undefined);
-  return checkMenu({ ...own, ...(isExtension && { base: parseProgram(base) }) }, registry);
+  const { data, faults } = parseDataFiles(source);
+  if (faults.length > 0) return { ok: false, faults };
+  return checkMenu({ ...own, data, ...(isExtension && { base: parseProgram(base) }) }, registry);
 }

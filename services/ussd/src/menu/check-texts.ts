@@ -111,5 +111,7 @@ function keysOf(state: State, registry: Registry): { key: string; path: Property
     const skip = optional ? [{ key: 'common.skip', path: ['optional'] }] : [];
     return [text, ...options, ...skip, ...hints.map((key) => ({ key, path: [question ? 'type' : 'validator'] }))];
   }
-  return [text, ...state.options.map((option, i) => ({ key: option.text, path: ['options', i, 'text'] }))];
+  const search = state.kind === 'menu' && state.from ? ['common.search', 'hint.noMatch'] : [];
+  const list = search.map((key) => ({ key, path: ['from'] }));
+  return [text, ...list, ...state.options.map((option, i) => ({ key: option.text, path: ['options', i, 'text'] }))];
 }

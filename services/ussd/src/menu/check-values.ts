@@ -1,8 +1,10 @@
 import { ExpressionFault, type ResultType, resultTypes } from './check-expression.ts';
 import { compileExpression, type Expression } from './expressions.ts';
+import type { DataFile } from './data-files.ts';
 import type { Fault } from './fault.ts';
 import { isCondition, type Registry, type State } from './menu.ts';
 import type { PlacedState } from './parse-menu.ts';
+import { suggest } from './suggest.ts';
 import type { ValueType } from './value-types.ts';
 
 export interface CheckedValues {
@@ -23,7 +25,11 @@ const always: [string, ResultType][] = [
 ];
 
 /** Which values there are, of which type, and every expression of the menu, compiled. */
-export function checkValues(states: ReadonlyMap<string, PlacedState>, registry: Registry): CheckedValues {
+export function checkValues(
+  states: ReadonlyMap<string, PlacedState>,
+  registry: Registry,
+  data: ReadonlyMap<string, DataFile>,
+): CheckedValues {
   const types = new Map<string, ValueType>();
   const give = (name: string, type: ValueType) => {
     const known = types.get(name);
@@ -31,7 +37,7 @@ export function checkValues(states: ReadonlyMap<string, PlacedState>, registry: 
   };
   let isOpen = false;
   for (const { state } of states.values()) {
-    for (const [name, type] of givenBy(state, registry)) give(name, type);
+    for (const [name, type] of givenBy(state, registry, data)) give(name, type);
     if (state.kind === 'action' && !registry.actions[state.action]?.values) isOpen = true;
   }
   // A computed value may be computed from itself and from others, in any order: unknown at first, known in the second round.
@@ -40,13 +46,21 @@ export function checkValues(states: ReadonlyMap<string, PlacedState>, registry: 
       for (const name of Object.keys(state.values)) if (!types.has(name)) types.set(name, 'any');
   const checked: CheckedValues = { types, expressions: new Map(), isOpen, faults: [] };
   for (let round = 0; round < 2; round++) {
-    checked.faults = [];
+    checked.faults = Array.from(states).flatMap(([name, placed]) => checkColumns(name, placed, data));
     for (const [name, placed] of states) checkExpressions(name, placed, checked);
   }
   return checked;
 }
 
-function* givenBy(state: State, registry: Registry): Generator<[string, ValueType]> {
+function* givenBy(
+  state: State,
+  registry: Registry,
+  data: ReadonlyMap<string, DataFile>,
+): Generator<[string, ValueType]> {
+  if (state.kind === 'menu' && state.from) {
+    const columns = data.get(state.from.csv ?? state.from.json ?? '')?.columns;
+    for (const [name, field] of Object.entries(state.from.save)) yield [name, columns?.get(field) ?? 'any'];
+  }
   if (state.kind === 'prompt' && !state.secret)
     yield [state.save, state.question?.type ?? registry.validators[state.validator ?? '']?.type ?? 'text'];
   if (state.kind === 'menu' || state.kind === 'page')
@@ -55,12 +69,29 @@ function* givenBy(state: State, registry: Registry): Generator<[string, ValueTyp
   if (state.kind === 'action') yield* Object.entries(registry.actions[state.action]?.values ?? {});
 }
 
+function checkColumns(
+  name: string,
+  { state, file, lineOf }: PlacedState,
+  data: ReadonlyMap<string, DataFile>,
+): Fault[] {
+  if (state.kind !== 'menu' || !state.from || state.from.list !== undefined) return [];
+  const { csv, json, text, save } = state.from;
+  const path = csv ?? json ?? '';
+  const columns = data.get(path)?.columns;
+  const say = (field: string, message: string) => ({ file, line: lineOf('from', field), state: name, message });
+  if (!columns) return [say(csv ? 'csv' : 'json', `there is no file ${path}${suggest(path, data.keys())}`)];
+  return [text, ...Object.values(save)]
+    .filter((column) => !columns.has(column))
+    .map((column) => say('text', `${path} has no column ${column}${suggest(column, columns.keys())}`));
+}
+
 function checkExpressions(name: string, { state, file, lineOf }: PlacedState, checked: CheckedValues): void {
-  for (const { source, path, wanted, answer } of expressionsOf(state)) {
+  for (const { source, path, wanted, answer, hasRow } of expressionsOf(state)) {
     const scope = new Map<string, ResultType>([
       ...always,
       ...Array.from(checked.types, ([key, type]) => [key, resultTypes[type]] as const),
       ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
+      ...(hasRow ? [['row', 'map'] as const] : []),
     ]);
     const say = (message: string) =>
       checked.faults.push({ file, line: lineOf(...path), state: name, message: `${source}: ${message}` });
@@ -103,6 +134,8 @@ interface Found {
   path: PropertyKey[];
   wanted?: 'bool' | 'list';
   answer?: ValueType;
+  /** It knows `row`. */
+  hasRow?: boolean;
 }
 
 function* expressionsOf(state: State): Generator<Found> {
@@ -110,6 +143,11 @@ function* expressionsOf(state: State): Generator<Found> {
     for (const [i, { when }] of state.options.entries())
       if (when !== undefined && !isCondition(when))
         yield { source: when, path: ['options', i, 'when'], wanted: 'bool' };
+  }
+  if (state.kind === 'menu' && state.from) {
+    const { list, where } = state.from;
+    if (list !== undefined) yield { source: list, path: ['from', 'list'], wanted: 'list' };
+    if (where !== undefined) yield { source: where, path: ['from', 'where'], wanted: 'bool', hasRow: true };
   }
   if (state.kind === 'prompt') {
     if (state.when !== undefined) yield { source: state.when, path: ['when'], wanted: 'bool' };

@@ -21,6 +21,8 @@ export interface Dialogue {
   afterLogin?: Place;
   /** The sub-flows and loops under way, the innermost last. */
   frames?: readonly Frame[];
+  /** What was typed to shorten the list that is shown. */
+  search?: string;
   /** Who calls, and when. Comes with every request and is not kept. */
   caller?: Caller;
 }

@@ -2,6 +2,7 @@ import type { CelValue } from '@bufbuild/cel';
 import { isCelList } from '@bufbuild/cel';
 import type { Caller, Dialogue, FormSnapshot, Frame, Place } from './dialogue.ts';
 import { computeText, evaluate, holds, todayOf } from './evaluate.ts';
+import { isSearchable } from './list-options.ts';
 import {
   type EachState,
   isLogic,
@@ -99,7 +100,16 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   }
   if (state.kind === 'prompt') return answer(menu, dialogue, state, input);
   const option = choosableOptions(menu, dialogue).find(({ key }) => key === value);
-  return option ? choose(menu, dialogue, option) : stay(dialogue, 'hint.choice');
+  if (option) return choose(menu, dialogue, option);
+  if (state.kind === 'menu' && /\D/.test(value) && isSearchable(menu, state, dialogue)) return search(menu, dialogue, value);
+  return stay(dialogue, 'hint.choice');
+}
+
+/** Shortens a long list to what was typed; what is in no row is a hint, with the whole list again. */
+function search(menu: Menu, { search: _, hint: __, hintPage: ___, ...dialogue }: Dialogue, value: string): Step {
+  const found = { ...dialogue, page: 0, search: value };
+  if (choosableOptions(menu, found).length > 0) return { dialogue: found, ended: false };
+  return stay({ ...dialogue, page: 0 }, 'hint.noMatch');
 }
 
 /** Goes on from an action state by the outcome of its action. */
@@ -179,7 +189,7 @@ function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
   }
   const given = Object.entries(option.set ?? {}).flatMap(([name, value]) => [
     [name, value],
-    [`${name}.label`, option.text],
+    [`${name}.label`, option.label ?? option.text],
   ]);
   if (given.length === 0) return continueDialogue(menu, dialogue, option.to);
   return continueDialogue(
@@ -229,7 +239,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
     const { stack, values, frames } = dialogue;
     return logInFirst(menu, dialogue, { state: to, stack, values, ...(frames && { frames }) });
   }
-  const { hint: _, hintPage: __, ...rest } = dialogue;
+  const { hint: _, hintPage: __, search: ___, ...rest } = dialogue;
   if (isLogic(state)) return follow(menu, { ...rest, state: to }, state, hops);
   if (state.kind === 'prompt' && state.when !== undefined && !holds(menu, rest, state.when))
     return arrive(menu, forget(rest, state.save), state.to, hops + 1);

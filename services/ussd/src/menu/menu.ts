@@ -1,3 +1,4 @@
+import type { DataFile } from './data-files.ts';
 import type { Expression } from './expressions.ts';
 import type { Locales } from './locales.ts';
 import type { QuestionType } from './question.ts';
@@ -16,6 +17,8 @@ export const resumeTarget = '@resume';
 export interface Option {
   key: string;
   text: string;
+  /** Shown in place of a text: a row of a list. */
+  label?: string;
   to: string;
   /** A condition by name, or an expression. */
   when?: string;
@@ -34,9 +37,26 @@ interface Screen extends Guarded {
   back: boolean;
 }
 
+/** Where the options of a menu come from: one for each row. */
+export interface ListSource {
+  csv?: string;
+  json?: string;
+  /** An expression that gives a list. */
+  list?: string;
+  /** The field that is shown. */
+  text: string;
+  /** Which field each answer is. */
+  save: Record<string, string>;
+  /** An expression over `row`. */
+  where?: string;
+}
+
 export interface MenuState extends Screen {
   kind: 'menu';
   options: Option[];
+  from?: ListSource;
+  /** Where a row of the list leads. */
+  to?: string;
 }
 
 /** What a typed question accepts. */
@@ -174,6 +194,8 @@ export interface Menu {
   registry: Registry;
   /** The type of every value that some state may give. */
   types: ReadonlyMap<string, ValueType>;
+  /** The CSV and JSON files of the program, by their path. */
+  data: ReadonlyMap<string, DataFile>;
   /** By their source. */
   expressions: ReadonlyMap<string, Expression>;
   /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
@@ -194,7 +216,8 @@ export function requiresLogin(state: State | undefined): boolean {
 
 /** True for the screens that ask something of a form, as opposed to menus that only lead on. */
 export function isQuestion(state: State | undefined): boolean {
-  return state?.kind === 'prompt' || (state?.kind === 'menu' && state.options.some((option) => option.set));
+  if (state?.kind === 'prompt') return true;
+  return state?.kind === 'menu' && (state.from !== undefined || state.options.some((option) => option.set));
 }
 
 /** The name in the id of a program, which is the same in every version. */

@@ -15,28 +15,29 @@ const registry: Registry = {
 };
 
 const common = `
-common: { more: More, back: Back, exit: Exit, skip: Skip }
-hint: { empty: Empty., choice: No choice., text: A text., integer: A whole number., decimal: A number., date: A date., phone: A phone., choices: Numbers., range: '{question.min} to {question.max}.' }
+common: { more: More, back: Back, exit: Exit, skip: Skip, search: Or type. }
+hint: { noMatch: No match., empty: Empty., choice: No choice., text: A text., integer: A whole number., decimal: A number., date: A date., phone: A phone., choices: Numbers., range: '{question.min} to {question.max}.' }
 `;
 
-function check(states: string, texts: string) {
+function check(states: string, texts: string, data: Record<string, string> = {}) {
   const files = [
     { file: 'p/program.yaml', path: 'program.yaml', text: 'name: p\nstart: home\nexit: bye\n' },
     { file: 'p/states.yaml', path: 'states.yaml', text: `states:\n${states}` },
     { file: 'p/locales/en.yaml', path: 'locales/en.yaml', text: `${common}${texts}` },
   ];
+  for (const [path, text] of Object.entries(data)) files.push({ file: `p/${path}`, path, text });
   const source = { name: 'p', files };
   return checkProgram(source, registry, source);
 }
 
-function load(states: string, texts: string) {
-  const checked = check(states, texts);
+function load(states: string, texts: string, data?: Record<string, string>) {
+  const checked = check(states, texts, data);
   if (!checked.ok) throw new Error(checked.faults.map(formatFault).join('\n'));
   return checked.menu;
 }
 
-function faultsOf(states: string, texts: string): string[] {
-  const checked = check(states, texts);
+function faultsOf(states: string, texts: string, data?: Record<string, string>): string[] {
+  const checked = check(states, texts, data);
   return checked.ok ? [] : checked.faults.map(formatFault);
 }
 
@@ -236,6 +237,51 @@ bye: Bye
   bye: { kind: end, text: home }
 `;
     expect(faultsOf(states, 'home: Home\n')).toContain('p/states.yaml:4: state one: its actions lead in a circle');
+  });
+});
+
+describe('lists', () => {
+  const towns = Array.from({ length: 120 }, (_, i) => `t${i},"Town ${i}, ${i % 2 ? 'West' : 'East'}",${i % 2 ? 'west' : 'east'},${i}.5`);
+  const data = { 'data/towns.csv': `id,name,region,price\r\n${towns.join('\r\n')}\r\nt200,Kisumu,west,3\r\n`, 'data/few.json': '[{ "id": "a", "name": "Ana" }, { "id": "b", "name": "Ben" }]' };
+  const states = (where = '') => `
+  home: { kind: menu, text: home, options: [{ text: go, to: town }, { text: go, to: few }, { text: go, to: load }] }
+  town: { kind: menu, text: town, from: { csv: data/towns.csv, text: name, save: { town: id, price: price }${where} }, to: compute }
+  compute: { kind: set, values: { double: price * 2 }, to: shown }
+  shown: { kind: page, text: shown }
+  few: { kind: menu, text: town, from: { json: data/few.json, text: name, save: { town: id } }, to: shown }
+  load: { kind: action, action: load, outcomes: { done: member } }
+  member: { kind: menu, text: town, from: { list: members, text: name, save: { town: id } }, to: shown }
+  bye: { kind: end, text: home }
+`;
+  const texts = `home: Home\ngo: Go\ntown: Which?\nshown: '{town} {town.label} {double}'\n`;
+
+  test('options come from a CSV or JSON file or from a list, in pages, numbered without the key of More', () => {
+    const menu = load(states(), texts, data);
+    expect(play(menu, ['1'])).toMatch(/^Which\?\nOr type\.\n1\. Town 0, East\n/);
+    expect(play(menu, ['1', '98'])).not.toContain('1. Town 0');
+    expect(play(menu, ['1', '3'])).toMatch(/^t2 Town 2, East 5\n/);
+    expect(play(menu, ['1', '99'])).toMatch(/^t97 /);
+    expect(play(menu, ['2'])).toBe('Which?\n1. Ana\n2. Ben\n0. Back\n*. Exit');
+    expect(play(menu, ['2', '2'])).toMatch(/^b Ben\s/);
+    const members = { members: JSON.stringify([{ id: 7, name: 'Zoe' }]) };
+    expect(play(menu, ['3', '1'], [members])).toMatch(/^7 Zoe\s/);
+  });
+
+  test('a long list is searched by typing; what is in no row is a hint', () => {
+    const menu = load(states(), texts, data);
+    expect(play(menu, ['1', 'KISU'])).toBe('Which?\nOr type.\n1. Kisumu\n0. Back\n*. Exit');
+    expect(play(menu, ['1', 'kisu', '1'])).toMatch(/^t200 Kisumu 6\n/);
+    expect(play(menu, ['1', 'Paris'])).toMatch(/^No match\.\nWhich\?/);
+    expect(play(menu, ['2', 'Ben'])).toMatch(/^No choice\./);
+  });
+
+  test('rows are filtered by an expression; columns and files are checked', () => {
+    const west = load(states(', where: row.region == "west" && row.price > 100'), texts, data);
+    expect(play(west, ['1'])).toMatch(/1\. Town 101, West\n/);
+    expect(faultsOf(states().replace('text: name, save: { town: id, price', 'text: nam, save: { town: id, price'), texts, data)[0]).toBe(
+      'p/states.yaml:4: state town: data/towns.csv has no column nam (did you mean name?)',
+    );
+    expect(faultsOf(states(), texts)[0]).toBe('p/states.yaml:4: state town: there is no file data/towns.csv');
   });
 });
 

@@ -1,6 +1,7 @@
 import { layOut, type Page } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
 import { holds } from './evaluate.ts';
+import { isSearchable, toListOptions } from './list-options.ts';
 import { translate } from './locales.ts';
 import { isCondition, type Menu, type Option, reservedKeys, type ScreenState, type State } from './menu.ts';
 import { takesZero } from './question.ts';
@@ -38,6 +39,7 @@ export function backKeyOf(menu: Menu, state: State): string {
 
 function visibleOptions(menu: Menu, state: State | undefined, dialogue: Dialogue): Option[] {
   if (state?.kind !== 'menu' && state?.kind !== 'page') return [];
+  if (state.kind === 'menu' && state.from) return toListOptions(menu, state, dialogue);
   return state.options.filter((option) => {
     const { when } = option;
     if (when === undefined) return true;
@@ -71,7 +73,8 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   if (!state || !('text' in state)) return [];
   const say = (key: string) => translate(menu.locales, dialogue.language, key, dialogue.values);
   const hint = dialogue.hint === undefined ? undefined : say(dialogue.hint);
-  const body = say(state.text);
+  const isLong = state.kind === 'menu' && isSearchable(menu, state, dialogue);
+  const body = isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text);
   const lines = toLines(menu, state, dialogue, say);
   const isEnd = state.kind === 'end';
   const back = isEnd ? reservedKeys.back : backKeyOf(menu, state);
@@ -98,7 +101,7 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
 function toLines(menu: Menu, state: ScreenState, dialogue: Dialogue, say: (key: string) => string): string[] {
   if (state.kind === 'end') return [];
   if (state.kind !== 'prompt')
-    return visibleOptions(menu, state, dialogue).map((option) => `${option.key}. ${say(option.text)}`);
+    return visibleOptions(menu, state, dialogue).map((option) => `${option.key}. ${option.label ?? say(option.text)}`);
   const choices = state.question?.options?.map(({ text }, i) => `${i + 1}. ${say(text)}`) ?? [];
   return state.optional ? [...choices, `${reservedKeys.skip}. ${say('common.skip')}`] : choices;
 }

@@ -21,6 +21,31 @@ const optionSchema = z.strictObject({
 const guarded = { requires: z.literal('authenticated').exactOptional() };
 const screen = { text: keySchema, back: z.boolean().default(true), ...guarded };
 
+const fieldSchema = z.string().min(1).max(60);
+const menuSchema = z
+  .strictObject({
+    kind: z.literal('menu'),
+    ...screen,
+    options: z.array(optionSchema).max(40).default([]),
+    from: z
+      .strictObject({
+        csv: z.string().exactOptional(),
+        json: z.string().exactOptional(),
+        list: expressionSchema.exactOptional(),
+        text: fieldSchema,
+        save: z.record(nameSchema, fieldSchema).default({}),
+        where: expressionSchema.exactOptional(),
+      })
+      .refine(({ csv, json, list }) => [csv, json, list].filter(Boolean).length === 1, 'one of csv, json and list')
+      .exactOptional(),
+    to: nameSchema.exactOptional(),
+  })
+  .superRefine(({ from, to, options }, context) => {
+    const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+    if ((from === undefined) !== (to === undefined)) refuse('to', 'from and to belong together');
+    if ((from === undefined) === (options.length === 0)) refuse('options', 'a menu has either options or from');
+  });
+
 const limitSchema = z.union([z.number(), z.literal('today'), z.iso.date()]);
 const countSchema = z.int().min(0).max(160);
 const questionSchema = z.strictObject({
@@ -96,7 +121,7 @@ const actionSchema = z.strictObject({
 });
 
 export const stateSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('menu'), ...screen, options: z.array(optionSchema).min(1).max(40) }),
+  menuSchema,
   promptSchema,
   z.strictObject({ kind: z.literal('page'), ...screen, options: z.array(optionSchema).max(40).default([]) }),
   actionSchema,

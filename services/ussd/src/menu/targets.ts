@@ -29,6 +29,7 @@ export function targetsOf(state: State): Target[] {
     case 'return':
       return [];
     default:
+      if (state.kind === 'menu' && state.to !== undefined) return [at('to', state.to)];
       return state.options.map(({ to, key }, i) => ({ to, label: key, path: ['options', i, 'to'] }));
   }
 }

@@ -50,6 +50,7 @@ interface PackedDialogue {
   r?: FormSnapshot;
   n?: Place;
   c?: readonly Frame[];
+  q?: string;
 }
 
 export function packDialogue(dialogue: Dialogue): string {
@@ -63,6 +64,7 @@ export function packDialogue(dialogue: Dialogue): string {
   if (dialogue.account !== undefined) packed.a = dialogue.account;
   if (dialogue.resume !== undefined) packed.r = dialogue.resume;
   if (dialogue.afterLogin !== undefined) packed.n = dialogue.afterLogin;
+  if (dialogue.search !== undefined) packed.q = dialogue.search;
   if (dialogue.frames?.length) {
     packed.f = format.frames;
     packed.c = dialogue.frames;
@@ -72,7 +74,7 @@ export function packDialogue(dialogue: Dialogue): string {
 
 /** `undefined` for a dialogue that a newer version has kept: it is rebuilt from the accumulated text. */
 export function unpackDialogue(text: string): Dialogue | undefined {
-  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c } = JSON.parse(text) as PackedDialogue;
+  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c, q } = JSON.parse(text) as PackedDialogue;
   if (f > format.frames) return undefined;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
@@ -81,6 +83,7 @@ export function unpackDialogue(text: string): Dialogue | undefined {
   if (r !== undefined) dialogue.resume = r;
   if (n !== undefined) dialogue.afterLogin = n;
   if (c !== undefined) dialogue.frames = c;
+  if (q !== undefined) dialogue.search = q;
   return dialogue;
 }
 

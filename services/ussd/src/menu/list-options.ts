@@ -1,0 +1,58 @@
+import { type DataFile, type Row, toRows } from './data-files.ts';
+import type { Dialogue } from './dialogue.ts';
+import { evaluate, holds } from './evaluate.ts';
+import { type ListSource, type Menu, type MenuState, type Option, reservedKeys } from './menu.ts';
+import { fromExpressionValue, parseJson, toExpressionValue } from './value-types.ts';
+
+/** A list with more rows than this can be searched by typing. */
+export const searchAbove = 9;
+const maxShown = 500;
+
+/** The options that a menu makes from data: those whose label holds what was searched for. */
+export function toListOptions(menu: Menu, { from, to }: MenuState, dialogue: Dialogue): Option[] {
+  if (!from || to === undefined) return [];
+  const wanted = toSearchable(dialogue.search ?? '');
+  return findRows(menu, from, dialogue)
+    .filter((row) => wanted === '' || toSearchable(row[from.text] ?? '').includes(wanted))
+    .slice(0, maxShown)
+    .map((row, i) => ({
+      key: toKey(i),
+      text: '',
+      label: row[from.text] ?? '',
+      to,
+      set: Object.fromEntries(Object.entries(from.save).map(([name, field]) => [name, row[field] ?? ''])),
+    }));
+}
+
+/** Whether the whole list is long enough to be searched. */
+export function isSearchable(menu: Menu, { from }: MenuState, dialogue: Dialogue): boolean {
+  return from !== undefined && findRows(menu, from, dialogue).length > searchAbove;
+}
+
+function findRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Row[] {
+  const file = menu.data.get(from.csv ?? from.json ?? '');
+  const rows = file ? file.rows : listOf(menu, dialogue, from.list ?? '[]');
+  const { where } = from;
+  if (where === undefined) return rows;
+  return rows.filter((row) => holds(menu, dialogue, where, { row: toRecord(row, file) }));
+}
+
+function listOf(menu: Menu, dialogue: Dialogue, list: string): Row[] {
+  const value = evaluate(menu, dialogue, list);
+  return toRows(parseJson(value === undefined ? '[]' : fromExpressionValue(value))) ?? [];
+}
+
+function toRecord(row: Row, file: DataFile | undefined) {
+  return Object.fromEntries(
+    Object.entries(row).map(([name, cell]) => [name, toExpressionValue(cell, file?.columns.get(name) ?? 'any')]),
+  );
+}
+
+/** 1, 2, 3 … without the key of More. */
+function toKey(index: number): string {
+  return String(index + 1 < Number(reservedKeys.more) ? index + 1 : index + 2);
+}
+
+function toSearchable(text: string): string {
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+}
