@@ -59,6 +59,18 @@ describe.each(engines)('on %s', (engine) => {
   });
 });
 
+test('a second agent on one SQLite file is refused, and the next one starts as soon as the first is gone', async () => {
+  await using database = await createTestDatabase('sqlite');
+  const first = await startTestAgent({ databaseUrl: database.url });
+  await expect(startTestAgent({ databaseUrl: database.url })).rejects.toThrow(
+    /another process works with the SQLite database .*set DATABASE_URL/,
+  );
+  const ana = await first.createUser();
+  expect((await ana.say(await ana.createSession(), 'hello')).body.message.status).toBe('complete');
+  await first[Symbol.asyncDispose]();
+  await using _next = await startTestAgent({ databaseUrl: database.url });
+});
+
 test('times of messages and sessions are those of the database, whatever clock the instance has', {
   timeout: 90_000,
 }, async () => {

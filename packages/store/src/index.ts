@@ -24,6 +24,7 @@ export {
   openCipher,
 } from './cipher/stored-cipher.ts';
 
+export { claimSqliteFile } from './claim-sqlite-file.ts';
 export { type DatabaseClock, type DatabaseClockOptions, startDatabaseClock } from './database-clock.ts';
 export type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 export { createIndex, type Migration } from './migrate.ts';

@@ -38,13 +38,13 @@ export async function openSqlite(url: string, options: StoreOptions): Promise<En
 }
 
 /** Only its owner may read the file. SQLite gives the files beside it (-wal, -shm) the same mode. */
-function createPrivateFile(path: string): void {
+export function createPrivateFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, 'a', 0o600));
   if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
 }
 
-function toPath(url: string): string {
+export function toPath(url: string): string {
   const rest = url.slice('file:'.length);
   if (rest === ':memory:') return rest;
   try {

@@ -16,15 +16,20 @@ export interface Balancer extends AsyncDisposable {
 /** How often the balancer asks each instance for `/ready`; it follows the first answer. */
 export const balancerCheckMs = 100;
 
+export interface BalancerOptions {
+  /** Requests below this path stay on one instance for each client address; HAProxy only. */
+  stickyPath?: string;
+}
+
 /** A round-robin load balancer before instances on these ports of loopback, with health checks on `/ready`. */
-export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+export async function startBalancer(ports: readonly number[], options: BalancerOptions = {}): Promise<Balancer> {
   const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0;
-  const balancer = await (hasHaproxy ? startHaproxy(ports) : startRoundRobin(ports));
+  const balancer = await (hasHaproxy ? startHaproxy(ports, options) : startRoundRobin(ports));
   await waitFor('an instance behind the balancer', async () => (await fetch(`${balancer.url}/ready`)).ok, 30_000);
   return balancer;
 }
 
-async function startHaproxy(ports: readonly number[]): Promise<Balancer> {
+async function startHaproxy(ports: readonly number[], { stickyPath }: BalancerOptions): Promise<Balancer> {
   const dir = await createTempDir();
   const port = await freePort();
   const servers = ports.map((to) => `  server s${to} 127.0.0.1:${to} check inter ${balancerCheckMs}ms fall 1 rise 1`);
@@ -37,7 +42,12 @@ async function startHaproxy(ports: readonly number[]): Promise<Balancer> {
     '  timeout check 2s',
     'frontend in',
     `  bind 127.0.0.1:${port}`,
+    ...(stickyPath === undefined ? [] : [`  use_backend sticky if { path_beg ${stickyPath} }`]),
     '  default_backend instances',
+    'backend sticky',
+    '  balance source',
+    '  option httpchk GET /ready',
+    ...servers,
     'backend instances',
     '  balance roundrobin',
     '  option httpchk GET /ready',

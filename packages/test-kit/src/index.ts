@@ -1,4 +1,4 @@
-export { balancerCheckMs, startBalancer } from './balancer.ts';
+export { type BalancerOptions, balancerCheckMs, startBalancer } from './balancer.ts';
 export { launchBrowser } from './browser.ts';
 export { countSteps } from './count-steps.ts';
 export { createTestDatabase, type Engine, engines } from './database.ts';

@@ -17,7 +17,7 @@ import {
   toDatabaseUrl,
   toStoreOptions,
 } from '@palaver/service-kit';
-import { openStore } from '@palaver/store';
+import { claimSqliteFile, engineOf, openStore } from '@palaver/store';
 import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { agentConfigSchema } from '../config.ts';
@@ -70,6 +70,8 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const signer = await loadSigner(config, logger);
   await using started = new CloseStack();
   const databaseUrl = toDatabaseUrl(config, 'agent');
+  // An agent on SQLite takes over every run that is not its own.
+  if (engineOf(databaseUrl) === 'sqlite') started.defer(claimSqliteFile(databaseUrl));
   const store = await openStore<never>(databaseUrl, toStoreOptions(config));
   started.defer(() => store.close());
   const redis = config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
