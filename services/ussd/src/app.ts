@@ -31,10 +31,12 @@ export interface UssdParts {
   store: Store<UssdTables>;
   keys: KeyRing;
   redis?: RateLimitRedis;
+  /** What programs may send in headers, by name. */
+  secrets?: Readonly<Record<string, string>>;
 }
 
 /** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
-export async function createUssdApp({ config, logger, store, keys, redis }: UssdParts): Promise<Server> {
+export async function createUssdApp({ config, logger, store, keys, redis, secrets = {} }: UssdParts): Promise<Server> {
   await using started = new CloseStack();
   const startedAt = Date.now();
   const server = await createServer({
@@ -65,7 +67,7 @@ export async function createUssdApp({ config, logger, store, keys, redis }: Ussd
     activeSessions: () => domain.countActive(),
     sweepLagSeconds: () => domain.sweeper.lagSeconds(),
   });
-  const domain = await createDomain({ config, logger, store, keys, metrics });
+  const domain = await createDomain({ config, logger, store, keys, metrics, secrets });
   started.defer(() => domain.close());
   addStoreMetrics(server.metrics, store.stats);
   addOperatorAudit(server, domain.audit);

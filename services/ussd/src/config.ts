@@ -156,6 +156,11 @@ export const ussdConfigSchema = z.object({
       'Folder of a program, or a folder of several: each has a `program.yaml` that names its service codes. Without USSD_MENUS the bundled menus are then not served.',
     example: './programs',
   }),
+  USSD_HTTP_ALLOWED_HOSTS: envList().prefault('').meta({
+    description:
+      'Hosts (`name` or `name:port`) that programs may ask though they have a private address or no TLS, comma separated.',
+    example: 'prices.internal,127.0.0.1:8081',
+  }),
   USSD_UNKNOWN_CODE_TEXT: z
     .string()
     .min(1)

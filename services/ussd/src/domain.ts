@@ -10,6 +10,7 @@ import { createSimSwapCheck } from './accounts/sim-swap.ts';
 import { createAccountActions } from './actions/account-actions.ts';
 import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
 import { createAssistantActions } from './actions/assistant-actions.ts';
+import { createBuiltInActions } from './actions/built-in-actions.ts';
 import { toMenuSources, toRegistry } from './actions/default-menu.ts';
 import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
 import { loadOwnActions } from './actions/load-own-actions.ts';
@@ -25,6 +26,7 @@ import type { UssdMetrics } from './metrics.ts';
 import { openPrograms } from './programs/programs.ts';
 import { createProgramVersions } from './programs/versions.ts';
 import { createQueryClient } from './protocol/query-client.ts';
+import { createRecordStore } from './records/records.ts';
 import { createReports } from './reports/reports.ts';
 import { createActionResults } from './session/action-results.ts';
 import { createHandleRequest } from './session/handle-request.ts';
@@ -44,13 +46,15 @@ export interface DomainParts {
   store: Store<UssdTables>;
   keys: KeyRing;
   metrics: UssdMetrics;
+  /** What programs may send in headers, by name. */
+  secrets: Readonly<Record<string, string>>;
 }
 
 const cachedSessions = 100_000;
 const sweepIntervalMs = 5_000;
 
 /** Puts the parts of the service together. Everything it starts ends with `close`. */
-export async function createDomain({ config, logger, store, keys, metrics }: DomainParts) {
+export async function createDomain({ config, logger, store, keys, metrics, secrets: programSecrets }: DomainParts) {
   await using started = new CloseStack();
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
@@ -111,9 +115,20 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const daily = await openDaily(store, config, clock.now());
+  const records = createRecordStore(store);
+  const runBuiltIn = createBuiltInActions({
+    records,
+    allowedHosts: config.USSD_HTTP_ALLOWED_HOSTS,
+    secrets: programSecrets,
+  });
   const sessions = createSessionStore(store, { timeoutMs, daily });
   const cache = createSessionCache(cachedSessions);
-  const runAction = createRunAction(actions, createActionResults(store, clock, daily), metrics);
+  const runAction = createRunAction({
+    actions,
+    runBuiltIn,
+    results: createActionResults(store, clock, daily),
+    metrics,
+  });
   const textHash = createTextHash(secret);
   const sweeper = startSweeper({
     store,
@@ -135,6 +150,7 @@ export async function createDomain({ config, logger, store, keys, metrics }: Dom
     personData,
     agentPerson,
     reports,
+    records,
     audit,
     clock,
     timeoutMs,

@@ -27,6 +27,17 @@ import type { UssdTables } from './store/tables.ts';
  */
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 
+const secretPrefix = 'USSD_SECRET_';
+
+/** Programs name their secrets; no other variable can be read by one. */
+function toProgramSecrets(env: Env): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) =>
+      name.startsWith(secretPrefix) && value !== undefined ? [[name.slice(secretPrefix.length), value]] : [],
+    ),
+  );
+}
+
 /** Starts the USSD gateway from its environment. */
 export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(ussdConfigSchema, env, options);
@@ -43,7 +54,7 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   });
   started.defer(() => store.close());
   await migrateUssd(store);
-  const server = await createUssdApp({ config, logger, store, keys, redis });
+  const server = await createUssdApp({ config, logger, store, keys, redis, secrets: toProgramSecrets(env) });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'ussd', url, drainDelayMs, close: keepOpen(started) };

@@ -1,9 +1,10 @@
+import { checkBuiltIns } from './check-built-ins.ts';
 import { checkFit } from './check-fit.ts';
 import { checkTexts } from './check-texts.ts';
 import { checkValues } from './check-values.ts';
 import type { DataFile } from './data-files.ts';
 import type { Fault } from './fault.ts';
-import { type Menu, type Registry, requiresLogin, reservedKeys, resumeTarget } from './menu.ts';
+import { type Menu, type Registry, requiresLogin, reservedKeys, resumeTarget, signatureOf } from './menu.ts';
 import type { LocaleFile } from './parse-locale.ts';
 import type { MenuFile, PlacedState } from './parse-menu.ts';
 import { suggest } from './suggest.ts';
@@ -38,6 +39,7 @@ export function checkMenu({ files, locales, base, data = new Map() }: ParsedMenu
   const joined = joinLocales(files, locales, base?.locales ?? []);
   faults.push(...joined.faults);
   const values = checkValues(states, registry, data);
+  faults.push(...checkBuiltIns(states, values, { records: header?.records ?? {}, secrets: header?.secrets ?? [] }));
   const texts = checkTexts(states, joined.locales, { registry, values });
   faults.push(...values.faults, ...texts.faults);
   if (faults.length > 0) return { ok: false, faults };
@@ -51,6 +53,8 @@ export function checkMenu({ files, locales, base, data = new Map() }: ParsedMenu
     states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
     locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
     registry,
+    records: header?.records ?? {},
+    secrets: header?.secrets ?? [],
     types: values.types,
     expressions: values.expressions,
     data,
@@ -148,7 +152,7 @@ function checkState(
     if (!state.back) say(['back'], 'a prompt must have a way back');
   }
   if (state.kind === 'action') {
-    const signature = Object.hasOwn(registry.actions, state.action) ? registry.actions[state.action] : undefined;
+    const signature = signatureOf(state, registry);
     if (!signature)
       say(['action'], `there is no action ${state.action}${suggest(state.action, Object.keys(registry.actions))}`);
     for (const outcome of signature?.outcomes ?? []) {

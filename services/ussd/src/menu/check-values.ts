@@ -1,8 +1,9 @@
+import { builtInExpressions } from './built-in-actions.ts';
 import { ExpressionFault, type ResultType, resultTypes } from './check-expression.ts';
-import { compileExpression, type Expression } from './expressions.ts';
 import type { DataFile } from './data-files.ts';
+import { compileExpression, type Expression } from './expressions.ts';
 import type { Fault } from './fault.ts';
-import { isCondition, type Registry, type State } from './menu.ts';
+import { isCondition, type Registry, type State, signatureOf } from './menu.ts';
 import type { PlacedState } from './parse-menu.ts';
 import { suggest } from './suggest.ts';
 import type { ValueType } from './value-types.ts';
@@ -38,7 +39,7 @@ export function checkValues(
   let isOpen = false;
   for (const { state } of states.values()) {
     for (const [name, type] of givenBy(state, registry, data)) give(name, type);
-    if (state.kind === 'action' && !registry.actions[state.action]?.values) isOpen = true;
+    if (state.kind === 'action' && !signatureOf(state, registry)?.values) isOpen = true;
   }
   // A computed value may be computed from itself and from others, in any order: unknown at first, known in the second round.
   for (const { state } of states.values())
@@ -66,7 +67,7 @@ function* givenBy(
   if (state.kind === 'menu' || state.kind === 'page')
     for (const { set = {} } of state.options) for (const name of Object.keys(set)) yield [name, 'text'];
   if (state.kind === 'each') yield [state.as, 'any'];
-  if (state.kind === 'action') yield* Object.entries(registry.actions[state.action]?.values ?? {});
+  if (state.kind === 'action') yield* Object.entries(signatureOf(state, registry)?.values ?? {});
 }
 
 function checkColumns(
@@ -154,6 +155,7 @@ function* expressionsOf(state: State): Generator<Found> {
     const { check, type } = state.question ?? {};
     if (check && type) yield { source: check.that, path: ['check', 'that'], wanted: 'bool', answer: type };
   }
+  if (state.kind === 'action' && state.spec) yield* builtInExpressions(state.spec);
   if (state.kind === 'branch')
     for (const [i, { that }] of state.when.entries()) yield { source: that, path: ['when', i, 'that'], wanted: 'bool' };
   if (state.kind === 'set')

@@ -1,6 +1,6 @@
 import type { Fault } from './fault.ts';
-import type { ProgramSource } from './program-source.ts';
 import { parseYaml } from './parse-yaml.ts';
+import type { ProgramSource } from './program-source.ts';
 import type { ValueType } from './value-types.ts';
 
 export type Row = Readonly<Record<string, string>>;

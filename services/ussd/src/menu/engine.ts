@@ -15,6 +15,7 @@ import {
   requiresLogin,
   reservedKeys,
   resumeTarget,
+  signatureOf,
   type Validation,
 } from './menu.ts';
 import { parseAnswer } from './question.ts';
@@ -101,7 +102,8 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   if (state.kind === 'prompt') return answer(menu, dialogue, state, input);
   const option = choosableOptions(menu, dialogue).find(({ key }) => key === value);
   if (option) return choose(menu, dialogue, option);
-  if (state.kind === 'menu' && /\D/.test(value) && isSearchable(menu, state, dialogue)) return search(menu, dialogue, value);
+  if (state.kind === 'menu' && /\D/.test(value) && isSearchable(menu, state, dialogue))
+    return search(menu, dialogue, value);
   return stay(dialogue, 'hint.choice');
 }
 
@@ -124,7 +126,7 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   else if (result.account !== undefined) next.account = result.account;
   const { afterLogin } = next;
   if (typeof result.account === 'string' && afterLogin) return goTo(menu, next, afterLogin);
-  const finished = menu.registry.actions[state.action]?.finishes && !next.stack.includes(outcome.to);
+  const finished = signatureOf(state, menu.registry)?.finishes && !next.stack.includes(outcome.to);
   if (finished) next = { ...next, stack: cutToMenu(menu, next), secrets: {} };
   const step = arrive(menu, next, outcome.to);
   const hint = result.hint ?? outcome.hint;

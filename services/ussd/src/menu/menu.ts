@@ -1,3 +1,4 @@
+import { type BuiltIn, type BuiltInName, builtInSignature, type Records } from './built-in-actions.ts';
 import type { DataFile } from './data-files.ts';
 import type { Expression } from './expressions.ts';
 import type { Locales } from './locales.ts';
@@ -97,6 +98,8 @@ export interface PageState extends Screen {
 export interface ActionState extends Guarded {
   kind: 'action';
   action: string;
+  /** What a built-in action does. */
+  spec?: BuiltIn;
   outcomes: Record<string, { to: string; hint?: string }>;
 }
 
@@ -194,12 +197,19 @@ export interface Menu {
   registry: Registry;
   /** The type of every value that some state may give. */
   types: ReadonlyMap<string, ValueType>;
+  records: Records;
+  secrets: readonly string[];
   /** The CSV and JSON files of the program, by their path. */
   data: ReadonlyMap<string, DataFile>;
   /** By their source. */
   expressions: ReadonlyMap<string, Expression>;
   /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
   isProgram: boolean;
+}
+
+export function signatureOf({ action, spec }: ActionState, registry: Registry): ActionSignature | undefined {
+  if (spec) return builtInSignature(action as BuiltInName, spec);
+  return Object.hasOwn(registry.actions, action) ? registry.actions[action] : undefined;
 }
 
 export function isCondition(when: string): when is Condition {

@@ -1,10 +1,11 @@
 import { serviceCodePattern } from '@palaver/contract';
 import { z } from 'zod';
+import { nameSchema, type Records, recordsSchema } from './built-in-actions.ts';
 import type { Fault } from './fault.ts';
 import type { State } from './menu.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { programFile } from './program-source.ts';
-import { nameSchema, type ParsedState, stateSchema } from './state-schema.ts';
+import { type ParsedState, stateSchema } from './state-schema.ts';
 
 /** A state as one file gives it, with where it stands. */
 export interface PlacedState {
@@ -21,6 +22,8 @@ export interface ProgramHeader {
   codes: string[];
   extends?: 'palaver';
   languages?: string[];
+  records: Records;
+  secrets: string[];
 }
 
 export interface MenuFile {
@@ -45,6 +48,9 @@ const programSchema = fileSchema.extend({
   codes: z.array(z.string().regex(serviceCodePattern, 'a USSD code such as "*384*7#"')).default([]),
   extends: z.literal('palaver').exactOptional(),
   languages: z.array(z.string().min(1)).min(1).exactOptional(),
+  records: recordsSchema.default({}),
+  /** Names only; the values are variables of the environment, with USSD_SECRET_ before them. */
+  secrets: z.array(z.string().regex(/^[A-Z][A-Z0-9_]*$/, 'a name such as PRICES_TOKEN')).default([]),
   states: fileSchema.shape.states.default({}),
 });
 

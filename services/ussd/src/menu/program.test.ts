@@ -241,8 +241,14 @@ bye: Bye
 });
 
 describe('lists', () => {
-  const towns = Array.from({ length: 120 }, (_, i) => `t${i},"Town ${i}, ${i % 2 ? 'West' : 'East'}",${i % 2 ? 'west' : 'east'},${i}.5`);
-  const data = { 'data/towns.csv': `id,name,region,price\r\n${towns.join('\r\n')}\r\nt200,Kisumu,west,3\r\n`, 'data/few.json': '[{ "id": "a", "name": "Ana" }, { "id": "b", "name": "Ben" }]' };
+  const towns = Array.from(
+    { length: 120 },
+    (_, i) => `t${i},"Town ${i}, ${i % 2 ? 'West' : 'East'}",${i % 2 ? 'west' : 'east'},${i}.5`,
+  );
+  const data = {
+    'data/towns.csv': `id,name,region,price\r\n${towns.join('\r\n')}\r\nt200,Kisumu,west,3\r\n`,
+    'data/few.json': '[{ "id": "a", "name": "Ana" }, { "id": "b", "name": "Ben" }]',
+  };
   const states = (where = '') => `
   home: { kind: menu, text: home, options: [{ text: go, to: town }, { text: go, to: few }, { text: go, to: load }] }
   town: { kind: menu, text: town, from: { csv: data/towns.csv, text: name, save: { town: id, price: price }${where} }, to: compute }
@@ -278,9 +284,13 @@ describe('lists', () => {
   test('rows are filtered by an expression; columns and files are checked', () => {
     const west = load(states(', where: row.region == "west" && row.price > 100'), texts, data);
     expect(play(west, ['1'])).toMatch(/1\. Town 101, West\n/);
-    expect(faultsOf(states().replace('text: name, save: { town: id, price', 'text: nam, save: { town: id, price'), texts, data)[0]).toBe(
-      'p/states.yaml:4: state town: data/towns.csv has no column nam (did you mean name?)',
-    );
+    expect(
+      faultsOf(
+        states().replace('text: name, save: { town: id, price', 'text: nam, save: { town: id, price'),
+        texts,
+        data,
+      )[0],
+    ).toBe('p/states.yaml:4: state town: data/towns.csv has no column nam (did you mean name?)');
     expect(faultsOf(states(), texts)[0]).toBe('p/states.yaml:4: state town: there is no file data/towns.csv');
   });
 });

@@ -26,7 +26,13 @@ const rangeHint = 'hint.range';
 const textLimit = 160;
 
 /** Texts that the bundled locales hold for programs that extend them. */
-export const questionTexts: readonly string[] = [...Object.values(typeHints), rangeHint, 'common.skip', 'common.search', 'hint.noMatch'];
+export const questionTexts: readonly string[] = [
+  ...Object.values(typeHints),
+  rangeHint,
+  'common.skip',
+  'common.search',
+  'hint.noMatch',
+];
 
 /** What an answer to a typed question is kept as, or the hint that refuses it. `check` is for the engine. */
 export function parseAnswer(question: Question, input: string, context: QuestionContext): Validation {

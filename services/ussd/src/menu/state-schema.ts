@@ -1,11 +1,16 @@
 import { z } from 'zod';
+import {
+  type BuiltIn,
+  type BuiltInName,
+  builtInNames,
+  builtInSchemas,
+  expressionSchema,
+  nameSchema,
+} from './built-in-actions.ts';
 import { patternFault } from './pattern.ts';
 import { questionTypes } from './question.ts';
 
-export const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'a name of letters and digits');
 const keySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
-/** YAML reads `true`, `5` and `amount > 5` as what they are; an expression is always its text. */
-const expressionSchema = z.union([z.string().min(1).max(1_000), z.number(), z.boolean()]).transform(String);
 const optionSchema = z.strictObject({
   // `key: 1` is a number to YAML and the same key to everyone else.
   key: z
@@ -113,12 +118,35 @@ const outcomeSchema = z.union([
   z.strictObject({ to: nameSchema, hint: keySchema.exactOptional() }),
 ]);
 
-const actionSchema = z.strictObject({
+const actionFields = z.strictObject({
   kind: z.literal('action'),
   ...guarded,
-  action: nameSchema,
+  action: nameSchema.exactOptional(),
   outcomes: z.record(nameSchema, outcomeSchema),
 });
+
+/** An action of TypeScript by its name, or one of the built-in ones by its keyword. */
+const actionSchema = z
+  .looseObject({ kind: z.literal('action') })
+  .transform((given, context): z.infer<typeof actionFields> & { action: string; spec?: BuiltIn } => {
+    const names = builtInNames.filter((name) => Object.hasOwn(given, name));
+    const [name] = names;
+    const pass = (error: z.ZodError) => {
+      for (const issue of error.issues) context.addIssue({ ...issue, code: 'custom' } as never);
+      return z.NEVER;
+    };
+    if (names.length + (Object.hasOwn(given, 'action') ? 1 : 0) !== 1) {
+      context.addIssue({ code: 'custom', message: `one of action, ${builtInNames.join(', ')}` });
+      return z.NEVER;
+    }
+    const { kind, requires, outcomes, ...rest } = given;
+    const own = { kind, outcomes, ...(requires !== undefined && { requires }) };
+    const fields = actionFields.safeParse(name ? own : given);
+    if (!fields.success) return pass(fields.error);
+    if (name === undefined) return { ...fields.data, action: fields.data.action ?? '' };
+    const spec = builtInSchemas[name as BuiltInName].schema.safeParse(rest);
+    return spec.success ? { ...fields.data, action: name, spec: spec.data } : pass(spec.error);
+  });
 
 export const stateSchema = z.discriminatedUnion('kind', [
   menuSchema,

@@ -15,16 +15,19 @@ import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { PersonData } from '../accounts/person-data.ts';
 import type { AgentPerson } from '../assistant/agent-person.ts';
+import type { RecordStore } from '../records/records.ts';
 import type { Reports } from '../reports/reports.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
 import type { SessionStore } from '../session/session-store.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { type AddressParts, addAddressRoutes } from './address.ts';
 import { addPersonDataRoutes } from './person-data.ts';
+import { addRecordRoutes } from './records.ts';
 
 export interface OperatorParts extends AddressParts {
   sessions: SessionStore;
   reports: Reports;
+  records: RecordStore;
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
@@ -59,6 +62,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     });
 
     addReportRoute(typed, parts.reports);
+    addRecordRoutes(typed, parts.records);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
     addPersonDataRoutes(typed, parts);
 

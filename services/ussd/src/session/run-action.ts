@@ -1,5 +1,6 @@
 import type { Logger } from '@palaver/service-kit';
-import type { Actions } from '../actions/action.ts';
+import type { Action, ActionContext, Actions } from '../actions/action.ts';
+import type { RunBuiltIn } from '../actions/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult, PendingAction } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
@@ -22,20 +23,25 @@ export interface ActionCall {
 
 export type RunAction = (call: ActionCall) => Promise<ActionResult>;
 
+export interface RunActionParts {
+  actions: Actions;
+  runBuiltIn: RunBuiltIn;
+  results: ActionResults;
+  metrics: { countActionFailure(action: string): void };
+}
+
 /** Runs the action of a state at most once for a key; its result is recorded whether it wrote anything or not. */
-export function createRunAction(
-  actions: Actions,
-  results: ActionResults,
-  metrics: { countActionFailure(action: string): void },
-): RunAction {
+export function createRunAction({ actions, runBuiltIn, results, metrics }: RunActionParts): RunAction {
   const run: RunAction = async ({ key, isFirst, pending, menu, dialogue, phoneNumber, parts, now, log }) => {
+    const state = menu.states.get(pending.state);
+    const builtIn = state?.kind === 'action' && state.spec ? state : undefined;
     const action = actions[pending.action];
-    if (!action) throw new Error(`no action named ${pending.action}`);
-    const recorded = isFirst && action.repeatable ? undefined : await results.find(key);
+    if (!action && !builtIn) throw new Error(`no action named ${pending.action}`);
+    const recorded = isFirst && (builtIn || action?.repeatable) ? undefined : await results.find(key);
     if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
     const own = { key, phone: phoneNumber };
-    const result = await action.run({
+    const context: ActionContext = {
       key,
       phoneNumber,
       language: dialogue.language,
@@ -53,7 +59,8 @@ export function createRunAction(
         committed = results.commit(own, act);
         return committed;
       },
-    });
+    };
+    const result = await (builtIn ? runBuiltIn(builtIn, { menu, dialogue, context }) : (action as Action).run(context));
     return committed ? result : results.record(own, result);
   };
   return (call) =>

@@ -95,6 +95,16 @@ const migrations: readonly Migration[] = [
         id text primary key, program text not null, source text not null, used_at bigint not null)`.execute(trx);
     },
   },
+  {
+    name: '010-records-of-programs',
+    async up(trx) {
+      await sql`create table ussd_record (
+        id text primary key, program text not null, kind text not null, phone text not null, fields text not null,
+        created_at bigint not null)`.execute(trx);
+      await sql`create index ussd_record_kind on ussd_record (program, kind, created_at)`.execute(trx);
+      await sql`create index ussd_record_phone on ussd_record (phone)`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

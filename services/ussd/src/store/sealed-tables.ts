@@ -16,6 +16,7 @@ export const sealedTables = {
   account: { table: 'ussd_account', key: ['id'], sealed: ['name', 'address'], tokens },
   addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },
   report: { table: 'ussd_report', key: ['reference'], sealed: ['activity', 'amount'], tokens },
+  record: { table: 'ussd_record', key: ['id'], sealed: ['fields'], tokens },
   question: { table: 'ussd_question', key: ['id'], sealed: ['question', 'answer'], tokens },
   chat: { table: 'ussd_chat', key: ['phone'], sealed: [], tokens },
 } satisfies Record<string, SealedTable>;

@@ -20,6 +20,7 @@ export interface UssdTables {
   ussd_secret: { name: string; sealed: string };
   /** `source` is JSON of a program's files. */
   ussd_program_version: { id: string; program: string; source: string; used_at: number };
+  ussd_record: RecordTable;
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
@@ -85,4 +86,14 @@ export interface QuestionTable {
   answer: string | null;
   asked_at: number;
   shown: number;
+}
+
+/** What a program stored; `fields` is JSON. */
+export interface RecordTable {
+  id: string;
+  program: string;
+  kind: string;
+  phone: string;
+  fields: string;
+  created_at: number;
 }

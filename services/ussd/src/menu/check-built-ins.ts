@@ -1,0 +1,68 @@
+import type { Records } from './built-in-actions.ts';
+import { resultTypes } from './check-expression.ts';
+import type { CheckedValues } from './check-values.ts';
+import type { Fault } from './fault.ts';
+import { placeholdersOf } from './locales.ts';
+import type { PlacedState } from './parse-menu.ts';
+import { suggest } from './suggest.ts';
+
+export interface Declared {
+  records: Records;
+  secrets: readonly string[];
+}
+
+/** Records, fields, types and secrets that built-in actions name. */
+export function checkBuiltIns(
+  states: ReadonlyMap<string, PlacedState>,
+  values: CheckedValues,
+  declared: Declared,
+): Fault[] {
+  return [...states].flatMap(([name, placed]) => checkState(name, placed, values, declared));
+}
+
+function checkState(
+  name: string,
+  { state, file, lineOf }: PlacedState,
+  { types, expressions, isOpen }: CheckedValues,
+  { records, secrets }: Declared,
+): Fault[] {
+  if (state.kind !== 'action' || !state.spec) return [];
+  const { spec } = state;
+  const faults: Fault[] = [];
+  const say = (path: PropertyKey[], message: string) =>
+    faults.push({ file, line: lineOf(...path), state: name, message });
+  if ('http' in spec) {
+    const { get, post, headers } = spec.http;
+    if ((get === undefined) === (post === undefined)) say(['http'], 'one of get and post');
+    for (const placeholder of placeholdersOf(get ?? post ?? '')) {
+      if (!isOpen && !types.has(placeholder))
+        say(['http'], `there is no value {${placeholder}}${suggest(placeholder, types.keys())}`);
+    }
+    for (const [header, template] of Object.entries(headers)) {
+      for (const placeholder of placeholdersOf(template)) {
+        const secret = placeholder.replace(/^secrets\./, '');
+        if (secret === placeholder || !secrets.includes(secret))
+          say(['http', 'headers', header], `{${placeholder}} is not among the secrets of program.yaml`);
+      }
+    }
+    return faults;
+  }
+  const kind = 'store' in spec ? spec.store : 'find' in spec ? spec.find : spec.update;
+  const fields = Object.hasOwn(records, kind) ? records[kind] : undefined;
+  if (!fields) {
+    say([state.action], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
+    return faults;
+  }
+  for (const [field, source] of Object.entries('fields' in spec ? spec.fields : {})) {
+    const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
+    if (!type) {
+      say(['fields', field], `the record ${kind} has no field ${field}${suggest(field, Object.keys(fields))}`);
+      continue;
+    }
+    const given = expressions.get(source)?.type ?? 'dyn';
+    const wanted = resultTypes[type];
+    if (given !== 'dyn' && given !== wanted && !(wanted === 'number' && given === 'integer'))
+      say(['fields', field], `${source} does not fit the type ${type} of ${field}`);
+  }
+  return faults;
+}

@@ -1,0 +1,76 @@
+import type { Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { RecordTable, UssdTables } from '../store/tables.ts';
+
+export interface RecordKind {
+  program: string;
+  kind: string;
+}
+
+export interface NewRecord extends RecordKind {
+  /** The key of the action that stores it: the same for a retry. */
+  id: string;
+  phone: string;
+  fields: Record<string, unknown>;
+  now: number;
+}
+
+/** A record as programs and operators see it. */
+export interface StoredRecord {
+  id: string;
+  phoneNumber: string;
+  createdAt: string;
+  fields: Record<string, unknown>;
+}
+
+/** What programs keep of their callers' answers. */
+export interface RecordStore {
+  insert(trx: Transaction<UssdTables>, record: NewRecord): Promise<void>;
+  update(trx: Transaction<UssdTables>, id: string, fields: Record<string, unknown>): Promise<void>;
+  /** The newest first; of one phone, or of everyone. */
+  find(kind: RecordKind & { phone?: string | undefined; limit: number; offset?: number }): Promise<StoredRecord[]>;
+  kinds(): Promise<(RecordKind & { count: number })[]>;
+}
+
+export function createRecordStore({
+  db,
+  readDb,
+  cipher,
+}: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>): RecordStore {
+  const seal = <Row extends Partial<RecordTable> & { id: string }>(row: Row) =>
+    cipher.sealRow(sealedTables.record, row);
+  return {
+    async insert(trx, { id, program, kind, phone, fields, now }) {
+      const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now };
+      await trx.insertInto('ussd_record').values(seal(row)).execute();
+    },
+    async update(trx, id, fields) {
+      const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();
+      if (!row) return;
+      const before = JSON.parse(cipher.openRow(sealedTables.record, row).fields);
+      const changed = seal({ id, fields: JSON.stringify({ ...before, ...fields }) });
+      await trx.updateTable('ussd_record').set({ fields: changed.fields }).where('id', '=', id).execute();
+    },
+    async find({ program, kind, phone, limit, offset = 0 }) {
+      let query = db.selectFrom('ussd_record').selectAll().where('program', '=', program).where('kind', '=', kind);
+      if (phone !== undefined) query = query.where('phone', '=', cipher.token(phone));
+      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
+      return rows.map((row) => toRecord(cipher.openRow(sealedTables.record, row)));
+    },
+    async kinds() {
+      const rows = await readDb
+        .selectFrom('ussd_record')
+        .select(['program', 'kind', ({ fn }) => fn.countAll<number>().as('count')])
+        .groupBy(['program', 'kind'])
+        .orderBy('program')
+        .orderBy('kind')
+        .execute();
+      return rows.map((row) => ({ ...row, count: Number(row.count) }));
+    },
+  };
+}
+
+function toRecord({ id, phone, fields, created_at }: RecordTable): StoredRecord {
+  return { id, phoneNumber: phone, createdAt: new Date(created_at).toISOString(), fields: JSON.parse(fields) };
+}

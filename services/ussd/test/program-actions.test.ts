@@ -1,0 +1,228 @@
+// A program with prices, a savings group, a survey and vouchers, written in YAML alone: lists, records, HTTP look-ups.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { createTempDir, engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { startService, type TestService } from './service-fixture.ts';
+
+const program = (origin: string) => ({
+  'program.yaml': `
+name: field
+codes: ["*384*7#"]
+extends: palaver
+languages: [en]
+start: home
+secrets: [PRICES_TOKEN]
+records:
+  deposit: { amount: decimal, week: date, member: phone }
+  survey: { people: integer, crops: text, roof: text, visited: date }
+  voucher: { code: text, used: boolean }
+states:
+  home:
+    kind: menu
+    text: home.title
+    options:
+      - { text: home.prices, to: market }
+      - { text: home.deposit, to: amount }
+      - { text: home.balance, to: deposits }
+      - { text: home.survey, to: people }
+      - { text: home.voucher, to: vouchers }
+`,
+  'prices.yaml': `
+states:
+  market: { kind: menu, text: prices.market, from: { csv: data/markets.csv, text: name, save: { market: id } }, to: price }
+  price:
+    kind: action
+    http:
+      get: "${origin}/v1/{market}"
+      headers: { authorization: "Bearer {secrets.PRICES_TOKEN}" }
+      timeout: 3s
+    take: { price: $.latest.price, day: $.latest.date, prices: $.all }
+    outcomes: { ok: pricePage, missing: noPrice, failed: later }
+  pricePage: { kind: page, text: prices.page, options: [{ text: prices.all, to: allPrices }] }
+  allPrices: { kind: menu, text: prices.all, from: { list: prices, text: crop, save: { crop: crop, cropPrice: price } }, to: cropPage }
+  cropPage: { kind: page, text: prices.crop }
+  noPrice: { kind: page, text: prices.none }
+  later: { kind: page, text: prices.later }
+`,
+  'savings.yaml': `
+states:
+  amount: { kind: prompt, text: deposit.amount, type: decimal, min: 50, max: 100000, check: { that: answer % 10 == 0, hint: deposit.tens }, save: amount, to: confirm }
+  confirm: { kind: menu, text: deposit.confirm, options: [{ text: yes, to: keep }, { text: no, to: home }] }
+  keep: { kind: action, store: deposit, fields: { amount: amount, week: today, member: caller.phone }, outcomes: { stored: deposits } }
+  deposits: { kind: action, find: deposit, save: mine, outcomes: { found: total, none: nothing } }
+  total: { kind: set, values: { saved: 'sum(mine.map(m, m.amount))', count: size(mine) }, to: rank }
+  rank: { kind: branch, when: [{ that: saved >= 1000, to: bigSaver }], else: saver }
+  bigSaver: { kind: page, text: deposit.big }
+  saver: { kind: page, text: deposit.saved }
+  nothing: { kind: page, text: deposit.nothing }
+`,
+  'survey.yaml': `
+states:
+  people: { kind: prompt, text: survey.people, type: integer, min: 0, max: 30, save: people, to: crops }
+  crops: { kind: prompt, text: survey.crops, type: choices, options: [{ text: survey.maize, value: maize }, { text: survey.beans, value: beans }], when: people > 0, save: crops, to: roof }
+  roof: { kind: prompt, text: survey.roof, type: choice, optional: true, options: [{ text: survey.iron, value: iron }, { text: survey.grass, value: grass }], save: roof, to: visited }
+  visited: { kind: prompt, text: survey.visited, type: date, max: today, save: visited, to: keepSurvey }
+  keepSurvey: { kind: action, store: survey, fields: { people: people, crops: 'crops.exists(c, c == "maize") ? "with maize" : "without"', roof: roof, visited: visited }, outcomes: { stored: thanks } }
+  thanks: { kind: page, text: survey.thanks }
+  vouchers: { kind: action, store: voucher, fields: { code: '"V" + caller.phone', used: 'false' }, outcomes: { stored: redeem } }
+  redeem: { kind: menu, text: voucher.offer, options: [{ text: yes, to: use }] }
+  use: { kind: action, update: voucher, where: '!row.used', fields: { used: 'true' }, outcomes: { updated: used, none: noVoucher } }
+  used: { kind: page, text: voucher.used }
+  noVoucher: { kind: page, text: voucher.none }
+`,
+  'data/markets.csv': 'id,name\nkisumu,Kisumu\nnone,Nowhere\nbusia,Busia\n',
+  'locales/en.yaml': `
+home: { title: Field, prices: Prices, deposit: Deposit, balance: Balance, survey: Survey, voucher: Voucher }
+"yes": "Yes"
+"no": "No"
+prices: { market: Which market?, page: 'Maize {price} on {day}', all: All prices, crop: '{crop} costs {cropPrice}', none: No price yet., later: Please try later. }
+deposit: { amount: How much?, tens: In tens please., confirm: 'Deposit {amount}?', big: 'Great, {saved} saved', saved: '{saved} saved in {count}', nothing: Nothing yet. }
+survey: { people: How many people?, crops: Which crops?, maize: Maize, beans: Beans, roof: Which roof?, iron: Iron, grass: Grass, visited: When?, thanks: 'Thanks, {people}' }
+voucher: { offer: Use it now?, used: Used., none: None left. }
+`,
+});
+
+interface Prices {
+  origin: string;
+  requests: IncomingMessage[];
+  fail: boolean;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function startPrices(): Promise<Prices> {
+  const prices = { requests: [] as IncomingMessage[], fail: false };
+  const server = createServer((request, response) => {
+    prices.requests.push(request);
+    response.statusCode = prices.fail ? 500 : request.url === '/v1/none' ? 404 : 200;
+    response.end(
+      JSON.stringify({
+        latest: { price: 42.5, date: '2026-11-16' },
+        all: [
+          { crop: 'Maize', price: 42.5 },
+          { crop: 'Beans', price: 90 },
+        ],
+      }),
+    );
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return Object.assign(prices, {
+    origin,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  });
+}
+
+async function writeProgram(files: Record<string, string>) {
+  const dir = await createTempDir();
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir.path, path)), { recursive: true });
+    writeFileSync(join(dir.path, path), text);
+  }
+  return dir;
+}
+
+const dial =
+  (service: TestService, id: string, phoneNumber = '+254700000001') =>
+  (text: string) =>
+    service.say(id, text, { serviceCode: '*384*7#', phoneNumber });
+
+describe.each(engines)('a program in YAML alone on %s', (engine) => {
+  test('looks prices up, keeps deposits and answers once, and computes from them', async () => {
+    await using prices = await startPrices();
+    await using dir = await writeProgram(program(prices.origin));
+    await using service = await startService(engine, {
+      USSD_PROGRAMS: dir.path,
+      USSD_HTTP_ALLOWED_HOSTS: new URL(prices.origin).host,
+      USSD_SECRET_PRICES_TOKEN: 'top-secret',
+      DATA_ENCRYPTION_KEY: 'ab'.repeat(32),
+    });
+    const say = dial(service, 'a');
+    await say('');
+    expect(await say('1')).toContain('1. Kisumu\n2. Nowhere\n3. Busia');
+    for (let i = 0; i < 2; i++) expect(await say('1*1')).toMatch(/^CON Maize 42.5 on 2026-11-16\n1\. All prices/);
+    expect(prices.requests.map(({ url, headers }) => `${url} ${headers.authorization}`)).toEqual([
+      '/v1/kisumu Bearer top-secret',
+    ]);
+    expect(await say('1*1*1*2')).toMatch(/^CON Beans costs 90\n/);
+    expect(await dial(service, 'b')('1*2')).toMatch(/^CON No price yet\./);
+    prices.fail = true;
+    expect(await dial(service, 'c')('1*3')).toMatch(/^CON Please try later\./);
+
+    const save = dial(service, 'd');
+    expect(await save('2*45')).toMatch(/^CON Enter a value from 50 to 100000\./);
+    expect(await save('2*45*55')).toMatch(/^CON In tens please\./);
+    expect(await save('2*45*55*60')).toMatch(/^CON Deposit 60\?/);
+    // The telecom gateway asks again, here and at another instance that replays the text.
+    await using other = await service.startAnother();
+    for (const each of [save, save, dial(other, 'd')])
+      expect(await each('2*45*55*60*1')).toMatch(/^CON 60 saved in 1\n/);
+    expect(await dial(service, 'e')('2*1000*1')).toMatch(/^CON Great, 1060 saved\n/);
+    expect(await dial(service, 'f', '+254700000002')('3')).toMatch(/^CON Nothing yet\./);
+
+    const ask = dial(service, 'g');
+    expect(await ask('4')).toContain('00. Back');
+    expect(await ask('4*0')).toMatch(/^CON Which roof\?\n1\. Iron\n2\. Grass\n000\. Skip/);
+    expect(await dial(service, 'h')('4*3*12*000*01012026')).toMatch(/^CON Thanks, 3\n/);
+    expect(await dial(service, 'i')('5*1')).toMatch(/^CON Used\./);
+
+    const kinds = await (await service.get('/api/ussd/records')).json();
+    expect(kinds).toEqual({
+      kinds: [
+        { program: 'field', kind: 'deposit', count: 2 },
+        { program: 'field', kind: 'survey', count: 1 },
+        { program: 'field', kind: 'voucher', count: 1 },
+      ],
+    });
+    const csv = await (await service.get('/api/ussd/records/field/survey?format=csv')).text();
+    expect(csv).toMatch(
+      /^id,phoneNumber,createdAt,crops,people,roof,visited\r\n\w{16},\+254700000001,[^,]+,with maize,3,,2026-01-01\r\n$/,
+    );
+    const { records } = (await (await service.get('/api/ussd/records/field/voucher')).json()) as { records: unknown };
+    expect(records).toMatchObject([{ phoneNumber: '+254700000001', fields: { code: 'V+254700000001', used: true } }]);
+    await fetch(`${service.url}/api/ussd/users/%2B254700000001`, { method: 'DELETE' });
+    expect(await (await service.get('/api/ussd/records')).json()).toEqual({ kinds: [] });
+  });
+});
+
+test('an address inside the network is not asked, nor one without TLS', async () => {
+  await using prices = await startPrices();
+  for (const origin of [
+    prices.origin,
+    prices.origin.replace('http:', 'https:'),
+    'https://localhost',
+    'https://169.254.169.254',
+  ]) {
+    await using dir = await writeProgram(program(origin));
+    await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path });
+    expect(await dial(service, 'a')('1*1')).toMatch(/^CON Please try later\./);
+  }
+  expect(prices.requests).toEqual([]);
+});
+
+test('records, fields, types, secrets and outcomes are checked', async () => {
+  const files = program('https://prices.example');
+  const faulty = {
+    ...files,
+    'savings.yaml': files['savings.yaml']
+      .replace(
+        'store: deposit, fields: { amount: amount, week: today',
+        'store: deposit, fields: { amont: amount, week: 5',
+      )
+      .replace('find: deposit', 'find: depost'),
+    'prices.yaml': files['prices.yaml']
+      .replace('secrets.PRICES_TOKEN', 'secrets.PIN_ENCRYPTION_KEY')
+      .replace(', failed: later', '')
+      .replace('{market}"', '{markt}"'),
+  };
+  await using dir = await writeProgram(faulty);
+  const fault = await startService('sqlite', { USSD_PROGRAMS: dir.path }).then(String, String);
+  expect(fault).toContain('state keep: the record deposit has no field amont (did you mean amount?)');
+  expect(fault).toContain('state keep: 5 does not fit the type date of week');
+  expect(fault).toContain('state deposits: program.yaml declares no record depost (did you mean deposit?)');
+  expect(fault).toContain('{secrets.PIN_ENCRYPTION_KEY} is not among the secrets of program.yaml');
+  expect(fault).toContain('there is no value {markt} (did you mean market?)');
+  expect(fault).toContain('the outcome failed of http leads nowhere');
+});
