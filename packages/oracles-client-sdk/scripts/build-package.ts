@@ -22,6 +22,8 @@ export async function buildPackage(): Promise<void> {
       lib: { entry: entries, formats: ['es'] },
       rolldownOptions: {
         external: [/^[^./]/],
+        // `use client` stays where it is: every module is a file of its own.
+        onLog: (level, log, print) => (log.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : print(level, log)),
         output: { preserveModules: true, preserveModulesRoot: 'src', entryFileNames: '[name].js' },
       },
     },

@@ -25,5 +25,6 @@ export { type IChatOptions, type IMessage, type UseChatResult, useChat } from '.
 export { type ContractOracleResult, type ContractStatus, useContractOracle } from './react/use-contract-oracle.ts';
 export { type OpenIdTokenResult, useGetOpenIdToken } from './react/use-get-open-id-token.ts';
 export { type MemoryEngineResult, useMemoryEngine } from './react/use-memory-engine.ts';
+export { useOracleEvents } from './react/use-oracle-events.ts';
 export { type OracleSessionsResult, useOracleSessions } from './react/use-oracle-sessions.ts';
 export { type OraclesConfigResult, useOraclesConfig } from './react/use-oracles-config.ts';

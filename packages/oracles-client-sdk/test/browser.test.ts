@@ -118,6 +118,7 @@ it('exports what the specification names, and nothing it rules out', async () =>
     'useContractOracle',
     'useGetOpenIdToken',
     'useMemoryEngine',
+    'useOracleEvents',
     'useOracleSessions',
     'useOraclesConfig',
     'useOraclesContext',
@@ -235,11 +236,50 @@ it('keeps two tabs of one session together', async () => {
   expect(question).toBe('/long 50000');
   expect(words(50_000).startsWith(answer)).toBe(true);
   await waitFor('the same in both', async () => (await lastMessage(first)) === (await lastMessage(second)));
-  // A call goes to one tab only.
+  // A call goes to the tab that asked for it, although the other one connected later.
   await send(first, '/tool paint {"colour": "blue"}');
   await waitForStatus(first, 'ready');
-  const calls = [...(await logOf(first)).calls, ...(await logOf(second)).calls];
-  expect(calls).toHaveLength(1);
+  expect((await logOf(first)).calls).toEqual([['paint', 'blue', 0]]);
+  expect((await logOf(second)).calls).toEqual([]);
+});
+
+it('shares one chat between components of one session: one socket, all tools, every event once', async () => {
+  const page = await open({ twice: 'yes' });
+  const sockets: string[] = [];
+  page.on('websocket', (socket) => sockets.push(socket.url()));
+  await newSession(page);
+  await page.locator('#second[data-connected="true"]').waitFor({ state: 'attached' });
+  await send(page, '/tool set_theme {"theme": "dark"}');
+  await waitForStatus(page, 'ready');
+  await send(page, '/tool second_tool {}');
+  await waitForStatus(page, 'ready');
+  const { calls, events, finished } = await logOf(page);
+  expect(calls).toEqual([['set_theme', { theme: 'dark' }], ['second_tool']]);
+  expect(await page.locator('#second').textContent()).toContain('second_tool: from the second');
+  expect(sockets).toHaveLength(1);
+  expect(events.filter((name) => name === 'done')).toHaveLength(2);
+  expect(finished).toBe(2);
+});
+
+it('finds the only agent of the page for hooks that are given none', async () => {
+  await using gateway = await startProtocol(agent);
+  const page = await open({ url: '', gateway: gateway.url, bare: 'yes' });
+  await newSession(page);
+  await page.getByRole('button', { name: 'Remember' }).click();
+  await waitFor('the memory', async () => (await page.locator('#memory').textContent())?.includes('likes tea'));
+});
+
+it('fails a send at once while the device is offline', async () => {
+  const page = await open();
+  await newSession(page);
+  await page.context().setOffline(true);
+  await send(page, 'hello');
+  await waitForStatus(page, 'error');
+  expect(await page.locator('#error').textContent()).toContain('This device is offline.');
+  await page.context().setOffline(false);
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await waitForStatus(page, 'ready');
+  expect(await messages(page)).toHaveLength(2);
 });
 
 it('finds the agent by its DID, contracts and pays it, remembers, and lists sessions by their names', async () => {

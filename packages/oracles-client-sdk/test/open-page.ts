@@ -12,6 +12,8 @@ export interface PageLog {
   payments: string[][];
   transactions: unknown[];
   calls: unknown[];
+  events: string[];
+  finished: number;
 }
 
 /** A new user's secret key. */

@@ -43,6 +43,15 @@ describe('the package', () => {
     expect(main).not.toMatch(/react|livekit|zod/);
   });
 
+  it('marks what needs a browser for server components, and nothing else', async () => {
+    for (const file of ['react/oracles-provider', 'react/use-chat', 'react/call-view', 'live-agent/use-live-agent']) {
+      expect(await readFile(`${root}dist/${file}.js`, 'utf8'), file).toMatch(/^"use client";/);
+    }
+    for (const file of ['index', 'core/index', 'core/chat', 'core/oracle-error']) {
+      expect(await readFile(`${root}dist/${file}.js`, 'utf8'), file).not.toContain('use client');
+    }
+  });
+
   it('stays within its size', async () => {
     const rows = await measureSizes();
     // biome-ignore lint/suspicious/noConsole: the table is what people look for.
@@ -52,7 +61,8 @@ describe('the package', () => {
 });
 
 describe.each([
-  ['React 18, zod 3', react18Modules, 'zod3', 'nodenext'],
+  ['React 18, zod 3.22', react18Modules, 'zod322', 'nodenext'],
+  ['React 18, zod 3.25', react18Modules, 'zod3', 'nodenext'],
   ['React 19, zod 4 and a bundler', modules, 'zod', 'bundler'],
 ])('an application with %s', (_name, react, zod, resolution) => {
   it('compiles against the published declarations, and its mistakes do not', async () => {

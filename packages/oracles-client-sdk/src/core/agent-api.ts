@@ -43,8 +43,9 @@ export function createAgentApi({ json }: Transport) {
       const found = await orMissing(json<{ run: LiveRun | null }>(`/sessions/${id}/run`, { signal }));
       return found?.run ?? null;
     },
-    abort: (sessionId: string) =>
-      json<{ ok: true; aborted: boolean }>('/messages/abort', { method: 'POST', body: { sessionId } }),
+    /** With a run's id, that run alone is stopped. */
+    abort: (sessionId: string, runId?: string) =>
+      json<{ ok: true; aborted: boolean }>('/messages/abort', { method: 'POST', body: { sessionId, runId } }),
 
     storeDelegation: (raw: string) =>
       json<{ ok: true; expiration?: number }>('/delegation', { method: 'POST', body: { raw } }),
@@ -72,8 +73,9 @@ async function orMissing<T>(reply: Promise<T>): Promise<T | undefined> {
 }
 
 function toQuery(values: Record<string, string | number | undefined>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values))
-    if (value !== undefined && value !== '') query.set(name, `${value}`);
-  return query.size > 0 ? `?${query}` : '';
+  // React Native's `URLSearchParams` has neither `size` nor every method.
+  const query = Object.entries(values)
+    .filter(([, value]) => value !== undefined && value !== '')
+    .map(([name, value]) => `${name}=${encodeURIComponent(`${value}`)}`);
+  return query.length > 0 ? `?${query.join('&')}` : '';
 }

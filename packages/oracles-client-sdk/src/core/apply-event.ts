@@ -24,8 +24,8 @@ export function applyEvent(message: ChatMessage, event: StreamEvent): ChatMessag
       return { ...message, components: [...others, component] };
     }
     case 'done': {
-      const { messageId = message.id, status = 'complete' } = event.payload;
-      return { ...message, id: messageId, status, isStored: messageId !== message.id };
+      const { messageId: storedId = message.storedId, status = 'complete' } = event.payload;
+      return { ...message, storedId, status, isStored: storedId !== undefined };
     }
     default:
       return message;

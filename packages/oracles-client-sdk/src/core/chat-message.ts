@@ -4,8 +4,12 @@ import type { WireMessage } from './wire.ts';
 export type MessageStatus = WireMessage['status'] | 'sending' | 'streaming';
 
 export interface ChatMessage extends Omit<WireMessage, 'status'> {
-  /** Stays the same for the life of the page, also when the service's `id` becomes known: for lists. */
+  /** The same as `id`, for lists. */
   key: string;
+  /** Stays the same while the message is on the page. */
+  id: string;
+  /** The service's id, once it is known. */
+  storedId?: string | undefined;
   status: MessageStatus;
   /** Whether the service is known to have it. */
   isStored: boolean;

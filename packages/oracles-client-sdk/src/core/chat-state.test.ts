@@ -66,7 +66,7 @@ describe('history', () => {
   it('replaces what was written here by what is stored, with the same keys', () => {
     const before = play([sent('1'), streamed('1', run('1'), text('hi'), done('1'))]);
     const after = play([loaded([stored('1', 'human', 'ask 1'), stored('1', 'ai', 'hi')])], before);
-    expect(after.messages.map(({ id }) => id)).toEqual(['question-1', 'answer-1']);
+    expect(after.messages.map(({ storedId }) => storedId)).toEqual(['question-1', 'answer-1']);
     expect(after.messages.map(({ key }) => key)).toEqual(before.messages.map(({ key }) => key));
   });
 

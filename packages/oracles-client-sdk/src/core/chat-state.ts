@@ -2,7 +2,7 @@ import { applyEvent } from './apply-event.ts';
 import { type ChatMessage, indexAfterQuestion } from './chat-message.ts';
 import { type History, mergeHistory } from './merge-history.ts';
 import { OracleError, toStreamError } from './oracle-error.ts';
-import type { Attachment, MessagePage, StreamEvent } from './wire.ts';
+import type { Attachment, MessagePage, StreamEvent, StreamEventData } from './wire.ts';
 
 export type ChatStatus = 'submitted' | 'streaming' | 'ready' | 'error';
 
@@ -10,7 +10,8 @@ export type ChatStatus = 'submitted' | 'streaming' | 'ready' | 'error';
 export interface ChatRun {
   /** The request id of a send, or the run id of a run that was taken up. */
   localId: string;
-  phase: 'submitted' | 'streaming';
+  /** `stopped`: by the user, and its end at the service is awaited. */
+  phase: 'submitted' | 'streaming' | 'stopped';
 }
 
 export interface ChatState extends History {
@@ -24,6 +25,7 @@ export type ChatAction =
   | { type: 'sent'; requestId: string; text: string; createdAt: string; attachments?: Attachment[] | undefined }
   | { type: 'resumed'; runId: string }
   | { type: 'streamed'; localId: string; events: readonly StreamEvent[] }
+  | { type: 'stopped'; localId: string }
   | { type: 'failed'; localId: string; error: Error }
   | { type: 'heard'; event: StreamEvent }
   | { type: 'broken'; localId: string }
@@ -49,12 +51,12 @@ export const initialChatState: ChatState = {
  */
 export function toChatStatus({ runs, sendError }: Pick<ChatState, 'runs' | 'sendError'>): ChatStatus {
   if (runs.some(({ phase }) => phase === 'streaming')) return 'streaming';
-  if (runs.length > 0) return 'submitted';
+  if (runs.some(({ phase }) => phase === 'submitted')) return 'submitted';
   return sendError ? 'error' : 'ready';
 }
 
 const humanKey = (localId: string) => `${localId} human`;
-const answerKey = (localId: string) => `${localId} ai`;
+export const answerKey = (localId: string) => `${localId} ai`;
 
 /** The chat's next state. Pure: all of the chat's behaviour on paper. */
 export function reduceChat(state: ChatState, action: ChatAction): ChatState {
@@ -79,6 +81,8 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
       return { ...state, runs: [...state.runs, { localId: action.runId, phase: 'submitted' }] };
     case 'streamed':
       return action.events.reduce((next, event) => stream(next, action.localId, event), state);
+    case 'stopped':
+      return stop(state, action.localId);
     case 'failed':
       return fail(state, action.localId, action.error);
     case 'heard':
@@ -102,7 +106,13 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
       return { ...state, isLoading: true };
     case 'loaded': {
       const merged = mergeHistory(state, action);
-      return { ...state, ...merged, isLoading: false, loadError: undefined };
+      return {
+        ...state,
+        ...merged,
+        sendError: keepSendError(state.sendError, merged),
+        isLoading: false,
+        loadError: undefined,
+      };
     }
     case 'loadFailed':
       return { ...state, isLoading: false, loadError: action.error };
@@ -112,10 +122,12 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
 }
 
 function stream(state: ChatState, localId: string, event: StreamEvent): ChatState {
-  if (!state.runs.some((run) => run.localId === localId)) return state;
+  const run = state.runs.find((other) => other.localId === localId);
+  if (!run) return state;
+  if (run.phase === 'stopped') return streamStopped(state, localId, event);
+  if (event.eventName === 'run') return begin(state, localId, event.payload);
   const key = answerKey(localId);
-  if (event.eventName === 'run') return begin(state, localId, event.payload.requestId ?? localId);
-  const begun = state.messages.some((message) => message.key === key) ? state : begin(state, localId, localId);
+  const begun = state.messages.some((message) => message.key === key) ? state : begin(state, localId, {});
   return proceed(begun, localId, event);
 }
 
@@ -131,6 +143,27 @@ function proceed(state: ChatState, localId: string, event: StreamEvent): ChatSta
   return { ...state, messages, sendError, runs: state.runs.filter((run) => run.localId !== localId) };
 }
 
+/** Of a turn that the user has stopped, only where it is stored and how it ended. */
+function streamStopped(state: ChatState, localId: string, event: StreamEvent): ChatState {
+  if (event.eventName === 'run') return { ...state, messages: acceptQuestion(state.messages, localId, event.payload) };
+  return event.eventName === 'done' ? proceed(state, localId, event) : state;
+}
+
+function stop(state: ChatState, localId: string): ChatState {
+  const runs = state.runs.map((run) => (run.localId === localId ? { ...run, phase: 'stopped' as const } : run));
+  const key = answerKey(localId);
+  const messages = state.messages.map((message) =>
+    message.key === key ? { ...message, status: 'aborted' as const } : message,
+  );
+  return { ...state, runs, messages };
+}
+
+/** A message that seemed lost with its connection and is found in the history has not failed. */
+function keepSendError(error: Error | undefined, { messages }: Pick<ChatState, 'messages'>): Error | undefined {
+  const isUnsure = error instanceof OracleError && error.status === 0 && error.code === 'NETWORK_ERROR';
+  return isUnsure && messages.every(({ status, isStored }) => isStored || status !== 'failed') ? undefined : error;
+}
+
 /** An event by socket, for the answer it belongs to; answers not begun here get theirs by stream. */
 function hear(state: ChatState, event: StreamEvent): ChatState {
   const { requestId } = event.payload as { requestId?: string };
@@ -142,14 +175,13 @@ function hear(state: ChatState, event: StreamEvent): ChatState {
 }
 
 /** The first frame: the question has arrived, and the answer begins right behind it. */
-function begin(state: ChatState, localId: string, requestId: string): ChatState {
+function begin(state: ChatState, localId: string, named: Partial<StreamEventData['run']>): ChatState {
+  const { requestId = localId, messageId: storedId } = named;
   const key = answerKey(localId);
   const runs = state.runs.map((run) => (run.localId === localId ? { ...run, phase: 'streaming' as const } : run));
-  const messages = state.messages.map((message) =>
-    message.key === humanKey(localId) ? { ...message, status: 'complete' as const, requestId } : message,
-  );
+  const messages = acceptQuestion(state.messages, localId, named);
   const createdAt = new Date().toISOString();
-  const local = { key, id: key, isStored: false } as const;
+  const local = { key, id: storedId ?? key, storedId, isStored: false } as const;
   const answer: ChatMessage = { ...local, type: 'ai', content: '', createdAt, status: 'streaming', requestId };
   // An answer that broke off here before is told again from its beginning.
   const broken = messages.findIndex(
@@ -160,11 +192,23 @@ function begin(state: ChatState, localId: string, requestId: string): ChatState 
   return { ...state, runs, messages };
 }
 
+/** The service has the question. */
+function acceptQuestion(
+  messages: readonly ChatMessage[],
+  localId: string,
+  { requestId = localId, userMessageId: storedId }: Partial<StreamEventData['run']>,
+): ChatMessage[] {
+  return messages.map((message) =>
+    message.key === humanKey(localId) ? { ...message, status: 'complete', requestId, storedId } : message,
+  );
+}
+
 function fail(state: ChatState, localId: string, error: Error): ChatState {
+  const isStopped = state.runs.some((run) => run.localId === localId && run.phase === 'stopped');
   const keys = [humanKey(localId), answerKey(localId)];
   return {
     ...state,
-    sendError: error,
+    sendError: isStopped ? state.sendError : error,
     runs: state.runs.filter((run) => run.localId !== localId),
     messages: state.messages.map((message) =>
       keys.includes(message.key) && (message.status === 'sending' || message.status === 'streaming')

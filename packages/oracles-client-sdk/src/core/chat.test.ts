@@ -1,5 +1,5 @@
 import { waitFor } from '@palaver/test-kit';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { createUser, payFirst, settleClaim, startAgent, type TestAgent } from '../../test/start-agent.ts';
 import { startFaultyProxy } from '../../test/start-faulty-proxy.ts';
@@ -62,19 +62,40 @@ describe('sending', () => {
       ]);
       const { messages } = await api.listMessages(sessionId);
       await chat.refetch();
-      expect(chat.get().messages.map(({ id, content }) => [id, content])).toEqual(
+      expect(chat.get().messages.map(({ storedId, content }) => [storedId, content])).toEqual(
         messages.map(({ id, content }) => [id, content]),
       );
     },
   );
 
-  it('keeps keys when the ids of the service become known', async () => {
-    const { chat } = await openNew();
+  it('never changes the id or the key of a message, from its first word to the stored one', async () => {
+    const { chat, api, sessionId } = await openNew();
+    const seen = new Set<string>();
+    chat.subscribe(() => {
+      for (const { type, id, key } of chat.get().messages) seen.add(`${type} ${id} ${key}`);
+    });
     await chat.send('hello');
-    const keys = chat.get().messages.map(({ key }) => key);
     await chat.refetch();
-    expect(chat.get().messages.map(({ key }) => key)).toEqual(keys);
-    expect(chat.get().messages.every(({ id, key, isStored }) => isStored && id !== key)).toBe(true);
+    expect(seen.size).toBe(2);
+    const { messages } = await api.listMessages(sessionId);
+    expect(chat.get().messages.map(({ storedId }) => storedId)).toEqual(messages.map(({ id }) => id));
+    expect(lastOf(chat)?.id).toBe(messages[1]?.id);
+    expect(chat.get().messages.every(({ isStored }) => isStored)).toBe(true);
+  });
+
+  it('tells when an answer is finished and reports each event once', async () => {
+    const events: string[] = [];
+    const finished: string[] = [];
+    const { chat } = await openNew({
+      onEvent: ({ eventName, payload }) => events.push(`${eventName} ${(payload as { status?: string }).status ?? ''}`),
+      onFinish: ({ content, status }) => finished.push(`${status} ${content}`),
+    });
+    await waitFor('the channel', () => chat.get().isRealTimeConnected);
+    await chat.send('call me Ana');
+    await Promise.all([chat.send('/long 2'), chat.send('/long 3')]);
+    expect(finished).toEqual([expect.stringMatching(/^complete /), `complete ${words(2)}`, `complete ${words(3)}`]);
+    expect(events.filter((name) => name.startsWith('tool_call'))).toEqual(['tool_call isRunning', 'tool_call done']);
+    expect(events.filter((name) => name.startsWith('done'))).toHaveLength(3);
   });
 
   it('sends two at once in order', async () => {
@@ -134,7 +155,38 @@ describe('abort', () => {
     await other.abort();
     await sending;
     await waitFor('the end', () => isReady(other));
-    expect(lastOf(other)).toMatchObject({ status: 'aborted', content: lastOf(chat)?.content });
+    await waitFor('the same in both', () => lastOf(other)?.content === lastOf(chat)?.content);
+    expect(lastOf(other)).toMatchObject({ status: 'aborted' });
+  });
+
+  it('is local first: without a network nothing rejects, and the service is stopped once it is back', async () => {
+    const user = await createUser(agent);
+    let isAway = false;
+    const transport = createTransport({
+      baseUrl: agent.url,
+      oracleDid: agent.did,
+      credentials: user.credentials,
+      fetch: async (...request) => {
+        if (isAway) throw new TypeError('Failed to fetch');
+        return fetch(...request);
+      },
+    });
+    const api = createAgentApi(transport);
+    const { sessionId } = await api.createSession();
+    const chat = open({ transport, sessionId });
+    const sending = chat.send('/long 20000');
+    await waitFor('some words', () => (lastOf(chat)?.content.length ?? 0) > 50);
+    isAway = true;
+    const stopping = chat.abort();
+    expect(toChatStatus(chat.get())).toBe('ready');
+    const shown = lastOf(chat);
+    expect(shown).toMatchObject({ type: 'ai', status: 'aborted' });
+    await stopping;
+    expect(lastOf(chat)).toEqual(shown);
+    isAway = false;
+    await sending;
+    expect(lastOf(chat)).toMatchObject({ status: 'aborted', isStored: true });
+    expect((await api.listMessages(sessionId)).messages.at(-1)).toMatchObject({ status: 'aborted' });
   });
 });
 
@@ -299,5 +351,49 @@ describe('tools of the page', () => {
     ]);
     expect(calls.filter(([, isRunning]) => isRunning)).toHaveLength(4);
     expect(calls).toHaveLength(8);
+  });
+});
+
+describe('a send without a network', () => {
+  async function openAway() {
+    const user = await createUser(agent);
+    const state = { isAway: false, sends: 0 };
+    const transport = createTransport({
+      baseUrl: agent.url,
+      oracleDid: agent.did,
+      credentials: user.credentials,
+      fetch: async (...request) => {
+        if (String(request[0]).includes('/messages/')) state.sends += 1;
+        if (state.isAway) throw new TypeError('Failed to fetch');
+        return fetch(...request);
+      },
+    });
+    const { sessionId } = await createAgentApi(transport).createSession();
+    const chat = open({ transport, sessionId });
+    await waitFor('the history', () => isReady(chat));
+    return { chat, state };
+  }
+
+  it('fails after the first attempt and is sent by a retry', async () => {
+    const { chat, state } = await openAway();
+    state.isAway = true;
+    await chat.send('/long 2');
+    expect(chat.get().sendError).toMatchObject({ code: 'NETWORK_ERROR', retryable: true });
+    expect(state.sends).toBe(1);
+    await chat.retry();
+    expect(lastOf(chat)).toMatchObject({ content: '/long 2', status: 'failed' });
+    state.isAway = false;
+    await chat.retry();
+    expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 2', words(2)]);
+  });
+
+  it('is not even tried where the device knows that it is offline', async () => {
+    const { chat, state } = await openAway();
+    vi.stubGlobal('navigator', { onLine: false });
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const before = state.sends;
+    await chat.send('hello');
+    expect(chat.get().sendError).toMatchObject({ code: 'OFFLINE', status: 0, retryable: true });
+    expect(state.sends).toBe(before);
   });
 });

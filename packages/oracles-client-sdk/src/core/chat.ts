@@ -1,6 +1,6 @@
 import { type AgentApi, createAgentApi } from './agent-api.ts';
 import type { ChatMessage } from './chat-message.ts';
-import { type ChatAction, type ChatState, initialChatState, reduceChat } from './chat-state.ts';
+import { answerKey, type ChatAction, type ChatState, initialChatState, reduceChat } from './chat-state.ts';
 import { type ClientTools, declareClientTools, runBrowserTool, runClientAction } from './client-tools.ts';
 import { createEventBuffer, type StreamingMode } from './event-buffer.ts';
 import { followRun } from './follow-run.ts';
@@ -13,8 +13,8 @@ import { createStore } from './store.ts';
 import type { MatrixSession, Transport } from './transport.ts';
 import type { AnyEvent, Attachment, CallOutcome, ClientCallEvent, SocketEvent, StreamEvent } from './wire.ts';
 
-/** How long the history is asked whether a message has arrived. */
-const lookUpMs = 10_000;
+/** How long a stop is repeated that did not reach the service. */
+const stopForMs = 2 * 60_000;
 
 export interface ChatOptions {
   transport: Transport;
@@ -29,8 +29,12 @@ export interface ChatOptions {
   onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
   /** Hears when a tool or action begins and ends to run on this page. */
   onClientCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
-  /** Hears every event, streamed or by socket. */
+  /** Called with every event; one that comes by stream and by socket is reported once. */
   onEvent?: ((event: AnyEvent) => void) | undefined;
+  /** Called with each answer that is complete or was stopped by the service's `done`. */
+  onFinish?: ((message: ChatMessage) => void) | undefined;
+  /** Called when a message or its answer fails. */
+  onError?: ((error: Error) => void) | undefined;
 }
 
 export interface SendOptions {
@@ -53,6 +57,7 @@ export interface Chat {
   send(text: string, options?: SendOptions): Promise<void>;
   /** Sends the last message that failed once more. */
   retry(): Promise<void>;
+  /** Stops the answer on this page at once, then at the service. Never rejects. */
   abort(): Promise<void>;
   refetch(): Promise<readonly ChatMessage[]>;
   loadOlder(): Promise<void>;
@@ -65,6 +70,12 @@ export function createChat(options: ChatOptions): Chat {
   const store = createStore<ChatSnapshot>({ ...initialChatState, isRealTimeConnected: false });
   const reauthorize = createReauthorizer(transport, api);
   const followed = new Set<string>();
+  /** Request ids of the runs followed here: their events come by stream. */
+  const streamed = new Set<string>();
+  /** Run ids by local id. */
+  const runIds = new Map<string, string>();
+  /** Local ids of the turns that the user has stopped here. */
+  const stopped = new Set<string>();
   /** Sends the service has not answered yet. */
   const accepting = new Set<Promise<unknown>>();
   let life = new AbortController();
@@ -89,16 +100,22 @@ export function createChat(options: ChatOptions): Chat {
     await report(requestId, signal, async () => {
       const response = await accepted.finally(() => accepting.delete(accepted));
       channel?.connect();
-      await follow(requestId, { runId: response.headers.get('x-run-id') ?? undefined, response }, signal);
+      const runId = response.headers.get('x-run-id') ?? undefined;
+      if (runId) runIds.set(requestId, runId);
+      await follow(requestId, { runId, response }, signal);
     });
   }
 
   async function submit(requestId: string, message: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
+    if (isOffline()) throw new OracleError('This device is offline.', { code: 'OFFLINE', retryable: true });
     const { accessToken, homeServer } = options.matrix ?? {};
+    // Only a service that has named it takes the header: others may refuse it in a browser's preflight.
+    const socketId = channel?.socketId();
     const declared = declareClientTools(options.clientTools?.() ?? {});
     const body = { ...message, ...declared, ...(homeServer && { homeServer }) };
     const headers = {
       'x-request-id': requestId,
+      ...(socketId && { 'x-socket-id': socketId }),
       ...(accessToken && { 'x-matrix-access-token': accessToken }),
       ...(homeServer && { 'x-matrix-homeserver': homeServer }),
     };
@@ -107,7 +124,7 @@ export function createChat(options: ChatOptions): Chat {
 
   /** The connection broke before the reply. Whether the message arrived is told by the history: it is never sent twice. */
   async function hasArrived(requestId: string, signal: AbortSignal): Promise<boolean> {
-    const { messages } = await withRetries(() => api.listMessages(sessionId, {}, signal), signal, lookUpMs);
+    const { messages } = await api.listMessages(sessionId, {}, signal);
     return messages.some((message) => message.requestId === requestId);
   }
 
@@ -121,7 +138,11 @@ export function createChat(options: ChatOptions): Chat {
       if (!signal.aborted) dispatch({ type: 'streamed', localId, events });
     });
     const onEvent = (event: StreamEvent) => {
-      if (event.eventName === 'run') followed.add(event.payload.runId);
+      if (event.eventName === 'run') {
+        followed.add(event.payload.runId);
+        streamed.add(event.payload.requestId);
+        runIds.set(localId, event.payload.runId);
+      }
       buffer.add(event);
       reauthorize(event);
       if (event.eventName === 'error') askForPayment(toStreamError(event.payload));
@@ -132,6 +153,15 @@ export function createChat(options: ChatOptions): Chat {
     } finally {
       buffer.flush();
     }
+    if (!signal.aborted) finish(localId);
+  }
+
+  function finish(localId: string): void {
+    const { sendError, messages } = store.get();
+    const answer = messages.find(({ key }) => key === answerKey(localId));
+    if (answer?.status !== 'failed') {
+      if (answer) options.onFinish?.(answer);
+    } else if (sendError) options.onError?.(sendError);
   }
 
   /** Failures of a turn end in the state, not at the caller; a page that has gone does not care. */
@@ -143,7 +173,11 @@ export function createChat(options: ChatOptions): Chat {
       if (await isStoredAnyway(error, localId, signal)) return takeFromHistory(localId);
       if (signal.aborted) return;
       dispatch({ type: 'failed', localId, error: toError(error) });
+      options.onError?.(toError(error));
       askForPayment(error);
+    } finally {
+      // What was written meanwhile is in the history.
+      if (stopped.delete(localId) && !signal.aborted) await sync().catch(() => {});
     }
   }
 
@@ -163,7 +197,7 @@ export function createChat(options: ChatOptions): Chat {
   async function isStoredAnyway(error: unknown, localId: string, signal: AbortSignal): Promise<boolean> {
     if (!(error instanceof OracleError)) return false;
     if (error.code === 'RUN_NOT_FOUND') return true;
-    return error.status === 0 && (await hasArrived(localId, signal).catch(() => false));
+    return error.code === 'NETWORK_ERROR' && (await hasArrived(localId, signal).catch(() => false));
   }
 
   async function load(signal: AbortSignal): Promise<void> {
@@ -213,7 +247,10 @@ export function createChat(options: ChatOptions): Chat {
   };
 
   function onSocketEvent(event: SocketEvent): void {
-    options.onEvent?.(event);
+    const { requestId } = event.payload as { requestId?: string };
+    const isRepeat =
+      event.eventName !== 'browser_tool_call' && event.eventName !== 'action_call' && streamed.has(requestId ?? '');
+    if (!isRepeat) options.onEvent?.(event);
     reauthorize(event);
     const { eventName } = event;
     if (eventName === 'message_cache_invalidation') syncQuietly();
@@ -274,14 +311,31 @@ export function createChat(options: ChatOptions): Chat {
     async retry() {
       const failed = store.get().messages.findLast(({ type }) => type === 'human');
       if (!failed || !store.get().sendError) return;
+      // Sent once already, perhaps: only the history can say, and while it cannot be read nothing is sent.
+      const { sendError } = store.get();
+      if (sendError instanceof OracleError && sendError.code === 'NETWORK_ERROR') {
+        const arrived = await hasArrived(failed.requestId, life.signal).catch(() => undefined);
+        if (arrived !== false) return arrived ? sync().catch(() => {}) : undefined;
+      }
       if (!failed.isStored && failed.status === 'failed') dispatch({ type: 'dropped', key: failed.key });
       // With what went along with it.
       await send(failed.content, failed.content === lastSent?.text ? lastSent.extra : {});
     },
     async abort() {
+      const { signal } = life;
+      const { runs } = store.get();
+      const run = runs.find(({ phase }) => phase === 'streaming') ?? runs.find(({ phase }) => phase === 'submitted');
+      if (run) {
+        stopped.add(run.localId);
+        dispatch({ type: 'stopped', localId: run.localId });
+      }
       // The service can only stop what has reached it.
       await Promise.allSettled(accepting);
-      await api.abort(sessionId);
+      const runId = run && (runIds.get(run.localId) ?? run.localId);
+      const isKnown = run !== undefined && followed.has(runId ?? '');
+      const stop = () => api.abort(sessionId, isKnown ? runId : undefined);
+      // By its id a run is stopped later just as well; without one, a later run could be meant.
+      await stop().catch(() => void (isKnown && withRetries(stop, signal, stopForMs).catch(() => {})));
     },
     async refetch() {
       await sync();
@@ -294,4 +348,10 @@ export function createChat(options: ChatOptions): Chat {
       dispatch({ type: 'loaded', page, older: true });
     },
   };
+}
+
+/** Only a device that knows that it is offline says so. */
+function isOffline(): boolean {
+  const { navigator } = globalThis as { navigator?: { onLine?: boolean } };
+  return navigator?.onLine === false;
 }

@@ -1,19 +1,24 @@
 import { type JsonSchema, toJsonSchema } from './json-schema.ts';
 import { toError } from './oracle-error.ts';
-import { parseWith, type Schema } from './schema.ts';
+import { parseWith, type Schema, type SchemaOutput } from './schema.ts';
 import type { SocketEventPayload } from './wire.ts';
 
-/** A tool that runs on the page. */
-export interface BrowserTool {
+// biome-ignore lint/suspicious/noExplicitAny: of tools whose schema is not known, authors name the type themselves.
+type ArgumentsOf<S> = Schema extends S ? any : SchemaOutput<S>;
+
+/** A tool that runs on the page; `fn` gets arguments that `schema` has parsed. */
+export interface BrowserTool<S extends Schema = Schema> {
   toolName: string;
   description: string;
   /** A zod schema of the arguments. */
-  schema: Schema;
-  // biome-ignore lint/suspicious/noExplicitAny: the arguments have been checked against `schema`; authors name their type.
-  fn: (args: any) => unknown;
+  schema: S;
+  fn: (args: ArgumentsOf<S>) => unknown;
 }
 
-export type BrowserTools = Record<string, BrowserTool>;
+/** Tools by name. The arguments of each `fn` are inferred from its schema. */
+export type BrowserTools<Schemas extends Record<string, Schema> = Record<string, Schema>> = {
+  [Name in keyof Schemas]: BrowserTool<Schemas[Name]>;
+};
 
 /** An AG-UI action as the core knows it: how it is drawn is the page's business. */
 export interface ClientAction {

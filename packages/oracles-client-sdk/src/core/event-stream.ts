@@ -50,10 +50,14 @@ const silenceMs = 45_000;
 
 /** The events of a reply as they arrive. Throws when the connection breaks, falls silent or the signal fires. */
 export async function* readEventStream(response: Response, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-  if (!response.body) return;
+  const parse = createEventStreamParser();
+  if (!response.body) {
+    // React Native's own `fetch` hands a reply over when it is complete.
+    yield* parse(await response.text());
+    return;
+  }
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
-  const parse = createEventStreamParser();
   try {
     for (;;) {
       const { value, done } = await withLimit(reader.read(), signal);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { z as z3 } from 'zod3';
+import { z as z322 } from 'zod322';
 import { toJsonSchema } from './json-schema.ts';
 import { parseWith, type Schema } from './schema.ts';
 
@@ -62,7 +63,8 @@ function withoutOwnJsonSchema(schema: z.ZodType): Schema {
 }
 
 describe.each([
-  ['zod 3', build(z3 as unknown as typeof z) as Schema],
+  ['zod 3.22', build(z322 as unknown as typeof z) as Schema],
+  ['zod 3.25', build(z3 as unknown as typeof z) as Schema],
   ['zod 4', build(z) as Schema],
   ['zod 4 before 4.2', withoutOwnJsonSchema(build(z))],
 ])('the JSON Schema of %s', (_name, schema) => {
@@ -83,7 +85,8 @@ describe.each([
 });
 
 it.each([
-  ['zod 3', z3.object({ a: z3.string().max(2), b: z3.object({ c: z3.number() }) }) as Schema],
+  ['zod 3.22', z322.object({ a: z322.string().max(2), b: z322.object({ c: z322.number() }) }) as Schema],
+  ['zod 3.25', z3.object({ a: z3.string().max(2), b: z3.object({ c: z3.number() }) }) as Schema],
   ['zod 4', z.object({ a: z.string().max(2), b: z.object({ c: z.number() }) }) as Schema],
 ])('arguments are checked with every fault named (%s)', async (_name, schema) => {
   await expect(parseWith(schema, { a: 'abc', b: { c: 'x' } })).rejects.toThrow(/a: .+; b\.c: .+/);

@@ -11,7 +11,7 @@ type Def = any;
  * here. What JSON Schema cannot say is left open: the page checks arguments with the schema itself before use.
  */
 export function toJsonSchema(schema: Schema): JsonSchema {
-  const own = (schema['~standard'] as Def).jsonSchema?.input;
+  const own = (schema as Def)['~standard']?.jsonSchema?.input;
   if (typeof own === 'function') {
     const { $schema: _, ...json } = own({ target: 'draft-2020-12', libraryOptions: { unrepresentable: 'any' } });
     return json;

@@ -11,7 +11,7 @@ export interface History {
 export function mergeHistory(state: History, { page, older }: { page: MessagePage; older: boolean }): History {
   const { messages: current, olderCursor } = state;
   if (older) {
-    const known = new Set(current.map(({ id }) => id));
+    const known = new Set(current.map(({ storedId }) => storedId));
     const added = page.messages.filter(({ id }) => !known.has(id)).map(fromStored);
     return { messages: [...added, ...current], olderCursor: toOlderCursor(page) };
   }
@@ -41,11 +41,11 @@ function toOlderCursor({ hasOlder, prevCursor }: MessagePage): string | null {
 }
 
 function fromStored(stored: WireMessage): ChatMessage {
-  return { ...stored, key: stored.id, isStored: true };
+  return { ...stored, key: stored.id, storedId: stored.id, isStored: true };
 }
 
 function isSame(mine: ChatMessage, stored: WireMessage): boolean {
-  if (mine.id === stored.id) return true;
+  if (mine.storedId === stored.id) return true;
   if (mine.isStored || mine.type !== stored.type) return false;
   // Services that do not keep the request id are known by what was said.
   return stored.requestId ? mine.requestId === stored.requestId : mine.content === stored.content;
@@ -56,5 +56,5 @@ function join(mine: ChatMessage, stored: WireMessage): ChatMessage {
   if (mine.status === 'streaming') return mine;
   // A service that was killed kept its last checkpoint; the reader has seen more than that.
   const content = mine.content.startsWith(stored.content) ? mine.content : stored.content;
-  return { ...fromStored(stored), content, key: mine.key };
+  return { ...fromStored(stored), content, key: mine.key, id: mine.id };
 }

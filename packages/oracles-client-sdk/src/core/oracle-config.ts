@@ -77,9 +77,15 @@ function read(url: string, options: ResolveOptions): Promise<unknown> {
 }
 
 async function ask(url: string, { fetch = globalThis.fetch }: ResolveOptions): Promise<unknown> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-  if (!response.ok) throw await toOracleError(response);
-  return response.json();
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Error('no reply in time')), timeoutMs);
+  try {
+    const response = await fetch(url, { signal: late.signal });
+    if (!response.ok) throw await toOracleError(response);
+    return await response.json();
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Where a `did:web` has its document; undefined for other DIDs. A host on this machine is asked without TLS. */

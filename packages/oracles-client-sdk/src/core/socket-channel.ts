@@ -16,10 +16,13 @@ export interface SocketChannel {
   emit(event: 'tool_result' | 'action_call_result', payload: Record<string, unknown>): void;
   /** Connects again if the wallet declined to sign in the meantime; called once credentials are there. */
   connect(): void;
+  /** The id by which the service knows this connection. */
+  socketId(): string | undefined;
   close(): void;
 }
 
 const heard = [
+  'connected',
   'tool_call',
   'action_call',
   'browser_tool_call',
@@ -42,6 +45,7 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   let isAdmitted = false;
   /** The session does not exist: connecting again cannot help. */
   let isRefused = false;
+  let socketId: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const socket: Socket = io(origin, {
@@ -90,6 +94,7 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
     refusals = 0;
   });
   socket.on('disconnect', (reason) => {
+    socketId = undefined;
     options.onConnected(false);
     if (reason === 'io server disconnect') reconnect(!isAdmitted);
   });
@@ -105,13 +110,16 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   for (const eventName of heard) {
     socket.on(eventName, (body: unknown) => {
       const payload = asRecord(asRecord(body)?.payload) ?? asRecord(body);
-      if (payload) options.onEvent({ eventName, payload } as unknown as SocketEvent);
+      if (!payload) return;
+      if (eventName === 'connected' && typeof payload.socketId === 'string') socketId = payload.socketId;
+      options.onEvent({ eventName, payload } as unknown as SocketEvent);
     });
   }
   socket.connect();
 
   return {
     emit: (event, payload) => socket.emit(event, payload),
+    socketId: () => socketId,
     connect() {
       if (!socket.active && !isRefused && timer === undefined) socket.connect();
     },
@@ -127,7 +135,9 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
 /** Socket.IO takes a path in its URL for a namespace; ours is always `/`, so the path goes where it belongs. */
 export function toSocketAddress(url: string): { origin: string; path: string } {
   const { location } = globalThis as { location?: { href: string } };
-  const { protocol, host, pathname } = new URL(url, location?.href);
-  const secure = protocol === 'https:' || protocol === 'wss:';
-  return { origin: `${secure ? 'https' : 'http'}://${host}`, path: `${pathname.replace(/\/+$/, '')}/socket.io` };
+  // React Native's `URL` does not parse, so absolute addresses are read here.
+  const absolute = /^\w+:/.test(url) ? url : new URL(url, location?.href).href;
+  const [, scheme = '', host = '', path = ''] = /^(\w+):\/\/([^/?#]*)([^?#]*)/.exec(absolute) ?? [];
+  const secure = /^(https|wss)$/i.test(scheme);
+  return { origin: `${secure ? 'https' : 'http'}://${host}`, path: `${path.replace(/\/+$/, '')}/socket.io` };
 }

@@ -42,10 +42,14 @@ export function createTransport(options: TransportOptions): Transport {
     const timezone = findTimezone();
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new Error('no reply in time')), headTimeoutMs);
+    // Not `AbortSignal.any`: React Native has none.
+    const leave = () => late.abort(signal?.reason);
+    if (signal?.aborted) leave();
+    signal?.addEventListener('abort', leave);
     try {
       return await (options.fetch ?? globalThis.fetch)(baseUrl + path, {
         method,
-        signal: signal ? AbortSignal.any([late.signal, signal]) : late.signal,
+        signal: late.signal,
         headers: {
           ...toAuthHeaders(tokens),
           ...(userDid && { 'x-did': userDid }),

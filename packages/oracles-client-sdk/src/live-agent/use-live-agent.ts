@@ -1,3 +1,5 @@
+'use client';
+
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import type { AgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';

@@ -1,3 +1,5 @@
+'use client';
+
 import { type ReactNode, useContext, useSyncExternalStore } from 'react';
 import type { Store } from '../core/store.ts';
 import type { CallStatus, MessageComponent, ToolCall } from '../core/wire.ts';

@@ -1,11 +1,14 @@
+'use client';
+
 import { type ComponentType, createContext, useContext } from 'react';
 import type { ChainMessage } from '../core/contract-messages.ts';
 import type { CredentialCache } from '../core/credentials.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import type { Store } from '../core/store.ts';
 import type { MatrixSession, Transport } from '../core/transport.ts';
-import type { Arguments, CallStatus } from '../core/wire.ts';
+import type { AnyEvent, Arguments, CallStatus } from '../core/wire.ts';
 import type { ActionRegistry } from './action-registry.ts';
+import type { FindChat } from './shared-chats.ts';
 
 export interface Wallet {
   address: string;
@@ -44,6 +47,11 @@ export interface OraclesContextValue {
   components: Store<readonly UIComponents[]>;
   /** Counts finished turns: what lists of sessions show of them has changed. */
   turns: Store<number>;
+  /** The agents that hooks below were given. */
+  agents: Store<readonly string[]>;
+  /** Who listens to events. */
+  events: Set<(event: AnyEvent, sessionId: string) => void>;
+  findChat: FindChat;
   /** Ids of the calls that run on this page at this moment. */
   executing: Store<ReadonlySet<string>>;
 }

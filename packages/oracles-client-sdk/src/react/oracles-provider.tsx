@@ -1,8 +1,11 @@
+'use client';
+
 import { type ReactNode, useMemo } from 'react';
 import { createCredentialCache, type Sign } from '../core/credentials.ts';
 import { type ConfigOverrides, type OracleConfig, resolveOracleConfig } from '../core/oracle-config.ts';
 import { createStore } from '../core/store.ts';
 import { createTransport } from '../core/transport.ts';
+import type { AnyEvent } from '../core/wire.ts';
 import { createActionRegistry } from './action-registry.ts';
 import {
   OraclesContext,
@@ -11,6 +14,7 @@ import {
   type UIComponents,
   type Wallet,
 } from './oracles-context.ts';
+import { createSharedChats } from './shared-chats.ts';
 import { useLatest } from './use-latest.ts';
 
 export interface OraclesProviderProps {
@@ -29,6 +33,8 @@ export interface OraclesProviderProps {
   overrides?: ConfigOverrides | undefined;
   /** `session` keeps signed artifacts in `sessionStorage` so that a reload asks the wallet for nothing. */
   credentialStorage?: 'memory' | 'session' | undefined;
+  /** Replaces the global `fetch`: one with streamed bodies in React Native, or one with a proxy. */
+  fetch?: typeof globalThis.fetch | undefined;
   children?: ReactNode;
 }
 
@@ -53,12 +59,21 @@ export function OraclesProvider(props: OraclesProviderProps) {
       }),
     [wallet.did, hasInvocations, credentialStorage, latest],
   );
-  const resolveConfig = useMemo(() => createConfigCache(gatewayUrl), [gatewayUrl]);
+  const request = useMemo<typeof globalThis.fetch>(
+    () =>
+      (...args) =>
+        (latest.current.fetch ?? globalThis.fetch)(...args),
+    [latest],
+  );
+  const resolveConfig = useMemo(() => createConfigCache(gatewayUrl, request), [gatewayUrl, request]);
   const shared = useMemo(
     () => ({
       actions: createActionRegistry(),
       components: createStore<readonly UIComponents[]>([]),
       turns: createStore(0),
+      agents: createStore<readonly string[]>([]),
+      events: new Set<(event: AnyEvent, sessionId: string) => void>(),
+      findChat: createSharedChats(),
       executing: createStore<ReadonlySet<string>>(new Set()),
     }),
     [],
@@ -75,9 +90,9 @@ export function OraclesProvider(props: OraclesProviderProps) {
       resolveConfig,
       transactSignX: (messages, memo) => latest.current.transactSignX(messages, memo),
       createTransport: (did, apiUrl) =>
-        createTransport({ baseUrl: apiUrl, oracleDid: did, credentials, userDid: wallet.did }),
+        createTransport({ baseUrl: apiUrl, oracleDid: did, credentials, userDid: wallet.did, fetch: request }),
     }),
-    [shared, wallet, credentials, gatewayUrl, oracleDid, baseUrl, wsUrl, resolveConfig, latest],
+    [shared, wallet, credentials, gatewayUrl, oracleDid, baseUrl, wsUrl, resolveConfig, request, latest],
   );
   return <OraclesContext.Provider value={value}>{children}</OraclesContext.Provider>;
 }
@@ -100,12 +115,15 @@ function findSessionStorage(): Storage | undefined {
 }
 
 /** One look-up per agent for all who ask; asked again after a while, or after a failure. */
-function createConfigCache(gatewayUrl: string | undefined): (oracleDid: string) => Promise<OracleConfig> {
+function createConfigCache(
+  gatewayUrl: string | undefined,
+  fetch: typeof globalThis.fetch,
+): (oracleDid: string) => Promise<OracleConfig> {
   const known = new Map<string, { config: Promise<OracleConfig>; until: number }>();
   return (oracleDid) => {
     const kept = known.get(oracleDid);
     if (kept && Date.now() < kept.until) return kept.config;
-    const config = resolveOracleConfig({ oracleDid, gatewayUrl });
+    const config = resolveOracleConfig({ oracleDid, gatewayUrl, fetch });
     known.set(oracleDid, { config, until: Date.now() + configLifeMs });
     config.catch(() => known.delete(oracleDid));
     return config;

@@ -1,3 +1,5 @@
+'use client';
+
 import { useEffect } from 'react';
 import type { Schema } from '../core/schema.ts';
 import type { AgActionOptions } from './action-registry.ts';

@@ -1,8 +1,11 @@
+'use client';
+
 import { useMemo } from 'react';
 import { type AgentApi, createAgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import type { Transport } from '../core/transport.ts';
 import { useOraclesContext } from './oracles-context.ts';
+import { useOracleDid } from './use-oracle-did.ts';
 import { useOraclesConfig } from './use-oracles-config.ts';
 
 export interface Agent {
@@ -18,8 +21,8 @@ export function useAgent(
   oracleDid?: string,
   overrides?: ConfigOverrides,
 ): { agent: Agent | undefined; error: Error | undefined } {
-  const { createTransport, wallet, ...context } = useOraclesContext();
-  const did = oracleDid ?? context.oracleDid;
+  const { createTransport, wallet } = useOraclesContext();
+  const did = useOracleDid(oracleDid);
   const { config, error } = useOraclesConfig(did, overrides);
   const agent = useMemo(() => {
     if (!config || !did) return undefined;

@@ -1,3 +1,5 @@
+'use client';
+
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { type ChatSnapshot, createChat, type SendOptions } from '../core/chat.ts';
 import type { ChatMessage } from '../core/chat-message.ts';
@@ -5,6 +7,8 @@ import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-st
 import type { BrowserTools } from '../core/client-tools.ts';
 import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
+import type { Schema } from '../core/schema.ts';
+import type { AnyEvent } from '../core/wire.ts';
 import { type UIComponents, useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLatest } from './use-latest.ts';
@@ -12,19 +16,26 @@ import { useLatest } from './use-latest.ts';
 /** A message of the thread, in-flight ones included. */
 export type IMessage = ChatMessage;
 
-export interface IChatOptions {
+export interface IChatOptions<Schemas extends Record<string, Schema> = Record<string, Schema>> {
   oracleDid: string;
   sessionId: string;
   onPaymentRequiredError: (claimIds: string[]) => void;
-  browserTools?: BrowserTools | undefined;
+  browserTools?: BrowserTools<Schemas> | undefined;
   uiComponents?: UIComponents | undefined;
   overrides?: ConfigOverrides | undefined;
   streamingMode?: StreamingMode | undefined;
+  /** Called with every event of the session, `router_update` included. */
+  onEvent?: ((event: AnyEvent) => void) | undefined;
+  /** Called when an answer has ended without a failure. */
+  onFinish?: ((message: IMessage) => void) | undefined;
+  /** Called when a message or its answer fails. */
+  onError?: ((error: Error) => void) | undefined;
 }
 
 export interface UseChatResult {
   messages: IMessage[];
-  sendMessage: (message: string, options?: SendOptions) => void;
+  /** Resolves when the answer has ended; a failure is in `sendMessageError`. */
+  sendMessage: (message: string, options?: SendOptions) => Promise<void>;
   abortStream: () => Promise<void>;
   status: ChatStatus;
   /** While submitting or streaming. */
@@ -51,32 +62,55 @@ const toMutable = (messages: readonly IMessage[]) => messages as IMessage[];
 const notReady = () => new Error('The agent is not ready yet.');
 
 /** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
-export function useChat(options: IChatOptions): UseChatResult {
-  const { oracleDid, sessionId, streamingMode, uiComponents } = options;
-  const { wallet, actions, components, executing, turns } = useOraclesContext();
+export function useChat<Schemas extends Record<string, Schema>>(options: IChatOptions<Schemas>): UseChatResult {
+  const { oracleDid, sessionId, uiComponents } = options;
+  const { wallet, actions, components, executing, turns, events, findChat } = useOraclesContext();
   const { agent, error: configError } = useAgent(oracleDid, options.overrides);
-  const latest = useLatest(options);
+  const latest = useLatest({ ...options, browserTools: options.browserTools as BrowserTools, matrix: wallet.matrix });
   const [earlyError, setEarlyError] = useState<Error>();
 
-  const chat = useMemo(() => {
+  const shared = useMemo(() => {
     if (!agent || !sessionId) return undefined;
-    return createChat({
-      transport: agent.transport,
-      sessionId,
-      socketUrl: agent.config.socketUrl,
-      streamingMode,
-      matrix: wallet.matrix,
-      clientTools: () => ({ browserTools: latest.current.browserTools, actions: actions.toClientActions() }),
-      onPaymentRequired: (claimIds) => latest.current.onPaymentRequiredError?.(claimIds),
-      onClientCall(toolCallId, isRunning) {
-        const calls = new Set(executing.get());
-        if (isRunning) calls.add(toolCallId);
-        else calls.delete(toolCallId);
-        executing.set(calls);
-      },
-    });
-  }, [agent, sessionId, streamingMode, wallet.matrix, actions, executing, latest]);
-  useEffect(() => chat?.start(), [chat]);
+    const { transport, config } = agent;
+    return findChat(JSON.stringify([agent.key, config.socketUrl, sessionId]), (views) =>
+      createChat({
+        transport,
+        sessionId,
+        socketUrl: config.socketUrl,
+        get streamingMode() {
+          return views().find(({ streamingMode }) => streamingMode)?.streamingMode;
+        },
+        get matrix() {
+          return views()[0]?.matrix;
+        },
+        clientTools: () => ({
+          browserTools: Object.assign({}, ...views().map(({ browserTools }) => browserTools)),
+          actions: actions.toClientActions(),
+        }),
+        onPaymentRequired(claimIds) {
+          for (const { onPaymentRequiredError } of views()) onPaymentRequiredError?.(claimIds);
+        },
+        onFinish(message) {
+          for (const { onFinish } of views()) onFinish?.(message);
+        },
+        onError(error) {
+          for (const { onError } of views()) onError?.(error);
+        },
+        onEvent(event) {
+          for (const { onEvent } of views()) onEvent?.(event);
+          for (const listener of [...events]) listener(event, sessionId);
+        },
+        onClientCall(toolCallId, isRunning) {
+          const calls = new Set(executing.get());
+          if (isRunning) calls.add(toolCallId);
+          else calls.delete(toolCallId);
+          executing.set(calls);
+        },
+      }),
+    );
+  }, [agent, sessionId, actions, events, executing, findChat]);
+  const chat = shared?.chat;
+  useEffect(() => shared?.join(latest), [shared, latest]);
 
   useEffect(() => {
     if (!uiComponents) return;
@@ -102,8 +136,8 @@ export function useChat(options: IChatOptions): UseChatResult {
     isConfigReady: agent !== undefined,
     hasMore: state.olderCursor !== null,
     sendMessage: useCallback(
-      (message, extra) => {
-        if (chat) void chat.send(message, extra);
+      async (message, extra) => {
+        if (chat) await chat.send(message, extra);
         else setEarlyError(notReady());
       },
       [chat],

@@ -1,3 +1,5 @@
+'use client';
+
 import { useCallback, useState } from 'react';
 import { checkTransaction, toPaymentMessages } from '../core/contract-messages.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
@@ -5,12 +7,14 @@ import { toError } from '../core/oracle-error.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
+import { useOracleDid } from './use-oracle-did.ts';
 
-export type ContractStatus = 'idle' | 'paying' | 'authorizing' | 'done' | 'error';
+/** `free`: there was nothing to pay. */
+export type ContractStatus = 'idle' | 'paying' | 'authorizing' | 'done' | 'free' | 'error';
 
 export interface ContractOracleResult {
-  /** Pays the agent's price, if it has one, and authorises it. */
-  contract: () => Promise<void>;
+  /** Pays the agent's price, if it has one, and authorises it; `free` where it has none. */
+  contract: () => Promise<unknown>;
   status: ContractStatus;
   /** Whether the agent holds an authorisation of the user that is in force. */
   isContracted: boolean;
@@ -25,7 +29,7 @@ export function useContractOracle(
   options: { overrides?: ConfigOverrides } = {},
 ): ContractOracleResult {
   const { wallet, transactSignX, credentials, resolveConfig, ...context } = useOraclesContext();
-  const did = oracleDid ?? context.oracleDid;
+  const did = useOracleDid(oracleDid);
   const { agent, error: configError } = useAgent(did, options.overrides);
   const [state, setState] = useState<{ status: ContractStatus; error?: Error }>({ status: 'idle' });
   const delegation = useLoad(agent && `delegation ${agent.key}`, async () =>
@@ -40,7 +44,7 @@ export function useContractOracle(
       const total = { denom: price.denom, amount: String(BigInt(price.amount) * BigInt(count)) };
       const result = await transactSignX(toPaymentMessages({ from: wallet.address, to: payee, price: total }), memo);
       checkTransaction(result);
-      return result;
+      return result ?? null;
     },
     [transactSignX, wallet.address],
   );
@@ -50,7 +54,7 @@ export function useContractOracle(
     setState({ status });
     try {
       const result = await work();
-      setState({ status: 'done' });
+      setState({ status: result === undefined ? 'free' : 'done' });
       return result;
     } catch (error) {
       setState({ status: 'error', error: toError(error) });
@@ -68,11 +72,12 @@ export function useContractOracle(
           if (!agent || !did) throw new Error('The agent is not ready yet.');
           // With overridden addresses the terms are still the protocol's, where a gateway can be asked.
           const terms = context.gatewayUrl ? await resolveConfig(did) : agent.config;
-          await transfer(terms, 1, `contract ${did}`);
+          const paid = await transfer(terms, 1, `contract ${did}`);
           setState({ status: 'authorizing' });
           const { serialized } = await credentials.renewDelegation(did);
           await agent.api.storeDelegation(serialized);
           await reload();
+          return paid;
         }),
       [agent, did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
     ),

@@ -1,3 +1,5 @@
+'use client';
+
 import { useCallback } from 'react';
 import { getOpenIdToken, type OpenIdToken } from '../core/open-id-token.ts';
 import { useOraclesContext } from './oracles-context.ts';

@@ -1,3 +1,5 @@
+'use client';
+
 import { type RefObject, useInsertionEffect, useRef } from 'react';
 
 /** A reference to the value of the latest render, for functions that are called later and must not be stale. */

@@ -1,3 +1,5 @@
+'use client';
+
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { toError } from '../core/oracle-error.ts';
 import { useLatest } from './use-latest.ts';

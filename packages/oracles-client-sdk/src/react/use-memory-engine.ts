@@ -1,3 +1,5 @@
+'use client';
+
 import { useCallback, useState } from 'react';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { Memory } from '../core/wire.ts';

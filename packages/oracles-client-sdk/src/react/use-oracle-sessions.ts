@@ -1,3 +1,5 @@
+'use client';
+
 import { useCallback, useEffect } from 'react';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { Session } from '../core/wire.ts';

@@ -1,8 +1,11 @@
+'use client';
+
 import { useMemo } from 'react';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useLoad } from './use-load.ts';
+import { useOracleDid } from './use-oracle-did.ts';
 
 export interface OraclesConfigResult {
   config: OracleConfig | undefined;
@@ -14,7 +17,7 @@ export interface OraclesConfigResult {
 /** What is publicly known about an agent: where it is, its model, its price. */
 export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides): OraclesConfigResult {
   const context = useOraclesContext();
-  const did = oracleDid ?? context.oracleDid;
+  const did = useOracleDid(oracleDid);
   // The provider's addresses are those of its own agent.
   const own = did === context.oracleDid ? context.overrides : undefined;
   const baseUrl = overrides?.baseUrl ?? own?.baseUrl;
@@ -26,7 +29,10 @@ export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides
     return data && { ...data, socketUrl: wsUrl ?? data.socketUrl };
   }, [baseUrl, wsUrl, data]);
   const missing = useMemo(
-    () => (did ? undefined : new OracleError('No agent: give oracleDid.', { code: 'ORACLE_MISSING' })),
+    () =>
+      did
+        ? undefined
+        : new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', { code: 'ORACLE_MISSING' }),
     [did],
   );
   return { config, isLoading: isLoading && !config, isReady: config !== undefined, error: error ?? missing };

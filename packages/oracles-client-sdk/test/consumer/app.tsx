@@ -10,6 +10,7 @@ import {
   useChat,
   useContractOracle,
   useMemoryEngine,
+  useOracleEvents,
   useOracleSessions,
   useOraclesConfig,
 } from '@palaver/oracles-client-sdk';
@@ -59,13 +60,36 @@ function Chat() {
     },
   };
   const chat = useChat(options);
+  useChat({
+    oracleDid: 'did:x:y',
+    sessionId: 's',
+    onPaymentRequiredError: () => {},
+    browserTools: {
+      add: {
+        toolName: 'add',
+        description: 'Adds.',
+        schema: z.object({ a: z.number() }),
+        fn: ({ a }) => a.toFixed(1),
+      },
+      shout: {
+        toolName: 'shout',
+        description: 'Shouts.',
+        schema: z.object({ text: z.string() }),
+        // @ts-expect-error text is a string
+        fn: ({ text }) => text.toFixed(1),
+      },
+    },
+    onEvent: (event) => event.eventName === 'router_update' && event.payload.to.length,
+    onFinish: ({ id }) => id.length,
+  });
+  useOracleEvents((event, sessionId) => [nameOf(event), sessionId]);
   const status: 'submitted' | 'streaming' | 'ready' | 'error' = chat.status;
   // @ts-expect-error streaming state is read from status
   void chat.isStreaming;
   // @ts-expect-error there is no events field
   void chat.events;
   const thread: IMessage[] = chat.messages;
-  chat.sendMessage('hi');
+  const sending: Promise<void> = chat.sendMessage('hi');
   const pending: Promise<void> = chat.abortStream();
 
   useAgAction({
@@ -94,7 +118,9 @@ function Chat() {
       ))}
       {sessions.map(({ sessionId }) => sessionId)}
       {renderMessageContent('text')} {status} {config?.price?.amount} {String(isReady && isContracted && hasMore)}
-      {String([pending, createSession, deleteSession, loadMore, contract, pay, memory.search, live.join].length)}
+      {String(
+        [pending, sending, createSession, deleteSession, loadMore, contract, pay, memory.search, live.join].length,
+      )}
     </ul>
   );
 }

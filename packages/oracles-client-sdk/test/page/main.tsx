@@ -29,6 +29,8 @@ const log = {
   payments: [] as string[][],
   transactions: [] as unknown[],
   calls: [] as unknown[],
+  events: [] as string[],
+  finished: 0,
 };
 Object.assign(globalThis, { log, sdkNames: Object.keys(sdk) });
 
@@ -37,7 +39,7 @@ function App() {
     <sdk.OraclesProvider
       initialWallet={wallet}
       gatewayUrl={need('gateway') || undefined}
-      oracleDid={agentDid}
+      oracleDid={need('bare') ? undefined : agentDid}
       overrides={overrides}
       transactSignX={async (messages, memo) => {
         log.transactions.push({ messages, memo });
@@ -81,6 +83,7 @@ function Sessions() {
         </ul>
       </nav>
       {chosen && <Chat sessionId={chosen} />}
+      {chosen && need('twice') && <Second sessionId={chosen} />}
     </main>
   );
 }
@@ -144,7 +147,7 @@ function Chat({ sessionId }: { sessionId: string }) {
       )}
       <ol id="messages">
         {chat.messages.map((message) => (
-          <li key={message.key} className={message.type} data-status={message.status}>
+          <li key={message.id} className={message.type} data-status={message.status}>
             {message.reasoning && <details>{message.reasoning}</details>}
             {sdk.renderMessageContent(message)}
           </li>
@@ -174,6 +177,35 @@ function Chat({ sessionId }: { sessionId: string }) {
       </form>
       <Call sessionId={sessionId} />
     </article>
+  );
+}
+
+/** Another component that shows the same session. */
+function Second({ sessionId }: { sessionId: string }) {
+  const { messages, isRealTimeConnected } = sdk.useChat({
+    oracleDid: agentDid,
+    sessionId,
+    onPaymentRequiredError: () => {},
+    onFinish: () => {
+      log.finished += 1;
+    },
+    browserTools: {
+      second: {
+        toolName: 'second_tool',
+        description: 'A tool of the second component.',
+        schema: z.object({}),
+        fn: () => {
+          log.calls.push(['second_tool']);
+          return 'from the second';
+        },
+      },
+    },
+  });
+  sdk.useOracleEvents(({ eventName }) => log.events.push(eventName));
+  return (
+    <section id="second" data-connected={isRealTimeConnected}>
+      {messages.map(({ content }) => content).join(' ')}
+    </section>
   );
 }
 
