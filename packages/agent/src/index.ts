@@ -8,6 +8,7 @@ export {
 } from './app/create-test-runtime.ts';
 export type { PublicRoute } from './auth/auth-hook.ts';
 export { identityOf } from './auth/auth-hook.ts';
+export type { AgentBehaviour, CallSettings } from './loop/agent-behaviour.ts';
 export {
   createScriptedModel,
   type ScriptedModel,

@@ -13,6 +13,7 @@ import {
   toReachableHost,
 } from '@palaver/service-kit';
 import { refuseBusyPorts } from '../busy-ports.ts';
+import { describeLocalModel } from '../local-model.ts';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';
 import { toTable } from '../table.ts';
 
@@ -26,7 +27,9 @@ export async function up(env: Env): Promise<void> {
   try {
     const rows = await startAll(env, running);
     const where = logPath ? `Logs are in ${logPath}; to see them here, set LOG_LEVEL.\n` : '';
-    print(`\n${toTable(['Service', 'Address', 'Try'], rows)}\n\n${where}Ctrl-C stops everything.\n`);
+    print(
+      `\n${toTable(['Service', 'Address', 'Try'], rows)}\n\n${(await describeLocalModel(env)) ?? ''}${where}Ctrl-C stops everything.\n`,
+    );
   } catch (error) {
     await Promise.allSettled(running.map((service) => service.close()));
     throw error;

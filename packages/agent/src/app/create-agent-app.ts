@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { createCluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
+import type { AgentBehaviour } from '../loop/agent-behaviour.ts';
 import { createModels, type Models } from '../models/create-models.ts';
 import type { OraclePlugin, PluginManifest } from '../plugins/plugin.ts';
 import type { Features } from '../plugins/select-plugins.ts';
@@ -24,6 +25,7 @@ export interface AgentParts {
   redis: Redis | undefined;
   signer: Signer;
   plugins: OraclePlugin[];
+  behaviour?: AgentBehaviour;
   features: Features;
   manifestOverrides: Record<string, Partial<PluginManifest>>;
   authExcludedRoutes: PublicRoute[];
@@ -45,13 +47,14 @@ const turnGraceMs = 8_000;
 /** The agent service as a server that is not listening yet. Each part is built from those before it and closed in reverse. */
 export async function createAgentApp(parts: AgentParts): Promise<AgentApp> {
   const { config, store, logger } = parts;
+  const { model } = parts.behaviour ?? {};
   await using started = new CloseStack();
   await migrateAgentTables(store);
   const auditHead = keepAuditHead(toAnchorPath(config.DATA_DIR, 'agent'), logger);
   const identity = createIdentity({ ...parts, auditHead }, started);
   const cluster = createCluster(parts);
   started.defer(() => cluster.close());
-  const models = createModels(config);
+  const models = createModels(config, { model: typeof model === 'function' ? undefined : model });
   const turns = await createTurns({ ...parts, identity, cluster, models, turnGraceMs }, started);
   const server = await createEdge({ ...parts, identity, cluster, turns }, started);
   await turns.start();

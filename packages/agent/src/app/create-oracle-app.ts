@@ -21,16 +21,19 @@ import { claimSqliteFile, engineOf, openStore } from '@palaver/store';
 import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { agentConfigSchema } from '../config.ts';
+import type { AgentBehaviour } from '../loop/agent-behaviour.ts';
 import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
 import type { OraclePlugin, PluginManifest } from '../plugins/plugin.ts';
 import type { Features, PluginStatus } from '../plugins/select-plugins.ts';
 import { createAgentApp } from './create-agent-app.ts';
 
-export interface OracleAppOptions {
+export interface OracleAppOptions extends AgentBehaviour {
   /** The agent's name; `ORACLE_NAME` when not given. */
   config?: { name?: string };
   /** Plugins beside the bundled ones. */
   plugins?: OraclePlugin[];
+  /** In place of `createBundledPlugins()`; `[]` for none. */
+  bundledPlugins?: OraclePlugin[];
   /** By plugin name: `false` never loads, `true` forces loading, `'auto'` (or nothing) asks the plugin. */
   features?: Features;
   manifestOverrides?: Record<string, Partial<PluginManifest>>;
@@ -84,7 +87,8 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
     redis,
     signer,
     env,
-    plugins: [...createBundledPlugins(), ...(options.plugins ?? [])],
+    plugins: [...(options.bundledPlugins ?? createBundledPlugins()), ...(options.plugins ?? [])],
+    behaviour: options,
     features: options.features ?? {},
     manifestOverrides: options.manifestOverrides ?? {},
     authExcludedRoutes: options.authExcludedRoutes ?? [],

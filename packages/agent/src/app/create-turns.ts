@@ -7,6 +7,7 @@ import { deriveKey } from '../auth/derive-key.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
 import { createSenderOf, type SenderOf } from '../doors/sender-of.ts';
+import type { AgentBehaviour } from '../loop/agent-behaviour.ts';
 import { createBrowserCalls } from '../loop/browser-calls.ts';
 import { createExecutor } from '../loop/create-executor.ts';
 import { createRunCounters } from '../metrics.ts';
@@ -36,6 +37,7 @@ export interface TurnsParts extends SelectOptions {
   identity: AgentIdentity;
   cluster: Cluster;
   models: Models;
+  behaviour?: AgentBehaviour;
   redis: Redis | undefined;
   /** How long turns may go on once the process is closing. */
   turnGraceMs: number;

@@ -10,6 +10,7 @@ import type { SessionClients } from '../run/session-clients.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 import type { SummaryStore } from '../store/summaries.ts';
+import type { AgentBehaviour } from './agent-behaviour.ts';
 import type { BrowserCalls } from './browser-calls.ts';
 import { createRuntimeContext, type RuntimeContextParts } from './create-runtime-context.ts';
 import { loadHistory } from './load-history.ts';
@@ -21,6 +22,7 @@ export interface ExecutorParts {
   oracle: OracleIdentity;
   plugins: PluginHost;
   models: Models;
+  behaviour?: AgentBehaviour;
   messages: MessageStore;
   summaries: SummaryStore;
   signer: Signer;
@@ -72,6 +74,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       run,
       summary,
       idleMs: parts.config.LLM_TIMEOUT_MS,
+      behaviour: parts.behaviour ?? {},
       resolveModel: parts.models.resolve,
       steps,
     });

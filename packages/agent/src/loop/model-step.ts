@@ -6,6 +6,7 @@ import {
   type LanguageModelV4CallOptions,
   type LanguageModelV4FinishReason,
   type LanguageModelV4ToolCall,
+  type LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
 import type { ModelResult } from '../plugins/plugin.ts';
 import { TurnError } from '../run/stream-error.ts';
@@ -15,7 +16,8 @@ export interface ModelStepOptions {
   model: LanguageModelV4;
   prompt: LanguageModelV4CallOptions['prompt'];
   tools: LanguageModelV4CallOptions['tools'];
-  toolChoice?: 'auto' | 'none';
+  toolChoice?: LanguageModelV4ToolChoice | undefined;
+  settings?: Omit<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'toolChoice' | 'abortSignal'> | undefined;
   signal: AbortSignal;
   /** Longest silence, before the first part and between parts. */
   idleMs: number;
@@ -77,8 +79,9 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   };
   try {
     const { stream } = await options.model.doStream({
+      ...options.settings,
       prompt: options.prompt,
-      ...(options.tools?.length && { tools: options.tools, toolChoice: { type: options.toolChoice ?? 'auto' } }),
+      ...(options.tools?.length && { tools: options.tools, toolChoice: options.toolChoice ?? { type: 'auto' } }),
       abortSignal: signal,
     });
     let finished: LanguageModelV4FinishReason['unified'] | undefined;

@@ -4,6 +4,7 @@ import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
 import { skipSent } from '../run/skip-sent.ts';
+import { type AgentBehaviour, checkOutput, defaultMaxSteps, toCallOptions } from './agent-behaviour.ts';
 import { bindTools } from './bind-tools.ts';
 import { mergeQuestions, toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
@@ -21,29 +22,33 @@ export interface TurnParts {
   /** The summary of what is older than the history, when there is one. */
   summary?: string | undefined;
   idleMs: number;
+  behaviour: AgentBehaviour;
   resolveModel: ToolLoopParts['resolveModel'];
   steps: RunSteps;
 }
 
-const maxSteps = 12;
-
 /** One turn of the main agent: what it knows, what it can do, and the loop of model and tools that makes the answer. */
 export async function runTurn(parts: TurnParts): Promise<void> {
   const { oracleName: name, plugins, rt, run } = parts;
-  const { idleMs, resolveModel } = parts;
+  const { idleMs, resolveModel, behaviour } = parts;
   const base = { rt, run, idleMs, resolveModel, middlewares: createTurnMiddlewares(plugins, rt) };
   const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
-  const { finish } = await runToolLoop({
+  const { text, finish } = await runToolLoop({
     ...base,
-    model: parts.model,
+    model: typeof behaviour.model === 'function' ? await behaviour.model(rt) : parts.model,
     tools: await bindTools(plugins, rt, (agent) => createSubAgentTool(agent, { ...base, from: name })),
     // Built anew for every step: what a tool changes, such as a preference, holds from the next step on.
-    system: async () => [await buildSystemPrompt({ name, plugins, rt }), ...(summary ? [summary] : [])],
+    system: async () => [
+      await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
+      ...(summary ? [summary] : []),
+    ],
     messages: mergeQuestions([...toPromptHistory(rt.history), toQuestion(rt)]),
-    maxSteps,
+    maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
+    ...toCallOptions(behaviour),
     steps: parts.steps,
     output: createRunOutput(run, parts.steps),
   });
+  if (behaviour.output) checkOutput(behaviour.output, text);
   if (finish) run.setFinish(finish);
 }
 

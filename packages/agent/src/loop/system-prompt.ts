@@ -1,6 +1,7 @@
 import { phoneNote } from '@palaver/contract';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
+import type { AgentBehaviour } from './agent-behaviour.ts';
 
 const principles = [
   'Say plainly what you know and what you do not; never invent facts, figures or sources.',
@@ -13,10 +14,12 @@ const principles = [
 /** The system prompt of a request: who the agent is, how it works, what it can do, and what plugins know of this user. */
 export async function buildSystemPrompt({
   name,
+  instructions = '',
   plugins,
   rt,
 }: {
   name: string;
+  instructions?: AgentBehaviour['instructions'] | undefined;
   plugins: LoadedPlugin[];
   rt: RuntimeContext;
 }): Promise<string> {
@@ -24,6 +27,7 @@ export async function buildSystemPrompt({
   const active = plugins.filter((plugin) => rt.loadedPlugins.includes(plugin.name));
   const sections = [
     `You are ${name}, a helpful assistant.`,
+    typeof instructions === 'function' ? await instructions(rt) : instructions,
     `How you work:\n${toList(principles)}`,
     describeCapabilities(active),
     ...(await collectSections(active, rt)),

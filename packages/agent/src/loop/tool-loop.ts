@@ -8,7 +8,7 @@ import type { BoundTools } from './bind-tools.ts';
 import type { StepContent } from './collect-content.ts';
 import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
-import { type StepOutput, streamModelStep } from './model-step.ts';
+import { type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
 import { type ArgumentFaults, runToolCall } from './run-tool-call.ts';
 
 export interface ToolLoopParts {
@@ -21,6 +21,8 @@ export interface ToolLoopParts {
   system(): Promise<string[]>;
   messages: LanguageModelV4Prompt;
   maxSteps: number;
+  settings?: ModelStepOptions['settings'];
+  firstToolChoice?: ModelStepOptions['toolChoice'];
   idleMs: number;
   /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
   steps?: RunSteps;
@@ -47,24 +49,24 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<Pick<ModelResul
     await steps?.end(outcomes);
     return outcomes;
   };
-  const ask = async (isLast: boolean) => {
+  const ask = async (place: { isFirst: boolean; isLast: boolean }) => {
     parts.output.startStep?.();
-    const texts = [...(await parts.system()), ...(isLast ? [lastStepNote] : [])];
+    const texts = [...(await parts.system()), ...(place.isLast ? [lastStepNote] : [])];
     const system = texts.map((content) => ({ role: 'system' as const, content }));
-    const result = await callModel(parts, [...system, ...messages], isLast);
+    const result = await callModel(parts, [...system, ...messages], place);
     await parts.middlewares.afterModel(result);
     return result;
   };
   for (const { result, outcomes } of steps?.earlier ?? [])
     messages = [...messages, ...toToolMessages(result, outcomes ?? (await callTools(result)))];
   for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
-    const result = await ask(false);
+    const result = await ask({ isFirst: step === 0, isLast: false });
     if (result.toolCalls.length === 0) return result;
     const isRepeatable = result.toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
     await steps?.begin(result, isRepeatable);
     messages = [...messages, ...toToolMessages(result, await callTools(result))];
   }
-  const { text } = await ask(true);
+  const { text } = await ask({ isFirst: false, isLast: true });
   if (text !== '') return { text, finish: 'step_limit' };
   throw new TurnError(
     'TURN_LIMIT_EXCEEDED',
@@ -76,7 +78,12 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<Pick<ModelResul
 const lastStepNote =
   'You have used all the tool calls of this turn. Answer now with what you have, and say what is missing.';
 
-async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt, isLast: boolean): Promise<ModelResult> {
+async function callModel(
+  parts: ToolLoopParts,
+  prompt: LanguageModelV4Prompt,
+  { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
+): Promise<ModelResult> {
+  const toolChoice = isFirst ? parts.firstToolChoice : undefined;
   const { model, tools, middlewares, rt, run } = parts;
   const first = { prompt, tools: tools.declarations(), modelId: model.modelId };
   const call = await middlewares.beforeModel(first);
@@ -95,7 +102,7 @@ async function callModel(parts: ToolLoopParts, prompt: LanguageModelV4Prompt, is
         ...request,
         model: request.modelId === model.modelId ? model : parts.resolveModel(request.modelId),
         // The tools stay declared: some providers refuse a conversation with calls of tools they are not shown.
-        toolChoice: isLast ? 'none' : 'auto',
+        toolChoice: isLast ? { type: 'none' } : toolChoice,
         output,
         signal: rt.abortSignal,
       });

@@ -21,7 +21,7 @@ async function ask(env: Record<string, string>, fetch?: typeof globalThis.fetch)
   let text = '';
   let reasoning = '';
   const result = await streamModelStep({
-    model: createModels(agentConfigSchema.parse(env), fetch).get('main'),
+    model: createModels(agentConfigSchema.parse(env), fetch && { fetch }).get('main'),
     prompt,
     tools: [weather],
     signal: new AbortController().signal,

@@ -43,12 +43,22 @@ const defaultModels: Partial<Record<ModelConfig['LLM_PROVIDER'], string>> = {
   openrouter: 'openrouter/auto',
 };
 
-export function createModels(config: ModelConfig, fetch: typeof globalThis.fetch = globalThis.fetch): Models {
+export interface ModelsOptions {
+  fetch?: typeof globalThis.fetch;
+  /** The main model where it does not come from the configuration. */
+  model?: LanguageModelV4 | undefined;
+}
+
+export function createModels(
+  config: ModelConfig,
+  { fetch = globalThis.fetch, model: own }: ModelsOptions = {},
+): Models {
   const create = createFactory(config, limitResponses(fetch));
   const fallback = config.LLM_BASE_URL === undefined ? 'offline' : 'default';
-  const main = config.LLM_MODEL ?? config.LLM_MODELS[0] ?? defaultModels[config.LLM_PROVIDER] ?? fallback;
+  const main =
+    own?.modelId ?? config.LLM_MODEL ?? config.LLM_MODELS[0] ?? defaultModels[config.LLM_PROVIDER] ?? fallback;
   const ids = [...new Set([main, ...config.LLM_MODELS])];
-  const made = new Map<string, LanguageModelV4>();
+  const made = new Map<string, LanguageModelV4>(own && [[own.modelId, own]]);
   const model = (id: string): LanguageModelV4 => {
     const known = made.get(id) ?? create(id);
     made.set(id, known);
