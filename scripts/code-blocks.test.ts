@@ -15,7 +15,7 @@ const files = globSync(['*.md', 'docs/**/*.md', '{packages,services,apps}/*/READ
 const blocks = files.flatMap((file) => toCodeBlocks(file, readFileSync(join(root, file), 'utf8')));
 const checked = ['ts', 'tsx', 'js', 'sh', 'json', 'yaml'];
 /** Shown as they are: configuration of other programs, and what a program prints. */
-const shown = ['', 'ini', 'nginx', 'txt'];
+const shown = ['', 'haproxy', 'ini', 'nginx', 'txt'];
 
 it('every block is of a kind that is checked, or of another program', () => {
   expect(blocks.length).toBeGreaterThan(30);
