@@ -269,6 +269,14 @@ it('finds the only agent of the page for hooks that are given none', async () =>
   await waitFor('the memory', async () => (await page.locator('#memory').textContent())?.includes('likes tea'));
 });
 
+it('says so when contracting an agent costs nothing', async () => {
+  const page = await open();
+  await page.getByRole('button', { name: 'Contract' }).click();
+  await page.locator('#contract[data-contracted="true"]').waitFor();
+  await waitFor('the status', async () => (await page.locator('#contract').textContent())?.startsWith('free'));
+  expect((await logOf(page)).transactions).toEqual([]);
+});
+
 it('fails a send at once while the device is offline', async () => {
   const page = await open();
   await newSession(page);
