@@ -4,7 +4,10 @@ import { createInvocation, createSigner, parseSigner } from '@palaver/ucan';
 import { createCallers, type Load, pickUrl, readRows, type Tally } from './load.ts';
 import { agentKey, type World } from './world.ts';
 
-const callers = 3;
+const callers = 4;
+/** Callers of one session, so that their turns wait for each other. */
+const callersPerSession = 2;
+const turnsPerSession = 6;
 const requestMs = 30_000;
 const settleMs = 30_000;
 const words = 20;
@@ -16,7 +19,10 @@ interface Turn {
   answer?: { messageId: string; text: string };
 }
 
-/** Users who send one message after the other, each in a session of its own, and read the stream to its end. */
+/**
+ * Users who send one message after the other, two of them in each session, and read the stream to its end; a stream that
+ * breaks off is read on by its run, at whichever instance answers.
+ */
 export async function createAgentLoad(world: World, options: { leaveEarly?: boolean } = {}): Promise<Load> {
   const agent = await parseSigner(agentKey);
   if (!agent.ok) throw new Error(agent.error.message);
@@ -29,6 +35,7 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
     'content-type': 'application/json',
   };
   const turns: Turn[] = [];
+  const sessions: (Promise<string> | undefined)[] = [];
   let turn = 0;
   let confirmedAt = 0;
 
@@ -46,10 +53,37 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
     return ((await response.json()) as { sessionId: string }).sessionId;
   }
 
-  async function ask(): Promise<void> {
+  /** The session that a caller shares with others; a new one now and then. */
+  async function openSession(caller: number, number: number): Promise<string> {
+    const place = Math.floor(caller / callersPerSession);
+    if (caller % callersPerSession === 0 && number % turnsPerSession === 0) sessions[place] = undefined;
+    const session = sessions[place] ?? createSession(pickUrl(world, turn));
+    sessions[place] = session;
+    return session.catch((error) => {
+      sessions[place] = undefined;
+      throw error;
+    });
+  }
+
+  /** Reads a run to its end, over as many connections as it takes. */
+  async function readToEnd(response: Response): Promise<Turn['answer']> {
+    const runId = response.headers.get('x-run-id');
+    let text = await readSome(response);
+    const deadline = performance.now() + settleMs;
+    while (runId && !text.includes('event: done\n') && performance.now() < deadline) {
+      turn += 1;
+      const after = [...text.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] ?? '0';
+      const more = await send(pickUrl(world, turn), 'GET', `/runs/${runId}?after=${after}`).catch(() => undefined);
+      if (more?.ok) text += await readSome(more);
+      else await sleep(100);
+    }
+    return readAnswer(text);
+  }
+
+  async function ask(caller: number, number: number): Promise<void> {
     turn += 1;
     const url = pickUrl(world, turn);
-    const sessionId = await createSession(url);
+    const sessionId = await openSession(caller, number);
     const entry: Turn = { sessionId, question: `/long ${words}` };
     turns.push(entry);
     if (options.leaveEarly && turn % 3 === 0) {
@@ -63,12 +97,12 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
     }
     const sent = { message: entry.question, stream: true, requestId: randomUUID() };
     const response = await send(url, 'POST', `/messages/${sessionId}`, sent);
-    entry.answer = readAnswer(await response.text());
+    entry.answer = await readToEnd(response);
     if (entry.answer) confirmedAt = performance.now();
   }
 
-  async function caller(_index: number, isStopped: () => boolean): Promise<void> {
-    while (!isStopped()) await ask().catch(() => sleep(100));
+  async function caller(index: number, isStopped: () => boolean): Promise<void> {
+    for (let number = 0; !isStopped(); number += 1) await ask(index, number).catch(() => sleep(100));
   }
 
   /** Sessions that still have a run though nobody sends any more. */
@@ -95,10 +129,13 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
       const bySession = Map.groupBy(rows, (row) => row.session_id);
       let lost = 0;
       let doubled = 0;
-      for (const { sessionId, question, answer } of turns) {
+      for (const [sessionId, sent] of Map.groupBy(turns, (entry) => entry.sessionId)) {
         const stored = bySession.get(sessionId) ?? [];
-        const asked = stored.filter(({ type, content }) => type === 'human' && content === question);
-        doubled += Math.max(0, asked.length - 1) + Math.max(0, stored.length - asked.length - 1);
+        const asked = stored.filter(({ type }) => type === 'human').length;
+        doubled += Math.max(0, asked - sent.length) + Math.max(0, stored.length - 2 * asked);
+      }
+      for (const { sessionId, answer } of turns) {
+        const stored = bySession.get(sessionId) ?? [];
         if (!answer) continue;
         const kept = stored.find(({ id }) => id === answer.messageId);
         if (kept?.status === 'complete' && kept.content === answer.text) continue;
@@ -111,6 +148,18 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
       return { confirmed, lost, doubled, stuck: stuck.length, findings };
     },
   };
+}
+
+/** Whole frames only: the last one of a stream that broke off may be cut. */
+async function readSome(response: Response): Promise<string> {
+  let text = '';
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk as Uint8Array, { stream: true });
+  } catch {
+    // The instance died; what came before counts.
+  }
+  return text.slice(0, text.lastIndexOf('\n\n') + 2);
 }
 
 /** The answer of a stream that ended with `done: complete`. */
