@@ -5,7 +5,7 @@ import { addBackupCommands } from './commands/backup.ts';
 import { addChatCommand } from './commands/chat.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addKeyCommands } from './commands/keys.ts';
-import { addMenuCommands } from './commands/menu.ts';
+import { addMenuCommands, addProgramCommands } from './commands/menu.ts';
 import { addOperatorCommands } from './commands/operator.ts';
 import { addPhoneCommands } from './commands/phone.ts';
 import { addServiceCommands } from './commands/service.ts';
@@ -25,6 +25,7 @@ export function createProgram(): Command {
   addChatCommand(program);
   addPhoneCommands(program);
   addMenuCommands(program);
+  addProgramCommands(program);
   addOperatorCommands(program);
   addDoctorCommand(program);
   addAuditCommands(program);

@@ -1,8 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { checkMenuFiles, drawMenuFiles } from './check-menu-files.ts';
+import { checkMenuFiles, checkProgramFiles, drawMenuFiles, drawProgramFiles } from './check-menu-files.ts';
 
 test('the bundled menus are told to be right, and drawn in a language', async () => {
   expect(await checkMenuFiles({})).toEqual({
@@ -25,4 +25,31 @@ test('faults are told with file, line and state', async () => {
     lines: [`${file}:4: state a: leads to c, which does not exist`],
   });
   expect((await drawMenuFiles({ menus: file })).ok).toBe(false);
+});
+
+test('programs are checked and drawn by their folder; a missing one is a sentence', async () => {
+  await using dir = await createTempDir();
+  const folder = join(dir.path, 'small');
+  mkdirSync(join(folder, 'locales'), { recursive: true });
+  const source = (to: string) =>
+    `name: small\ncodes: ["*384*5#"]\nextends: palaver\nlanguages: [en]\nstart: home\nstates:\n  home: { kind: menu, text: home, options: [{ text: main.about, to: ${to} }] }\n`;
+  writeFileSync(join(folder, 'program.yaml'), source('about'));
+  writeFileSync(join(folder, 'locales/en.yaml'), 'home: Home\n');
+  expect(await checkProgramFiles({ folder: dir.path })).toEqual({
+    ok: true,
+    lines: ['small: *384*5#; 6 states, languages en: no faults'],
+  });
+  expect((await drawProgramFiles({ folder })).lines[0]).toContain('home["home: Home"]');
+  writeFileSync(join(folder, 'program.yaml'), source('abuot'));
+  expect(await checkProgramFiles({ folder })).toEqual({
+    ok: false,
+    lines: [
+      `${join(folder, 'program.yaml')}:7: state home: leads to abuot, which does not exist (did you mean about?)`,
+    ],
+  });
+  const none = join(dir.path, 'none');
+  expect(await checkProgramFiles({ folder: none })).toEqual({
+    ok: false,
+    lines: [`${none}:1: there is no such file or folder`],
+  });
 });
