@@ -4,7 +4,7 @@ import type { WireMessage } from './wire.ts';
 export type MessageStatus = WireMessage['status'] | 'sending' | 'streaming';
 
 export interface ChatMessage extends Omit<WireMessage, 'status'> {
-  /** The same as `id`, for lists. */
+  /** As stable as `id`; pages written before `id` was stable use it in lists. */
   key: string;
   /** Stays the same while the message is on the page. */
   id: string;
