@@ -3,6 +3,7 @@ export interface Manifest {
   name: string;
   version: string;
   dependencies?: Record<string, string>;
+  bin?: Entry;
   exports?: Entry;
   imports?: Entry;
 }
@@ -22,7 +23,7 @@ const engines = { node: '>=22.18' };
 /** The manifest of a published package: its entries are the built files, and nothing of development is left. */
 export function toPublishedManifest(manifest: Manifest, folder: string, shared: Shared): Manifest {
   const { devDependencies: _, scripts: __, ...kept } = manifest;
-  const { dependencies, exports, imports, version } = manifest;
+  const { bin, dependencies, exports, imports, version } = manifest;
   return {
     ...kept,
     license: shared.license,
@@ -30,6 +31,7 @@ export function toPublishedManifest(manifest: Manifest, folder: string, shared: 
     engines,
     publishConfig: { access: 'public' },
     ...(dependencies && { dependencies: toVersions(dependencies, version) }),
+    ...(bin && { bin: toBuilt(bin, 'bin') }),
     ...(exports && { exports: { ...toSubpaths(toBuilt(exports)), './package.json': './package.json' } }),
     ...(imports && { imports: toBuilt(imports) }),
   };

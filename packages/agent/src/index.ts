@@ -1,3 +1,4 @@
+export { withEnvFile } from '@palaver/service-kit';
 export { createOracleApp, type OracleApp, type OracleAppOptions } from './app/create-oracle-app.ts';
 export {
   createTestRuntime,

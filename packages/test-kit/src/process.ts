@@ -12,14 +12,18 @@ export interface TestProcess {
   kill(signal?: NodeJS.Signals): void;
 }
 
+export interface StartOptions {
+  env?: Record<string, string | undefined>;
+  cwd?: string;
+  /** Signals reach the processes it starts too, as Ctrl-C at a terminal does. */
+  group?: boolean;
+}
+
 /** Starts a real process for a test and collects what it prints. */
-export function startProcess(
-  command: string,
-  args: string[],
-  options: { env?: Record<string, string | undefined>; cwd?: string } = {},
-): TestProcess {
+export function startProcess(command: string, args: string[], options: StartOptions = {}): TestProcess {
   const child = spawn(command, args, {
     cwd: options.cwd,
+    detached: options.group ?? false,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -46,6 +50,9 @@ export function startProcess(
       });
       await Promise.race([waitFor(what, () => matches(pattern), timeoutMs), early]);
     },
-    kill: (signal = 'SIGKILL') => child.kill(signal),
+    kill(signal = 'SIGKILL') {
+      if (options.group && child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, signal);
+      else child.kill(signal);
+    },
   };
 }

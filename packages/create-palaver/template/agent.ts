@@ -1,0 +1,10 @@
+import { createOracleApp, withEnvFile } from '@palaver/agent';
+import { weather } from './weather.ts';
+
+const app = await createOracleApp({
+  config: { name: 'Farm helper' },
+  plugins: [weather],
+  env: { PORT: '4100', ...withEnvFile(process.env) },
+});
+console.log(`Farm helper listens at ${await app.listen()}`);
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void app.close());

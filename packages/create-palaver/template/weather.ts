@@ -1,0 +1,30 @@
+import { defineOraclePlugin, ToolError } from '@palaver/agent';
+import { z } from 'zod';
+
+const skies = new Map([
+  ['kisumu', 'rain in the afternoon'],
+  ['nairobi', 'sun, a little wind'],
+]);
+
+export const weather = defineOraclePlugin({
+  name: 'weather',
+  version: '1.0.0',
+  manifest: {
+    title: 'Weather',
+    summary: 'Knows the weather of the next days.',
+    whenToUse: ['the user asks about rain, sun or wind'],
+    visibility: 'always',
+    stability: 'beta',
+  },
+  getTools: () => ({
+    forecast: {
+      description: 'The weather at a place',
+      input: z.object({ place: z.string().min(1).max(80) }),
+      execute({ place }: { place: string }) {
+        const sky = skies.get(place.toLowerCase());
+        if (sky === undefined) throw new ToolError('TOOL_FAILED', `there is no weather station at ${place}`);
+        return { place, sky };
+      },
+    },
+  }),
+});
