@@ -1,7 +1,8 @@
 import type { DescMessage, Registry } from '@bufbuild/protobuf';
-import { compileBare, compileMessage, type FindPrinter, type MessagePrinter } from './printer/compile-message.ts';
+import { compileBare, compileMessage } from './printer/compile-message.ts';
 import { compileGoJson, printsItself } from './printer/go-json.ts';
 import { quoteText } from './printer/json-text.ts';
+import type { FindPrinter, MessagePrinter } from './printer/message-printer.ts';
 import { durationPrinter, timestampPrinter } from './printer/time-printers.ts';
 import { WireError, WireReader, wire } from './printer/wire-reader.ts';
 

@@ -4,39 +4,13 @@ import type { DescField, DescMessage } from '@bufbuild/protobuf';
 import { compileValue } from './compile-value.ts';
 import { compileListField, compileMergedField, compileSingleField } from './field-readers.ts';
 import { compileMapField } from './map-field.ts';
+import type { CompiledField, FindPrinter, MessagePrinter, ReadField, Slots } from './message-printer.ts';
 import { WireError, type WireReader } from './wire-reader.ts';
-
-export interface MessagePrinter {
-  /** Prints what lies in `pos..end`. `head` opens the object: `{`, or `{"@type":"…"` inside an `Any`. */
-  print(reader: WireReader, head: string): string;
-  /** Types whose JSON is not an object of their fields stand under `value` inside an `Any`. */
-  wellKnown: boolean;
-}
-
-/** Some types print otherwise where they are the value of a field. */
-export type FindPrinter = (type: DescMessage, place?: 'field') => MessagePrinter;
-
-/** What has been read of a message so far: JSON text or a map's entries per field, and last the numbers of merged fields. */
-export type Slots = unknown[];
-
-/** Reads one occurrence of a field into its slot. `start` is where the message began. */
-export type ReadField = (reader: WireReader, slots: Slots, wireType: number, start: number) => void;
-
-export interface CompiledField {
-  /**
-   * The slot of an unset field; asked once, when the first message is printed, for types may contain each other.
-   * Throws for an empty message without JSON: a non-nullable `Any` or `Value`, or what holds one.
-   */
-  initial(): unknown;
-  read: ReadField;
-  /** The slot as JSON text, where it is something else while reading. */
-  finish?: (slot: never) => string;
-}
 
 interface Layout {
   names: string[];
-  finish: (((slot: never) => string) | undefined)[];
-  initial: (() => unknown)[];
+  finish: CompiledField['finish'][];
+  initial: CompiledField['initial'][];
   readSlots(reader: WireReader): Slots;
 }
 
@@ -54,9 +28,10 @@ export function compileMessage(type: DescMessage, find: FindPrinter): MessagePri
     for (let at = 0; at < names.length; at += 1) {
       const finishSlot = finish[at];
       // The initial slot is asked again where there was none: it throws, and tells why.
-      const text = finishSlot ? finishSlot(slots[at] as never) : ((slots[at] ?? initial[at]?.()) as string);
+      const slot = slots[at];
+      const text = finishSlot ? finishSlot(slot) : typeof slot === 'string' ? slot : initial[at]?.();
       // Only an unset oneof is empty text.
-      if (text !== '') json += (json.length === 1 ? names[at] : later[at]) + text;
+      if (text) json += (json.length === 1 ? names[at] : later[at]) + text;
     }
     return `${json}}`;
   };
@@ -70,8 +45,8 @@ export function compileBare(type: DescMessage, find: FindPrinter, name?: string)
   const finishSlot = finish[only];
   const print = (reader: WireReader) => {
     const slot = readSlots(reader)[only];
-    const text = finishSlot ? finishSlot(slot as never) : (slot as string | undefined);
-    if (!text) throw new WireError(`${type.typeName} without a value`);
+    const text = finishSlot ? finishSlot(slot) : slot;
+    if (typeof text !== 'string' || text === '') throw new WireError(`${type.typeName} without a value`);
     return text;
   };
   return { print, wellKnown: true };
@@ -135,7 +110,7 @@ function compileLayout(
 }
 
 /** A field that cannot be printed unset is a fault only of messages that leave it unset. */
-function valueOrUndefined(initial: () => unknown): unknown {
+function valueOrUndefined(initial: CompiledField['initial']): string | undefined {
   try {
     return initial();
   } catch {

@@ -1,8 +1,8 @@
 import type { DescField, DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
 import { type FieldRules, readFieldRules } from '../descriptors/options.ts';
-import type { FindPrinter } from './compile-message.ts';
 import { findCustomType } from './custom-types.ts';
+import type { FindPrinter } from './message-printer.ts';
 import { enumPrinter, scalarPrinter, type ValuePrinter } from './scalar-printers.ts';
 import { stdDurationPrinter, stdTimestampPrinter } from './time-printers.ts';
 import { WireReader, wire } from './wire-reader.ts';

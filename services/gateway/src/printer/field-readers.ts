@@ -1,5 +1,5 @@
-import type { CompiledField, Slots } from './compile-message.ts';
 import type { FieldValue } from './compile-value.ts';
+import type { CompiledField, Slots } from './message-printer.ts';
 import { WireError, type WireReader, wire } from './wire-reader.ts';
 
 /** A field of which the last occurrence counts. */
@@ -15,7 +15,7 @@ export function compileSingleField({ print, wireType, initial }: FieldValue, at:
 
 /** A message field: when it occurs again, the occurrences are one message with all their fields. */
 export function compileMergedField({ print, wireType, initial }: FieldValue, at: number, no: number): CompiledField {
-  let unset: unknown;
+  let unset: string | undefined;
   return {
     initial: () => (unset = initial()),
     read(reader, slots, given, start) {
@@ -31,9 +31,10 @@ export function compileMergedField({ print, wireType, initial }: FieldValue, at:
 export function compileListField({ print, wireType }: FieldValue, at: number): CompiledField {
   return {
     initial: () => '',
-    finish: (items: string) => `[${items}]`,
+    finish: (items) => `[${items}]`,
     read(reader, slots, given) {
-      let items = slots[at] as string;
+      const held = slots[at];
+      let items = typeof held === 'string' ? held : '';
       if (given === wireType) {
         const item = print(reader);
         slots[at] = items === '' ? item : `${items},${item}`;
@@ -53,13 +54,15 @@ export function refuseWireType(given: number, expected: number): never {
 
 /** All occurrences are joined when the second comes; without a note of it a long row of them would take quadratic time. */
 function isMerged(slots: Slots, no: number): boolean {
-  return (slots[slots.length - 1] as Set<number> | undefined)?.has(no) === true;
+  const merged = slots[slots.length - 1];
+  return merged instanceof Set && merged.has(no);
 }
 
 /** A reader over the concatenation of every occurrence of field `no`, as one length-delimited value; moves past this one. */
 function joinOccurrences(reader: WireReader, slots: Slots, start: number, no: number): WireReader {
   const last = slots.length - 1;
-  slots[last] = ((slots[last] as Set<number> | undefined) ?? new Set()).add(no);
+  const merged = slots[last];
+  slots[last] = (merged instanceof Set ? merged : new Set<number>()).add(no);
   reader.span();
   const after = reader.pos;
   reader.pos = start;

@@ -2,9 +2,9 @@
 // `omitempty` are left out, 64-bit integers are numbers, times have as many digits as they need, empty lists are null.
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { readFieldRules } from '../descriptors/options.ts';
-import type { FindPrinter, MessagePrinter } from './compile-message.ts';
 import { compileValue } from './compile-value.ts';
 import { refuseWireType } from './field-readers.ts';
+import type { FindPrinter, MessagePrinter } from './message-printer.ts';
 import { WireReader, wire } from './wire-reader.ts';
 
 /**

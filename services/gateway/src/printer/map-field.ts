@@ -1,9 +1,9 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { readFieldRules } from '../descriptors/options.ts';
-import type { CompiledField, FindPrinter } from './compile-message.ts';
 import { compileMessageValue } from './compile-value.ts';
 import { refuseWireType } from './field-readers.ts';
 import { quoteSpan } from './json-text.ts';
+import type { CompiledField, FindPrinter, MapEntries, Slots } from './message-printer.ts';
 import { enumPrinter, scalarPrinter, type ValuePrinter } from './scalar-printers.ts';
 import { type WireReader, wire } from './wire-reader.ts';
 
@@ -14,8 +14,6 @@ interface Key {
   order: string | number | bigint;
   json: string;
 }
-
-type Entries = Map<Key['order'], { json: string; value: string }>;
 
 /** Maps print with their keys sorted: texts by byte, numbers by value. The last entry of a key counts. */
 export function compileMapField(field: MapField, at: number, find: FindPrinter): CompiledField {
@@ -29,7 +27,8 @@ export function compileMapField(field: MapField, at: number, find: FindPrinter):
     finish: printEntries,
     read(reader, slots, given) {
       if (given !== wire.bytes) refuseWireType(given, wire.bytes);
-      const entries = (slots[at] as Entries | undefined) ?? new Map();
+      const held = slots[at];
+      const entries: MapEntries = held instanceof Map ? held : new Map();
       slots[at] = entries;
       let { order, json } = key.zero;
       let text: string | undefined;
@@ -47,8 +46,8 @@ export function compileMapField(field: MapField, at: number, find: FindPrinter):
   };
 }
 
-function printEntries(entries: Entries | undefined): string {
-  if (!entries) return '{}';
+function printEntries(entries: Slots[number]): string {
+  if (!(entries instanceof Map)) return '{}';
   const sorted = [...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return `{${sorted.map(([, { json, value }]) => `${json}:${value}`).join(',')}}`;
 }

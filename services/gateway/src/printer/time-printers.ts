@@ -1,5 +1,5 @@
-import type { MessagePrinter } from './compile-message.ts';
 import { toDuration, toTimestamp } from './json-text.ts';
+import type { MessagePrinter } from './message-printer.ts';
 import type { ValuePrinter } from './scalar-printers.ts';
 import { WireError, type WireReader, wire } from './wire-reader.ts';
 

@@ -1,0 +1,36 @@
+// What the parts of the printer hand to each other.
+import type { DescMessage } from '@bufbuild/protobuf';
+import type { WireReader } from './wire-reader.ts';
+
+export interface MessagePrinter {
+  /** Prints what lies in `pos..end`. `head` opens the object: `{`, or `{"@type":"…"` inside an `Any`. */
+  print(reader: WireReader, head: string): string;
+  /** Types whose JSON is not an object of their fields stand under `value` inside an `Any`. */
+  wellKnown: boolean;
+}
+
+/** Some types print otherwise where they are the value of a field. */
+export type FindPrinter = (type: DescMessage, place?: 'field') => MessagePrinter;
+
+/** The entries of a map by what tells its keys apart. */
+export type MapEntries = Map<string | number | bigint, { json: string; value: string }>;
+
+/** What has been read of a field so far: JSON text, or a map's entries. */
+export type Slot = string | MapEntries | undefined;
+
+/** A slot for each field of a message, and last the numbers of the fields whose occurrences were merged. */
+export type Slots = (Slot | Set<number>)[];
+
+/** Reads one occurrence of a field into its slot. `start` is where the message began. */
+export type ReadField = (reader: WireReader, slots: Slots, wireType: number, start: number) => void;
+
+export interface CompiledField {
+  /**
+   * The slot of an unset field; asked once, when the first message is printed, for types may contain each other.
+   * Throws for an empty message without JSON: a non-nullable `Any` or `Value`, or what holds one.
+   */
+  initial(): string | undefined;
+  read: ReadField;
+  /** The slot as JSON text, where it is something else while reading. */
+  finish?: (slot: Slots[number]) => string;
+}
