@@ -1,5 +1,4 @@
-import { isIPv6 } from 'node:net';
-import { type Logger, toListenError } from '@palaver/service-kit';
+import type { Logger } from '@palaver/service-kit';
 import { createChain } from './chain.ts';
 import { createGrpcServer } from './grpc/create-grpc-server.ts';
 import { getService, loadProtocol } from './protocol.ts';
@@ -30,11 +29,6 @@ const graceMs = 5_000;
 
 export interface DevnodeOptions {
   logger: Logger;
-  host?: string;
-  /** 0 takes any free port. */
-  port?: number;
-  /** The variable that sets the port, named when it is taken. */
-  portName?: string | undefined;
   /** A folder with seed files of one's own. */
   seed?: string | undefined;
   blockMs?: number;
@@ -44,16 +38,15 @@ export interface DevnodeOptions {
 }
 
 export interface Devnode {
-  port: number;
-  /** `host:port`, as gRPC clients take it. */
-  address: string;
+  /** Resolves with the port; 0 takes any free one. */
+  listen(place: { host: string; port: number }): Promise<number>;
   latestHeight(): number;
   close(): Promise<void>;
 }
 
-/** The development node, listening. */
+/** The development node as a server that is not listening yet. */
 export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
-  const { logger, host = '127.0.0.1', port = 0, portName = 'PORT', blockMs = 5_000, clock = Date.now } = options;
+  const { logger, blockMs = 5_000, clock = Date.now } = options;
   const protocol = await loadProtocol();
   const world = await loadWorld({ protocol, seed: options.seed, agent: options.agent });
   const chain = createChain({ clock, blockMs });
@@ -72,12 +65,8 @@ export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
     limits,
     onError: (error, path) => logger.error({ err: error, path }, 'a call failed'),
   });
-  const bound = await server.listen({ host, port }).catch((error) => {
-    throw toListenError(error, { host, port, portName });
-  });
   return {
-    port: bound,
-    address: `${isIPv6(host) ? `[${host}]` : host}:${bound}`,
+    listen: server.listen,
     latestHeight: chain.latestHeight,
     close: () => server.close(graceMs),
   };

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import {
   type ConfigOptions,
   createLogger,
@@ -6,6 +7,7 @@ import {
   loadConfig,
   type RunningService,
   runMain,
+  toListenError,
 } from '@palaver/service-kit';
 import { createDevnode } from './app.ts';
 import { devnodeConfigSchema } from './config.ts';
@@ -29,9 +31,6 @@ export async function startDevnode(env: Env, options: DevnodeStartOptions = {}):
   const logger = createLogger({ name: 'devnode', level: config.LOG_LEVEL });
   const node = await createDevnode({
     logger,
-    host: config.HOST,
-    port: config.PORT,
-    portName: options.names?.PORT,
     seed: config.DEVNODE_SEED,
     blockMs: config.DEVNODE_BLOCK_MS,
     agent: {
@@ -42,8 +41,13 @@ export async function startDevnode(env: Env, options: DevnodeStartOptions = {}):
       ...options.agent,
     },
   });
-  logger.warn(`development node on ${node.address}: seeded data, no consensus, for development only`);
-  return { name: 'devnode', url: `grpc://${node.address}`, address: node.address, close: node.close };
+  const { HOST: host, PORT: port } = config;
+  const bound = await node.listen({ host, port }).catch((error) => {
+    throw toListenError(error, { host, port, portName: options.names?.PORT ?? 'PORT' });
+  });
+  const address = `${isIPv6(host) ? `[${host}]` : host}:${bound}`;
+  logger.warn(`development node on ${address}: seeded data, no consensus, for development only`);
+  return { name: 'devnode', url: `grpc://${address}`, address, close: node.close };
 }
 
 if (isMain(import.meta.url)) await runMain(startDevnode, process.env);

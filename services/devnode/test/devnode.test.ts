@@ -4,8 +4,9 @@ import { status } from '@grpc/grpc-js';
 import { createLogger } from '@palaver/service-kit';
 import { createTempDir, freePort, startProcess, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { createDevnode } from '../src/app.ts';
+import { startDevnode } from '../src/main.ts';
 import { createNodeClient } from './node-client.ts';
+import { startTestNode } from './start-test-node.ts';
 
 const logger = createLogger({ name: 'devnode', level: 'silent' });
 const main = join(import.meta.dirname, '../src/main.ts');
@@ -21,7 +22,7 @@ test('the running agent is an entity with its key, addresses, model and price', 
     model: 'claude',
     price: { denom: 'uixo', amount: '5' },
   };
-  const node = await createDevnode({ logger, agent });
+  const node = await startTestNode({ logger, agent });
   using client = await createNodeClient(node.address);
   const { json } = await client.call(entityService, 'Entity', { id: agent.entityDid });
   expect(json.entity).toMatchObject({ id: agent.entityDid, type: 'oracle' });
@@ -38,7 +39,7 @@ test('the running agent is an entity with its key, addresses, model and price', 
 
 test('many nodes run beside each other and agree on the height; one of them ends without the others', async () => {
   const clock = () => Date.UTC(2026, 0, 1);
-  const nodes = await Promise.all([1, 2, 3].map(() => createDevnode({ logger, clock })));
+  const nodes = await Promise.all([1, 2, 3].map(() => startTestNode({ logger, clock })));
   expect(new Set(nodes.map(({ port }) => port)).size).toBe(3);
   expect(new Set(nodes.map((node) => node.latestHeight())).size).toBe(1);
   const [first, second, third] = nodes;
@@ -52,11 +53,11 @@ test('many nodes run beside each other and agree on the height; one of them ends
 });
 
 test('a client finds the node again after a restart on its port', async () => {
-  const first = await createDevnode({ logger });
+  const first = await startTestNode({ logger });
   using client = await createNodeClient(first.address);
   expect((await client.call(entityService, 'Params')).code).toBe(status.OK);
   await first.close();
-  const second = await createDevnode({ logger, port: first.port });
+  const second = await startTestNode({ logger, port: first.port });
   await waitFor('the client to be back', async () => (await client.call(entityService, 'Params')).code === status.OK);
   await second.close();
 });
@@ -115,8 +116,9 @@ test.each([
 });
 
 test('a port that is taken is told by the name of its variable', async () => {
-  const node = await createDevnode({ logger });
-  await expect(createDevnode({ logger, port: node.port, portName: 'DEVNODE_PORT' })).rejects.toThrow(
+  const node = await startTestNode({ logger });
+  const env = { DEVNODE_PORT: String(node.port), LOG_LEVEL: 'silent' };
+  await expect(startDevnode(env, { names: { PORT: 'DEVNODE_PORT' } })).rejects.toThrow(
     `Port ${node.port} is already in use; stop the other program or set DEVNODE_PORT to another port.`,
   );
   await node.close();

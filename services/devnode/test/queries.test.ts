@@ -3,8 +3,8 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { createLogger } from '@palaver/service-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDevnode, type Devnode } from '../src/app.ts';
 import { createNodeClient } from './node-client.ts';
+import { startTestNode, type TestNode } from './start-test-node.ts';
 
 const entity = 'ixo.entity.v1beta1.Query';
 const claims = 'ixo.claims.v1beta1.Query';
@@ -13,12 +13,12 @@ const iid = 'ixo.iid.v1beta1.Query';
 const bank = 'cosmos.bank.v1beta1.Query';
 const nodeService = 'cosmos.base.tendermint.v1beta1.Service';
 
-let node: Devnode;
+let node: TestNode;
 let client: Awaited<ReturnType<typeof createNodeClient>>;
 let now = Date.UTC(2026, 0, 1);
 
 beforeAll(async () => {
-  node = await createDevnode({ logger: createLogger({ name: 'devnode', level: 'silent' }), clock: () => now });
+  node = await startTestNode({ logger: createLogger({ name: 'devnode', level: 'silent' }), clock: () => now });
   client = await createNodeClient(node.address);
 });
 afterAll(async () => {

@@ -15,15 +15,15 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetS
 import { status } from '@grpc/grpc-js';
 import { createLogger } from '@palaver/service-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createDevnode, type Devnode } from '../src/app.ts';
 import { getMessage } from '../src/protocol.ts';
 import { createNodeClient } from './node-client.ts';
+import { startTestNode, type TestNode } from './start-test-node.ts';
 
-let node: Devnode;
+let node: TestNode;
 let client: Awaited<ReturnType<typeof createNodeClient>>;
 
 beforeAll(async () => {
-  node = await createDevnode({ logger: createLogger({ name: 'devnode', level: 'silent' }) });
+  node = await startTestNode({ logger: createLogger({ name: 'devnode', level: 'silent' }) });
   client = await createNodeClient(node.address);
 });
 afterAll(async () => {
