@@ -1,7 +1,9 @@
+import type { AuditAction } from '@palaver/contract';
 import { StartError, toCsvLines, withEnvFile } from '@palaver/service-kit';
 import {
   type AuditHead,
   auditMigrations,
+  createAuditLog,
   loadAnchor,
   openStore,
   readAudit,
@@ -50,6 +52,21 @@ function findAuditLogs() {
   throw new StartError(
     `There is no database in ${found.dataDir}; set DATA_DIR or DATABASE_URL as the services have it.`,
   );
+}
+
+/** Records what a command did in the log of every service that has a database here. */
+export async function recordCommand(action: AuditAction, details: Record<string, string>): Promise<void> {
+  const { databases } = findDatabases(withEnvFile(process.env));
+  for (const database of databases) {
+    await withAudit(database, async (store) => {
+      for (const service of database.services) {
+        // The key is for references to persons; the line has none.
+        const audit = createAuditLog(store, { service, referenceKey: new Uint8Array(32) });
+        await audit.record({ actor: 'command', action, details });
+        await audit.close();
+      }
+    });
+  }
 }
 
 async function withAudit<T>({ url }: ServiceDatabase, use: (store: Store<never>) => Promise<T>): Promise<T> {

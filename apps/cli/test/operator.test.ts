@@ -33,6 +33,15 @@ test('operators are added, listed and revoked; tokens are shown once, kept as ha
     expect((await run('add', 'cai', '--role', 'admin')).code).toBe(0);
     expect((await run('revoke', 'ann')).code).toBe(0);
     expect(await status(`Bearer ${token}`)).toBe(401);
+    const cai = (await run('add', 'dee', '--role', 'viewer')).output.match(/palaver_[\w-]{43}/)?.[0];
+    const audit = await fetch(`${service.url}/api/ussd/audit`, { headers: { authorization: `Bearer ${cai}` } });
+    const { lines } = (await audit.json()) as {
+      lines: { actor: string; action: string; details: { name?: string } }[];
+    };
+    expect(
+      lines.filter(({ actor }) => actor === 'command').map(({ action, details }) => `${action} ${details.name}`),
+    ).toEqual(['operator.added dee', 'operator.revoked ann', 'operator.added cai', 'operator.added ann']);
+    expect(JSON.stringify(lines)).not.toContain(token);
   } finally {
     await service.close();
   }

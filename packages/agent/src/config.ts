@@ -117,6 +117,15 @@ export const agentConfigSchema = z
       description: 'How long ended runs are kept; their messages stay with the session.',
       example: '90',
     }),
+    RETENTION_MESSAGES_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
+      description: 'Days that messages are kept; 0 keeps them until their user deletes the session.',
+      example: '365',
+    }),
+    RETENTION_SESSIONS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
+      description:
+        'Days that a session is kept after its last message, with its messages, summary and tasks; 0 keeps it until its user deletes it.',
+      example: '730',
+    }),
     IDEMPOTENCY_HOURS: envInteger({ min: 1, max: 8_760 }).prefault('24').meta({
       description: 'How long an Idempotency-Key of a message is remembered.',
       example: '24',

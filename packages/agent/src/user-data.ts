@@ -23,15 +23,18 @@ export type UserData = ReturnType<typeof createUserData>;
 /** Everything the agent and its plugins keep of a user: handed out, or erased. */
 export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
+  const toPerson = (did: string) => toAgentPerson(did, agentDid, audit.person(did));
   return {
     /** Tables that hold rows of users. */
     tables: parts.flatMap(({ tables }) => tables),
 
     async export(did: string, by: AskedBy): Promise<Record<string, unknown>> {
-      const data: Record<string, unknown[]> = {};
-      for (const part of parts)
-        Object.assign(data, await part.collect(store.db, toAgentPerson(did, agentDid), store.cipher));
-      await audit.record({ ...by, action: 'data.exported', subject: audit.person(did) });
+      const data = await store.transaction(async (trx) => {
+        const found: Record<string, unknown[]> = {};
+        for (const part of parts) Object.assign(found, await part.collect(trx, toPerson(did), store.cipher));
+        await audit.record({ ...by, action: 'data.exported', subject: audit.person(did) }, trx);
+        return found;
+      });
       return { did, exportedAt: new Date().toISOString(), data };
     },
 
@@ -49,7 +52,7 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
       const sessions = await store.db.selectFrom('agent_session').select('id').where('user_did', '=', did).execute();
       for (const { id } of sessions) dropSession?.(id);
       await store.transaction(async (trx) => {
-        for (const part of parts) await part.erase(trx, toAgentPerson(did, agentDid));
+        for (const part of parts) await part.erase(trx, toPerson(did));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(did) }, trx);
       });
     },

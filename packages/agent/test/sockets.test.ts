@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect as connectRaw } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clientEvents, serverEventPayloadSchemas, serverEvents } from '@palaver/contract';
 import { waitFor } from '@palaver/test-kit';
@@ -220,3 +222,22 @@ async function openRaw() {
   await waitFor('the first packet', () => received.length > 0);
   return { packets: { received, send: (packet: string) => ws.send(packet) }, closed };
 }
+
+test('a handshake that names another host is refused, whichever transport it asks for', async () => {
+  const { port } = new URL(agent.url);
+  const ask = async (host: string, upgrade: boolean) => {
+    const socket = connectRaw(Number(port), '127.0.0.1');
+    const more = upgrade
+      ? 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'
+      : 'Connection: close\r\n';
+    const transport = upgrade ? 'websocket' : 'polling';
+    socket.write(`GET /socket.io/?EIO=4&transport=${transport} HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`);
+    const [data] = await once(socket, 'data');
+    socket.destroy();
+    return String(data).split('\r\n')[0];
+  };
+  expect(await ask('rebound.example', false)).toContain(' 403 ');
+  expect(await ask('rebound.example', true)).toContain(' 400 ');
+  expect(await ask(`localhost:${port}`, false)).toContain(' 200 ');
+  expect(await ask(`127.0.0.1:${port}`, true)).toContain(' 101 ');
+});

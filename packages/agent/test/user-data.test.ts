@@ -87,6 +87,19 @@ describe.each(engines)("a user's data on %s", (engine) => {
     expect((await request(`${agent.url}/users/nobody`, { method: 'DELETE' })).status).toBe(400);
   });
 
+  test('whoever comes back after an erasure gets no free credit again, and their DID is not kept for it', async () => {
+    await using agent = await startTestAgent({ engine, env });
+    const ana = await agent.createUser();
+    expect((await ana.send('GET', '/credits')).body.balance).toBeGreaterThan(0);
+    for (let round = 0; round < 2; round++) {
+      await ana.send('DELETE', '/me');
+      expect(await searchDatabase(agent.databaseUrl, [ana.did])).toEqual([]);
+      expect((await ana.send('GET', '/credits')).body.balance).toBe(0);
+    }
+    const ben = await agent.createUser();
+    expect((await ben.send('GET', '/credits')).body.balance).toBeGreaterThan(0);
+  });
+
   test('the books balance after an erasure', async () => {
     await using agent = await startTestAgent({ engine, env });
     const ana = await agent.createUser();

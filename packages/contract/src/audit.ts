@@ -22,6 +22,8 @@ export const auditActions = [
   'delegation.stored',
   'delegation.revoked',
   'keys.rotated',
+  'operator.added',
+  'operator.revoked',
   'data.exported',
   'data.erased',
   'audit.exported',

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { baseVariables } from './base-config.ts';
-import { clientAddress, toAddressKey } from './client-address.ts';
+import { clientAddress, rawClientAddress, toAddressKey } from './client-address.ts';
 import { loadConfig, parseConfig } from './config.ts';
 import { createServer } from './create-server.ts';
 import { toEdge } from './edge.ts';
@@ -15,14 +15,19 @@ const schema = z.object(baseVariables({ port: 0 }));
 
 /** A server behind a proxy that appends to X-Forwarded-For, asked over a raw socket. */
 async function start(env: Record<string, string>) {
+  const edge = toEdge(loadConfig(schema, { TRUST_PROXY_ENABLED: 'true', DATA_DIR: '/nonexistent', ...env }));
   const server = await createServer({
     name: 'test',
     logger: createLogger({ name: 'test', level: 'silent' }),
-    ...toEdge(loadConfig(schema, { TRUST_PROXY_ENABLED: 'true', DATA_DIR: '/nonexistent', ...env })),
+    ...edge,
     bodyLimit: 100,
     health: async () => ({ healthy: true, body: {} }),
   });
-  server.get('/address', async (request) => clientAddress(request));
+  server.get('/address', async (request) => {
+    // What a socket's handshake gets is the same.
+    expect(rawClientAddress(request.raw, edge.trustProxy)).toBe(clientAddress(request));
+    return clientAddress(request);
+  });
   await server.register(async (scope) => {
     addRateLimit(scope, { name: 'test', perMinute: 2 });
     scope.get('/limited', async () => 'ok');

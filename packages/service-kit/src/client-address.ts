@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
+import proxyAddress from '@fastify/proxy-addr';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { BaseConfig } from './base-config.ts';
@@ -44,6 +46,12 @@ export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): s
     .replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1')
     .replace(/^::ffff:(?=\d+\.)/i, '');
   return isIP(given) ? given : (request.socket.remoteAddress ?? 'unknown');
+}
+
+/** The client's address of a request that Fastify does not see, such as the handshake of a socket. */
+export function rawClientAddress(request: IncomingMessage, trust: TrustProxy): string {
+  const isTrusted = trust === false ? () => false : typeof trust === 'function' ? trust : proxyAddress.compile(trust);
+  return clientAddress({ ip: proxyAddress(request, isTrusted), socket: request.socket });
 }
 
 /** What a limit per address counts: an IPv6 client has at least a whole /64 to choose from. */

@@ -1,6 +1,6 @@
 export { auditVariables, type BaseConfig, baseVariables } from './base-config.ts';
 export { docsPolicy } from './browser-headers.ts';
-export { clientAddress, envCidrs, toAddressKey } from './client-address.ts';
+export { clientAddress, envCidrs, rawClientAddress, toAddressKey } from './client-address.ts';
 export { CloseStack, keepOpen } from './close-stack.ts';
 export {
   type ConfigOptions,
@@ -18,13 +18,13 @@ export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
-export { toEdge, toOperatorsFile } from './edge.ts';
+export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { withEnvFile } from './env-file.ts';
 export { envBoolean, envInteger, envList, envUrl, parseKeyBytes } from './env-types.ts';
 export { sendError, toAppError } from './error-reply.ts';
 export { createProbes } from './health-probes.ts';
 export { isJsonTooDeep } from './json-depth.ts';
-export { isForeignOrigin, isTrustedLocal } from './local-trust.ts';
+export { isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { createLogger, type Logger, sendLogsTo } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';

@@ -51,15 +51,18 @@ function toHostName(host: string | undefined): string {
     .replace(/^\[(.*)\]$/, '$1');
 }
 
-/**
- * Refuses requests to a name that is not this service's. Addresses and `localhost` cannot be made to point elsewhere, so they
- * always pass.
- */
+/** Whether `Host` names this service. Addresses and `localhost` cannot be made to point elsewhere, so they always pass. */
+export function isServedHost(host: string | undefined, allowed: string[]): boolean {
+  const name = toHostName(host);
+  return (
+    name === '' || name === 'localhost' || name.endsWith('.localhost') || isIP(name) !== 0 || allowed.includes(name)
+  );
+}
+
+/** Refuses requests to a name that is not this service's. */
 export function checkHosts(server: FastifyInstance, allowed: string[]): void {
   server.addHook('onRequest', (request, _reply, done) => {
-    const name = toHostName(request.headers.host);
-    const isKnown =
-      name === '' || name === 'localhost' || name.endsWith('.localhost') || isIP(name) !== 0 || allowed.includes(name);
+    const isKnown = isServedHost(request.headers.host, allowed);
     done(isKnown ? undefined : new AppError('FORBIDDEN', 'This host name is not served here; see ALLOWED_HOSTS.'));
   });
 }

@@ -57,6 +57,12 @@ export const ussdConfigSchema = z.object({
   SESSION_TIMEOUT_SECONDS: envInteger({ min: 1, max: 24 * 60 * minute })
     .prefault(String(ussdLimits.sessionTimeoutSeconds))
     .meta({ description: 'A session without input for this long has expired.', example: '180' }),
+  RETENTION_USSD_HOURS: envInteger({ min: ussdLimits.retentionHours, max: 8_760 })
+    .prefault(String(ussdLimits.retentionHours))
+    .meta({
+      description: 'Hours that ended sessions, results of actions, questions and answers are kept.',
+      example: '48',
+    }),
   RESUME_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('30')
     .meta({

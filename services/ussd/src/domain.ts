@@ -34,7 +34,6 @@ import { createProfiles } from './session/profiles.ts';
 import { createRunAction } from './session/run-action.ts';
 import { createSessionCache } from './session/session-cache.ts';
 import { createSessionStore } from './session/session-store.ts';
-import { retentionMs } from './session/sweep-statements.ts';
 import { startSweeper } from './session/sweeper.ts';
 import { createTextHash } from './session/text-hash.ts';
 import { hasDailyTables, openDailyTables } from './store/daily-tables.ts';
@@ -58,6 +57,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
   await using started = new CloseStack();
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
+  const retentionMs = toRetentionMs(config);
   const secret = await loadServiceSecret(store, keys);
   const clock = await startDatabaseClock(store);
   started.defer(() => clock.stop());
@@ -137,6 +137,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
     clock,
     timeoutMs,
     resumeMs,
+    retentionMs,
     logger,
     intervalMs: sweepIntervalMs,
   });
@@ -176,7 +177,10 @@ function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: UssdConfi
   return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
 
-async function openDaily(store: Store<UssdTables>, { USSD_DAILY_FROM: from }: UssdConfig, now: number) {
+const toRetentionMs = (config: UssdConfig) => config.RETENTION_USSD_HOURS * 3_600_000;
+
+async function openDaily(store: Store<UssdTables>, config: UssdConfig, now: number) {
+  const { USSD_DAILY_FROM: from } = config;
   if (from === undefined) {
     if (store.engine === 'postgres' && (await hasDailyTables(store.db)))
       throw new StartError(
@@ -186,7 +190,7 @@ async function openDaily(store: Store<UssdTables>, { USSD_DAILY_FROM: from }: Us
   }
   if (store.engine !== 'postgres')
     throw new StartError('USSD_DAILY_FROM needs PostgreSQL: set DATABASE_URL, or leave it out.');
-  return openDailyTables(store, { from, retentionMs }, now);
+  return openDailyTables(store, { from, retentionMs: toRetentionMs(config) }, now);
 }
 
 function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {

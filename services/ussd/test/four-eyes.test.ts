@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { addOperator } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
 import { createTempDir } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import type { UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
 
 const address = `ixo1${'q'.repeat(38)}`;
@@ -17,6 +19,29 @@ async function call(service: TestService, token: string, method: string, path: s
 }
 
 describe.each(['sqlite', 'postgres'] as const)('with FOUR_EYES on %s', (engine) => {
+  test('a proposal that nobody approves within a day is gone', async () => {
+    await using dir = await createTempDir();
+    const file = join(dir.path, 'operators.json');
+    const [ann, ben] = [
+      addOperator(file, { name: 'ann', role: 'admin' }),
+      addOperator(file, { name: 'ben', role: 'admin' }),
+    ];
+    await using service = await startService(engine, { FOUR_EYES: 'true', OPERATORS_FILE: file });
+    await register(service, 's1');
+    const proposed = await call(service, ann, 'PUT', `/accounts/${phoneNumber}/address`, { address });
+    const { id, expiresAt } = proposed.body.pending;
+    expect(Math.round((Date.parse(expiresAt) - Date.now()) / 3_600_000)).toBe(24);
+    const store = await openStore<UssdTables>(service.databaseUrl);
+    await store.db
+      .updateTable('ussd_address_change')
+      .set({ expires_at: Date.now() - 1 })
+      .execute();
+    await store.close();
+    expect((await call(service, ben, 'GET', '/address-changes')).body.changes).toEqual([]);
+    expect((await call(service, ben, 'POST', `/address-changes/${id}/approve`)).status).toBe(404);
+    expect((await call(service, ben, 'DELETE', `/address-changes/${id}`)).status).toBe(404);
+  });
+
   test('a payout address changes once another admin has approved it', async () => {
     await using dir = await createTempDir();
     const file = join(dir.path, 'operators.json');

@@ -273,7 +273,7 @@ test('what was kept for a day is removed, and only that', async () => {
       .updateTable('ussd_effect')
       .set({ created_at: Date.now() - day - 1 })
       .execute();
-    const parts = { cache: createSessionCache(10), timeoutMs: 180_000, resumeMs: 1e9 };
+    const parts = { cache: createSessionCache(10), timeoutMs: 180_000, resumeMs: 1e9, retentionMs: 24 * 3_600_000 };
     const store = await openStore<UssdTables>(service.databaseUrl);
     await sweep({ ...parts, store }, Date.now()).finally(() => store.close());
     const sessions = await db.selectFrom('ussd_session').select('id').execute();

@@ -8,6 +8,7 @@ import {
   withEnvFile,
 } from '@palaver/service-kit';
 import { type Command, Option } from 'commander';
+import { recordCommand } from '../audit-logs.ts';
 import { toTable } from '../table.ts';
 
 /** `palaver operator`: people who may use the operators' routes, each with a token of their own. */
@@ -18,8 +19,9 @@ export function addOperatorCommands(program: Command): void {
     .argument('<name>')
     .description('add an operator and print the token, which is shown only once')
     .addOption(new Option('--role <role>', 'what the operator may do').choices(operatorRoles).default('viewer'))
-    .action((name: string, { role }: { role: OperatorRole }) => {
+    .action(async (name: string, { role }: { role: OperatorRole }) => {
       const token = addOperator(toFile(), { name, role });
+      await recordCommand('operator.added', { name, role });
       process.stderr.write(`${name} may use the operators' routes as ${role}. The token is not kept anywhere:\n`);
       process.stdout.write(`${token}\n`);
     });
@@ -36,8 +38,9 @@ export function addOperatorCommands(program: Command): void {
     .command('revoke')
     .argument('<name>')
     .description('revoke the token of an operator; running services refuse it from the next request on')
-    .action((name: string) => {
+    .action(async (name: string) => {
       revokeOperator(toFile(), name);
+      await recordCommand('operator.revoked', { name });
       process.stderr.write(`${name} is no longer an operator.\n`);
     });
 }

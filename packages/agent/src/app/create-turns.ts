@@ -179,6 +179,8 @@ function toRetention(config: AgentConfig) {
     framesMs: config.RUN_FRAMES_MINUTES * 60_000,
     runsMs: config.RUN_RETENTION_DAYS * 24 * hourMs,
     sendsMs: config.IDEMPOTENCY_HOURS * hourMs,
+    messagesMs: config.RETENTION_MESSAGES_DAYS * 24 * hourMs,
+    sessionsMs: config.RETENTION_SESSIONS_DAYS * 24 * hourMs,
   };
 }
 

@@ -15,7 +15,7 @@ import type { AuditLog } from '@palaver/store';
 import type { VerifiedToken, Verifier } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
-import type { DelegationStore } from '../store/delegations.ts';
+import type { DelegationStore, RecordChange } from '../store/delegations.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 
 /** How a token's faults are told when it is posted as a body, not as a credential. */
@@ -34,15 +34,10 @@ export interface DelegationRouteParts {
 
 export function addDelegationRoutes(server: Server, parts: DelegationRouteParts): void {
   const { delegations, verifier, onRevoked } = parts;
-  const record = (request: FastifyRequest, action: AuditAction, cid: string) => {
+  const recordBy = (request: FastifyRequest, action: AuditAction): RecordChange => {
     const person = parts.audit.person(identityOf(request).did);
-    return parts.audit.record({
-      actor: person,
-      action,
-      subject: person,
-      from: clientAddress(request),
-      details: { cid },
-    });
+    const event = { actor: person, action, subject: person, from: clientAddress(request) };
+    return (trx, cid) => parts.audit.record({ ...event, details: { cid } }, trx);
   };
   const tags = ['Delegation'];
 
@@ -59,8 +54,9 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     async (request) => {
       const { did } = identityOf(request);
       const token = await checkDelegation(request.body, did, verifier);
-      await delegations.put(did, { token: request.body.raw, cid: token.cid, expiration: token.expiration });
-      await record(request, 'delegation.stored', token.cid);
+      const { cid, expiration } = token;
+      const recordChange = recordBy(request, 'delegation.stored');
+      await delegations.put(did, { token: request.body.raw, cid, expiration }, recordChange);
       return { ok: true as const, expiration: token.expiration, cid: token.cid };
     },
   );
@@ -85,10 +81,8 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     },
     async (request) => {
       const { did } = identityOf(request);
-      for (const cid of await delegations.revokeAll(did)) {
-        onRevoked({ did, cid });
-        await record(request, 'delegation.revoked', cid);
-      }
+      const revoked = await delegations.revokeAll(did, recordBy(request, 'delegation.revoked'));
+      for (const cid of revoked) onRevoked({ did, cid });
       return { ok: true as const };
     },
   );
@@ -106,9 +100,8 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     async (request) => {
       const { did } = identityOf(request);
       const { cid } = request.params;
-      await delegations.revoke(did, cid);
+      await delegations.revoke(did, cid, recordBy(request, 'delegation.revoked'));
       onRevoked({ did, cid });
-      await record(request, 'delegation.revoked', cid);
       return { ok: true as const };
     },
   );

@@ -1,7 +1,7 @@
 import { AppError, agentLimits } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { findExpiration, type IssuedToken, type UcanView } from '@palaver/ucan';
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { Seal } from '../auth/seal.ts';
 import type { AgentDatabase } from './schema.ts';
 
@@ -11,6 +11,9 @@ export interface StoredDelegation {
   /** Unix seconds. */
   expiration: number;
 }
+
+/** Writes what is recorded of a change, in its transaction. */
+export type RecordChange = (trx: Transaction<AgentDatabase>, cid: string) => Promise<void>;
 
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
@@ -80,7 +83,7 @@ export function createDelegationStore(
   }
 
   return {
-    async put(userDid: string, { token, cid, expiration }: StoredDelegation): Promise<void> {
+    async put(userDid: string, { token, cid, expiration }: StoredDelegation, record: RecordChange): Promise<void> {
       const expires_at = expiration * 1000;
       const row = { cid, sealed: seal.seal(token, owner(userDid)), expires_at, stored_at: Date.now() };
       await store.transaction(async (trx) => {
@@ -90,6 +93,7 @@ export function createDelegationStore(
           .values({ user_did: userDid, agent_did: agentDid, ...row })
           .onConflict((conflict) => conflict.columns(['user_did', 'agent_did']).doUpdateSet(row))
           .execute();
+        await record(trx, cid);
       });
     },
 
@@ -113,7 +117,7 @@ export function createDelegationStore(
     wasSentDownstream: async (cid: string): Promise<boolean> => (await findSent({ cid })).rows.length > 0,
 
     /** Refuses every stored delegation of a user from now on, replaced ones included; gives their CIDs. */
-    async revokeAll(userDid: string): Promise<string[]> {
+    async revokeAll(userDid: string, record: RecordChange): Promise<string[]> {
       return await store.transaction(async (trx) => {
         const rows = await trx
           .updateTable('agent_known_delegation')
@@ -130,12 +134,13 @@ export function createDelegationStore(
           .where('agent_did', '=', agentDid)
           .execute();
         await removeExpired(trx, userDid);
+        for (const { cid } of rows) await record(trx, cid);
         return rows.map(({ cid }) => cid);
       });
     },
 
     /** Refuses one delegation that the user issued from now on, whether it was ever seen here or not. */
-    async revoke(userDid: string, cid: string): Promise<void> {
+    async revoke(userDid: string, cid: string, record: RecordChange): Promise<void> {
       await store.transaction(async (trx) => {
         const known = await trx
           .selectFrom('agent_known_delegation')
@@ -146,6 +151,7 @@ export function createDelegationStore(
         await know(trx, { cid, user_did: userDid, expires_at: known?.expires_at ?? neverMs, revoked: 1 });
         if (known?.stored) await insertRevocations(trx, [{ cid, expires_at: known.expires_at }]);
         await trx.deleteFrom('agent_delegation').where('user_did', '=', userDid).where('cid', '=', cid).execute();
+        await record(trx, cid);
       });
     },
 

@@ -1,4 +1,4 @@
-import type { Migration } from '@palaver/store';
+import { createIndex, type Migration } from '@palaver/store';
 import { sql } from 'kysely';
 import { addRunQueue } from './migrate-run-queue.ts';
 
@@ -120,4 +120,12 @@ export const agentMigrations: readonly Migration[] = [
     },
   },
   { name: '004-run-queue', up: addRunQueue },
+  {
+    name: '005-indexes-for-retention',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, { name: 'agent_message_by_time', on: 'agent_message (created_at)' });
+      await createIndex(db, engine, { name: 'agent_session_by_time', on: 'agent_session (updated_at)' });
+    },
+  },
 ];

@@ -8,10 +8,12 @@ export interface AgentPerson {
   did: string;
   /** The user's room with this agent: memories and preferences belong to it. */
   roomId: string;
+  /** A keyed hash of the DID: what may stay of a user who was erased. */
+  reference: string;
 }
 
-export function toAgentPerson(did: string, agentDid: string): AgentPerson {
-  return { did, roomId: toRoomId(did, agentDid) };
+export function toAgentPerson(did: string, agentDid: string, reference: string): AgentPerson {
+  return { did, roomId: toRoomId(did, agentDid), reference };
 }
 
 const ofUser = ({ did }: AgentPerson) => sql<SqlBool>`user_did = ${did}`;

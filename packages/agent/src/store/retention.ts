@@ -7,6 +7,10 @@ export interface RetentionRules {
   framesMs: number;
   sendsMs: number;
   runsMs: number;
+  /** 0 keeps them. */
+  messagesMs: number;
+  /** After the last message; 0 keeps them. */
+  sessionsMs: number;
 }
 
 const instanceMs = 24 * 3_600_000;
@@ -31,6 +35,12 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
     await remove('agent_run', 'id', sql`old.ended_at < ${before(rules.runsMs)}`),
     await remove('agent_instance', 'id', sql`old.seen_at < ${before(instanceMs)}`),
   ];
+  if (rules.messagesMs > 0)
+    counts.push(await remove('agent_message', 'id', sql`old.created_at < ${before(rules.messagesMs)} and ${ended}`));
+  if (rules.sessionsMs > 0) {
+    const isIdle = sql`not exists (select 1 from agent_run where session_id = old.id and ended_at is null)`;
+    counts.push(await remove('agent_session', 'id', sql`old.updated_at < ${before(rules.sessionsMs)} and ${isIdle}`));
+  }
   return Math.max(...counts);
 }
 

@@ -213,11 +213,12 @@ describe.each(engines)('runs on %s', (engine) => {
     const count = async (table: 'agent_frame' | 'agent_run') =>
       (await store.db.selectFrom(table).selectAll().execute()).length;
     const hour = 3_600_000;
-    await deleteExpired(store, { framesMs: hour, runsMs: hour, sendsMs: hour });
+    const kept = { messagesMs: 0, sessionsMs: 0 };
+    await deleteExpired(store, { framesMs: hour, runsMs: hour, sendsMs: hour, ...kept });
     expect([await count('agent_frame'), await count('agent_run')]).toEqual([2, 2]);
-    await deleteExpired(store, { framesMs: -1_000, runsMs: hour, sendsMs: hour });
+    await deleteExpired(store, { framesMs: -1_000, runsMs: hour, sendsMs: hour, ...kept });
     expect([await count('agent_frame'), await count('agent_run')]).toEqual([1, 2]);
-    await deleteExpired(store, { framesMs: -1_000, runsMs: -1_000, sendsMs: -1_000 });
+    await deleteExpired(store, { framesMs: -1_000, runsMs: -1_000, sendsMs: -1_000, ...kept });
     expect([await count('agent_frame'), await count('agent_run')]).toEqual([1, 1]);
     expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(['1', 'one', '2']);
   });

@@ -21,8 +21,10 @@ export function createPersonData(
 ): PersonData {
   return {
     async export(phoneNumber, by) {
-      const data = await ussdPersonalData.collect(store.db, store.cipher.token(phoneNumber), store.cipher);
-      await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) });
+      const data = await store.transaction(async (trx) => {
+        await audit.record({ ...by, action: 'data.exported', subject: audit.person(phoneNumber) }, trx);
+        return ussdPersonalData.collect(trx, store.cipher.token(phoneNumber), store.cipher);
+      });
       return { phoneNumber, exportedAt: new Date().toISOString(), data };
     },
     async encrypt(by) {

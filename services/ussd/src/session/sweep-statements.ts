@@ -1,4 +1,3 @@
-import { ussdLimits } from '@palaver/contract';
 import type { Engine } from '@palaver/store';
 import { type RawBuilder, sql } from 'kysely';
 import { sessionStatus } from './session.ts';
@@ -8,20 +7,20 @@ export interface SweepLimits {
   now: number;
   timeoutMs: number;
   resumeMs: number;
+  /** How long what is over is kept. */
+  retentionMs: number;
   /** Rows that one statement changes at most. */
   bite: number;
   /** Sessions are kept by the day as well. */
   isDaily?: boolean;
 }
 
-export const retentionMs = ussdLimits.retentionHours * 3_600_000;
-
 /**
  * What a sweep does, in order; each is run until it changes fewer rows than a bite. Every row is found by an index, in the
  * order of that index, so that a bite costs the same however large the table is.
  */
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
-  const { engine, now, timeoutMs, resumeMs, bite, isDaily = false } = limits;
+  const { engine, now, timeoutMs, resumeMs, retentionMs, bite, isDaily = false } = limits;
   const old = now - retentionMs;
   const idle = now - timeoutMs;
   const limit = sql`limit ${sql.lit(bite)}`;

@@ -11,6 +11,7 @@ import { sweep } from './sweeper.ts';
 const day = 24 * 3_600_000;
 const timeoutMs = 180_000;
 const resumeMs = 30 * 60_000;
+const retentionMs = 24 * 3_600_000;
 
 async function openTables(engine: (typeof engines)[number]) {
   const database = await createTestDatabase(engine);
@@ -61,7 +62,7 @@ describe.each(engines)('sweeping on %s', (engine) => {
     const { store } = tables;
     await fill(store.db, engine, 3_000, Date.now() - day - 1_000);
     const cache = createSessionCache(10);
-    const parts = { store, cache, timeoutMs, resumeMs, bite: 100, budgetMs: 60_000 };
+    const parts = { store, cache, timeoutMs, resumeMs, retentionMs, bite: 100, budgetMs: 60_000 };
     expect(await sweep(parts, Date.now())).toBe('done');
     expect(await countRows(store.db)).toEqual([1_500, 1_500, 1_500, 1_500, 3_000]);
     const forms = await store.db.selectFrom('ussd_profile').select('phone').where('resume', 'is not', null).execute();
@@ -74,7 +75,7 @@ test('PostgreSQL: every statement of a sweep, and the load of a batch, finds its
   await using tables = await openTables('postgres');
   const { db } = tables.store;
   await fill(db, 'postgres', 12_000, Date.now() - day - 1_000);
-  const limits = { engine: 'postgres', now: Date.now(), timeoutMs, resumeMs, bite: 1_000 } as const;
+  const limits = { engine: 'postgres', now: Date.now(), timeoutMs, resumeMs, retentionMs, bite: 1_000 } as const;
   const batch = sql`select * from ussd_session where id = any(array(select json_array_elements_text(${'["s1","s2"]'}::json)))`;
   for (const statement of [...toSweepStatements(limits), batch]) {
     const { rows } = await sql<{ 'QUERY PLAN': string }>`explain ${statement}`.execute(db);
@@ -88,7 +89,7 @@ test('PostgreSQL: instances sweep one at a time', async () => {
   await using tables = await openTables('postgres');
   const { store } = tables;
   await fill(store.db, 'postgres', 2_000, Date.now() - day - 1_000);
-  const parts = { store, cache: createSessionCache(10), timeoutMs, resumeMs, bite: 10, budgetMs: 60_000 };
+  const parts = { store, cache: createSessionCache(10), timeoutMs, resumeMs, retentionMs, bite: 10, budgetMs: 60_000 };
   const results = await Promise.all([1, 2, 3].map(() => sweep(parts, Date.now())));
   expect(results).toContain('done');
   expect(await countRows(store.db)).toEqual([1_000, 1_000, 1_000, 1_000, 2_000]);
@@ -98,7 +99,7 @@ test('PostgreSQL: a backlog of several hundred thousand rows is gone after some 
   await using tables = await openTables('postgres');
   const { store } = tables;
   await fill(store.db, 'postgres', 200_000, Date.now() - day - 1_000);
-  const parts = { store, cache: createSessionCache(10), timeoutMs, resumeMs };
+  const parts = { store, cache: createSessionCache(10), timeoutMs, resumeMs, retentionMs };
   const started = performance.now();
   let sweeps = 1;
   while ((await sweep(parts, Date.now())) !== 'done') sweeps += 1;

@@ -144,7 +144,15 @@ test('a look-up and the sweep read no partition whole', async () => {
     await sql`insert into ussd_session_day select ${sql.lit(day)}, ${`${day}-`} || n, '+' || n, '*1#', 1, n % 3, 'h', 1, 'en', '{}', 'CON', 1, 1
       from generate_series(1, 12000) as n`.execute(db);
   await sql`analyze`.execute(db);
-  const limits = { engine: 'postgres', now: midnight, timeoutMs: 1, resumeMs: 1, bite: 1_000, isDaily: true } as const;
+  const limits = {
+    engine: 'postgres',
+    now: midnight,
+    timeoutMs: 1,
+    resumeMs: 1,
+    retentionMs: 1,
+    bite: 1_000,
+    isDaily: true,
+  } as const;
   const expire = toSweepStatements(limits)[1] ?? sql``;
   const load = sql`select * from ussd_session_day where id = any(array(select json_array_elements_text(${'["a","b"]'}::json)))`;
   for (const statement of [expire, load]) {

@@ -13,7 +13,14 @@ import {
   toSocketPayload,
   ucanLimits,
 } from '@palaver/contract';
-import { type Logger, type Server, toAddressKey } from '@palaver/service-kit';
+import {
+  type Edge,
+  isServedHost,
+  type Logger,
+  rawClientAddress,
+  type Server,
+  toAddressKey,
+} from '@palaver/service-kit';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
@@ -26,8 +33,8 @@ import type { SessionStore } from '../../store/sessions.ts';
 export interface SocketParts extends AuthorizeOptions {
   server: Server;
   origins: string[];
-  /** Whether connections come through a reverse proxy. */
-  trustsProxy: boolean;
+  /** Which proxies name the client, and which hosts are served. */
+  edge: Pick<Edge, 'trustProxy' | 'allowedHosts'>;
   sessions: SessionStore;
   logger: Logger;
   registry: SocketRegistry;
@@ -74,6 +81,11 @@ export function createSocketTransport(parts: SocketParts) {
     ...(bus && {
       adapter: createAdapter(bus, { streamName: 'palaver:agent:sockets', channelPrefix: 'palaver:agent:sockets' }),
     }),
+    // Handshakes do not pass Fastify's hooks.
+    allowRequest: ({ headers }, callback) => {
+      const { allowedHosts } = parts.edge;
+      callback(null, allowedHosts === undefined || isServedHost(headers.host, allowedHosts));
+    },
     cors: { origin: any ? '*' : parts.origins, credentials: !any },
   });
   io.use((socket, next) => {
@@ -190,14 +202,13 @@ export function createSocketTransport(parts: SocketParts) {
 }
 
 /** The checks of an HTTP request, for a handshake; the authenticated DID is the token's, never the query's. */
-async function admit({ handshake }: Socket, parts: SocketParts): Promise<SocketData> {
+async function admit({ handshake, request }: Socket, parts: SocketParts): Promise<SocketData> {
   const query = socketQuerySchema.safeParse(handshake.query);
   const auth = socketAuthSchema.safeParse(handshake.auth ?? {});
   if (!query.success || !auth.success)
     throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
   const { invocation, ucanDelegation: delegation } = auth.data;
-  // Behind a proxy it is the proxy's address; then only the bound of all look-ups together holds.
-  const client = parts.trustsProxy ? undefined : toAddressKey(handshake.address);
+  const client = toAddressKey(rawClientAddress(request, parts.edge.trustProxy));
   const result = await authorize({ invocation, delegation, client }, parts);
   if ('error' in result) throw result.error;
   const { did, expiration, delegation: own }: Identity = result.identity;

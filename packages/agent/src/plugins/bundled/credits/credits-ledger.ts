@@ -11,6 +11,8 @@ export interface LedgerOptions {
   freePerClient?: number | undefined;
   /** Sets the counters of client addresses apart from the addresses themselves. */
   hashClient?: ((client: string) => string) | undefined;
+  /** What the grant of a user is known by after they were erased. */
+  referenceOf?: ((did: string) => string) | undefined;
   /** What is set aside for a message before it is answered, or as much as there is. */
   reservation: number;
   /** What a claim asks for beside the debt. */
@@ -61,7 +63,12 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     const { free } = options;
     const id = `grant:${did}`;
     if (free === 0) return false;
-    const given = await trx.selectFrom('agent_credit_transaction').select('id').where('id', '=', id).executeTakeFirst();
+    const known = options.referenceOf ? [id, `grant:${options.referenceOf(did)}`] : [id];
+    const given = await trx
+      .selectFrom('agent_credit_transaction')
+      .select('id')
+      .where('id', 'in', known)
+      .executeTakeFirst();
     if (given || (client !== undefined && !(await countNewUser(trx, client)))) return false;
     return post(trx, { id, kind: 'grant', did, entries: { [systemAccounts.grants]: -free, [userAccount(did)]: free } });
   }

@@ -35,7 +35,7 @@ export const creditsPersonalData: PersonalData<AgentPerson> = {
       agent_credit_claim: await rowsOf('agent_credit_claim'),
     };
   },
-  async erase(trx, { did }) {
+  async erase(trx, { did, reference }) {
     const name = `erased:${randomUUID()}`;
     for (const [index, account] of accountsOf(did).entries()) {
       const to = accountsOf(name)[index];
@@ -44,8 +44,8 @@ export const creditsPersonalData: PersonalData<AgentPerson> = {
       await sql`update agent_credit_entry set account_id = ${to} where account_id = ${account}`.execute(trx);
       await sql`delete from agent_credit_account where id = ${account}`.execute(trx);
     }
-    // The id of the first grant names the user.
-    const [grant, renamed] = [`grant:${did}`, `grant:${name}`];
+    // The id of the first grant names the user. A keyed hash stays, so that the free credit is given once.
+    const [grant, renamed] = [`grant:${did}`, `grant:${reference}`];
     await sql`insert into agent_credit_transaction (id, kind, user_did, created_at)
       select ${renamed}, kind, ${name}, created_at from agent_credit_transaction where id = ${grant}`.execute(trx);
     await sql`update agent_credit_entry set transaction_id = ${renamed} where transaction_id = ${grant}`.execute(trx);

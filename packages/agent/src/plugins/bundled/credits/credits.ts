@@ -70,13 +70,14 @@ export function createCreditsPlugin(): OraclePlugin {
     autoDetectHint: 'set CREDITS_ENABLED=true',
     migrations: creditsMigrations,
     personalData: creditsPersonalData,
-    async setup({ store, config, deriveKey }) {
+    async setup({ store, config, deriveKey, audit }) {
       const given = config as Config;
       const key = deriveKey('client addresses');
       ledger = createLedger(store, {
         free: given.CREDITS_FREE,
         freePerClient: given.CREDITS_FREE_USERS_PER_ADDRESS,
         hashClient: (client) => createHmac('sha256', key).update(client).digest('base64url'),
+        referenceOf: audit.person,
         reservation: given.CREDITS_RESERVATION,
         claim: given.CREDITS_CLAIM,
       });
