@@ -12,7 +12,13 @@ import { type CodeBlock, toCodeBlocks } from './code-blocks.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const files = globSync(['*.md', 'docs/**/*.md', '{packages,services,apps}/*/README.md'], { cwd: root }).sort();
-const blocks = files.flatMap((file) => toCodeBlocks(file, readFileSync(join(root, file), 'utf8')));
+/** Examples in the TSDoc of what authors import. */
+const sources = globSync(['packages/agent/src/**/*.ts'], { cwd: root }).sort();
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const blocks = [
+  ...files.flatMap((file) => toCodeBlocks(file, read(file))),
+  ...sources.flatMap((file) => toCodeBlocks(file, read(file).replaceAll(/^ *\* ?/gm, ''))),
+];
 const checked = ['ts', 'tsx', 'js', 'sh', 'json', 'yaml'];
 /** Shown as they are: configuration of other programs, and what a program prints. */
 const shown = ['', 'haproxy', 'ini', 'nginx', 'txt'];

@@ -1,9 +1,8 @@
-import { defineOraclePlugin, identityOf, ToolError } from '@palaver/agent';
+import { defineOraclePlugin, identityOf, type PluginContext, ToolError, tablesOf, tool } from '@palaver/agent';
 import { z } from 'zod';
 
-interface Harvest {
-  crop: string;
-  kilograms: number;
+interface Tables {
+  harvest: { user_did: string; crop: string; kilograms: number };
 }
 
 /** State of its own per user, told to the model in the prompt; a protected route; a rule around another tool. */
@@ -18,6 +17,7 @@ export const harvestDiary = defineOraclePlugin({
     visibility: 'always',
     stability: 'stable',
   },
+  tables: tablesOf<Tables>(),
   setup: ({ store }) =>
     store.migrate('harvest-diary', [
       {
@@ -33,19 +33,19 @@ export const harvestDiary = defineOraclePlugin({
       },
     ]),
   getTools: ({ store }) => ({
-    record_harvest: {
+    record_harvest: tool({
       description: 'Writes a harvest into the diary',
       input: z.object({ crop: z.string().min(1).max(40), kilograms: z.int().positive() }),
-      async execute({ crop, kilograms }: Harvest, { user }) {
+      async execute({ crop, kilograms }, { user }) {
         await store.db.insertInto('harvest').values({ user_did: user.did, crop, kilograms }).execute();
         return { recorded: `${kilograms} kg of ${crop}` };
       },
-    },
-    list_harvests: {
+    }),
+    list_harvests: tool({
       description: 'Everything in the diary',
       input: z.object({}),
-      execute: (_args, { user }) => listHarvests(store.db, user.did),
-    },
+      execute: (_args, { user }) => listHarvests(store, user.did),
+    }),
   }),
   getMiddlewares: () => [
     {
@@ -60,12 +60,11 @@ export const harvestDiary = defineOraclePlugin({
     ({ store }) =>
     (server) => {
       const schema = { tags: ['Harvest'], summary: "The caller's harvests" };
-      server.get('/harvests', { schema }, async (request) => listHarvests(store.db, identityOf(request).did));
+      server.get('/harvests', { schema }, async (request) => listHarvests(store, identityOf(request).did));
     },
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: the store of a plugin knows its tables by name only.
-async function listHarvests(db: any, did: string): Promise<{ harvests: Harvest[] }> {
+async function listHarvests({ db }: PluginContext<unknown, Tables>['store'], did: string) {
   const rows = await db.selectFrom('harvest').select(['crop', 'kilograms']).where('user_did', '=', did).execute();
   return { harvests: rows };
 }

@@ -1,4 +1,4 @@
-import { defineOraclePlugin, ToolError } from '@palaver/agent';
+import { defineOraclePlugin, ToolError, tool } from '@palaver/agent';
 import { z } from 'zod';
 
 const configSchema = z.object({
@@ -29,15 +29,15 @@ export const marketPrices = defineOraclePlugin({
   },
   configSchema,
   getTools: ({ config }) => ({
-    price_of: {
+    price_of: tool({
       description: 'What a crop costs, per kilogram or for a quantity',
       input: z.object({ crop: z.string().max(40), kilograms: z.number().positive().default(1) }),
-      execute({ crop, kilograms }: { crop: string; kilograms: number }) {
+      execute({ crop, kilograms }) {
         const price = prices.get(crop.toLowerCase());
         if (price === undefined) throw new ToolError('TOOL_FAILED', `the market has no ${crop}`);
         return { crop, kilograms, price: price * kilograms, currency: config.MARKET_CURRENCY };
       },
-    },
+    }),
   }),
   getRoutes: () => (server) => {
     const schema = { tags: ['Market'], summary: 'All prices per kilogram' };

@@ -1,3 +1,4 @@
+export { AppError } from '@palaver/contract';
 export { withEnvFile } from '@palaver/service-kit';
 export { createOracleApp, type OracleApp, type OracleAppOptions } from './app/create-oracle-app.ts';
 export {
@@ -27,14 +28,19 @@ export {
   type OraclePlugin,
   type PendingSend,
   type PluginContext,
+  type PluginDefinition,
   type PluginManifest,
   type RunEvent,
   type Sender,
   type SubAgent,
+  type TableTypes,
   type Tool,
   type ToolCallRequest,
+  type ToolDefinition,
   type Tools,
   type TurnEnd,
+  tablesOf,
+  tool,
 } from './plugins/plugin.ts';
-export { type RuntimeContext, ToolError } from './plugins/runtime-context.ts';
+export { type BlobStore, type RuntimeContext, ToolError, type ToolProgress } from './plugins/runtime-context.ts';
 export type { Features, PluginStatus } from './plugins/select-plugins.ts';

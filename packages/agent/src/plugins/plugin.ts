@@ -3,7 +3,7 @@ import type { EndedRunStatus, Message, MessageFinish, SendMessage, SseEvent } fr
 import type { Logger, RateStanding, Server } from '@palaver/service-kit';
 import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ZodObject, ZodType } from 'zod';
+import type { ZodObject, ZodType, z } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { StepContent } from '../loop/collect-content.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
@@ -38,8 +38,7 @@ export interface Tool {
   /** The arguments: a zod object, checked and typed, or a JSON Schema. */
   input: ZodType | JsonSchema;
   /** Runs the tool; what it returns (JSON) goes to the model. Throw a `ToolError` to tell the model why it failed. */
-  // biome-ignore lint/suspicious/noExplicitAny: the arguments have been checked against `input`; authors name their type.
-  execute(args: any, rt: RuntimeContext): Awaitable<unknown>;
+  execute(args: unknown, rt: RuntimeContext): Awaitable<unknown>;
   timeoutMs?: number;
   /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be taken up by another. */
   repeatable?: boolean;
@@ -180,15 +179,16 @@ export interface AgentRun {
   abort(): Promise<boolean>;
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: a plugin that does not name its tables has any.
+type AnyTables = any;
+
 /** What a plugin gets once, when the application starts. `Config` is what its `configSchema` says. */
-export interface PluginContext<Config = Record<string, unknown>> {
+export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTables> {
   config: Config;
   logger: Logger;
-  // biome-ignore lint/suspicious/noExplicitAny: each plugin brings its own tables and types.
-  store: Store<any>;
+  store: Store<Tables>;
   /** Records what an auditor asks about; with a transaction, together with it. */
-  // biome-ignore lint/suspicious/noExplicitAny: as `store`.
-  audit: Pick<AuditLog<any>, 'record' | 'person'>;
+  audit: Pick<AuditLog<Tables>, 'record' | 'person'>;
   oracle: OracleIdentity;
   models: Models;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
@@ -252,7 +252,98 @@ export interface OraclePlugin {
   teardown?(): Awaitable<void>;
 }
 
-/** Says that an object is a plugin; gives it back as it is. */
-export function defineOraclePlugin<P extends OraclePlugin>(plugin: P): P {
-  return plugin;
+/** A tool whose arguments are typed by its schema. */
+export interface ToolDefinition<Input extends ZodType> extends Omit<Tool, 'input' | 'execute'> {
+  input: Input;
+  execute: (args: z.output<Input>, rt: RuntimeContext) => Awaitable<unknown>;
+}
+
+/**
+ * A tool whose arguments follow from its schema.
+ *
+ * @example
+ * ```ts
+ * import { tool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const weather = tool({
+ *   description: 'The weather of a place.',
+ *   input: z.object({ place: z.string() }),
+ *   execute: ({ place }) => ({ place, sky: 'clear' }),
+ * });
+ * ```
+ */
+export function tool<Input extends ZodType>(definition: ToolDefinition<Input>): Tool {
+  // The arguments have been checked against `input` when it runs.
+  return { ...definition, execute: (args, rt) => definition.execute(args as z.output<Input>, rt) };
+}
+
+/** The types of a plugin's own tables, for `tables` of `defineOraclePlugin`. */
+export interface TableTypes<Tables> {
+  readonly types?: Tables;
+}
+
+/**
+ * Names the types of a plugin's own tables, so that `ctx.store` has them.
+ *
+ * @example
+ * ```ts
+ * import { tablesOf } from '@palaver/agent';
+ *
+ * export const tables = tablesOf<{ goat: { id: string; name: string } }>();
+ * ```
+ */
+export function tablesOf<Tables>(): TableTypes<Tables> {
+  return {};
+}
+
+type ContextMembers = 'configSchema' | 'getTools' | 'getSubAgents' | 'getMiddlewares' | 'getRoutes' | 'setup';
+
+/** A plugin as its author writes it: `ctx.config` follows from `configSchema`, `ctx.store` from `tables`. */
+export interface PluginDefinition<Schema extends ZodObject, Tables> extends Omit<OraclePlugin, ContextMembers> {
+  /** The environment variables it reads. */
+  configSchema?: Schema;
+  /** The types of its own tables, by `tablesOf`. */
+  tables?: TableTypes<Tables>;
+  getTools?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<Tools>;
+  getSubAgents?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<SubAgent[]>;
+  getMiddlewares?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<Middleware[]>;
+  getRoutes?(ctx: PluginContext<z.output<Schema>, Tables>): (server: Server) => Awaitable<void>;
+  setup?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<void>;
+}
+
+/**
+ * Defines a plugin; `ctx.config` is typed by its `configSchema` and `ctx.store` by its `tables`.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin, tool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: {
+ *     title: 'Herd',
+ *     summary: 'Counts goats.',
+ *     whenToUse: ['the user asks how many goats there are'],
+ *     visibility: 'always',
+ *     stability: 'stable',
+ *   },
+ *   configSchema: z.object({ HERD_SIZE: z.coerce.number() }),
+ *   getTools: ({ config }) => ({
+ *     count_goats: tool({
+ *       description: 'How many goats there are.',
+ *       input: z.object({}),
+ *       execute: () => ({ goats: config.HERD_SIZE }),
+ *     }),
+ *   }),
+ * });
+ * ```
+ */
+export function defineOraclePlugin<Schema extends ZodObject = ZodObject, Tables = AnyTables>(
+  plugin: PluginDefinition<Schema, Tables>,
+): OraclePlugin {
+  // Its context is made from its own schema and its own tables.
+  return plugin as OraclePlugin;
 }

@@ -43,7 +43,7 @@ export function createAttachmentsPlugin(): OraclePlugin {
       {
         async beforeSend(send) {
           try {
-            await loadAttachments(send, config as AttachmentsConfig);
+            await loadAttachments(send, config);
           } catch (error) {
             // The sentence names the user's file; what operators need is the cause.
             const { cause } = error as AppError;

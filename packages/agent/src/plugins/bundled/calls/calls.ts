@@ -93,8 +93,11 @@ export function createCallsPlugin(): OraclePlugin {
   });
 }
 
-function addCallRoutes(server: Server, { config, store, sessions, oracle, deriveKey, logger }: PluginContext): void {
-  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config as CallsConfig;
+function addCallRoutes(
+  server: Server,
+  { config, store, sessions, oracle, deriveKey, logger }: PluginContext<CallsConfig>,
+): void {
+  const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config;
   const { db }: Store<CallDatabase> = store;
   const tags = ['Calls'];
 

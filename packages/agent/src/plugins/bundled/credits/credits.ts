@@ -71,15 +71,14 @@ export function createCreditsPlugin(): OraclePlugin {
     migrations: creditsMigrations,
     personalData: creditsPersonalData,
     async setup({ store, config, deriveKey, audit }) {
-      const given = config as Config;
       const key = deriveKey('client addresses');
       ledger = createLedger(store, {
-        free: given.CREDITS_FREE,
-        freePerClient: given.CREDITS_FREE_USERS_PER_ADDRESS,
+        free: config.CREDITS_FREE,
+        freePerClient: config.CREDITS_FREE_USERS_PER_ADDRESS,
         hashClient: (client) => createHmac('sha256', key).update(client).digest('base64url'),
         referenceOf: audit.person,
-        reservation: given.CREDITS_RESERVATION,
-        claim: given.CREDITS_CLAIM,
+        reservation: config.CREDITS_RESERVATION,
+        claim: config.CREDITS_CLAIM,
       });
     },
     getMiddlewares: ({ config }) => [
@@ -89,10 +88,10 @@ export function createCreditsPlugin(): OraclePlugin {
           if (refused) throw paymentRequired(refused.claimIds);
         },
         onTurnEnd: ({ userDid, sendId, model, usage }) =>
-          ledger.charge(userDid, sendId, toCost((config as Config).CREDITS_PRICES, model, usage)),
+          ledger.charge(userDid, sendId, toCost(config.CREDITS_PRICES, model, usage)),
       },
     ],
-    getRoutes: (ctx) => (server) => addCreditRoutes(server, ledger, ctx as PluginContext<Config>),
+    getRoutes: (ctx) => (server) => addCreditRoutes(server, ledger, ctx),
     // They ask for the operator's token instead.
     getAuthExcludedRoutes: () => [
       { path: '/credits/top-up', method: 'POST' },

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toolNamePattern } from '@palaver/contract';
-import type { z } from 'zod';
-import { defineOraclePlugin, type OraclePlugin, type PluginContext, type Tool, type Tools } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, type Tool, type Tools } from '../../plugin.ts';
 import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 import { connectMcpServer, type McpServer, type McpTool } from './mcp-server.ts';
@@ -28,8 +27,8 @@ export function createMcpPlugin(): OraclePlugin {
     configSchema: mcpConfigSchema,
     autoDetect: (env) => Boolean(env.MCP_SERVERS),
     autoDetectHint: 'set MCP_SERVERS',
-    async setup({ config, logger }: PluginContext) {
-      const { MCP_SERVERS } = config as z.infer<typeof mcpConfigSchema>;
+    async setup({ config, logger }) {
+      const { MCP_SERVERS } = config;
       servers = MCP_SERVERS.map((server) => connectMcpServer(server, logger));
       await Promise.race([
         Promise.all(servers.map(({ tried }) => tried)),

@@ -1,6 +1,5 @@
 import {
   AppError,
-  type CreateMemory,
   createMemorySchema,
   errorBodySchema,
   memoryDeletedSchema,
@@ -17,7 +16,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { toRoomId } from '../../../store/sessions.ts';
-import { defineOraclePlugin, type OraclePlugin, type Tools } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, type Tools, tool } from '../../plugin.ts';
 import { ToolError } from '../../runtime-context.ts';
 import {
   createMemoryStore,
@@ -104,35 +103,35 @@ export function createMemoryPlugin(): OraclePlugin {
 
 function createTools(memories: MemoryStore): Tools {
   return {
-    remember: {
+    remember: tool({
       description:
         'Remembers one thing for later conversations, in plain words that stand on their own. Not for how the user wants to be answered.',
       input: rememberSchema,
-      async execute(memory: CreateMemory, rt) {
+      async execute(memory, rt) {
         const kept = await memories.add(rt.session.roomId, memory);
         if (kept) return kept;
         throw new ToolError('TOOL_FAILED', `the memory is full (${memoryLimits.count}); forget something first`);
       },
-    },
-    recall: {
+    }),
+    recall: tool({
       description: 'Looks up what is remembered about this user.',
       repeatable: true,
       input: recallSchema,
-      async execute({ query }: z.infer<typeof recallSchema>, rt) {
+      async execute({ query }, rt) {
         const { roomId } = rt.session;
         const page = await memories.list(roomId, { query, limit: recalled, offset: 0 });
         return { memories: page.memories, total: page.total };
       },
-    },
-    forget: {
+    }),
+    forget: tool({
       description: 'Forgets a memory for good, by its id or by words that it holds.',
       input: forgetSchema,
-      async execute({ id, query }: z.infer<typeof forgetSchema>, rt) {
+      async execute({ id, query }, rt) {
         const { roomId } = rt.session;
         const ids = id === undefined ? (await memories.findAll(roomId, query ?? '')).map((memory) => memory.id) : [id];
         return { forgotten: await memories.remove(roomId, ids) };
       },
-    },
+    }),
   };
 }
 

@@ -47,7 +47,7 @@ export function createProtocolQueryPlugin(): OraclePlugin {
     autoDetect: (env) => Boolean(env.GATEWAY_URL),
     autoDetectHint: 'set GATEWAY_URL',
     getTools({ config }) {
-      const { GATEWAY_URL: gatewayUrl } = config as z.infer<typeof configSchema>;
+      const { GATEWAY_URL: gatewayUrl } = config;
       const tool = <Shape extends z.ZodRawShape>(question: Question<Shape>) => toTool(gatewayUrl, question);
       return {
         get_entity: tool({

@@ -13,7 +13,7 @@ import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
-import { defineOraclePlugin, type OraclePlugin, type Tools } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, type Tools, tool } from '../../plugin.ts';
 import { ToolError } from '../../runtime-context.ts';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
 import { planSchedule } from './tasks-schedule.ts';
@@ -63,7 +63,7 @@ export function createTasksPlugin(): OraclePlugin {
     ]),
     async setup({ store, send, logger, config }) {
       tasks = createTaskStore(store);
-      const { TASKS_POLL_MS: pollMs } = config as z.infer<typeof configSchema>;
+      const { TASKS_POLL_MS: pollMs } = config;
       runner = createTaskRunner({ tasks, send, instance: randomUUID(), pollMs, logger });
       runner.start();
     },
@@ -79,10 +79,10 @@ export function createTasksPlugin(): OraclePlugin {
 
 function createTools(tasks: TaskStore): Tools {
   return {
-    schedule_task: {
+    schedule_task: tool({
       description: 'Schedules a prompt for later, once or regularly. Give exactly one of at, in, every and cron.',
       input: scheduleSchema,
-      async execute({ prompt, ...wanted }: z.infer<typeof scheduleSchema>, rt) {
+      async execute({ prompt, ...wanted }, rt) {
         // Otherwise "remind me of X" would, when its time comes, be understood as a wish for another reminder.
         if (rt.message.message.startsWith(scheduledMessagePrefix))
           throw new ToolError(
@@ -95,21 +95,21 @@ function createTools(tasks: TaskStore): Tools {
         if (task) return task;
         throw new ToolError('TOOL_FAILED', `there are ${maxActiveTasks} tasks already; cancel one first`);
       },
-    },
-    list_tasks: {
+    }),
+    list_tasks: tool({
       description: 'Lists what is scheduled, the next first.',
       repeatable: true,
       input: z.object({}),
       execute: (_args, rt) => tasks.list(rt.user.did, { limit: listed, offset: 0 }),
-    },
-    cancel_task: {
+    }),
+    cancel_task: tool({
       description: 'Cancels a scheduled task by its id; list_tasks has the ids.',
       input: z.object({ id: z.string().max(100) }),
-      async execute({ id }: { id: string }, rt) {
+      async execute({ id }, rt) {
         if (await tasks.cancel(rt.user.did, id)) return { cancelled: id };
         throw new ToolError('TOOL_FAILED', 'there is no such task; list_tasks has the ids');
       },
-    },
+    }),
   };
 }
 

@@ -9,8 +9,8 @@ import { type Migration, personalTables, type SealedTable, type Store } from '@p
 import { sql } from 'kysely';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { toRoomId } from '../../../store/sessions.ts';
-import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
-import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
+import { defineOraclePlugin, type OraclePlugin, tool } from '../../plugin.ts';
+import { ToolError } from '../../runtime-context.ts';
 import { findLanguageTag } from './language-names.ts';
 
 interface PreferencesDatabase {
@@ -59,12 +59,12 @@ export function createUserPreferences(): OraclePlugin {
       preferences = createPreferenceStore(store);
     },
     getTools: () => ({
-      set_user_preferences: {
+      set_user_preferences: tool({
         description:
           'Saves how the user wants to be answered from now on. Give only what changes; null clears a preference. Not for a single answer, not for facts about the user.',
         input: setUserPreferencesSchema,
-        execute: (change: SetUserPreferences, rt: RuntimeContext) => preferences.change(rt.session.roomId, change),
-      },
+        execute: (change, rt) => preferences.change(rt.session.roomId, change),
+      }),
     }),
     async getPromptSection(rt) {
       const record = await preferences.find(rt.session.roomId);

@@ -49,7 +49,7 @@ export function createWebhooksPlugin(): OraclePlugin {
     migrations: slackMigrations,
     personalData: personalTables([{ table: 'agent_slack_thread', where: ({ did }) => sql`user_did = ${did}` }]),
     getRoutes(ctx) {
-      const { SLACK_SIGNING_SECRET } = ctx.config as z.infer<typeof configSchema>;
+      const { SLACK_SIGNING_SECRET } = ctx.config;
       const events = createSlackStore(ctx.store);
       const answer = createAnswerer(ctx);
       return (server) =>
@@ -97,8 +97,15 @@ function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: E
 }
 
 /** Takes a message to its session and the answer back to its thread. Never throws: there is nobody left to tell. */
-function createAnswerer({ config, store, sessions, deriveDid, send, logger }: PluginContext) {
-  const { SLACK_API_URL, SLACK_BOT_TOKEN } = config as z.infer<typeof configSchema>;
+function createAnswerer({
+  config,
+  store,
+  sessions,
+  deriveDid,
+  send,
+  logger,
+}: PluginContext<z.infer<typeof configSchema>>) {
+  const { SLACK_API_URL, SLACK_BOT_TOKEN } = config;
   const client = createSlackClient({ apiUrl: SLACK_API_URL, token: SLACK_BOT_TOKEN });
   const threads = createSlackStore(store);
 
