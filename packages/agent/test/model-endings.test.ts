@@ -102,7 +102,9 @@ describe('a turn that failed', () => {
     await using pair = await startPair([refuse(401), refuse(401), say('ok')]);
     for (const question of ['one', 'two', 'three']) await pair.user.say(pair.sessionId, question);
     const asked = pair.model.requests[2]?.body.messages.slice(1);
-    expect(asked).toEqual([{ role: 'user', content: 'one\n\ntwo\n\nthree' }]);
+    const note = { role: 'assistant', content: '(No answer: the turn failed or was stopped.)' };
+    const [one, two, three] = ['one', 'two', 'three'].map((content) => ({ role: 'user', content }));
+    expect(asked).toEqual([one, note, two, note, three]);
   });
 });
 

@@ -74,31 +74,21 @@ function toFileNote({ attachments = [] }: Message): string {
 }
 
 /**
- * Questions that follow each other without an answer, as after a turn that failed, become one: strict chat templates refuse
- * two messages of the user in a row.
+ * Puts a note where a question has no answer, as after a turn that failed: strict chat templates refuse two messages of the
+ * user in a row, and the model should see the newest question alone.
  */
-export function mergeQuestions(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
-  const merged: LanguageModelV4Prompt = [];
-  for (const message of prompt) {
-    const last = merged.at(-1);
-    if (message.role !== 'user' || last?.role !== 'user') merged.push(message);
-    else merged.splice(-1, 1, { role: 'user', content: joinTexts([...last.content, ...message.content]) });
-  }
-  return merged;
+export function markUnanswered(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  return prompt.flatMap((message, index) =>
+    message.role === 'user' && prompt[index - 1]?.role === 'user' ? [unanswered, message] : [message],
+  );
 }
 
-function joinTexts(content: UserContent): UserContent {
-  const joined: UserContent = [];
-  for (const part of content) {
-    const last = joined.at(-1);
-    if (part.type !== 'text' || last?.type !== 'text') joined.push(part);
-    else joined.splice(-1, 1, { type: 'text', text: `${last.text}\n\n${part.text}` });
-  }
-  return joined;
-}
+const unanswered: LanguageModelV4Message = {
+  role: 'assistant',
+  content: [{ type: 'text', text: '(No answer: the turn failed or was stopped.)' }],
+};
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
-type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'];
 
 export function toUserMessage(text: string): LanguageModelV4Message {
   return { role: 'user', content: [{ type: 'text', text }] };

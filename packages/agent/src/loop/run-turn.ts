@@ -6,7 +6,7 @@ import type { RunSteps } from '../run/run-steps.ts';
 import { skipSent } from '../run/skip-sent.ts';
 import { type AgentBehaviour, checkOutput, defaultMaxSteps, toCallOptions } from './agent-behaviour.ts';
 import { bindTools } from './bind-tools.ts';
-import { mergeQuestions, toPromptHistory, toUserMessage } from './history.ts';
+import { markUnanswered, toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
 import type { StepOutput } from './model-step.ts';
 import { createSubAgentTool } from './sub-agent.ts';
@@ -42,7 +42,7 @@ export async function runTurn(parts: TurnParts): Promise<void> {
       await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
       ...(summary ? [summary] : []),
     ],
-    messages: mergeQuestions([...toPromptHistory(rt.history), toQuestion(rt)]),
+    messages: markUnanswered([...toPromptHistory(rt.history), toQuestion(rt)]),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
     ...toCallOptions(behaviour),
     steps: parts.steps,
