@@ -21,6 +21,14 @@ const plugin = defineOraclePlugin({
       input: z.object({}),
       execute: async (_args, rt) => (await rt.ucan.mintInvocation({ audience: vault.did(), capability })).serialized,
     },
+    open_own_vault: {
+      description: 'Opens the vault of the user.',
+      input: z.object({}),
+      async execute(_args, rt) {
+        const own = { can: 'vault/open', with: rt.user.did } as const;
+        return (await rt.ucan.mintInvocation({ audience: vault.did(), capability: own })).serialized;
+      },
+    },
   }),
 });
 
@@ -95,15 +103,16 @@ describe.each(engines)('on %s a delegation', (engine) => {
   });
 
   test('that was sent downstream no longer signs in, here, after a restart and on another instance', async () => {
-    await using other = await startTestAgent({
-      plugins: [plugin],
-      databaseUrl: agent.databaseUrl,
-      env: { ORACLE_DID: agent.did },
-    });
+    await using opened = new AsyncDisposableStack();
+    const instances = [agent];
+    if (engine === 'postgres') {
+      const env = { ORACLE_DID: agent.did };
+      instances.push(opened.use(await startTestAgent({ plugins: [plugin], databaseUrl: agent.databaseUrl, env })));
+    }
     const ana = await agent.createUser();
     const sessionId = await ana.createSession();
     const { raw } = await mint(ana, agent.did, [chatCapability, capability]);
-    for (const instance of [agent, other]) expect((await signIn(instance, raw)).status).toBe(200);
+    for (const instance of instances) expect((await signIn(instance, raw)).status).toBe(200);
     const page = connect(agent, sessionId, raw);
     await page.event('connected');
 
@@ -114,14 +123,26 @@ describe.each(engines)('on %s a delegation', (engine) => {
     expect(await page.event('error')).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
     await waitFor('the socket to close', () => page.socket.disconnected);
     const refused = { status: 401, body: { code: 'UCAN_NOT_ALLOWED', message: 'Invalid UCAN delegation' } };
-    expect(await signIn(agent, raw)).toMatchObject(refused);
-    expect(await signIn(other, raw)).toMatchObject(refused);
+    for (const instance of instances) expect(await signIn(instance, raw)).toMatchObject(refused);
     expect(await connectError(connect(agent, sessionId, raw))).toBe('UCAN_NOT_ALLOWED');
     await agent.restart();
     expect(await signIn(agent, raw)).toMatchObject(refused);
     // As a proof it is as good as before.
     const again = await ana.send('POST', `/messages/${sessionId}`, { message: '/tool open_vault {}' }, headers);
     expect(again.body.message.toolCalls).toMatchObject([{ name: 'open_vault', status: 'done' }]);
+  });
+
+  test('that was sent downstream does not pass as an invocation either, however short its life', async () => {
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const { raw } = await mint(ana, agent.did, [{ can: '*', with: ana.did }], 600);
+    const bearer = { authorization: `Bearer ${raw}`, 'x-auth-type': 'ucan' };
+    const list = () => request(`${agent.url}/sessions`, { headers: bearer });
+    expect((await list()).status).toBe(200);
+    const headers = { 'x-ucan-delegation': raw };
+    const said = await ana.send('POST', `/messages/${sessionId}`, { message: '/tool open_own_vault {}' }, headers);
+    expect(said.body.message.toolCalls).toMatchObject([{ name: 'open_own_vault', status: 'done' }]);
+    expect(await list()).toMatchObject({ status: 401, body: { code: 'UCAN_NOT_ALLOWED' } });
   });
 
   test('is revoked with every other the user has posted', async () => {

@@ -235,7 +235,9 @@ describe('the memory of verdicts', () => {
 
   it('never holds a revocation back', async () => {
     const revoked = new Set<string>();
-    const watchful = setUp({ isRevoked: async (chain) => chain.some(({ cid }) => revoked.has(cid)) });
+    const watchful = setUp({
+      findStanding: async (chain) => (chain.some(({ cid }) => revoked.has(cid)) ? 'revoked' : undefined),
+    });
     const capabilities = [{ can: 'memory/*', with: friend.did() }];
     const proof = await parse(await delegate({ issuer: friend, audience: user.did(), capabilities }));
     const token = await delegate({ capabilities, proofs: [proof] });

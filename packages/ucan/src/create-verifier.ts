@@ -15,6 +15,9 @@ import { parseToken, type UcanView } from './parse-token.ts';
 import type { Awaitable, Result, UcanError } from './result.ts';
 import { verifySignatures } from './verify-signatures.ts';
 
+/** `revoked`: the token or one of its proofs is. `shared`: the token was sent downstream as a proof, so others may hold it. */
+export type Standing = 'revoked' | 'shared';
+
 export interface VerifierOptions {
   /** The DIDs of this service; a token is made out to one of them. They are also resources open to everyone. */
   readonly audiences: readonly string[];
@@ -25,10 +28,8 @@ export interface VerifierOptions {
   readonly clockSkewSeconds?: number;
   /** Finds the keys of issuers that are not did:key; without it they are refused. */
   readonly resolveDid?: ResolveDid;
-  /** Asked on every use, cached or not, with the token and its proofs. */
-  readonly isRevoked?: (chain: readonly IssuedToken[]) => Awaitable<boolean>;
-  /** Asked on every sign-in by delegation: whether others may hold it because it was sent downstream as a proof. */
-  readonly wasSentDownstream?: (cid: string) => Awaitable<boolean>;
+  /** Asked on every use, cached or not, with the token first and its proofs after it. */
+  readonly findStanding?: (chain: readonly IssuedToken[]) => Awaitable<Standing | undefined>;
   /** Whether an issuer may hand out a DID not its own without a proof: always the same answer, by default no. */
   readonly canIssue?: (issuer: string, resource: string) => boolean;
   /** Milliseconds, like `Date.now`. */
@@ -110,10 +111,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (token.length > agentLimits.tokenCharacters) return (await judge({ kind, token, seconds, client })).verdict;
     const key = await hashText(`${kind} ${token}`);
     const known = recall(accepted, key, seconds) ?? recall(refused, key, seconds);
-    if (known) return await checkRevocation(known);
+    if (known) return await checkStanding(kind, known);
     const { verdict, until } = await judge({ kind, token, seconds, client });
     if (until > seconds) (verdict.ok ? accepted : refused).set(key, { verdict, from: seconds, until });
-    return await checkRevocation(verdict);
+    return await checkStanding(kind, verdict);
   }
 
   async function judge({ kind, token, seconds, client }: Question): Promise<Judgement> {
@@ -133,22 +134,20 @@ export function createVerifier(options: VerifierOptions): Verifier {
     return { verdict: { ok: { did, expiration, cid, capabilities, view } }, until };
   }
 
-  async function checkRevocation(verdict: Verdict): Promise<Verdict> {
-    if (!verdict.ok || !options.isRevoked) return verdict;
-    const revoked = await options.isRevoked(listChain(verdict.ok.view));
-    return revoked ? { error: { code: 'UCAN_NOT_ALLOWED', message: 'it has been revoked', revoked: true } } : verdict;
-  }
-
-  async function verifySignIn(token: string, client?: string): Promise<Verdict> {
-    const verdict = await verify('signIn', token, client);
-    if (!verdict.ok || !(await options.wasSentDownstream?.(verdict.ok.cid))) return verdict;
-    return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it was sent to another service as a proof' } };
+  async function checkStanding(kind: keyof typeof checks, verdict: Verdict): Promise<Verdict> {
+    const standing = verdict.ok && (await options.findStanding?.(listChain(verdict.ok.view)));
+    if (standing === 'revoked')
+      return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it has been revoked', revoked: true } };
+    // A delegation with a short life could pass as an invocation too.
+    if (standing === 'shared' && kind !== 'delegation')
+      return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it was sent to another service as a proof' } };
+    return verdict;
   }
 
   return {
     verifyInvocation: (token, client) => verify('invocation', token, client),
     verifyDelegation: (token, client) => verify('delegation', token, client),
-    verifySignIn,
+    verifySignIn: (token, client) => verify('signIn', token, client),
   };
 }
 

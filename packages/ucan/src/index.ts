@@ -3,6 +3,7 @@ export { findExpiration, isGrantedBy } from './check-chain.ts';
 export {
   createVerifier,
   type IssuedToken,
+  type Standing,
   type Verdict,
   type VerifiedToken,
   type Verifier,

@@ -49,8 +49,7 @@ export function createIdentity(
       dnsServers: config.DNS_SERVERS,
       lookupsPerMinute: config.UCAN_LOOKUPS_PER_MINUTE,
     }),
-    isRevoked: delegations.isRevoked,
-    wasSentDownstream: delegations.wasSentDownstream,
+    findStanding: delegations.findStanding,
   });
   const auth = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };
   return { oracle, signer, audit, delegations, verifier, auth };

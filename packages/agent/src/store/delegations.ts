@@ -1,7 +1,7 @@
 import { AppError, agentLimits } from '@palaver/contract';
 import type { Store } from '@palaver/store';
-import { findExpiration, type IssuedToken, type UcanView } from '@palaver/ucan';
-import type { Kysely, Transaction } from 'kysely';
+import { findExpiration, type IssuedToken, type Standing, type UcanView } from '@palaver/ucan';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Seal } from '../auth/seal.ts';
 import type { AgentDatabase } from './schema.ts';
 
@@ -36,20 +36,20 @@ export function createDelegationStore(
       .where('agent_did', '=', agentDid)
       .where('expires_at', '>', own.now),
   );
-  const findRevocation = prepare((query, token: { cid: string; issuer: string; now: number }) =>
+  const findStandings = prepare((query, token: { cid: string; issuer: string; now: number }) =>
     query
       .selectFrom('agent_revocation')
-      .select('cid')
+      .select(sql<Standing>`'revoked'`.as('standing'))
       .where('cid', '=', token.cid)
       .where('expires_at', '>', token.now)
       .unionAll(
         query
           .selectFrom('agent_known_delegation')
-          .select('cid')
+          .select(sql<Standing>`case revoked when 1 then 'revoked' else 'shared' end`.as('standing'))
           .where('cid', '=', token.cid)
           // Anyone may name any CID; only the issuer's word counts.
           .where('user_did', '=', token.issuer)
-          .where('revoked', '=', 1),
+          .where((is) => is.or([is('revoked', '=', 1), is('sent_downstream', '=', 1)])),
       ),
   );
   const findSent = prepare((query, token: { cid: string }) =>
@@ -113,9 +113,6 @@ export function createDelegationStore(
       return true;
     },
 
-    /** Whether a delegation has left the service as a proof. */
-    wasSentDownstream: async (cid: string): Promise<boolean> => (await findSent({ cid })).rows.length > 0,
-
     /** Refuses every stored delegation of a user from now on, replaced ones included; gives their CIDs. */
     async revokeAll(userDid: string, record: RecordChange): Promise<string[]> {
       return await store.transaction(async (trx) => {
@@ -155,10 +152,15 @@ export function createDelegationStore(
       });
     },
 
-    async isRevoked(chain: readonly IssuedToken[]): Promise<boolean> {
-      for (const { cid, issuer } of chain)
-        if ((await findRevocation({ cid, issuer, now: Date.now() - slackMs })).rows.length > 0) return true;
-      return false;
+    async findStanding(chain: readonly IssuedToken[]): Promise<Standing | undefined> {
+      let standing: Standing | undefined;
+      for (const [index, { cid, issuer }] of chain.entries()) {
+        const { rows } = await findStandings({ cid, issuer, now: Date.now() - slackMs });
+        if (rows.some((row) => row.standing === 'revoked')) return 'revoked';
+        // A proof may be shared with others: that is what it is for.
+        if (index === 0 && rows.length > 0) standing = 'shared';
+      }
+      return standing;
     },
   };
 }
