@@ -25,7 +25,7 @@ const isOver = () => (options.sessions === undefined ? performance.now() >= dead
 function toRequest(session: number, text: string): string {
   const phoneNumber = `+2547${String(session).padStart(8, '0')}`;
   const body = JSON.stringify({ sessionId: `${options.prefix}-${session}`, serviceCode: '*1234#', phoneNumber, text });
-  return `POST /api/ussd HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  return `POST /api/ussd HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
 /** Resolves with the whole response once its body is complete. */
