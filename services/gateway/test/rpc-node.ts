@@ -31,7 +31,7 @@ export async function startRpcNode() {
     const same = (a: unknown) => JSON.stringify(a) === JSON.stringify(params);
     const found =
       recorded.answers.find((answer) => answer.method === method && same(answer.params)) ??
-      (method === 'block' && { result: { block: { header: { height: String(params.height ?? 500) } } } });
+      (method === 'block' && { result: { block: { header: { height: params.height ?? '500' } } } });
     const reply = found
       ? { result: found.result }
       : { error: { code: -32603, message: 'Internal error', data: 'none' } };

@@ -224,3 +224,15 @@ test('GET in URI style is passed on as it is, with the same list, cache and limi
   expect(statuses).toContain(429);
   await rpc[Symbol.asyncDispose]();
 });
+
+test.each([
+  ['unsubscribe', { query: { toString: 1 } }],
+  ['block', { height: { toString: 1 } }],
+])('%s with a value that has no text does not end the process', async (method, params) => {
+  await using pair = await startPair();
+  const { received, send } = await openSocket(pair.gateway);
+  send('hostile', method, params);
+  send('after', 'status');
+  await waitFor('both answers', () => received.length === 2);
+  expect(received.map(({ id }) => id).sort()).toEqual(['after', 'hostile']);
+});

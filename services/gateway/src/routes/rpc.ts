@@ -125,7 +125,7 @@ function serveSocket(socket: WebSocket, parts: RpcParts): void {
     if (request && !allowed.has(request.method))
       return send(toRpcText(request.id, { ok: false, error: notAllowed(request.method) }));
     if (request?.method === 'subscribe') return subscribe(request.id, query);
-    if (request?.method === 'unsubscribe') return unsubscribe(request.id, [String(query)]);
+    if (request?.method === 'unsubscribe') return unsubscribe(request.id, typeof query === 'string' ? [query] : []);
     if (request?.method === 'unsubscribe_all') return unsubscribe(request.id, [...leaves.keys()]);
     return send((await answerRpc(json, parts, left.signal)).text);
   };
@@ -135,7 +135,9 @@ function serveSocket(socket: WebSocket, parts: RpcParts): void {
     if (inFlight >= maxInFlight || (perMinute > 0 && counted > perMinute))
       return socket.close(1013, 'too many requests');
     inFlight += 1;
-    answer(String(data)).finally(() => (inFlight -= 1));
+    answer(String(data))
+      .catch(() => socket.close(1011, 'internal error'))
+      .finally(() => (inFlight -= 1));
   });
   socket.on('error', () => socket.terminate());
   socket.on('close', () => {
@@ -149,7 +151,8 @@ function serveSocket(socket: WebSocket, parts: RpcParts): void {
 /** `GET /events?query=…`: new blocks unless a query says otherwise. */
 function serveEvents({ subscriptions }: RpcParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    const { query = newBlocks } = request.query as { query?: string };
+    const { query = newBlocks } = request.query as { query?: unknown };
+    if (typeof query !== 'string') throw new AppError('BAD_REQUEST', 'Give one query.');
     const stream = new PassThrough();
     const subscribed = await subscriptions.subscribe(query, {
       onEvent(result) {

@@ -30,7 +30,9 @@ const byHash = new Set(['block_by_hash', 'header_by_hash', 'tx']);
 export function isPinned(method: string, params: unknown): boolean {
   if (byHash.has(method)) return true;
   const { height } = (params ?? {}) as { height?: unknown };
-  return byHeight.has(method) && /^"?[1-9]\d*"?$/.test(String(height ?? ''));
+  // An object has a text of its caller's making, or none.
+  if (typeof height !== 'string' && typeof height !== 'number') return false;
+  return byHeight.has(method) && /^"?[1-9]\d*"?$/.test(`${height}`);
 }
 
 export function isWrite(method: string): boolean {
