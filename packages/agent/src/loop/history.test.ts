@@ -77,6 +77,12 @@ describe('as text', () => {
     expect(toTranscript(messages, 1_000)).toEqual(['User: hello\nAssistant: hi (used recall)\n']);
   });
 
+  test('with the files of a question', () => {
+    const question = { ...say('human', 'see'), files: [{ name: 'a.txt', text: 'goats' }, { name: 'b.png' }] };
+    const note = '[Files that came with this message and are not shown again: b.png]';
+    expect(toTranscript([question], 1_000)).toEqual([`User: see\n\n[File a.txt]\ngoats\n${note}\n`]);
+  });
+
   test('in pieces that fit, long messages shortened in the middle', () => {
     const messages = Array.from({ length: 6 }, (_, index) => say('human', `${index}${'x'.repeat(10_000)}${index}`));
     const pieces = toTranscript(messages, 5_000);

@@ -1,6 +1,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { Message, ToolCall } from '@palaver/contract';
+import type { Message, MessageAttachment, ToolCall } from '@palaver/contract';
 import { toParts } from '../store/message-parts.ts';
+import type { KeptFile, StoredMessage } from '../store/messages.ts';
 
 const bytesPerToken = 4;
 const maxToolOutput = 4_000;
@@ -17,12 +18,32 @@ export const maxHistoryMessages = 200;
 const transcriptMessageCharacters = 4_000;
 // The rest is for the instruction and the earlier summary.
 const transcriptShare = 0.75;
+// Less than the half that is filled after a summary, so that files leave room for what was said.
+const filesShare = 0.25;
+
+/** Leaves out the texts of files that do not fit their share of the context; the newest have precedence. */
+export function limitFiles(messages: StoredMessage[], contextTokens: number): StoredMessage[] {
+  let tokensLeft = contextTokens * filesShare;
+  const limited = messages.toReversed().map((message) => {
+    const files = message.files?.map((file) => {
+      const size = estimateTokens(file.text ?? '');
+      if (size > tokensLeft) return { name: file.name };
+      tokensLeft -= size;
+      return file;
+    });
+    return files ? { ...message, files } : message;
+  });
+  return limited.reverse();
+}
 
 /**
  * Parts a conversation where the newer part fits: nothing is old as long as everything does. Once it does not, only half
  * the room is filled, so that the next turns need no new summary. Cuts stand before a question, never inside a turn.
  */
-export function splitHistory(messages: Message[], contextTokens: number): { old: Message[]; kept: Message[] } {
+export function splitHistory(
+  messages: StoredMessage[],
+  contextTokens: number,
+): { old: StoredMessage[]; kept: StoredMessage[] } {
   const sizes = messages.map((message) => estimateTokens(toPromptHistory([message])));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (total <= contextTokens && messages.length <= maxHistoryMessages) return { old: [], kept: messages };
@@ -37,10 +58,11 @@ export function splitHistory(messages: Message[], contextTokens: number): { old:
 }
 
 /** A conversation as text in pieces that fit a context; very long messages are shortened in the middle. */
-export function toTranscript(messages: Message[], contextTokens: number): string[] {
+export function toTranscript(messages: StoredMessage[], contextTokens: number): string[] {
   const pieces = [''];
   for (const message of messages) {
-    const line = `${message.type === 'human' ? 'User' : 'Assistant'}: ${shorten(message.content)}${toToolNote(message)}\n`;
+    const words = shorten(message.content + toFileNotes(message));
+    const line = `${message.type === 'human' ? 'User' : 'Assistant'}: ${words}${toToolNote(message)}\n`;
     const last = pieces.length - 1;
     const fits = estimateTokens(`${pieces[last]}${line}`) <= contextTokens * transcriptShare;
     if (fits || pieces[last] === '') pieces[last] += line;
@@ -61,16 +83,26 @@ function toToolNote({ toolCalls = [] }: Message): string {
 }
 
 /** What was said before, as the model reads it: tools that were used included, answers that failed left out. */
-export function toPromptHistory(messages: Message[]): LanguageModelV4Prompt {
+export function toPromptHistory(messages: StoredMessage[]): LanguageModelV4Prompt {
   return messages.flatMap((message) =>
-    message.type === 'human' ? [toUserMessage(message.content + toFileNote(message))] : toAnswer(message),
+    message.type === 'human' ? [toUserMessage(message.content + toFileNotes(message))] : toAnswer(message),
   );
 }
 
-/** Files go to the model with their own message only; later it should know of them, and not make up what is in them. */
-function toFileNote({ attachments = [] }: Message): string {
-  const names = attachments.map(({ filename }) => filename).join(', ');
-  return names === '' ? '' : `\n[Files that came with this message and are not shown again: ${names}]`;
+/** The texts of files that were kept, and the names of the others: the model should not make up what is in them. */
+function toFileNotes({ attachments = [], files = attachments.map(toNamed) }: StoredMessage): string {
+  const texts = files.map(({ name, text }) => (text === undefined ? '' : toFileText(name, text)));
+  const names = files.filter(({ text }) => text === undefined).map(({ name }) => name);
+  const note = `\n[Files that came with this message and are not shown again: ${names.join(', ')}]`;
+  return texts.join('') + (names.length === 0 ? '' : note);
+}
+
+function toNamed({ filename }: MessageAttachment): KeptFile {
+  return { name: filename };
+}
+
+export function toFileText(name: string, text: string): string {
+  return `\n\n[File ${name}]\n${text}`;
 }
 
 /**

@@ -1,12 +1,11 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import type { Message } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { type Summarised, summarise } from '../models/summarise.ts';
 import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { Run } from '../run/run.ts';
-import type { MessageStore } from '../store/messages.ts';
+import type { MessageStore, StoredMessage } from '../store/messages.ts';
 import type { HistorySummary, SummaryStore } from '../store/summaries.ts';
-import { maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
+import { limitFiles, maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
 
 export interface HistoryParts {
   messages: Pick<MessageStore, 'before'>;
@@ -21,7 +20,7 @@ export interface HistoryParts {
 
 export interface LoadedHistory {
   /** What the model is given word for word, oldest first. */
-  history: Message[];
+  history: StoredMessage[];
   /** What stands for the rest. */
   summary: string | undefined;
   /** On-demand plugins loaded in the part that was summarised. */
@@ -37,8 +36,8 @@ const summaryCharacters = 8_000;
 export async function loadHistory(parts: HistoryParts, run: Run): Promise<LoadedHistory> {
   // Twice as many as are kept: what is beyond was said faster than it could be summarised, and goes unheard.
   const before = await parts.messages.before(run.sessionId, run.runId, 2 * maxHistoryMessages);
-  const { messages: said, isWhole } = before;
-  const earlier = isWhole ? undefined : await parts.summaries.find(run.sessionId);
+  const said = limitFiles(before.messages, parts.contextTokens);
+  const earlier = before.isWhole ? undefined : await parts.summaries.find(run.sessionId);
   const { old, kept } = splitHistory(said, parts.contextTokens);
   const last = old.at(-1);
   if (!last) return toLoaded(said, earlier);
@@ -59,7 +58,7 @@ export async function loadHistory(parts: HistoryParts, run: Run): Promise<Loaded
 /** Piece by piece, so that what is summarised fits a model's context as well. */
 async function summariseAll(
   { model, contextTokens, timeoutMs }: HistoryParts,
-  { old, earlier, run }: { old: Message[]; earlier: string | undefined; run: Run },
+  { old, earlier, run }: { old: StoredMessage[]; earlier: string | undefined; run: Run },
 ): Promise<string> {
   let summary = earlier;
   for (const transcript of toTranscript(old, contextTokens)) {
@@ -71,6 +70,6 @@ async function summariseAll(
   return summary ?? '';
 }
 
-function toLoaded(history: Message[], summary: HistorySummary | undefined): LoadedHistory {
+function toLoaded(history: StoredMessage[], summary: HistorySummary | undefined): LoadedHistory {
   return { history, summary: summary?.text, capabilities: summary?.capabilities ?? [] };
 }

@@ -4,9 +4,10 @@ import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
 import { skipSent } from '../run/skip-sent.ts';
+import type { StoredMessage } from '../store/messages.ts';
 import { type AgentBehaviour, checkOutput, defaultMaxSteps, toCallOptions } from './agent-behaviour.ts';
 import { bindTools } from './bind-tools.ts';
-import { markUnanswered, toPromptHistory, toUserMessage } from './history.ts';
+import { markUnanswered, toFileText, toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
 import type { StepOutput } from './model-step.ts';
 import { createSubAgentTool } from './sub-agent.ts';
@@ -19,6 +20,7 @@ export interface TurnParts {
   model: LanguageModelV4;
   rt: RuntimeContext;
   run: Run;
+  history: StoredMessage[];
   /** The summary of what is older than the history, when there is one. */
   summary?: string | undefined;
   idleMs: number;
@@ -42,7 +44,7 @@ export async function runTurn(parts: TurnParts): Promise<void> {
       await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
       ...(summary ? [summary] : []),
     ],
-    messages: markUnanswered([...toPromptHistory(rt.history), toQuestion(rt)]),
+    messages: markUnanswered([...toPromptHistory(parts.history), toQuestion(rt)]),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
     ...toCallOptions(behaviour),
     steps: parts.steps,
@@ -92,7 +94,7 @@ function toQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prom
     const blob = blobStore.get(name);
     if (!blob) continue;
     if (blob.mediaType.startsWith('text/')) {
-      question.content.push({ type: 'text', text: `\n\n[File ${name}]\n${Buffer.from(blob.bytes).toString('utf8')}` });
+      question.content.push({ type: 'text', text: toFileText(name, Buffer.from(blob.bytes).toString('utf8')) });
     } else {
       // Most providers drop the name of a file.
       question.content.push({ type: 'text', text: `\n\n[File ${name}]` });

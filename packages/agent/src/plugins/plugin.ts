@@ -135,7 +135,7 @@ export interface PendingSend {
   /** What limits per client address count it by; undefined where it came by no request, or from a shared address. */
   client?: string | undefined;
   secrets: RuntimeContext['secrets'];
-  /** What is put here goes to the model with the message. */
+  /** What is put here goes to the model with the message; texts are stored with it for later turns. */
   blobs: BlobStore;
 }
 

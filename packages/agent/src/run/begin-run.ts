@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError, type Attachment, type LiveRunStatus, type Message, type MessageAttachment } from '@palaver/contract';
+import { AppError, type Attachment, type LiveRunStatus, type MessageAttachment } from '@palaver/contract';
 import { v7 as uuidv7 } from 'uuid';
 import { toParts } from '../store/message-parts.ts';
+import type { StoredMessage } from '../store/messages.ts';
 import type { OwnedRun, RunStore, SendKey } from '../store/runs.ts';
+import { toKeptFiles } from './kept-files.ts';
 import type { RunIds } from './run.ts';
 import { toStoredInput } from './run-input.ts';
 import type { Turn } from './turn.ts';
@@ -61,7 +63,7 @@ async function discard(runId: string, runs: RunStore): Promise<void> {
   }
 }
 
-function toQuestion({ body, requestId }: Turn, now: number): Message {
+function toQuestion({ body, requestId, blobs }: Turn, now: number): StoredMessage {
   const held = {
     content: body.message,
     ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
@@ -74,6 +76,7 @@ function toQuestion({ body, requestId }: Turn, now: number): Message {
     requestId,
     ...held,
     parts: toParts(held),
+    files: toKeptFiles(blobs),
   };
 }
 

@@ -11,13 +11,30 @@ type MessageRow = Selectable<AgentDatabase['agent_message']>;
 export interface MessageExtras
   extends Pick<Message, 'toolCalls' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'> {
   order?: PartPlace[] | undefined;
+  files?: KeptFile[] | undefined;
+}
+
+/** A file of a question, for the model in later turns; without its text where it has none or is too long. */
+export interface KeptFile {
+  name: string;
+  text?: string;
+}
+
+/** A message with what clients are not shown. */
+export interface StoredMessage extends Message {
+  files?: KeptFile[] | undefined;
+}
+
+export function withoutFiles({ files, ...message }: StoredMessage): Message {
+  return message;
 }
 
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>) {
-  const toMessage = (row: MessageRow) => fromRow(cipher.openRow(sealedTables.message, row));
+  const toStored = (row: MessageRow) => fromRow(cipher.openRow(sealedTables.message, row));
+  const toMessage = (row: MessageRow) => withoutFiles(toStored(row));
   const listBefore = prepare((query, range: { sessionId: string; runId: string; limit: number }) =>
     query
       .selectFrom('agent_message')
@@ -64,9 +81,13 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
      * What was said before a run and is not summarised, oldest first, at most the newest `limit` messages; and whether that
      * is all there is.
      */
-    async before(sessionId: string, runId: string, limit: number): Promise<{ messages: Message[]; isWhole: boolean }> {
+    async before(
+      sessionId: string,
+      runId: string,
+      limit: number,
+    ): Promise<{ messages: StoredMessage[]; isWhole: boolean }> {
       const { rows } = await listBefore({ sessionId, runId, limit });
-      return { messages: rows.reverse().map(toMessage), isWhole: rows[0]?.number === firstNumber };
+      return { messages: rows.reverse().map(toStored), isWhole: rows[0]?.number === firstNumber };
     },
 
     async page(sessionId: string, { limit, before, after }: CursorPageQuery): Promise<MessagePage> {
@@ -100,7 +121,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
   };
 }
 
-function fromRow(row: MessageRow): Message {
+function fromRow(row: MessageRow): StoredMessage {
   const { order, ...extras }: MessageExtras = row.extras === null ? {} : JSON.parse(row.extras);
   return {
     id: row.id,

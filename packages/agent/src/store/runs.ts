@@ -4,7 +4,7 @@ import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { databaseTime } from './database-time.ts';
 import { toPartOrder } from './message-parts.ts';
-import type { MessageExtras } from './messages.ts';
+import type { MessageExtras, StoredMessage } from './messages.ts';
 import { preparePostgresWrites } from './postgres-run-writes.ts';
 import { prepareRunStatements } from './run-statements.ts';
 import type { AgentDatabase } from './schema.ts';
@@ -17,7 +17,7 @@ export interface RunBegin {
   requestId: string;
   instance: string;
   model: string;
-  question: Message;
+  question: StoredMessage;
   /** The id the answer will have. */
   answerId: string;
   /** What another instance needs to take the run up; null where it cannot. */
@@ -171,7 +171,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
   async function saveMessage(
     trx: Transaction<AgentDatabase>,
     { runId, sessionId, number }: { runId: string; sessionId: string; number: number },
-    message: Message,
+    message: StoredMessage,
   ): Promise<void> {
     const row = sealMessage(toMessageRow(runId, message));
     const offset = message.type === 'human' ? 0 : 1;
@@ -323,8 +323,9 @@ export function createRunStore(store: Store<AgentDatabase>) {
   };
 }
 
-function toMessageRow(runId: string, message: Message) {
-  const { toolCalls, reasoning, attachments, components, finish, error } = message;
+function toMessageRow(runId: string, message: StoredMessage) {
+  const { toolCalls, reasoning, attachments, components, finish, error, files } = message;
+  const order = toPartOrder(message);
   return {
     id: message.id,
     position: `${runId}:${message.type === 'human' ? 0 : 1}`,
@@ -333,7 +334,7 @@ function toMessageRow(runId: string, message: Message) {
     content: message.content.replaceAll('\0', '\ufffd'),
     status: message.status,
     requestId: message.requestId,
-    extras: toExtras({ toolCalls, reasoning, attachments, components, finish, error, order: toPartOrder(message) }),
+    extras: toExtras({ toolCalls, reasoning, attachments, components, finish, error, files, order }),
     createdAt: Date.parse(message.createdAt),
   };
 }

@@ -99,18 +99,6 @@ describe('what reaches the model', () => {
   });
 });
 
-it('a later turn knows the names of earlier files, not what is in them', async () => {
-  const user = await agent.createUser();
-  const sessionId = await user.createSession();
-  const attachments = [attach(offer('once', 'only once'), 'once.txt', 'text/plain')];
-  await user.say(sessionId, 'what is this?', { attachments, homeServer: home.url });
-  model.requests.length = 0;
-  await user.say(sessionId, 'and again?');
-  const asked = JSON.stringify(model.requests[0]?.body.messages);
-  expect(asked).toContain('not shown again: once.txt');
-  expect(asked).not.toContain('only once');
-});
-
 describe('where it comes from', () => {
   it('a homeserver that has only the old endpoint', async () => {
     home.modern = false;
