@@ -1,10 +1,11 @@
 // What a provider attaches to its words goes back to it in the next step, byte for byte.
 
 import type { ServerResponse } from 'node:http';
+import { createGoogle } from '@ai-sdk/google';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin, type Tools } from '../src/plugins/plugin.ts';
-import { type Answer, endStream, openStream, say, startOpenAiServer, toChunk } from './openai-server.ts';
+import { type Answer, endStream, openStream, say, startOpenAiServer, toChunk, toFrame } from './openai-server.ts';
 import { startTestAgent } from './test-agent.ts';
 
 const weather: Tools[string] = {
@@ -108,4 +109,30 @@ it('signed and redacted thinking of Anthropic', async () => {
     { type: 'tool_use', name: 'weather', input: { place: 'Turin' } },
   ]);
   expect(second.at(-1).content[0].tool_use_id).toBe(second.at(-2).content[2].id);
+});
+
+it('thought signatures of Google', async () => {
+  const speak =
+    (...parts: object[]): Answer =>
+    (response) => {
+      openStream(response);
+      for (const part of parts)
+        response.write(toFrame({ candidates: [{ content: { role: 'model', parts: [part] } }] }));
+      response.end(toFrame({ candidates: [{ content: { parts: [] }, finishReason: 'STOP' }] }));
+    };
+  const thought = { text: 'They want the weather.', thought: true, thoughtSignature: 'c2lnbmVkLXRob3VnaHQ=' };
+  const call = (place: string) => ({ functionCall: { name: 'weather', args: { place } } });
+  const signedCall = { ...call('Turin'), thoughtSignature: 'c2lnbmVkLWNhbGw=' };
+  await using server = await startOpenAiServer(
+    speak(thought, signedCall, call('Nairobi')),
+    speak({ text: 'Clear.', thoughtSignature: 'c2lnbmVkLXRleHQ=' }),
+  );
+  const model = createGoogle({ baseURL: server.url, apiKey: 'k' })('gemini-3-pro-preview');
+  await using agent = await startTestAgent({ plugins: [plugin], model });
+  const user = await agent.createUser();
+  const { body } = await user.say(await user.createSession(), 'how is the weather?');
+  expect(body.message).toMatchObject({ status: 'complete', content: 'Clear.' });
+  const said = server.requests[1]?.body.contents.at(-2);
+  expect(said).toMatchObject({ role: 'model', parts: [thought, signedCall, call('Nairobi')] });
+  expect(said.parts[2]).not.toHaveProperty('thoughtSignature');
 });
