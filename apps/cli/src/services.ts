@@ -16,7 +16,7 @@ import {
   type RunningService,
 } from '@palaver/service-kit';
 import { startUssd } from '@palaver/ussd';
-import { ussdConfigSchema } from '@palaver/ussd/config';
+import { programSecretPrefix, ussdConfigSchema } from '@palaver/ussd/config';
 import type { ZodObject } from 'zod';
 
 export interface ServiceEntry {
@@ -66,7 +66,8 @@ const ownPrefixes = ['CONSOLE_', 'USSD_', 'GATEWAY_', 'DEVNODE_', 'ORACLE_', 'UC
 
 /** Variables in the environment that look like ours but that no service knows. */
 export function unknownVariables(env: Env): string[] {
-  return findUnknownVariables(env, knownVariables(), ownPrefixes);
+  const secrets = Object.keys(env).filter((name) => name.startsWith(programSecretPrefix));
+  return findUnknownVariables(env, [...knownVariables(), ...secrets], ownPrefixes);
 }
 
 /** Variables that are probably meant to be ours, whatever they begin with. */

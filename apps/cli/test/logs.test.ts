@@ -1,5 +1,7 @@
-// Everything a user says, in one run of all services at the most talkative level: none of it may reach the log.
+// Everything a user says and every secret, in one run of all services at level debug: none of it may reach the log.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -12,22 +14,42 @@ const launcher = join(import.meta.dirname, '../bin/palaver.js');
 const spoken = 'kanarienvogel';
 const pin = '407193';
 const phoneNumber = '+254712399187';
+const programCode = '*384*7#';
+const programSecret = randomBytes(16).toString('hex');
+const dataKey = randomBytes(32).toString('hex');
+const fileKey = randomBytes(32).toString('base64url');
 
-test('an exercise of all services leaves no conversation, name, PIN, number or token in the log', async () => {
+test('an exercise of all services leaves no conversation, name, PIN, number, token or key in the log', async () => {
   await using dir = await createTempDir();
   await using provider = await startQuotingProvider();
+  await writeProgram(join(dir.path, 'program'), provider.url);
   const ports: Record<string, string> = {};
   for (const { portName } of Object.values(services)) ports[portName] = String(await freePort());
   const child = startProcess(process.execPath, [launcher, 'up'], {
     cwd: dir.path,
-    env: { LOG_LEVEL: 'debug', LLM_PROVIDER: 'compatible', LLM_BASE_URL: provider.url, LLM_MODEL: 'm', ...ports },
+    env: {
+      LOG_LEVEL: 'debug',
+      LLM_PROVIDER: 'compatible',
+      LLM_BASE_URL: provider.url,
+      LLM_MODEL: 'm',
+      DATA_ENCRYPTION_KEY: dataKey,
+      CREDITS_ENABLED: 'true',
+      CREDITS_FREE: '0',
+      MATRIX_ALLOWED_HOSTS: provider.host,
+      USSD_MENUS: join(import.meta.dirname, '../../../services/ussd/menus'),
+      USSD_PROGRAMS: join(dir.path, 'program'),
+      USSD_HTTP_ALLOWED_HOSTS: provider.host,
+      USSD_SECRET_PRICES: programSecret,
+      ...ports,
+    },
   });
   await child.printed('Ctrl-C stops everything.');
   const ussd = `http://127.0.0.1:${ports.USSD_PORT}/api/ussd`;
   const agent = `http://127.0.0.1:${ports.AGENT_PORT}`;
   const screens: string[] = [];
-  const dial = async (...inputs: string[]): Promise<void> => {
-    const fields = { sessionId: `s${screens.length}`, serviceCode: '*1234#', phoneNumber };
+  const dial = (...inputs: string[]) => dialCode('*1234#', ...inputs);
+  const dialCode = async (serviceCode: string, ...inputs: string[]): Promise<void> => {
+    const fields = { sessionId: `s${screens.length}`, serviceCode, phoneNumber };
     let text = '';
     for (const input of ['', ...inputs]) {
       text = text === '' ? input : `${text}*${input}`;
@@ -43,6 +65,9 @@ test('an exercise of all services leaves no conversation, name, PIN, number or t
   await dial('4', `Where is my ${spoken}?`);
   await dial('3', '1', '5', pin);
   expect(screens.join('\n')).toContain(spoken);
+  await dialCode(programCode, '1');
+  expect(screens.at(-1)).toContain('No price.');
+  expect(provider.headers.join('\n')).toContain(programSecret);
 
   const document = (await (await fetch(`${agent}/.well-known/did.json`)).json()) as { id: string };
   const issuer = await createSigner();
@@ -57,11 +82,21 @@ test('an exercise of all services leaves no conversation, name, PIN, number or t
       'content-type': 'application/json',
     };
     const reply = await fetch(agent + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-    return (await reply.json()) as Record<string, string>;
+    return { ...((await reply.json()) as { sessionId?: string }), status: reply.status };
   };
   const { sessionId } = await send('POST', '/sessions', { title: spoken, metadata: { note: spoken } });
+  const unpaid = await send('POST', `/messages/${sessionId}`, { message: `I live in ${spoken}` });
+  expect(unpaid).toMatchObject({ status: 402, claimIds: [expect.any(String)] });
+  const payment = { did: issuer.did(), amount: 1_000, idempotencyKey: 'payment-1' };
+  expect(await send('POST', '/credits/top-up', { ...payment, note: spoken })).toMatchObject({ status: 200 });
   await send('POST', `/messages/${sessionId}`, { message: `I live in ${spoken}` });
   await send('POST', `/messages/${sessionId}`, { message: 7, note: spoken });
+  const file = { url: 'mxc://home.example/x', key: { k: fileKey, alg: 'A256CTR' }, iv: 'AA', hashes: { sha256: 'AA' } };
+  for (const sent of [file, { ...file, iv: 7 }]) {
+    const attachments = [{ file: sent, filename: `${spoken}.txt`, mimetype: 'text/plain' }];
+    const message = { message: spoken, attachments, homeServer: `http://${provider.host}` };
+    expect(await send('POST', `/messages/${sessionId}`, message)).toMatchObject({ status: sent === file ? 422 : 400 });
+  }
   await send('POST', '/delegation', { raw: delegation, issuer: spoken });
   await send('POST', '/delegation', { raw: delegation });
   await fetch(`${agent}/sessions`, { headers: { 'x-ucan-delegation': `${delegation}AAAA` } });
@@ -79,24 +114,55 @@ test('an exercise of all services leaves no conversation, name, PIN, number or t
     phoneNumber.slice(1),
     invocation.slice(100, 130),
     delegation.slice(100, 130),
+    programSecret,
+    dataKey,
+    fileKey,
   ])
     expect(log.split('\n').filter((line) => line.includes(secret))).toEqual([]);
 });
 
-/** A language model that refuses every request and quotes it. */
+/** A look-up with a secret in its header. */
+async function writeProgram(folder: string, url: string): Promise<void> {
+  const program = `
+name: prices
+codes: ["${programCode}"]
+extends: palaver
+languages: [en]
+start: home
+secrets: [PRICES]
+states:
+  home: { kind: menu, text: home, options: [{ text: price, to: price }] }
+  price:
+    kind: action
+    http: { get: "${url}/price", headers: { x-key: "{secrets.PRICES}" } }
+    take: { price: $.price }
+    outcomes: { ok: home, missing: none, failed: none }
+  none: { kind: page, text: none }
+`;
+  await mkdir(join(folder, 'locales'), { recursive: true });
+  await writeFile(join(folder, 'program.yaml'), program);
+  await writeFile(join(folder, 'locales/en.yaml'), 'home: Prices\nprice: Price\nnone: No price.\n');
+}
+
+/** A language model, homeserver and price list that refuses every request and quotes it. */
 async function startQuotingProvider() {
   const prompts: string[] = [];
+  const headers: string[] = [];
   const server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
     prompts.push(text);
-    const error = { message: `cannot answer ${text}`, type: 'x', code: 'x' };
+    headers.push(JSON.stringify(request.headers));
+    const error = { message: `cannot answer ${text} ${headers.at(-1)}`, type: 'x', code: 'x' };
     response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    host,
+    url: `http://${host}/v1`,
     prompts,
+    headers,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,3 +1,4 @@
+import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -5,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin } from '../src/index.ts';
 import { openSocket } from './connect-socket.ts';
-import { startHomeserver } from './homeserver.ts';
+import { type Homeserver, startHomeserver } from './homeserver.ts';
 import { type Answer, callTools, openStream, say, startOpenAiServer } from './openai-server.ts';
 import { delegate, startTestAgent, type TestAgent } from './test-agent.ts';
 
@@ -139,14 +140,65 @@ test('what tools are given and what they throw stays out of the log', async () =
     { mxcUri: 'mxc://home.example/x', filename: `${canary}.pdf`, mimetype: 'application/pdf' },
     { mxcUri: 'mxc://home.example/missing', filename: `${canary}.txt`, mimetype: 'text/plain' },
   ];
-  for (const attachment of attachments) {
+  const { file, key } = encryptFile(home);
+  const encrypted = [
+    { ...file, hashes: { sha256: 'AAAA' } },
+    { ...file, iv: 'AAAA' },
+    { ...file, key: { ...file.key, k: `${key}AAAA` } },
+    file,
+  ].map((changed) => ({ file: changed, filename: `${canary}.pdf`, mimetype: 'application/pdf' }));
+  for (const attachment of [...attachments, ...encrypted]) {
     const sent = await ana.say(sessionId, canary, { attachments: [attachment], homeServer: home.url });
     expect(sent.status).toBe(422);
   }
+  const malformed = { file: { ...file, iv: 7 }, filename: canary, mimetype: 'text/plain' };
+  expect((await ana.say(sessionId, canary, { attachments: [malformed], homeServer: home.url })).status).toBe(400);
   await home.close();
   expect(failing.log()).toContain('a tool failed');
-  expect(failing.log()).not.toContain(canary);
+  for (const secret of [canary, key]) expect(failing.log()).not.toContain(secret);
 });
+
+test('what was said and the keys stay out of the log when a message is not paid for', async () => {
+  const dataKey = randomBytes(32).toString('hex');
+  const operatorToken = `${canary}-operator-token-of-enough-length`;
+  await using strict = await startTestAgent({
+    env: {
+      CREDITS_ENABLED: 'true',
+      CREDITS_FREE: '0',
+      OPERATOR_TOKEN: operatorToken,
+      DATA_ENCRYPTION_KEY: dataKey,
+    },
+  });
+  const ana = await strict.createUser();
+  const sessionId = await ana.createSession();
+  for (const stream of [false, true]) expect((await ana.say(sessionId, canary, { stream })).status).toBe(402);
+  const payment = { did: ana.did, amount: 10, idempotencyKey: 'payment-1' };
+  const book = (body: object, token = operatorToken) =>
+    ana.send('POST', '/credits/top-up', body, { authorization: `Bearer ${token}` });
+  expect((await book(payment, `${canary}-wrong`)).status).toBe(401);
+  expect((await book({ ...payment, amount: canary })).status).toBe(400);
+  expect((await book(payment)).status).toBe(200);
+  expect((await ana.say(sessionId, canary)).status).toBe(200);
+  expect(strict.log()).toContain('402');
+  for (const secret of [canary, dataKey]) expect(strict.log()).not.toContain(secret);
+});
+
+/** A file that is not the PDF it says it is, as an encrypted room holds it. */
+function encryptFile(home: Homeserver) {
+  const secret = randomBytes(32);
+  const iv = Buffer.alloc(16);
+  const cipher = createCipheriv('aes-256-ctr', secret, iv);
+  const bytes = Buffer.concat([cipher.update(`%PDF-1.7 ${canary}`), cipher.final()]);
+  home.media.set('sealed', bytes);
+  const key = secret.toString('base64url');
+  const file = {
+    url: 'mxc://home.example/sealed',
+    key: { k: key, alg: 'A256CTR' },
+    iv: iv.toString('base64').replace(/=+$/, ''),
+    hashes: { sha256: createHash('sha256').update(bytes).digest('base64').replace(/=+$/, '') },
+  };
+  return { file, key };
+}
 
 function tool(fail: (text: string) => unknown) {
   return {

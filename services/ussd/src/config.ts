@@ -18,6 +18,9 @@ const keyExample = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d
 const minute = 60;
 const dayMs = 24 * 3_600_000;
 
+/** Variables that begin with it are secrets of programs, which name them. */
+export const programSecretPrefix = 'USSD_SECRET_';
+
 export const ussdConfigSchema = z.object({
   ...baseVariables({ port: defaultPorts.ussd }),
   ...auditVariables(),

@@ -17,7 +17,7 @@ import {
 import { engineOf, openStore } from '@palaver/store';
 import { loadKeys } from './accounts/load-keys.ts';
 import { createUssdApp } from './app.ts';
-import { ussdConfigSchema } from './config.ts';
+import { programSecretPrefix, ussdConfigSchema } from './config.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
@@ -27,13 +27,13 @@ import type { UssdTables } from './store/tables.ts';
  */
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
 
-const secretPrefix = 'USSD_SECRET_';
-
 /** Programs name their secrets; no other variable can be read by one. */
 function toProgramSecrets(env: Env): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) =>
-      name.startsWith(secretPrefix) && value !== undefined ? [[name.slice(secretPrefix.length), value]] : [],
+      name.startsWith(programSecretPrefix) && value !== undefined
+        ? [[name.slice(programSecretPrefix.length), value]]
+        : [],
     ),
   );
 }
