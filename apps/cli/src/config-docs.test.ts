@@ -25,6 +25,16 @@ test('every variable of every schema stands in it, once', () => {
     if (name !== 'PORT') expect(names).toContain(`#${name}`);
 });
 
+test('docs/deploying.md lists every retention variable with its default', () => {
+  const [, table = ''] = read('docs/deploying.md').split('## How long things are kept');
+  const variables = schemas
+    .flatMap((schema) => listVariables(schema))
+    .filter(({ name }) => name.includes('RETENTION_'));
+  expect(variables.length).toBeGreaterThan(4);
+  for (const { name, defaultText } of variables)
+    expect(table).toMatch(new RegExp(`\\| \`${name}\` \\(${defaultText}\\b`));
+});
+
 test('a variable with a different default in each service shows each of them', () => {
   const [, section = ''] = toEnvExample().split('Several services');
   const [, words = ''] = /((?:# .*\n)+)#CORS_ORIGIN=/.exec(section) ?? [];

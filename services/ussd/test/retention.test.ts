@@ -1,0 +1,53 @@
+import { openStore } from '@palaver/store';
+import { engines, waitFor } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import type { UssdTables } from '../src/store/tables.ts';
+import { startService } from './service-fixture.ts';
+
+const ages = [1, 30, 60];
+
+describe.each(engines)('on %s', (engine) => {
+  test('sessions, results of actions and questions are removed after RETENTION_USSD_HOURS', async () => {
+    await using service = await startService(engine, { RETENTION_USSD_HOURS: '48' });
+    const store = await openStore<UssdTables>(service.databaseUrl);
+    for (const hours of ages) {
+      const at = Date.now() - hours * 3_600_000;
+      const id = `hours-${hours}`;
+      expect(await service.say(id, '1', { phoneNumber: `+25470000${1_000 + hours}` })).toMatch(/^CON/);
+      await store.db.updateTable('ussd_session').set({ opened_at: at, seen_at: at }).where('id', '=', id).execute();
+      await store.db.insertInto('ussd_effect').values({ key: id, phone: null, result: '{}', created_at: at }).execute();
+      const question = {
+        phone: id,
+        question: 'why',
+        status: 'answered',
+        answer: 'so',
+        asked_at: at,
+        shown: 0,
+      } as const;
+      await store.db
+        .insertInto('ussd_question')
+        .values({ id, ...question })
+        .execute();
+    }
+    const load = async () => {
+      const sessions = await store.db.selectFrom('ussd_session').select('id').orderBy('opened_at', 'desc').execute();
+      const effects = await store.db
+        .selectFrom('ussd_effect')
+        .select('key as id')
+        .orderBy('created_at', 'desc')
+        .execute();
+      const questions = await store.db.selectFrom('ussd_question').select('id').orderBy('asked_at', 'desc').execute();
+      return [sessions, effects, questions].map((rows) => rows.map(({ id }) => id).join());
+    };
+    const keeps = async (...ids: string[]) => {
+      // The statements of a sweep follow each other; questions are the last of the three.
+      await waitFor('a sweep', async () => (await load())[2] === ids.join(), 20_000);
+      expect(await load()).toEqual([ids.join(), ids.join(), ids.join()]);
+    };
+    await keeps('hours-1', 'hours-30');
+    await service.close();
+    await using _shorter = await service.startAnother({ RETENTION_USSD_HOURS: '24' });
+    await keeps('hours-1');
+    await store.close();
+  });
+});
