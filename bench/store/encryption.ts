@@ -1,0 +1,95 @@
+// CPU time of encryption at rest: the same rows written to SQLite and read again with and without a key, side by side on
+// the same machine in one run: npm run bench:encryption
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openCipher, openStore, type SealedTable } from '@palaver/store';
+
+const table: SealedTable = { table: 'item', key: ['id'], sealed: ['body'], tokens: ['phone'] };
+const lengths = [200, 2_000, 20_000];
+const rowCount = 5_000;
+const batch = 500;
+const rounds = 5;
+
+type Item = { id: number; phone: string; body: string };
+
+interface Cost {
+  write: number;
+  read: number;
+}
+
+const dir = mkdtempSync(join(tmpdir(), 'palaver-bench-'));
+try {
+  console.log(`Microseconds of CPU time for each row (least of ${rounds} rounds of ${rowCount} rows)`);
+  console.log('  characters   write   with key    read   with key');
+  for (const length of lengths) {
+    const costs: { plain: Cost[]; encrypted: Cost[] } = { plain: [], encrypted: [] };
+    for (let round = 0; round < rounds; round++) {
+      costs.plain.push(await measure(`plain-${length}-${round}`, length));
+      costs.encrypted.push(await measure(`encrypted-${length}-${round}`, length, [Buffer.alloc(32, 7)]));
+    }
+    const cell = (all: Cost[], what: keyof Cost, width: number) =>
+      Math.min(...all.map((cost) => cost[what]))
+        .toFixed(1)
+        .padStart(width);
+    const { plain, encrypted } = costs;
+    const cells = [
+      cell(plain, 'write', 8),
+      cell(encrypted, 'write', 11),
+      cell(plain, 'read', 8),
+      cell(encrypted, 'read', 11),
+    ];
+    console.log(length.toLocaleString('en').padStart(12) + cells.join(''));
+  }
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}
+
+async function measure(name: string, length: number, dataKeys: Buffer[] = []): Promise<Cost> {
+  const store = await openStore<{ item: Item }>(`file:${join(dir, `${name}.sqlite`)}`, { dataKeys });
+  await store.migrate('bench', [
+    {
+      name: '001-item',
+      async up(db) {
+        await db.schema
+          .createTable('item')
+          .addColumn('id', 'integer', (column) => column.primaryKey())
+          .addColumn('phone', 'text', (column) => column.notNull())
+          .addColumn('body', 'text', (column) => column.notNull())
+          .execute();
+      },
+    },
+  ]);
+  await openCipher(store);
+  const body = 'x'.repeat(length);
+  const insert = store.prepare((db, row: Item) =>
+    db.insertInto('item').values({ id: row.id, phone: row.phone, body: row.body }),
+  );
+  const find = store.prepare((db, { id }: { id: number }) => db.selectFrom('item').selectAll().where('id', '=', id));
+  const write = await cpuOf(async () => {
+    for (let first = 0; first < rowCount; first += batch)
+      await store.transaction(async (trx) => {
+        for (let id = first; id < first + batch; id++) {
+          const row = { id, phone: `+2547${String(id).padStart(8, '0')}`, body };
+          await insert(store.cipher.sealRow(table, row), trx);
+        }
+      });
+  });
+  const read = await cpuOf(async () => {
+    for (let id = 0; id < rowCount; id++) {
+      const { rows } = await find({ id });
+      if (!rows[0] || store.cipher.openRow(table, rows[0]).body !== body)
+        throw new Error(`row ${id} is not as written`);
+    }
+  });
+  await store.close();
+  return { write, read };
+}
+
+/** Microseconds of this process, on all its threads, for each row. */
+async function cpuOf(work: () => Promise<void>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / rowCount;
+}
