@@ -67,12 +67,12 @@ export function checkHosts(server: FastifyInstance, allowed: string[]): void {
   });
 }
 
-/** Refuses what a page of another origin would change, unless CORS names that origin. */
+/** Refuses what a page of another origin would change, and its sockets, which CORS leaves open, unless CORS names that origin. */
 export function refuseForeignPages(server: FastifyInstance, origins: string[]): void {
   if (origins.includes('*')) return;
   server.addHook('onRequest', ({ method, headers }, _reply, done) => {
-    const isRefused =
-      !harmlessMethods.has(method) && !origins.includes(headers.origin ?? '') && isForeignOrigin(headers);
+    const isHarmless = harmlessMethods.has(method) && headers.upgrade === undefined;
+    const isRefused = !isHarmless && !origins.includes(headers.origin ?? '') && isForeignOrigin(headers);
     done(isRefused ? new AppError('FORBIDDEN', 'Pages of other origins may not send this request.') : undefined);
   });
 }

@@ -1,3 +1,5 @@
+import { get } from 'node:http';
+import { connect } from 'node:net';
 import { DirectSecp256k1HdWallet } from '@cosmjs/proto-signing';
 import { coins, SigningStargateClient } from '@cosmjs/stargate';
 import { Comet38Client, WebsocketClient } from '@cosmjs/tendermint-rpc';
@@ -235,4 +237,57 @@ test.each([
   send('after', 'status');
   await waitFor('both answers', () => received.length === 2);
   expect(received.map(({ id }) => id).sort()).toEqual(['after', 'hostile']);
+});
+
+test('a page of another origin neither opens the RPC socket nor writes by GET', async () => {
+  await using pair = await startPair({ CORS_ORIGIN: 'https://app.example' });
+  const shake = (origin: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const headers = {
+        origin,
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      };
+      const request = get(`${pair.gateway.url}/rpc/websocket`, { headers });
+      request.on('error', reject);
+      request.on('response', (response) => {
+        response.destroy();
+        resolve(response.statusCode);
+      });
+      request.on('upgrade', ({ statusCode }, socket) => {
+        socket.destroy();
+        resolve(statusCode);
+      });
+    });
+  expect(await shake('https://evil.example')).toBe(403);
+  expect(await shake('https://app.example')).toBe(101);
+  expect(await shake(pair.gateway.url)).toBe(101);
+
+  // An image of any page is such a request, and over plain HTTP nothing says where it comes from.
+  for (const method of ['broadcast_tx_sync', 'broadcast_tx_async'])
+    expect((await pair.gateway.get(`/rpc/${method}?tx=0x00`)).status).toBe(404);
+  expect(pair.rpc.calls.filter(({ method }) => method.startsWith('broadcast'))).toEqual([]);
+});
+
+test.each([
+  ['/rpc/websocket', 'Origin: https://evil.example', 403],
+  ['/health', 'Accept: */*', 200],
+])('a handshake with %s that opens no socket ends its connection', async (path, header, status) => {
+  await using pair = await startPair();
+  const socket = connect(Number(new URL(pair.gateway.url).port), '127.0.0.1');
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    header,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    '',
+    '',
+  ];
+  socket.write(lines.join('\r\n'));
+  let reply = '';
+  for await (const chunk of socket) reply += chunk;
+  expect(reply).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
 });

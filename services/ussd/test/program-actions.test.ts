@@ -202,6 +202,23 @@ test('an address inside the network is not asked, nor one without TLS', async ()
   expect(prices.requests).toEqual([]);
 });
 
+test('an answer does not leave its part of the path', async () => {
+  await using prices = await startPrices();
+  const files = program(prices.origin);
+  const dots = { ...files, 'data/markets.csv': 'id,name\n..,Up\n.,Here\na..b,Inside\n' };
+  const path = files['prices.yaml'].replace('/v1/{market}', '/v1/{market}/today');
+  await using dir = await writeProgram({ ...dots, 'prices.yaml': path });
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    USSD_HTTP_ALLOWED_HOSTS: new URL(prices.origin).host,
+    USSD_SECRET_PRICES_TOKEN: 'top-secret',
+  });
+  expect(await dial(service, 'a')('1*1')).toMatch(/^CON Please try later\./);
+  expect(await dial(service, 'b')('1*2')).toMatch(/^CON Please try later\./);
+  expect(await dial(service, 'c')('1*3')).toMatch(/^CON Maize/);
+  expect(prices.requests.map(({ url }) => url)).toEqual(['/v1/a..b/today']);
+});
+
 test('records, fields, types, secrets and outcomes are checked', async () => {
   const files = program('https://prices.example');
   const faulty = {

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import type { Authorize } from '../auth/authorize.ts';
 import { type AnswerParts, answerRpc, notAllowed, parseError, toRpcRequest, toRpcText } from '../rpc/answer-rpc.ts';
+import { isWrite } from '../rpc/rpc-methods.ts';
 import type { Subscriptions } from '../rpc/subscriptions.ts';
 
 export interface RpcParts extends AnswerParts {
@@ -50,10 +51,10 @@ export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
   if (allowed.has('subscribe')) scope.get('/events', { preHandler: guard }, serveEvents(parts));
 }
 
-/** `GET /rpc/block?height=5`: the node's URI style, with its id and its status for errors. */
+/** `GET /rpc/block?height=5`: the node's URI style, with its id and its status for errors. Any page can send a GET, so it never writes. */
 async function answerUri(request: FastifyRequest, reply: FastifyReply, { client, allowed }: RpcParts) {
   const { method } = request.params as { method: string };
-  if (!allowed.has(method) || method.endsWith('subscribe') || method === 'unsubscribe_all')
+  if (!allowed.has(method) || isWrite(method) || method.endsWith('subscribe') || method === 'unsubscribe_all')
     throw new AppError('NOT_FOUND', `This gateway does not pass on ${method.slice(0, 100)} by GET.`);
   const mark = request.url.indexOf('?');
   const query = mark === -1 ? '' : request.url.slice(mark + 1);

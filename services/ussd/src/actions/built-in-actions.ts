@@ -109,6 +109,8 @@ async function askServer(parts: BuiltInParts, call: BuiltInCall<'http'>): Promis
     );
   const url = fill(get ?? post ?? '', encodeURIComponent);
   if (!URL.canParse(url)) return fail(call, 'the address is not a URL');
+  // Encoding leaves dots as they are, and a URL takes `/../` as the way to the folder above.
+  if (/\/\.{1,2}(?:\/|$)/.test(url.split(/[?#]/, 1)[0] ?? '')) return fail(call, 'a part of the path is . or ..');
   const endsAt = Date.now() + Number(timeout.slice(0, -1)) * 1_000;
   let answer: GuardedAnswer = { fault: 'no answer in time' };
   for (let attempt = 0; attempt < tries && Date.now() < endsAt; attempt++) {
