@@ -45,7 +45,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
   test('every route has a form; the answer comes with timing, cache state and a curl line', async () => {
     await using opened = await openPage(palaver(), '/explorer?page=routes');
     const { page } = opened;
-    await page.getByText(/^2\d routes$/).waitFor();
+    await page.getByText(/^3\d routes$/).waitFor();
     await page.getByLabel(/routes$/).fill('collections');
     await page.getByRole('link', { name: '/ixo/claims/collections' }).click();
     await page.getByLabel('pagination.limit').fill('1');

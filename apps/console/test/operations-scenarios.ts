@@ -52,7 +52,7 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     const health = page.getByRole('list', { name: 'Health' });
     await expect.poll(() => health.getByText('ok', { exact: true }).count()).toBe(5);
     await health.getByText('database connected').waitFor();
-    await health.getByText(/28 routes/).waitFor();
+    await health.getByText(/34 routes/).waitFor();
 
     const sessions = page.getByRole('region', { name: 'Active USSD sessions' });
     await sessions.getByText('report-+254700000077').waitFor();

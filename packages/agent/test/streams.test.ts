@@ -67,10 +67,10 @@ describe.each(engines)('streams on %s', (engine) => {
   });
 
   test('a failed turn says why and still ends with done; what came is kept', async () => {
-    const sessionId = await ana.createSession();
-    const limits = { env: { TURN_TIMEOUT_MS: '1000', OFFLINE_WORDS_PER_SECOND: '5' }, databaseUrl: agent.databaseUrl };
-    await using hasty = await startTestAgent(limits);
-    const ben = await hasty.createUser(ana.signer);
+    const env = { TURN_TIMEOUT_MS: '1000', OFFLINE_WORDS_PER_SECOND: '5' };
+    await using hasty = await startTestAgent({ engine, env });
+    const ben = await hasty.createUser();
+    const sessionId = await ben.createSession();
     const frames = await collectFrames(await ben.stream(sessionId, '/long 1000'));
     expect(frames.slice(-2)).toMatchObject([
       { event: 'error', data: { code: 'TURN_LIMIT_EXCEEDED', kind: 'timeout', retryable: true } },
@@ -78,13 +78,13 @@ describe.each(engines)('streams on %s', (engine) => {
     ]);
     const reply = await ben.say(sessionId, '/long 1000');
     expect(reply).toMatchObject({ status: 200, body: { message: { status: 'failed' } } });
-    expect((await ana.messages(sessionId)).map(({ status }: Frame['data']) => status)).toEqual([
+    expect((await ben.messages(sessionId)).map(({ status }: Frame['data']) => status)).toEqual([
       'complete',
       'failed',
       'complete',
       'failed',
     ]);
-    expect((await ana.messages(sessionId))[1].content).toBe(textOf(frames));
+    expect((await ben.messages(sessionId))[1].content).toBe(textOf(frames));
     expect(textOf(frames)).toMatch(/^word1 /);
   });
 
@@ -141,7 +141,7 @@ describe.each(engines)('streams on %s', (engine) => {
   });
 
   test('a run of an earlier process is replayed frame by frame, and once those are gone from its answer', async () => {
-    await using again = await startTestAgent({ databaseUrl: agent.databaseUrl, plugins: [] });
+    await using again = await startTestAgent({ engine, plugins: [] });
     const ben = await again.createUser();
     const sessionId = await ben.createSession();
     const response = await ben.stream(sessionId, '/long 5');
@@ -151,7 +151,7 @@ describe.each(engines)('streams on %s', (engine) => {
     expect(await collectFrames(await ben.follow(runId))).toEqual(frames);
     expect(await collectFrames(await ben.follow(runId, '?after=3'))).toEqual(frames.slice(3));
 
-    const store = await openStore<AgentDatabase>(agent.databaseUrl);
+    const store = await openStore<AgentDatabase>(again.databaseUrl);
     await store.db.deleteFrom('agent_frame').where('run_id', '=', runId).execute();
     await store.close();
     const replay = await collectFrames(await ben.follow(runId));

@@ -1,4 +1,4 @@
-import { defineOraclePlugin, ToolError } from '@palaver/agent';
+import { defineOraclePlugin, ToolError, tool } from '@palaver/agent';
 import { z } from 'zod';
 
 const skies = new Map([
@@ -17,14 +17,14 @@ export const weather = defineOraclePlugin({
     stability: 'beta',
   },
   getTools: () => ({
-    forecast: {
+    forecast: tool({
       description: 'The weather at a place',
       input: z.object({ place: z.string().min(1).max(80) }),
-      execute({ place }: { place: string }) {
+      execute({ place }) {
         const sky = skies.get(place.toLowerCase());
         if (sky === undefined) throw new ToolError('TOOL_FAILED', `there is no weather station at ${place}`);
         return { place, sky };
       },
-    },
+    }),
   }),
 });

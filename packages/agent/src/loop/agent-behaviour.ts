@@ -21,7 +21,9 @@ export interface AgentBehaviour {
    *
    * @example
    * ```ts
-   * instructions: ({ user }) => `You advise farmers. It is ${user.currentTime}.`
+   * import { createOracleApp } from '@palaver/agent';
+   *
+   * await createOracleApp({ instructions: ({ user }) => `You advise farmers. It is ${user.currentTime}.` });
    * ```
    */
   instructions?: string | ((rt: RuntimeContext) => Awaitable<string>);
