@@ -12,6 +12,13 @@ it.each(documents)('every link of %s leads somewhere', (file) => {
   expect(targets.filter((target) => !leadsSomewhere(file, target))).toEqual([]);
 });
 
+it('every file that docs/security.md names exists', () => {
+  const text = readFileSync(join(root, 'docs/security.md'), 'utf8');
+  const named = [...text.matchAll(/`((?:apps|docs|packages|scripts|services)\/[^`]+)`/g)].map(([, path = '']) => path);
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
 function leadsSomewhere(file: string, target: string): boolean {
   const [path = '', anchor] = target.split('#');
   const linked = path === '' ? join(root, file) : join(root, dirname(file), path);
