@@ -111,8 +111,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const logRequest = createRequestLog(options.logger);
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(request, reply);
-    // Once a handshake has reached a server with sockets, Node no longer ends its connection, not even after the client has left.
-    if (request.headers.upgrade !== undefined) request.raw.socket.destroySoon();
+    // Where there are sockets, Node hands every handshake over and never ends its connection, not even after the client has left.
+    if (request.headers.upgrade !== undefined && server.server.listenerCount('upgrade') > 0)
+      request.raw.socket.destroySoon();
     done();
   });
 
