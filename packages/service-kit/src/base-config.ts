@@ -106,6 +106,11 @@ export function baseVariables(defaults: { port: number }) {
       description: 'File of named operators, written by `palaver operator`. By default operators.json in DATA_DIR.',
       example: '/etc/palaver/operators.json',
     }),
+    OTEL_ENABLED: envBoolean().prefault('false').meta({
+      description:
+        'Record OpenTelemetry spans of requests, turns, model calls and tool calls. The SDK is loaded by the process: see docs/plugins/telemetry.md.',
+      example: 'true',
+    }),
   };
 }
 

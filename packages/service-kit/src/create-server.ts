@@ -26,6 +26,7 @@ import type { Operator, OperatorRole } from './operators.ts';
 import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
 import { createRequestLog, pathOf } from './request-log.ts';
+import { addTracing } from './tracing.ts';
 
 export type Server = FastifyInstance<
   RawServerDefault,
@@ -102,6 +103,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     send(new AppError('NOT_FOUND', `There is no ${request.method} ${pathOf(request.url)} here.`), request, reply),
   );
 
+  if (options.tracing) addTracing(server);
   server.addHook('onRequest', (request, reply, done) => {
     reply.headers(browserHeaders).header('x-request-id', request.id);
     if (request.url.length > maxUrlLength)

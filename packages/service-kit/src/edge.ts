@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { isLoopbackAddress, type TrustProxy, toTrustProxy } from './client-address.ts';
 
-/** What a server trusts: proxies, operators, host names. */
+/** What a server trusts: proxies, operators, host names; and whether it traces. */
 export interface Edge {
   trustProxy: TrustProxy;
   operatorToken: string | undefined;
@@ -10,6 +10,8 @@ export interface Edge {
   operatorsFile?: string | undefined;
   /** Host names that are served; any where it is not set. */
   allowedHosts?: string[] | undefined;
+  /** A span for every request. */
+  tracing?: boolean;
 }
 
 export function toEdge(config: BaseConfig): Edge {
@@ -20,6 +22,7 @@ export function toEdge(config: BaseConfig): Edge {
     operatorToken: config.OPERATOR_TOKEN,
     operatorsFile: toOperatorsFile(config),
     allowedHosts: config.ALLOWED_HOSTS ?? (isLocalOnly ? [] : undefined),
+    tracing: config.OTEL_ENABLED,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Message, SseEventData } from '@palaver/contract';
 import { reauthorizeComponentName } from '@palaver/contract';
-import type { Logger } from '@palaver/service-kit';
+import { type Logger, traceHeaders } from '@palaver/service-kit';
 import {
   type Capability,
   findExpiration,
@@ -82,6 +82,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
     shared: parts.plugins.createShared(),
     toolCallId: undefined,
     reportProgress: () => undefined,
+    traceHeaders,
   };
 }
 

@@ -5,6 +5,7 @@ import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 
 /** The middlewares of all plugins as one. A hook that breaks is left out and logged; what it throws on purpose holds. */
 export interface TurnMiddlewares {
+  wrapTurn(base: () => Promise<void>): Promise<void>;
   beforeModel(call: ModelCall): Promise<ModelCall>;
   wrapModelCall(call: ModelCall, base: (call: ModelCall) => Promise<ModelResult>): Promise<ModelResult>;
   afterModel(result: ModelResult): Promise<void>;
@@ -28,7 +29,7 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
   }
 
   function wrap<Call, Result>(
-    hook: 'wrapModelCall' | 'wrapToolCall',
+    hook: 'wrapTurn' | 'wrapModelCall' | 'wrapToolCall',
     { base, context }: { base: Next<Call, Result>; context: RuntimeContext },
     invoke: (middleware: Middleware, call: Call, next: Next<Call, Result>) => Promise<Result> | undefined,
   ): Next<Call, Result> {
@@ -60,6 +61,10 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
   }
 
   return {
+    wrapTurn: (base) =>
+      wrap<undefined, void>('wrapTurn', { base, context: rt }, (middleware, _none, next) =>
+        middleware.wrapTurn?.(() => next(undefined), rt),
+      )(undefined),
     async beforeModel(first) {
       let call = first;
       for (const { name, middleware } of all) {

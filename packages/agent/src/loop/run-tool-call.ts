@@ -42,7 +42,7 @@ export async function runToolCall(
   }
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error('the tool took too long')), timeoutMs);
+  const timer = setTimeout(() => late.abort(new ToolError('TOOL_TIMEOUT', 'the tool took too long')), timeoutMs);
   const abortSignal = AbortSignal.any([rt.abortSignal, late.signal]);
   let isOver = false;
   const reportProgress = (progress: ToolProgress) => {

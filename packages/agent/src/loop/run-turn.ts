@@ -8,7 +8,7 @@ import type { StoredMessage } from '../store/messages.ts';
 import { type AgentBehaviour, checkOutput, defaultMaxSteps, toCallOptions } from './agent-behaviour.ts';
 import { bindTools } from './bind-tools.ts';
 import { markUnanswered, toFileText, toPromptHistory, toUserMessage } from './history.ts';
-import { createTurnMiddlewares } from './middlewares.ts';
+import { createTurnMiddlewares, type TurnMiddlewares } from './middlewares.ts';
 import type { StepOutput } from './model-step.ts';
 import { createSubAgentTool } from './sub-agent.ts';
 import { buildSystemPrompt } from './system-prompt.ts';
@@ -31,9 +31,14 @@ export interface TurnParts {
 
 /** One turn of the main agent: what it knows, what it can do, and the loop of model and tools that makes the answer. */
 export async function runTurn(parts: TurnParts): Promise<void> {
+  const middlewares = createTurnMiddlewares(parts.plugins, parts.rt);
+  await middlewares.wrapTurn(() => makeAnswer(parts, middlewares));
+}
+
+async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promise<void> {
   const { oracleName: name, plugins, rt, run } = parts;
   const { idleMs, resolveModel, behaviour } = parts;
-  const base = { rt, run, idleMs, resolveModel, middlewares: createTurnMiddlewares(plugins, rt) };
+  const base = { rt, run, idleMs, resolveModel, middlewares };
   const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
   const { text, finish } = await runToolLoop({
     ...base,

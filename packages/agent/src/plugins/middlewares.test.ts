@@ -47,6 +47,26 @@ async function runWith(middlewares: Record<string, Middleware>, steps: ScriptedS
 const errorOf = ({ events }: Awaited<ReturnType<typeof runWith>>) =>
   events.find((event) => event.name === 'error')?.data;
 
+test('wrapTurn is around the whole turn; one that breaks is left out, and the turn is made once', async () => {
+  const order: string[] = [];
+  const { message, model, doubler, log } = await runWith({
+    around: {
+      async wrapTurn(next) {
+        order.push('in');
+        await next();
+        order.push('out');
+      },
+      afterModel: () => void order.push('model'),
+    },
+    early: { wrapTurn: () => Promise.reject(new Error('early')) },
+    late: { wrapTurn: (next) => next().then(() => Promise.reject(new Error('late'))) },
+  });
+  expect(order).toEqual(['in', 'model', 'model', 'out']);
+  expect([message.content, model.calls.length, doubler.runs]).toEqual(['done', 2, 1]);
+  expect(log).toContain('early');
+  expect(log).toContain('late');
+});
+
 test('hooks run in the order plugins are loaded, the first wrapper outermost', async () => {
   const order: string[] = [];
   const traced = (name: string): Middleware => ({

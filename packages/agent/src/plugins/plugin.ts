@@ -89,6 +89,8 @@ export interface ToolCallRequest {
  * the model in place of the tool's result.
  */
 export interface Middleware {
+  /** Stands around everything that model and tools do in a turn; again where another instance takes the run over. */
+  wrapTurn?(next: () => Promise<void>, rt: RuntimeContext): Promise<void>;
   /** May change what the model is asked. */
   beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
   wrapModelCall?(

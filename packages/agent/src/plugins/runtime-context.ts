@@ -62,6 +62,8 @@ export interface RuntimeContext {
   toolCallId: string | undefined;
   /** For a tool that takes long: shows the client how far it is, and starts its time limit again. */
   reportProgress(progress: ToolProgress): void;
+  /** Headers (`traceparent`) for requests to other services, so that they join this trace; none where traces are off. */
+  traceHeaders(): Record<string, string>;
 }
 
 export type ToolProgress = NonNullable<SseEventData['tool_call']['progress']>;

@@ -1,3 +1,5 @@
+import { traceHeaders } from '@palaver/service-kit';
+
 export interface FetchOptions {
   timeoutMs: number;
   method?: 'GET' | 'POST' | 'DELETE';
@@ -20,6 +22,7 @@ export async function fetchJson(url: string, options: FetchOptions): Promise<Fet
       headers: {
         accept: 'application/json',
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...traceHeaders(),
         ...headers,
       },
       signal: AbortSignal.timeout(timeoutMs),

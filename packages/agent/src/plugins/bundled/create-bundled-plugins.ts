@@ -9,12 +9,15 @@ import { createMemoryPlugin } from './memory/memory.ts';
 import { createModelsPlugin } from './models/models.ts';
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createTasksPlugin } from './tasks/tasks.ts';
+import { createTelemetryPlugin } from './telemetry/telemetry.ts';
 import { createUserPreferences } from './user-preferences/user-preferences.ts';
 import { createWebhooksPlugin } from './webhooks/webhooks.ts';
 
 /** The plugins every agent comes with; each can be switched by `features`. */
 export function createBundledPlugins(): OraclePlugin[] {
   return [
+    // First, so that its spans contain what other plugins add to a call.
+    createTelemetryPlugin(),
     createModelsPlugin(),
     createDidDocumentPlugin(),
     createUserPreferences(),

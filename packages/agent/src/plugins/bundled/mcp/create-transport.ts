@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { Logger } from '@palaver/service-kit';
+import { type Logger, traceHeaders } from '@palaver/service-kit';
 import { limitResponses } from '../../../models/limit-responses.ts';
 import type { McpServerConfig } from './mcp-config.ts';
 
@@ -19,7 +19,7 @@ export function createTransport(config: McpServerConfig, logger: Logger, invocat
       invocation === undefined ? {} : { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' };
     return new StreamableHTTPClientTransport(new URL(config.url), {
       requestInit: { headers: { ...config.headers, ...user } },
-      fetch: reportFailures(limitResponses(fetch)),
+      fetch: reportFailures(limitResponses(continueTrace)),
     });
   }
   const { command = '', args, env } = config;
@@ -27,6 +27,12 @@ export function createTransport(config: McpServerConfig, logger: Logger, invocat
   transport.stderr?.on('data', (chunk) => logger.debug({ server: config.name }, String(chunk).trimEnd()));
   return transport;
 }
+
+const continueTrace: typeof globalThis.fetch = (input, init) => {
+  const headers = new Headers(init?.headers);
+  for (const [name, value] of Object.entries(traceHeaders())) headers.set(name, value);
+  return fetch(input, { ...init, headers });
+};
 
 function reportFailures(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (...args) => {

@@ -1,3 +1,4 @@
+import { traceHeaders } from '@palaver/service-kit';
 import { ToolError } from '../../runtime-context.ts';
 
 export interface GatewayQuestion {
@@ -20,7 +21,7 @@ export async function askGateway({ gatewayUrl, path, query = {}, what, signal }:
   try {
     const response = await fetch(url, {
       signal: AbortSignal.any([signal, late]),
-      headers: { accept: 'application/json' },
+      headers: { accept: 'application/json', ...traceHeaders() },
     });
     const body: unknown = await response.json();
     if (response.ok) return body;

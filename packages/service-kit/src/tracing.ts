@@ -1,0 +1,95 @@
+import {
+  type Context,
+  context,
+  createContextKey,
+  propagation,
+  type Span,
+  SpanKind,
+  type SpanOptions,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import type { Server } from './create-server.ts';
+import { maskText } from './mask.ts';
+
+const getTracer = () => trace.getTracer('palaver');
+
+/** Marks contexts of our own spans, so that nothing is sent on where only the operator's instrumentation is in use. */
+const ownTrace = createContextKey('palaver');
+
+const withSpan = (parent: Context, span: Span) => trace.setSpan(parent, span).setValue(ownTrace, true);
+
+/** A span for every request, under the caller's `traceparent` where there is one. */
+export function addTracing(server: Server): void {
+  server.addHook('onRequest', (request, reply, done) => {
+    const { method, routeOptions } = request;
+    // Baggage of strangers is not passed on to other services.
+    const parent = propagation.deleteBaggage(propagation.extract(context.active(), request.headers));
+    const span = getTracer().startSpan(
+      routeOptions.url ? `${method} ${routeOptions.url}` : method,
+      {
+        kind: SpanKind.SERVER,
+        attributes: {
+          'http.request.method': method,
+          ...(routeOptions.url && { 'http.route': routeOptions.url }),
+          'palaver.request.id': maskText(request.id),
+        },
+      },
+      parent,
+    );
+    // Also where the client leaves in the middle of a stream.
+    reply.raw.once('close', () => {
+      const { statusCode } = reply.raw;
+      span.setAttribute('http.response.status_code', statusCode);
+      if (statusCode >= 500) markFailed(span, String(statusCode));
+      span.end();
+    });
+    context.with(withSpan(parent, span), done);
+  });
+}
+
+/** Does some work in a span of its own. A failure is recorded by its type alone; an abort ends the span at once. */
+export function inSpan<T>(
+  name: string,
+  { signal, ...options }: SpanOptions & { signal: AbortSignal },
+  work: (span: Span) => Promise<T>,
+): Promise<T> {
+  const span = getTracer().startSpan(name, options);
+  const fail = (error: unknown) => {
+    if (!span.isRecording()) return;
+    markFailed(span, toErrorType(error));
+    span.end();
+  };
+  const onAbort = () => fail(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  return context.with(withSpan(context.active(), span), async () => {
+    try {
+      return await work(span);
+    } catch (error) {
+      fail(error);
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      if (span.isRecording()) span.end();
+    }
+  });
+}
+
+/** The headers that continue the current trace in another service; none where traces are off. */
+export function traceHeaders(): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const active = context.active();
+  if (active.getValue(ownTrace)) propagation.inject(active, headers);
+  return headers;
+}
+
+function markFailed(span: Span, type: string): void {
+  span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
+}
+
+function toErrorType(error: unknown): string {
+  if (!(error instanceof Error)) return '_OTHER';
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
+  if (typeof code === 'string') return code;
+  return typeof statusCode === 'number' ? String(statusCode) : error.name;
+}
