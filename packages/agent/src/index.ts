@@ -17,21 +17,18 @@ export {
   type ScriptedReply,
   type ScriptedStep,
 } from './models/scripted-model.ts';
+export type { AgentRun, OpenMessage, RunEvent, Sender } from './plugins/agent-run.ts';
 export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
 export {
-  type AgentRun,
   defineOraclePlugin,
   type Middleware,
   type ModelCall,
   type ModelResult,
-  type OpenMessage,
   type OraclePlugin,
   type PendingSend,
   type PluginContext,
   type PluginDefinition,
   type PluginManifest,
-  type RunEvent,
-  type Sender,
   type SubAgent,
   type TableTypes,
   type Tool,

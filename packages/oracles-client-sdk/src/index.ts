@@ -1,4 +1,4 @@
-export type { SendOptions } from './core/chat.ts';
+export type { SendOptions } from './core/chat-interface.ts';
 export type { ChatStatus } from './core/chat-state.ts';
 export type { BrowserTool, BrowserTools } from './core/client-tools.ts';
 export type { ChainMessage } from './core/contract-messages.ts';

@@ -3,7 +3,7 @@ import { setRateHeaders } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { ClientKey } from '../auth/client-key.ts';
-import type { Sender } from '../plugins/plugin.ts';
+import type { Sender } from '../plugins/agent-run.ts';
 
 /** A time zone of the message itself wins over the header. */
 export type SenderOf = (

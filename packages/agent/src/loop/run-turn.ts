@@ -44,7 +44,7 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
     ...base,
     model: typeof behaviour.model === 'function' ? await behaviour.model(rt) : parts.model,
     tools: await bindTools(plugins, rt, (agent) => createSubAgentTool(agent, { ...base, from: name })),
-    // Built anew for every step: what a tool changes, such as a preference, holds from the next step on.
+    // Built for each step: what a tool changes, such as a preference, applies from the next step.
     system: async () => [
       await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
       ...(summary ? [summary] : []),

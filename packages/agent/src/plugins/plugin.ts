@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { EndedRunStatus, Message, MessageFinish, SendMessage, SseEvent } from '@palaver/contract';
-import type { Logger, RateStanding, Server } from '@palaver/service-kit';
+import type { EndedRunStatus, Message, MessageFinish, SendMessage } from '@palaver/contract';
+import type { Logger, Server } from '@palaver/service-kit';
 import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodObject, ZodType, z } from 'zod';
@@ -10,6 +10,7 @@ import type { ModelRole, Models } from '../models/create-models.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { AgentPerson } from '../store/personal-data.ts';
 import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
+import type { AgentRun, OpenMessage, Sender } from './agent-run.ts';
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 
 export type Awaitable<T> = T | Promise<T>;
@@ -139,46 +140,6 @@ export interface PendingSend {
   secrets: RuntimeContext['secrets'];
   /** What is put here goes to the model with the message; texts are stored with it for later turns. */
   blobs: BlobStore;
-}
-
-/** Who sends a message, and what came along with the request. */
-export interface Sender {
-  userDid: string;
-  requestId: string;
-  /** The delegation that came along; otherwise the stored one is used. */
-  delegation?: string | undefined;
-  timezone?: string | undefined;
-  secrets?: RuntimeContext['secrets'];
-  /** What limits per client address count it by. */
-  client?: string | undefined;
-  /** The socket of the tab that sent it: requests to run client tools go there first. */
-  socketId?: string | undefined;
-  /** Called with how the sender stands against the send limit, before a message over it is refused. */
-  onCounted?(standing: RateStanding): void;
-}
-
-/** A message of an authenticated sender; its body is valid. */
-export interface OpenMessage extends Sender {
-  sessionId: string;
-  body: SendMessage;
-}
-
-/** An event of a run with its number, from 1 without gaps. */
-export type RunEvent = SseEvent & { id: number };
-
-/** A run as a stream. It continues when nobody reads it. */
-export interface AgentRun {
-  readonly runId: string;
-  readonly sessionId: string;
-  readonly requestId: string;
-  /** The id of the answer. */
-  readonly messageId: string;
-  /** The events after number `after`, on whichever instance the run is; the last one is `done`. Stops when `signal` fires. */
-  events(options?: { after?: number; signal?: AbortSignal }): AsyncIterable<RunEvent>;
-  /** The answer once the run has ended. */
-  answer(signal?: AbortSignal): Promise<Message>;
-  /** Stops the run; false where it has ended or still waits behind another. */
-  abort(): Promise<boolean>;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a plugin that does not name its tables has any.

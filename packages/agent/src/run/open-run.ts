@@ -1,5 +1,5 @@
 import { AppError, type Message } from '@palaver/contract';
-import type { RunEvent } from '../plugins/plugin.ts';
+import type { RunEvent } from '../plugins/agent-run.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { RunStore, StoredRun } from '../store/runs.ts';
 import type { RunFollower } from './follow-runs.ts';

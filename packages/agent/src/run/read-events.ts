@@ -1,4 +1,4 @@
-import type { RunEvent } from '../plugins/plugin.ts';
+import type { RunEvent } from '../plugins/agent-run.ts';
 import { type FrameLog, parseFrame, splitFrames } from './frame-log.ts';
 
 const chunkCharacters = 64 * 1024;

@@ -1,6 +1,6 @@
 import { AppError, type Message } from '@palaver/contract';
 import { type RateLimit, toRateError } from '@palaver/service-kit';
-import type { AgentRun, OpenMessage } from '../plugins/plugin.ts';
+import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
 import type { RunStore, SendKey } from '../store/runs.ts';
 import type { OpenRun, RunReader } from './open-run.ts';
 import type { TurnPreparation } from './prepare-turn.ts';

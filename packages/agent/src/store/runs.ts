@@ -3,8 +3,8 @@ import { agentLimits, uuidPattern } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { databaseTime } from './database-time.ts';
-import { toPartOrder } from './message-parts.ts';
-import type { MessageExtras, StoredMessage } from './messages.ts';
+import { toMessageRow, toPrefixed } from './message-row.ts';
+import type { StoredMessage } from './messages.ts';
 import { preparePostgresWrites } from './postgres-run-writes.ts';
 import { prepareRunStatements } from './run-statements.ts';
 import type { AgentDatabase } from './schema.ts';
@@ -323,34 +323,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
   };
 }
 
-function toMessageRow(runId: string, message: StoredMessage) {
-  const { toolCalls, reasoning, attachments, components, finish, error, files } = message;
-  const order = toPartOrder(message);
-  return {
-    id: message.id,
-    position: `${runId}:${message.type === 'human' ? 0 : 1}`,
-    type: message.type,
-    // PostgreSQL has no U+0000 in its texts; a model or a tool may.
-    content: message.content.replaceAll('\0', '\ufffd'),
-    status: message.status,
-    requestId: message.requestId,
-    extras: toExtras({ toolCalls, reasoning, attachments, components, finish, error, files, order }),
-    createdAt: Date.parse(message.createdAt),
-  };
-}
-
 /** A unique key (two runs of a session began together) or a deadlock. */
 function isConflict(error: unknown): boolean {
   return ['23505', '40P01'].includes((error as { code?: string }).code ?? '');
-}
-
-/** Under names of their own beside the columns of a run. */
-function toPrefixed<Row extends object>(row: Row) {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [`message_${name}`, value])) as {
-    [Key in keyof Row & string as `message_${Key}`]: Row[Key];
-  };
-}
-
-function toExtras(extras: MessageExtras): string | null {
-  return Object.values(extras).some((value) => value !== undefined) ? JSON.stringify(extras) : null;
 }

@@ -1,67 +1,20 @@
 import { type AgentApi, createAgentApi } from './agent-api.ts';
-import type { ChatMessage } from './chat-message.ts';
-import { answerKey, type ChatAction, type ChatState, initialChatState, reduceChat } from './chat-state.ts';
-import { type ClientTools, declareClientTools, runBrowserTool, runClientAction } from './client-tools.ts';
-import { createEventBuffer, type StreamingMode } from './event-buffer.ts';
+import type { Chat, ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
+import { answerKey, type ChatAction, initialChatState, reduceChat } from './chat-state.ts';
+import { declareClientTools, runBrowserTool, runClientAction } from './client-tools.ts';
+import { createEventBuffer } from './event-buffer.ts';
 import { followRun } from './follow-run.ts';
+import { isOffline } from './is-offline.ts';
 import { OracleError, toClaimIds, toError, toStreamError } from './oracle-error.ts';
 import { createRandomId } from './random-id.ts';
 import { createReauthorizer } from './reauthorize.ts';
 import { withRetries } from './retry-policy.ts';
 import { openSocketChannel, type SocketChannel } from './socket-channel.ts';
 import { createStore } from './store.ts';
-import type { MatrixSession, Transport } from './transport.ts';
-import type { AnyEvent, Attachment, CallOutcome, ClientCallEvent, SocketEvent, StreamEvent } from './wire.ts';
+import type { CallOutcome, ClientCallEvent, SocketEvent, StreamEvent } from './wire.ts';
 
 /** How long a stop is repeated that did not reach the service. */
 const stopForMs = 2 * 60_000;
-
-export interface ChatOptions {
-  transport: Transport;
-  sessionId: string;
-  /** Where the event channel is; no channel (and no browser tools) without it. */
-  socketUrl?: string | undefined;
-  streamingMode?: StreamingMode | undefined;
-  matrix?: MatrixSession | undefined;
-  pageSize?: number | undefined;
-  /** What the page offers, asked anew each time. */
-  clientTools?: (() => ClientTools) | undefined;
-  onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
-  /** Hears when a tool or action begins and ends to run on this page. */
-  onClientCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
-  /** Called with every event; one that comes by stream and by socket is reported once. */
-  onEvent?: ((event: AnyEvent) => void) | undefined;
-  /** Called with each answer that is complete or was stopped by the service's `done`. */
-  onFinish?: ((message: ChatMessage) => void) | undefined;
-  /** Called when a message or its answer fails. */
-  onError?: ((error: Error) => void) | undefined;
-}
-
-export interface SendOptions {
-  model?: string;
-  attachments?: Attachment[];
-  mcpInvocations?: Record<string, string>;
-  metadata?: Record<string, unknown>;
-}
-
-export interface ChatSnapshot extends ChatState {
-  readonly isRealTimeConnected: boolean;
-}
-
-export interface Chat {
-  get(): ChatSnapshot;
-  subscribe(listener: () => void): () => void;
-  /** Loads the history, takes up a turn that is under way and opens the event channel; returns the way to stop. */
-  start(): () => void;
-  /** Resolves when the answer is complete. A failure, or an answer that has to be taken up anew, is in the state. */
-  send(text: string, options?: SendOptions): Promise<void>;
-  /** Sends the last message that failed once more. */
-  retry(): Promise<void>;
-  /** Stops the answer on this page at once, then at the service. Never rejects. */
-  abort(): Promise<void>;
-  refetch(): Promise<readonly ChatMessage[]>;
-  loadOlder(): Promise<void>;
-}
 
 /** One session of a user with an agent, as a page sees it. */
 export function createChat(options: ChatOptions): Chat {
@@ -348,10 +301,4 @@ export function createChat(options: ChatOptions): Chat {
       dispatch({ type: 'loaded', page, older: true });
     },
   };
-}
-
-/** Only a device that knows that it is offline says so. */
-function isOffline(): boolean {
-  const { navigator } = globalThis as { navigator?: { onLine?: boolean } };
-  return navigator?.onLine === false;
 }

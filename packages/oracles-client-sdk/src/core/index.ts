@@ -1,5 +1,6 @@
 export { type AgentApi, type CallTicket, createAgentApi, type LiveRun } from './agent-api.ts';
-export { type Chat, type ChatOptions, type ChatSnapshot, createChat, type SendOptions } from './chat.ts';
+export { createChat } from './chat.ts';
+export type { Chat, ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
 export type { ChatMessage, MessageStatus } from './chat-message.ts';
 export { type ChatState, type ChatStatus, toChatStatus } from './chat-state.ts';
 export type { BrowserTool, BrowserTools, ClientAction, ClientTools } from './client-tools.ts';

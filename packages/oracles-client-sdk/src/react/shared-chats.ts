@@ -1,4 +1,4 @@
-import type { Chat } from '../core/chat.ts';
+import type { Chat } from '../core/chat-interface.ts';
 import type { MatrixSession } from '../core/transport.ts';
 import type { IChatOptions } from './use-chat.ts';
 

@@ -1,7 +1,8 @@
 'use client';
 
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import { type ChatSnapshot, createChat, type SendOptions } from '../core/chat.ts';
+import { createChat } from '../core/chat.ts';
+import type { ChatSnapshot, SendOptions } from '../core/chat-interface.ts';
 import type { ChatMessage } from '../core/chat-message.ts';
 import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-state.ts';
 import type { BrowserTools } from '../core/client-tools.ts';

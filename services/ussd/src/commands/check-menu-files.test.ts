@@ -4,7 +4,7 @@ import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { checkMenuFiles, checkProgramFiles, drawMenuFiles, drawProgramFiles } from './check-menu-files.ts';
 
-test('the bundled menus are told to be right, and drawn in a language', async () => {
+test('the bundled menus have no faults and can be drawn in a language', async () => {
   expect(await checkMenuFiles({})).toEqual({
     ok: true,
     lines: [expect.stringMatching(/^\d+ states, 3 languages \(en, fr, sw\): no faults$/)],
@@ -13,7 +13,7 @@ test('the bundled menus are told to be right, and drawn in a language', async ()
   expect(drawn.lines[0]).toContain('preMenu["preMenu: Karibu Palaver"]');
 });
 
-test('faults are told with file, line and state', async () => {
+test('faults name file, line and state', async () => {
   await using dir = await createTempDir();
   const file = join(dir.path, 'menu.yaml');
   writeFileSync(

@@ -122,7 +122,7 @@ function onlyOne(files: MenuFile[], base: MenuFile[] | undefined, which: Named, 
   return inherited;
 }
 
-/** Everything that can be said of one state by itself. */
+/** The faults of one state, without the others. */
 function checkState(
   name: string,
   placed: PlacedState,

@@ -178,7 +178,7 @@ export interface Validator {
 export interface Registry {
   actions: Record<string, ActionSignature>;
   validators: Record<string, Validator>;
-  /** Texts the service shows by itself. */
+  /** Texts that the service shows without a state that names them. */
   texts: readonly string[];
 }
 

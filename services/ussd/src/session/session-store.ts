@@ -132,7 +132,7 @@ async function forgetNotices(trx: Transaction<UssdTables>, phones: string[]): Pr
     await trx.updateTable('ussd_profile').set({ notice: null }).where('phone', 'in', phones).execute();
 }
 
-/** Sessions and forms in one statement, which PostgreSQL commits by itself: a key press is one round trip. */
+/** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
 function createJoinedWriter(store: Store<UssdTables>, daily: DailyTables | undefined): ApplyWrites {
   const write = store.prepare((db, { sessions, forms }: { sessions: string; forms: string }) => {
     const statement = sql<{ id: string }>`with ${daily ? toDailyWrites(sessions) : toWrites(sessions)}, forms as (

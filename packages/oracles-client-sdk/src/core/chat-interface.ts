@@ -1,0 +1,53 @@
+import type { ChatMessage } from './chat-message.ts';
+import type { ChatState } from './chat-state.ts';
+import type { ClientTools } from './client-tools.ts';
+import type { StreamingMode } from './event-buffer.ts';
+import type { MatrixSession, Transport } from './transport.ts';
+import type { AnyEvent, Attachment } from './wire.ts';
+
+export interface ChatOptions {
+  transport: Transport;
+  sessionId: string;
+  /** Where the event channel is; no channel (and no browser tools) without it. */
+  socketUrl?: string | undefined;
+  streamingMode?: StreamingMode | undefined;
+  matrix?: MatrixSession | undefined;
+  pageSize?: number | undefined;
+  /** What the page offers; asked for each message and each call. */
+  clientTools?: (() => ClientTools) | undefined;
+  onPaymentRequired?: ((claimIds: string[]) => void) | undefined;
+  /** Called when a tool or action starts and stops running on this page. */
+  onClientCall?: ((toolCallId: string, isRunning: boolean) => void) | undefined;
+  /** Called with every event; one that comes by stream and by socket is reported once. */
+  onEvent?: ((event: AnyEvent) => void) | undefined;
+  /** Called with each answer that is complete or was stopped by the service's `done`. */
+  onFinish?: ((message: ChatMessage) => void) | undefined;
+  /** Called when a message or its answer fails. */
+  onError?: ((error: Error) => void) | undefined;
+}
+
+export interface SendOptions {
+  model?: string;
+  attachments?: Attachment[];
+  mcpInvocations?: Record<string, string>;
+  metadata?: Record<string, unknown>;
+}
+
+export interface ChatSnapshot extends ChatState {
+  readonly isRealTimeConnected: boolean;
+}
+
+export interface Chat {
+  get(): ChatSnapshot;
+  subscribe(listener: () => void): () => void;
+  /** Loads the history, resumes a turn that is under way and opens the event channel; returns the way to stop. */
+  start(): () => void;
+  /** Resolves when the answer is complete. A failure, or an answer that has to be resumed, is in the state. */
+  send(text: string, options?: SendOptions): Promise<void>;
+  /** Sends the last message that failed once more. */
+  retry(): Promise<void>;
+  /** Stops the answer on this page at once, then at the service. Never rejects. */
+  abort(): Promise<void>;
+  refetch(): Promise<readonly ChatMessage[]>;
+  loadOlder(): Promise<void>;
+}
