@@ -23,6 +23,10 @@ test('three wrong in a row lock, two do not', () => {
   expect(minutesLeft(locked, minute + 1)).toBe(4);
 });
 
+test('an instance whose clock is a little behind names no longer wait than the lock has', () => {
+  expect(minutesLeft(failTimes(3, noFailures, 0), -50)).toBe(5);
+});
+
 test('each lock is twice as long as the one before, up to a day', () => {
   let lockout = noFailures;
   const lengths = Array.from({ length: 12 }, () => {

@@ -25,8 +25,12 @@ export function countFailure(lockout: Lockout, now: number): Lockout {
   const failed = lockout.failed + 1;
   const failed_total = lockout.failed_total + 1;
   if (failed < ussdLimits.pinAttempts) return { ...lockout, failed, failed_total, locked_until: null };
-  const length = Math.min(firstLockMs * 2 ** Math.min(lockout.locks, 20), longestLockMs);
-  return { failed: 0, locks: lockout.locks + 1, locked_until: now + length, failed_total };
+  const locks = lockout.locks + 1;
+  return { failed: 0, locks, locked_until: now + lockLength(locks), failed_total };
+}
+
+function lockLength(locks: number): number {
+  return Math.min(firstLockMs * 2 ** Math.min(locks - 1, 20), longestLockMs);
 }
 
 /** After a right PIN; what was wrong in all before it still counts. */
@@ -36,6 +40,8 @@ export function forgiveFailures({ failed_total }: Lockout): Lockout {
 
 export const noFailures: Lockout = { failed: 0, locks: 0, locked_until: null, failed_total: 0 };
 
-export function minutesLeft({ locked_until }: Pick<Lockout, 'locked_until'>, now: number): number {
-  return Math.max(1, Math.ceil(((locked_until ?? now) - now) / 60_000));
+/** At most the length of the lock: the clock of the instance that locked may be some milliseconds ahead of `now`. */
+export function minutesLeft({ locked_until, locks }: Pick<Lockout, 'locked_until' | 'locks'>, now: number): number {
+  const left = Math.min((locked_until ?? now) - now, lockLength(locks));
+  return Math.max(1, Math.ceil(left / 60_000));
 }
