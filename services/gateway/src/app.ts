@@ -74,7 +74,7 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
     if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
     if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope, shared, handleQuery));
     if (config.GATEWAY_RPC)
-      await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? '', { ...parts, authorize }));
+      await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? '', { ...parts, authorize, metrics }));
     await limited.register(async (scope) => addQueries(scope, config, handleQuery));
   });
   // Without a file or folder the first node that is reached is asked.
@@ -205,10 +205,16 @@ function addTx(scope: FastifyInstance, { config, ...shared }: Shared, otherwise:
   scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, createTxHandler({ ...shared, options, otherwise }));
 }
 
-async function addRpc(scope: FastifyInstance, url: string, { config, logger, authorize }: GatewayParts): Promise<void> {
+async function addRpc(
+  scope: FastifyInstance,
+  url: string,
+  parts: GatewayParts & { metrics: GatewayMetrics },
+): Promise<void> {
+  const { config, logger, authorize, metrics } = parts;
   const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
   const cache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
-  const subscriptions = createSubscriptions(url, logger);
+  const perClient = config.GATEWAY_RPC_QUERIES_PER_CLIENT;
+  const subscriptions = createSubscriptions({ rpcUrl: url, logger, metrics, perClient });
   scope.addHook('preClose', async () => subscriptions.close());
   await scope.register(websocket, { options: { maxPayload: 1024 * 1024 } });
   const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;

@@ -131,6 +131,10 @@ export const gatewayConfigSchema = z
       .refine((list) => list.every((item) => /^[a-z_]+$/.test(item)), 'expected a comma-separated list of RPC methods')
       .prefault(defaultRpcMethods.join())
       .meta({ description: 'The RPC methods that are passed on.', example: 'status,abci_query,tx_search' }),
+    GATEWAY_RPC_QUERIES_PER_CLIENT: envInteger({ min: 1, max: 90 }).prefault('20').meta({
+      description: 'Different queries that one client address may be subscribed to; a gateway has 90 for all.',
+      example: '40',
+    }),
     GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 }).prefault('0').meta({
       description: 'Queries a minute from one client address. 0 is off.',
       example: '600',

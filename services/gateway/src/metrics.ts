@@ -10,6 +10,9 @@ export interface GatewayMetrics {
   /** Counts a request by the name of its API key. */
   countKey(name: string): void;
   observeUpstream(grpcMethod: string, grpcCode: number, seconds: number): void;
+  /** Shows the subscriptions at the node. */
+  watchSubscriptions(count: () => number): void;
+  countRefusedSubscription(reason: string): void;
 }
 
 export interface GatewayMetricsOptions {
@@ -46,6 +49,12 @@ export function createGatewayMetrics({
     name: 'gateway_key_requests_total',
     help: 'Queries by the name of the API key',
     labelNames: ['key'],
+    registers,
+  });
+  const refusedSubscriptions = new Counter({
+    name: 'gateway_rpc_subscriptions_refused_total',
+    help: 'Refused subscriptions: the client has its share, the gateway has none left, or the node refused',
+    labelNames: ['reason'],
     registers,
   });
   const upstreamSeconds = new Histogram({
@@ -90,6 +99,8 @@ export function createGatewayMetrics({
       counts.set(key, (counts.get(key) ?? 0) + 1);
     },
     countKey: (key) => keyRequests.inc({ key }),
+    watchSubscriptions: (count) => gauge('gateway_rpc_subscriptions', 'Subscriptions at the node', count),
+    countRefusedSubscription: (reason) => refusedSubscriptions.inc({ reason }),
     observeUpstream(method, grpcCode, seconds) {
       const key = `${method}\n${grpcCode}`;
       let child = upstreamChildren.get(key);

@@ -23,6 +23,8 @@ function readUri(url: string) {
 export async function startRpcNode() {
   const calls: { method: string; params: Record<string, unknown> }[] = [];
   const subscribed: { query: string; id: unknown; send(text: string): void }[] = [];
+  /** Subscriptions are confirmed when `until` resolves. */
+  const confirmation = { until: Promise.resolve(), awaited: 0 };
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
@@ -39,13 +41,16 @@ export async function startRpcNode() {
   });
   const sockets = new WebSocketServer({ server, path: '/websocket' });
   sockets.on('connection', (socket) => {
-    socket.on('message', (data) => {
+    socket.on('message', async (data) => {
       const { id, method, params } = JSON.parse(String(data));
       if (method !== 'subscribe') return;
       if (params.query.includes('nonsense'))
         return socket.send(
           JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message: 'x', data: 'bad query' } }),
         );
+      confirmation.awaited += 1;
+      await confirmation.until;
+      confirmation.awaited -= 1;
       const entry = { query: params.query, id, send: (text: string) => socket.send(text) };
       subscribed.push(entry);
       socket.on('close', () => subscribed.splice(subscribed.indexOf(entry), 1));
@@ -57,6 +62,7 @@ export async function startRpcNode() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
     subscribed,
+    confirmation,
     emit(query: string, data: unknown) {
       for (const { id, send } of subscribed.filter((entry) => entry.query === query))
         send(JSON.stringify({ jsonrpc: '2.0', id, result: { query, data, events: {} } }));

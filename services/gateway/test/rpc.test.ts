@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect } from 'node:net';
 import { DirectSecp256k1HdWallet } from '@cosmjs/proto-signing';
@@ -5,6 +6,7 @@ import { coins, SigningStargateClient } from '@cosmjs/stargate';
 import { Comet38Client, WebsocketClient } from '@cosmjs/tendermint-rpc';
 import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { authorizeApiKey } from '../src/auth/api-key.ts';
 import { startFixtureNode } from './fixture-node.ts';
 import { recorded, startRpcNode } from './rpc-node.ts';
@@ -33,13 +35,13 @@ const post = (gateway: TestGateway, body: unknown, headers: Record<string, strin
   });
 
 /** A client socket that keeps what it gets. */
-async function openSocket(gateway: TestGateway) {
-  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/rpc/websocket`);
+async function openSocket(gateway: TestGateway, headers: Record<string, string> = {}) {
+  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/rpc/websocket`, { headers });
   const received: { id: unknown; result?: { query?: string; data?: unknown }; error?: { data?: string } }[] = [];
   const state = { closed: 0 };
-  socket.onmessage = ({ data }) => received.push(JSON.parse(String(data)));
-  socket.onclose = ({ code }) => (state.closed = code);
-  await waitFor('the socket', () => socket.readyState === WebSocket.OPEN);
+  socket.on('message', (data) => received.push(JSON.parse(String(data))));
+  socket.on('close', (code) => (state.closed = code));
+  await once(socket, 'open');
   const send = (id: unknown, method: string, params: unknown = {}) =>
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
   return { socket, received, state, send };
@@ -290,4 +292,70 @@ test.each([
   let reply = '';
   for await (const chunk of socket) reply += chunk;
   expect(reply).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+});
+
+test('one client address cannot take the subscriptions of the others', async () => {
+  await using pair = await startPair({ TRUST_PROXY_ENABLED: 'true', GATEWAY_RPC_QUERIES_PER_CLIENT: '12' });
+  const { gateway, rpc } = pair;
+  const query = (index: number) => `tm.event='Tx' AND tx.height=${index}`;
+  // Addresses of one /64 are one client.
+  const sockets = await Promise.all(
+    Array.from({ length: 10 }, (_, index) => openSocket(gateway, { 'x-forwarded-for': `2001:db8::${index + 1}` })),
+  );
+  for (const [index, { send }] of sockets.entries())
+    for (let n = 0; n < 10; n += 1) send(n, 'subscribe', { query: query(10 * index + n) });
+  await waitFor('every answer', () => sockets.every(({ received }) => received.length === 10));
+  expect(rpc.subscribed).toHaveLength(12);
+  const refusals = sockets.flatMap(({ received }) => received).filter(({ error }) => error);
+  expect(refusals).toHaveLength(88);
+  expect(refusals[0]).toMatchObject({ error: { code: -32603, data: 'at most 12 different queries from one address' } });
+
+  const events = (text: string, address: string) =>
+    gateway.get(`/events?query=${encodeURIComponent(text)}`, { 'x-forwarded-for': address });
+  const refused = await events(query(500), '2001:db8::ff');
+  expect([refused.status, await refused.json()]).toMatchObject([429, { reason: 'LIMIT_REACHED' }]);
+  const other = await events(query(500), '192.0.2.7');
+  expect(other.status).toBe(200);
+  await other.body?.cancel();
+  // A query that this client has already costs the node nothing, and one that it gave up makes room.
+  const [first, second] = [sockets[0], sockets[1]];
+  second?.send('shared', 'subscribe', { query: query(0) });
+  first?.send('left', 'unsubscribe', { query: query(1) });
+  await waitFor('both', () => second?.received.length === 11 && first?.received.length === 11);
+  expect(second?.received.at(-1)).toMatchObject({ id: 'shared', result: {} });
+  second?.send('new', 'subscribe', { query: query(501) });
+  await waitFor('the new one', () => second?.received.length === 12);
+  expect(second?.received.at(-1)).toMatchObject({ id: 'new', result: {} });
+  const metrics = await (await gateway.get('/metrics')).text();
+  expect(metrics).toContain('gateway_rpc_subscriptions_refused_total{reason="client",service="gateway"} 89');
+  for (const { socket } of sockets) socket.close();
+  await waitFor('the end upstream', () => rpc.subscribed.length === 0);
+  expect(await (await gateway.get('/metrics')).text()).toContain('gateway_rpc_subscriptions{service="gateway"} 0');
+
+  const long = await events(`tm.event='${'x'.repeat(600)}'`, '192.0.2.8');
+  expect([long.status, rpc.subscribed]).toEqual([400, []]);
+});
+
+test('a client that leaves before the node confirms keeps no subscription', async () => {
+  await using pair = await startPair();
+  const { gateway, rpc } = pair;
+  const query = "tm.event='Tx'";
+  const { send, received, socket } = await openSocket(gateway);
+  for (const method of ['subscribe', 'unsubscribe', 'subscribe']) send(method, method, { query });
+  await waitFor('the answers', () => received.length >= 2 && rpc.subscribed.length === 1);
+  socket.close();
+  await waitFor('the end upstream', () => rpc.subscribed.length === 0);
+
+  const confirm = Promise.withResolvers<void>();
+  rpc.confirmation.until = confirm.promise;
+  const closed = new Promise((resolve) =>
+    gateway.server.server.once('connection', (raw) => raw.once('close', resolve)),
+  );
+  const request = get(`${gateway.url}/events`, { agent: false }).on('error', () => undefined);
+  await waitFor('the request upstream', () => rpc.confirmation.awaited === 1);
+  request.destroy();
+  await closed;
+  confirm.resolve();
+  await waitFor('the confirmation', () => rpc.confirmation.awaited === 0);
+  await waitFor('the end upstream', () => rpc.subscribed.length === 0);
 });

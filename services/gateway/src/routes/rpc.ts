@@ -1,13 +1,13 @@
 // The node's CometBFT RPC, opt-in: JSON-RPC by POST and by WebSocket, and its events as Server-Sent Events.
 import { PassThrough } from 'node:stream';
-import { AppError } from '@palaver/contract';
-import { isJsonTooDeep } from '@palaver/service-kit';
+import { AppError, type ErrorCode } from '@palaver/contract';
+import { clientAddress, isJsonTooDeep, toAddressKey } from '@palaver/service-kit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import type { Authorize } from '../auth/authorize.ts';
 import { type AnswerParts, answerRpc, notAllowed, parseError, toRpcRequest, toRpcText } from '../rpc/answer-rpc.ts';
 import { isWrite } from '../rpc/rpc-methods.ts';
-import type { Subscriptions } from '../rpc/subscriptions.ts';
+import type { SubscriptionRefusal, Subscriptions } from '../rpc/subscriptions.ts';
 
 export interface RpcParts extends AnswerParts {
   subscriptions: Subscriptions;
@@ -47,7 +47,9 @@ export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
   });
 
   scope.get('/rpc/:method', { preHandler: guard }, (request, reply) => answerUri(request, reply, parts));
-  scope.get('/rpc/websocket', { websocket: true, preValidation: guard }, (socket) => serveSocket(socket, parts));
+  scope.get('/rpc/websocket', { websocket: true, preValidation: guard }, (socket, request) =>
+    serveSocket(socket, clientOf(request), parts),
+  );
   if (allowed.has('subscribe')) scope.get('/events', { preHandler: guard }, serveEvents(parts));
 }
 
@@ -68,13 +70,15 @@ async function answerUri(request: FastifyRequest, reply: FastifyReply, { client,
     .send(toRpcText(-1, answer));
 }
 
+const clientOf = (request: FastifyRequest) => toAddressKey(clientAddress(request));
+
 function signalOfClose(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   reply.raw.once('close', () => controller.abort());
   return controller.signal;
 }
 
-function serveSocket(socket: WebSocket, parts: RpcParts): void {
+function serveSocket(socket: WebSocket, client: string, parts: RpcParts): void {
   const { allowed, subscriptions, perMinute } = parts;
   const left = new AbortController();
   const leaves = new Map<string, () => void>();
@@ -93,18 +97,20 @@ function serveSocket(socket: WebSocket, parts: RpcParts): void {
     if (typeof query !== 'string') return refuse('a query is needed');
     if (leaves.has(query)) return refuse('already subscribed');
     if (leaves.size >= maxSubscriptions) return refuse(`at most ${maxSubscriptions} subscriptions on one connection`);
-    leaves.set(query, () => undefined);
+    // It may be given up before the node confirms it.
+    let isLeft = false;
+    leaves.set(query, () => (isLeft = true));
     let isConfirmed = false;
-    const subscribed = await subscriptions.subscribe(query, {
+    const subscribed = await subscriptions.subscribe(client, query, {
       onEvent: (result) => {
         if (isConfirmed) send(toRpcText(id, { ok: true, result }));
       },
       // As when the node itself goes away: clients connect again and know that events may be missing.
       onLost: () => socket.close(1012, 'the node ended the subscription'),
     });
-    if (!subscribed.ok) leaves.delete(query);
+    if (!subscribed.ok && !isLeft) leaves.delete(query);
     if (!subscribed.ok) return refuse(subscribed.message);
-    if (left.signal.aborted) return subscribed.leave();
+    if (isLeft) return subscribed.leave();
     leaves.set(query, subscribed.leave);
     send(toRpcText(id, { ok: true, result: '{}' }));
     isConfirmed = true;
@@ -149,27 +155,36 @@ function serveSocket(socket: WebSocket, parts: RpcParts): void {
   });
 }
 
+const refusalCodes = {
+  client: 'LIMIT_REACHED',
+  full: 'UNAVAILABLE',
+  node: 'BAD_REQUEST',
+} as const satisfies Record<SubscriptionRefusal, ErrorCode>;
+
 /** `GET /events?query=…`: new blocks unless a query says otherwise. */
 function serveEvents({ subscriptions }: RpcParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { query = newBlocks } = request.query as { query?: unknown };
     if (typeof query !== 'string') throw new AppError('BAD_REQUEST', 'Give one query.');
     const stream = new PassThrough();
-    const subscribed = await subscriptions.subscribe(query, {
+    const closed = signalOfClose(reply);
+    const subscribed = await subscriptions.subscribe(clientOf(request), query, {
       onEvent(result) {
         if (stream.writableLength > maxBuffered) stream.destroy();
         else stream.write(`event: ${nameOf(result)}\ndata: ${result}\n\n`);
       },
       onLost: () => stream.end(),
     });
-    if (!subscribed.ok) throw new AppError('BAD_REQUEST', `The node does not take this query: ${subscribed.message}`);
+    if (!subscribed.ok) throw new AppError(refusalCodes[subscribed.reason], `Not subscribed: ${subscribed.message}.`);
     stream.write(': subscribed\n\n');
     const heartbeat = setInterval(() => stream.write(': heartbeat\n\n'), heartbeatMs);
-    reply.raw.once('close', () => {
+    const end = () => {
       clearInterval(heartbeat);
       subscribed.leave();
       stream.destroy();
-    });
+    };
+    if (closed.aborted) end();
+    else closed.addEventListener('abort', end);
     return reply
       .headers({
         'content-type': 'text/event-stream',

@@ -1,6 +1,8 @@
 // Events of the node for any number of clients: one subscription upstream for each query, on a connection of its own,
 // because nodes allow only a few subscriptions on one.
 import type { Logger } from '@palaver/service-kit';
+import type { GatewayMetrics } from '../metrics.ts';
+import { createClientQueries } from './client-queries.ts';
 
 export interface EventListener {
   /** `result` is the JSON text of one event. */
@@ -9,14 +11,23 @@ export interface EventListener {
   onLost(): void;
 }
 
+/** `client`: this client has its share; `full`: the gateway has none left; `node`: the node refused or is away. */
+export type SubscriptionRefusal = 'client' | 'full' | 'node';
+
+type Subscribed = { ok: true; leave(): void } | { ok: false; reason: SubscriptionRefusal; message: string };
+
 export interface Subscriptions {
-  /** Resolves with the way to leave, or with a refusal in words. */
-  subscribe(
-    query: string,
-    listener: EventListener,
-  ): Promise<{ ok: true; leave(): void } | { ok: false; message: string }>;
-  count(): number;
+  /** `client` is the key of the client's address. `leave` may be called once. */
+  subscribe(client: string, query: string, listener: EventListener): Promise<Subscribed>;
   close(): void;
+}
+
+export interface SubscriptionOptions {
+  rpcUrl: string;
+  logger: Logger;
+  metrics: Pick<GatewayMetrics, 'countRefusedSubscription' | 'watchSubscriptions'>;
+  /** Different queries of one client. */
+  perClient: number;
 }
 
 interface Subscription {
@@ -27,11 +38,20 @@ interface Subscription {
 
 /** Nodes admit 100 subscribing connections unless told otherwise. */
 const maxQueries = 90;
+/** The longest query that nodes take. */
+const maxQueryLength = 512;
 const openTimeoutMs = 5_000;
 
-export function createSubscriptions(rpcUrl: string, logger: Logger): Subscriptions {
+export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: SubscriptionOptions): Subscriptions {
   const url = `${rpcUrl.replace(/^http/, 'ws').replace(/\/$/, '')}/websocket`;
   const running = new Map<string, Subscription>();
+  const clientQueries = createClientQueries(perClient);
+  metrics.watchSubscriptions(() => running.size);
+
+  const refuse = (reason: SubscriptionRefusal, message: string): Subscribed => {
+    metrics.countRefusedSubscription(reason);
+    return { ok: false, reason, message };
+  };
 
   const open = (query: string): Subscription => {
     const socket = new WebSocket(url);
@@ -73,12 +93,18 @@ export function createSubscriptions(rpcUrl: string, logger: Logger): Subscriptio
   };
 
   return {
-    async subscribe(query, listener) {
-      if (!running.has(query) && running.size >= maxQueries)
-        return { ok: false, message: 'too many different queries' };
+    async subscribe(client, query, listener) {
+      if (query.length > maxQueryLength) return refuse('node', `a query has at most ${maxQueryLength} characters`);
+      const giveBack = clientQueries.take(client, query);
+      if (!giveBack) return refuse('client', `at most ${perClient} different queries from one address`);
+      if (!running.has(query) && running.size >= maxQueries) {
+        giveBack();
+        return refuse('full', 'too many different queries');
+      }
       const subscription = running.get(query) ?? open(query);
       subscription.listeners.add(listener);
       const leave = () => {
+        giveBack();
         subscription.listeners.delete(listener);
         if (subscription.listeners.size > 0 || running.get(query) !== subscription) return;
         running.delete(query);
@@ -87,9 +113,8 @@ export function createSubscriptions(rpcUrl: string, logger: Logger): Subscriptio
       const fault = await subscription.ready;
       if (fault === undefined) return { ok: true, leave };
       leave();
-      return { ok: false, message: fault };
+      return refuse('node', fault);
     },
-    count: () => running.size,
     close() {
       for (const { socket, listeners } of running.values()) {
         for (const listener of [...listeners]) listener.onLost();
