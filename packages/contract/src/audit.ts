@@ -19,6 +19,7 @@ export const auditActions = [
   'operator.added',
   'operator.revoked',
   'credits.booked',
+  'approval.answered',
   'delegation.stored',
   'delegation.revoked',
   'keys.rotated',

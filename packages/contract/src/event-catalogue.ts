@@ -8,6 +8,7 @@ export const serverEvents = [
   { name: 'available-events', description: 'Reply to list-events; the full event catalog' },
   { name: 'tool_call', description: 'A tool is being invoked, or has returned' },
   { name: 'action_call', description: 'An AG-UI action is being invoked' },
+  { name: 'approval_request', description: 'A tool waits for the user to approve it, or has been answered' },
   { name: 'render_component', description: 'A render-component result is ready for the client' },
   { name: 'browser_tool_call', description: "A browser-side tool is being invoked on the user's tab" },
   { name: 'router_update', description: 'A routing decision between agents or sub-agents' },
@@ -22,6 +23,7 @@ export const clientEvents = [
   { name: 'list-events', description: 'Ask for the catalog; server replies available-events' },
   { name: 'tool_result', description: 'Return a browser-tool result' },
   { name: 'action_call_result', description: 'Return an AG-UI action result' },
+  { name: 'approval_response', description: 'Approve or refuse a tool call' },
 ] as const;
 
 export type ServerEventName = (typeof serverEvents)[number]['name'];

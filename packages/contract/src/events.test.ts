@@ -13,6 +13,20 @@ const examples: { [Name in SseEvent['name']]: Extract<SseEvent, { name: Name }>[
   reasoning: { ...turn, reasoning: 'hm', isComplete: false },
   tool_call: { ...turn, eventId: 'e', toolName: 'read', args: {}, status: 'done', output: [1] },
   action_call: { ...call, status: 'error', error: 'no' },
+  approval_request: {
+    ...turn,
+    runId: 'run',
+    approvalId: 'a',
+    toolCallId: 't',
+    toolName: 'pay',
+    args: { amount: 5 },
+    status: 'refused',
+    askedAt: timestamp,
+    expiresAt: timestamp,
+    answeredAt: timestamp,
+    answeredBy: 'did:key:z6Mk',
+    reason: 'too much',
+  },
   render_component: { ...turn, eventId: 'e', componentName: 'Card', args: {}, status: 'done' },
   browser_tool_call: { ...call, status: 'isRunning' },
   router_update: { ...turn, to: 'researcher' },
@@ -41,12 +55,12 @@ test.each([
   expect(sseEventSchema.safeParse({ name, data }).success).toBe(false);
 });
 
-test('the catalogue has the events of the specification, plus the error before a disconnect', () => {
+test('the catalogue has the events of the specification, plus approvals and the error before a disconnect', () => {
   expect(serverEvents.map(({ name }) => name).join(' ')).toBe(
-    'connected pong status subscribed available-events tool_call action_call render_component browser_tool_call router_update message_cache_invalidation error',
+    'connected pong status subscribed available-events tool_call action_call approval_request render_component browser_tool_call router_update message_cache_invalidation error',
   );
   expect(clientEvents.map(({ name }) => name).join(' ')).toBe(
-    'ping status subscribe list-events tool_result action_call_result',
+    'ping status subscribe list-events tool_result action_call_result approval_response',
   );
   expect(Object.keys(serverEventPayloadSchemas)).toHaveLength(serverEvents.length);
   expect(Object.keys(clientEventPayloadSchemas)).toHaveLength(clientEvents.length);

@@ -11,6 +11,15 @@ export {
   sessionSchema,
 } from './agent-sessions.ts';
 export {
+  type AnswerApproval,
+  type Approval,
+  type ApprovalReply,
+  answerApprovalSchema,
+  approvalParamsSchema,
+  approvalReplySchema,
+  approvalSchema,
+} from './approvals.ts';
+export {
   type AuditAction,
   type AuditLine,
   type AuditQuery,
@@ -180,6 +189,8 @@ export {
 export { didSchema, jsonObjectSchema, timestampSchema, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
 export { isRequestId } from './request-id.ts';
 export {
+  type ApprovalStatus,
+  approvalStatuses,
   type CallStatus,
   callStatuses,
   type EndedRunStatus,
@@ -219,6 +230,7 @@ export {
 export {
   type ActionCallResult,
   type AnyEvent,
+  type ApprovalResponse,
   type ClientEventPayload,
   clientEventPayloadSchemas,
   type ServerEventPayload,

@@ -51,6 +51,10 @@ export const agentLimits = {
   /** How far the schema of a page's or an MCP server's tool is read for one call. */
   toolSchemaSteps: 10_000,
   browserToolTimeoutMs: 30_000,
+  approvalTimeoutMs: 3_600_000,
+  approvalReasonCharacters: 1_000,
+  /** Approvals that one user may leave unanswered at a time. */
+  pendingApprovalsPerUser: 100,
   handshakeTimeoutMs: 10_000,
   heartbeatMs: 15_000,
   endedRunRetentionMs: 5 * 60_000,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { approvalSchema } from './approvals.ts';
 import { jsonObjectSchema, timestampSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
 import { messageAttachmentSchema } from './send-message.ts';
@@ -48,6 +49,7 @@ export const messagePartSchema = z
     z.object({ type: z.literal('reasoning'), text: z.string() }),
     callPart('tool_call'),
     callPart('action_call'),
+    approvalSchema.extend({ type: z.literal('approval') }),
     messageComponentSchema.extend({ type: z.literal('component') }),
     messageAttachmentSchema.extend({ type: z.literal('file') }),
   ])
@@ -70,6 +72,7 @@ export const messageSchema = z
     finish: messageFinishSchema.optional(),
     error: messageErrorSchema.optional(),
     toolCalls: z.array(toolCallSchema).optional(),
+    approvals: z.array(approvalSchema).optional(),
     reasoning: z.string().optional(),
     attachments: z.array(messageAttachmentSchema).optional(),
     components: z.array(messageComponentSchema).optional(),

@@ -1,9 +1,14 @@
-export const liveRunStatuses = ['queued', 'running'] as const;
+/** `waiting`: until the user has answered an approval. */
+export const liveRunStatuses = ['queued', 'running', 'waiting'] as const;
 export const endedRunStatuses = ['complete', 'aborted', 'failed'] as const;
 /** A tool call, an AG-UI action or a rendered component, in messages and events alike. */
 export const callStatuses = ['isRunning', 'done', 'error'] as const;
+
+/** Whether a tool may run. Everything but `approved` means that it does not. */
+export const approvalStatuses = ['pending', 'approved', 'refused', 'expired'] as const;
 
 export type LiveRunStatus = (typeof liveRunStatuses)[number];
 export type EndedRunStatus = (typeof endedRunStatuses)[number];
 export type RunStatus = LiveRunStatus | EndedRunStatus;
 export type CallStatus = (typeof callStatuses)[number];
+export type ApprovalStatus = (typeof approvalStatuses)[number];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { approvalSchema } from './approvals.ts';
 import { decimalInteger } from './pagination.ts';
 import { liveRunStatuses } from './run-status.ts';
 
@@ -16,7 +17,15 @@ export const runQuerySchema = z
 export type RunQuery = z.infer<typeof runQuerySchema>;
 
 export const liveRunReplySchema = z
-  .object({ run: z.object({ runId: z.string(), status: z.enum(liveRunStatuses) }).nullable() })
-  .meta({ id: 'LiveRun', description: 'The run that is queued or running in a session, if there is one.' });
+  .object({
+    run: z
+      .object({
+        runId: z.string(),
+        status: z.enum(liveRunStatuses),
+        approvals: z.array(approvalSchema).optional().meta({ description: 'What a run that is `waiting` waits for.' }),
+      })
+      .nullable(),
+  })
+  .meta({ id: 'LiveRun', description: 'The run that is queued, running or waiting in a session, if there is one.' });
 
 export type LiveRunReply = z.infer<typeof liveRunReplySchema>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerApprovalSchema } from './approvals.ts';
 import type { ClientEventName, ServerEventName } from './event-catalogue.ts';
 import { timestampSchema, ucanTokenSchema } from './primitives.ts';
 import { type SseEventData, sseEventDataSchemas } from './sse-events.ts';
@@ -20,7 +21,8 @@ export const socketQuerySchema = z
 export type SocketQuery = z.infer<typeof socketQuerySchema>;
 
 const catalogueSchema = z.array(z.object({ name: z.string(), description: z.string() }));
-const { tool_call, action_call, browser_tool_call, render_component, router_update } = sseEventDataSchemas;
+const { tool_call, action_call, approval_request, browser_tool_call, render_component, router_update } =
+  sseEventDataSchemas;
 
 /** The payload of every event the server sends, by event name. */
 export const serverEventPayloadSchemas = {
@@ -62,6 +64,7 @@ export const serverEventPayloadSchemas = {
   browser_tool_call: browser_tool_call
     .omit({ status: true, output: true, error: true, part: true })
     .meta({ id: 'BrowserToolRequest', description: 'The page is asked to run one of its tools.' }),
+  approval_request,
   render_component,
   router_update,
   message_cache_invalidation: z
@@ -96,11 +99,15 @@ export const clientEventPayloadSchemas = {
       error: clientErrorSchema,
     })
     .meta({ id: 'ActionCallResult', description: 'What an AG-UI action answered.' }),
+  approval_response: answerApprovalSchema
+    .extend({ runId: z.string().min(1), approvalId: z.string().min(1) })
+    .meta({ id: 'ApprovalResponse', description: 'Whether a tool may run.' }),
 } satisfies Record<ClientEventName, z.ZodType>;
 
 export type ServerEventPayload = { [Name in ServerEventName]: z.infer<(typeof serverEventPayloadSchemas)[Name]> };
 export type ClientEventPayload = { [Name in ClientEventName]: z.infer<(typeof clientEventPayloadSchemas)[Name]> };
 export type ToolResult = ClientEventPayload['tool_result'];
+export type ApprovalResponse = ClientEventPayload['approval_response'];
 export type ActionCallResult = ClientEventPayload['action_call_result'];
 
 type Enveloped<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: Payloads[Name] } }[keyof Payloads];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { approvalSchema } from './approvals.ts';
 import { messageFinishSchema } from './messages.ts';
 import { jsonObjectSchema, timestampSchema } from './primitives.ts';
 import { callStatuses, endedRunStatuses } from './run-status.ts';
@@ -50,6 +51,10 @@ export const sseEventDataSchemas = {
   action_call: z
     .object({ ...callFields, ...outcomeFields })
     .meta({ id: 'ActionCallEvent', description: 'An AG-UI action starts, and again when it ends.' }),
+  approval_request: approvalSchema.extend({ ...turnFields, runId: z.string(), ...partField }).meta({
+    id: 'ApprovalRequestEvent',
+    description: 'A tool waits for the user, and again when the user has answered or the time is over.',
+  }),
   render_component: z
     .object({
       ...turnFields,
@@ -100,6 +105,7 @@ export const sseEventSchema = z
     event('reasoning'),
     event('tool_call'),
     event('action_call'),
+    event('approval_request'),
     event('render_component'),
     event('browser_tool_call'),
     event('router_update'),

@@ -1,4 +1,5 @@
 import type {
+  Approval,
   EndedRunStatus,
   Message,
   MessageComponent,
@@ -19,6 +20,8 @@ export interface MessageBuilder {
   add(event: SseEvent): number | undefined;
   /** The calls that have started and not ended. */
   openCalls(): CallEvent[];
+  /** The approvals so far, answered or not. */
+  approvals(): Approval[];
   /** The answer is there and not whole. */
   setFinish(finish: MessageFinish): void;
   /** The answer as it stands. */
@@ -32,6 +35,7 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   let error: MessageError | undefined;
   const toolCalls = new Map<string, ToolCall>();
   const open = new Map<string, CallEvent>();
+  const approvals = new Map<string, Approval>();
   const components = new Map<string, MessageComponent>();
   const order: PartPlace[] = [];
   let isReasoningOver = false;
@@ -48,7 +52,7 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
     return order.length - 1;
   }
 
-  function findPlace(type: 'tool_call' | 'action_call' | 'component', id: string): number {
+  function findPlace(type: 'tool_call' | 'action_call' | 'approval' | 'component', id: string): number {
     const known = order.findIndex(([, place]) => place === id);
     return known === -1 ? order.push([type, id]) - 1 : known;
   }
@@ -79,6 +83,11 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
         case 'action_call':
         case 'browser_tool_call':
           return addCall(event);
+        case 'approval_request': {
+          const { sessionId, requestId, runId, part, ...approval } = event.data;
+          approvals.set(approval.approvalId, approval);
+          return findPlace('approval', approval.approvalId);
+        }
         case 'render_component': {
           const { eventId, componentName, args } = event.data;
           components.set(eventId, { componentName, args, eventId });
@@ -95,10 +104,12 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
       finish = reason;
     },
     openCalls: () => [...open.values()],
+    approvals: () => [...approvals.values()],
     toMessage(status) {
       const held = {
         content,
         ...(toolCalls.size > 0 && { toolCalls: [...toolCalls.values()].map(toEndedCall) }),
+        ...(approvals.size > 0 && { approvals: [...approvals.values()] }),
         ...(reasoning !== '' && { reasoning }),
         ...(components.size > 0 && { components: [...components.values()] }),
       };

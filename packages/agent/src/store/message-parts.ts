@@ -1,14 +1,16 @@
 import type { Message, MessagePart } from '@palaver/contract';
 
 /** What a message holds, without its order. */
-type PartFields = Pick<Message, 'content' | 'reasoning' | 'toolCalls' | 'components' | 'attachments'>;
+type PartFields = Pick<Message, 'content' | 'reasoning' | 'toolCalls' | 'approvals' | 'components' | 'attachments'>;
 
 /** The place of one part: a text by its length, everything else by its id. Texts themselves are kept once, in `content`. */
-export type PartPlace = ['text' | 'reasoning', number] | ['tool_call' | 'action_call' | 'component', string];
+export type PartPlace =
+  | ['text' | 'reasoning', number]
+  | ['tool_call' | 'action_call' | 'approval' | 'component', string];
 
 /** The parts of a message in that order, files last. Without an order, as in rows of older versions, the text is last but files. */
 export function toParts(fields: PartFields, order: PartPlace[] = toDefaultOrder(fields)): MessagePart[] {
-  const { content, reasoning = '', toolCalls = [], components = [], attachments = [] } = fields;
+  const { content, reasoning = '', toolCalls = [], approvals = [], components = [], attachments = [] } = fields;
   const takeText = createTextReader(content);
   const takeReasoning = createTextReader(reasoning);
   const parts = order.flatMap(([type, place]): MessagePart[] => {
@@ -17,6 +19,8 @@ export function toParts(fields: PartFields, order: PartPlace[] = toDefaultOrder(
         return [{ type, text: takeText(place) }];
       case 'reasoning':
         return [{ type, text: takeReasoning(place) }];
+      case 'approval':
+        return approvals.filter(({ approvalId }) => approvalId === place).map((approval) => ({ type, ...approval }));
       case 'component':
         return components.filter(({ eventId }) => eventId === place).map((component) => ({ type, ...component }));
       default:
@@ -33,6 +37,8 @@ export function toPartOrder(message: Message): PartPlace[] | undefined {
       case 'text':
       case 'reasoning':
         return [[part.type, part.text.length]];
+      case 'approval':
+        return [[part.type, part.approvalId]];
       case 'component':
         return [[part.type, part.eventId]];
       case 'file':

@@ -9,7 +9,7 @@ type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
 /** The optional fields of a message, kept as one JSON text. */
 export interface MessageExtras
-  extends Pick<Message, 'toolCalls' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'> {
+  extends Pick<Message, 'toolCalls' | 'approvals' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'> {
   order?: PartPlace[] | undefined;
   files?: KeptFile[] | undefined;
 }

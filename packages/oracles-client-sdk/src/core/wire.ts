@@ -14,6 +14,22 @@ export interface ToolCall {
   error?: string | undefined;
 }
 
+export type ApprovalStatus = 'pending' | 'approved' | 'refused' | 'expired';
+
+/** A tool call that runs only once the user has approved it. */
+export interface Approval {
+  approvalId: string;
+  toolCallId: string;
+  toolName: string;
+  args: Arguments;
+  status: ApprovalStatus;
+  askedAt: string;
+  expiresAt: string;
+  answeredAt?: string | undefined;
+  answeredBy?: string | undefined;
+  reason?: string | undefined;
+}
+
 export interface MessageComponent {
   componentName: string;
   args: Arguments;
@@ -35,6 +51,7 @@ export interface WireMessage {
   status: EndedStatus;
   requestId: string;
   toolCalls?: ToolCall[] | undefined;
+  approvals?: Approval[] | undefined;
   reasoning?: string | undefined;
   attachments?: Attachment[] | undefined;
   components?: MessageComponent[] | undefined;
@@ -104,6 +121,7 @@ export interface StreamEventData {
   reasoning: InTurn & { reasoning: string; isComplete: boolean };
   tool_call: InTurn & CallOutcome & { eventId: string; toolName: string; args: Arguments };
   action_call: ClientCall & CallOutcome;
+  approval_request: InTurn & Approval & { runId: string };
   render_component: InTurn & { eventId: string; componentName: string; args: Arguments; status: CallStatus };
   browser_tool_call: ClientCall & CallOutcome;
   router_update: InTurn & { from?: string | undefined; to: string; reason?: string | undefined };
@@ -140,6 +158,7 @@ export interface SocketEventPayload {
   tool_call: StreamEventData['tool_call'];
   action_call: ClientCall & { status: 'isRunning' };
   browser_tool_call: ClientCall;
+  approval_request: StreamEventData['approval_request'];
   render_component: StreamEventData['render_component'];
   router_update: StreamEventData['router_update'];
   message_cache_invalidation: { sessionId: string; messageId?: string | undefined };

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { agentLimits } from './limits.ts';
+import { jsonObjectSchema, timestampSchema } from './primitives.ts';
+import { approvalStatuses } from './run-status.ts';
+
+export const approvalSchema = z
+  .object({
+    approvalId: z.string(),
+    toolCallId: z
+      .string()
+      .meta({ description: 'The `eventId` of the `tool_call` that follows, and its id in `toolCalls`.' }),
+    toolName: z.string(),
+    args: jsonObjectSchema,
+    status: z.enum(approvalStatuses),
+    askedAt: timestampSchema,
+    expiresAt: timestampSchema.meta({ description: 'Without an answer by then it counts as refused.' }),
+    answeredAt: timestampSchema.optional(),
+    answeredBy: z.string().optional().meta({ description: 'The DID of who answered; not there where nobody did.' }),
+    reason: z.string().optional().meta({ description: 'Why it was refused; the model reads it.' }),
+  })
+  .meta({ id: 'Approval', description: 'A tool call that runs only once the user has approved it.' });
+
+export type Approval = z.infer<typeof approvalSchema>;
+
+export const approvalParamsSchema = z
+  .object({ runId: z.string().min(1), approvalId: z.string().min(1) })
+  .meta({ description: 'The approval to answer, and its run.' });
+
+export const answerApprovalSchema = z
+  .object({
+    approved: z.boolean(),
+    reason: z.string().min(1).max(agentLimits.approvalReasonCharacters).optional().meta({
+      description: 'Why it is refused, in words for the model.',
+    }),
+  })
+  .meta({ id: 'AnswerApproval', description: 'Whether a tool may run.' });
+
+export type AnswerApproval = z.infer<typeof answerApprovalSchema>;
+
+export const approvalReplySchema = z
+  .object({ approval: approvalSchema })
+  .meta({ id: 'ApprovalReply', description: 'The approval as it is answered.' });
+
+export type ApprovalReply = z.infer<typeof approvalReplySchema>;
