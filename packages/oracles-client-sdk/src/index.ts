@@ -8,8 +8,9 @@ export { getOpenIdToken, type OpenIdToken } from './core/open-id-token.ts';
 export type { ConfigOverrides, OracleConfig, Price } from './core/oracle-config.ts';
 export { OracleError } from './core/oracle-error.ts';
 export type { Schema } from './core/schema.ts';
-export type { AnyEvent, Attachment, Memory, MessageComponent, Session, ToolCall } from './core/wire.ts';
-export type { ActionRenderProps, ActionStatus, AgActionOptions } from './react/action-registry.ts';
+export type { AnyEvent, Attachment, Memory, MessageComponent, MessagePart, Session, ToolCall } from './core/wire.ts';
+export type { ActionRenderProps, AgActionOptions } from './react/action-registry.ts';
+export type { IComponentMetadata, IMessage, MessageContent } from './react/message-content.ts';
 export {
   type OraclesContextValue,
   type TransactSignX,
@@ -19,9 +20,9 @@ export {
   type Wallet,
 } from './react/oracles-context.ts';
 export { OraclesProvider, type OraclesProviderProps } from './react/oracles-provider.tsx';
-export { type MessageContent, renderMessageContent } from './react/render-message-content.tsx';
+export { type Renderable, renderMessageContent } from './react/render-message-content.tsx';
 export { useAgAction } from './react/use-ag-action.ts';
-export { type IChatOptions, type IMessage, type UseChatResult, useChat } from './react/use-chat.ts';
+export { type IChatOptions, type UseChatResult, useChat } from './react/use-chat.ts';
 export { type ContractOracleResult, type ContractStatus, useContractOracle } from './react/use-contract-oracle.ts';
 export { type OpenIdTokenResult, useGetOpenIdToken } from './react/use-get-open-id-token.ts';
 export { type MemoryEngineResult, useMemoryEngine } from './react/use-memory-engine.ts';

@@ -44,7 +44,12 @@ describe('the package', () => {
   });
 
   it('marks what needs a browser for server components, and nothing else', async () => {
-    for (const file of ['react/oracles-provider', 'react/use-chat', 'react/call-view', 'live-agent/use-live-agent']) {
+    for (const file of [
+      'react/oracles-provider',
+      'react/use-chat',
+      'react/content-view',
+      'live-agent/use-live-agent',
+    ]) {
       expect(await readFile(`${root}dist/${file}.js`, 'utf8'), file).toMatch(/^"use client";/);
     }
     for (const file of ['index', 'core/index', 'core/chat', 'core/oracle-error']) {

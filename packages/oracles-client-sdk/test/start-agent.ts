@@ -1,14 +1,19 @@
-import { createOracleApp, type OraclePlugin } from '@palaver/agent';
+import { createOracleApp, type OracleAppOptions, type OraclePlugin } from '@palaver/agent';
 import { createTempDir } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
 import { createCredentialCache, createTransport } from '../src/core/index.ts';
 
 /** The real agent service with the offline model, on a port of its own. */
-export async function startAgent(env: Record<string, string> = {}, plugins: OraclePlugin[] = []) {
+export async function startAgent(
+  env: Record<string, string> = {},
+  plugins: OraclePlugin[] = [],
+  behaviour: Pick<OracleAppOptions, 'model'> = {},
+) {
   const dir = await createTempDir();
   const app = await createOracleApp({
     env: { DATA_DIR: dir.path, PORT: '0', LOG_LEVEL: 'silent', OFFLINE_WORDS_PER_SECOND: '200', ...env },
     plugins,
+    ...behaviour,
   });
   const url = await app.listen();
   return {

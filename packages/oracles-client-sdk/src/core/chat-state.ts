@@ -170,7 +170,7 @@ function hear(state: ChatState, event: StreamEvent): ChatState {
   const answer = state.messages.findLast(
     (message) => message.type === 'ai' && message.requestId === (requestId ?? message.requestId),
   );
-  const messages = state.messages.map((message) => (message === answer ? applyEvent(message, event) : message));
+  const messages = state.messages.map((message) => (message === answer ? applyEvent(message, event, true) : message));
   return { ...state, messages };
 }
 

@@ -196,13 +196,13 @@ describe('resume', () => {
     const { chatOptions } = await openNew();
     const first = createChat(chatOptions);
     const stop = first.start();
-    void first.send('/long 150');
+    void first.send('/long 800');
     await waitFor('some words', () => (lastOf(first)?.content.length ?? 0) > 50);
     stop();
     const second = open(chatOptions);
     await waitFor('the stream', () => toChatStatus(second.get()) === 'streaming');
     await waitFor('the end', () => isReady(second));
-    expect(second.get().messages.map(({ content }) => content)).toEqual(['/long 150', words(150)]);
+    expect(second.get().messages.map(({ content }) => content)).toEqual(['/long 800', words(800)]);
   });
 
   /** A chat whose connections are broken at will. */

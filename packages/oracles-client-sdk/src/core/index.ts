@@ -14,6 +14,7 @@ export {
 } from './credentials.ts';
 export type { StreamingMode } from './event-buffer.ts';
 export { createEventStreamParser, readEventStream, type ServerSentEvent } from './event-stream.ts';
+export { toMessageParts } from './message-parts.ts';
 export { getOpenIdToken, type OpenIdToken } from './open-id-token.ts';
 export { type ConfigOverrides, type OracleConfig, type Price, resolveOracleConfig } from './oracle-config.ts';
 export { OracleError, toClaimIds } from './oracle-error.ts';
@@ -26,6 +27,7 @@ export type {
   MemoryList,
   MessageComponent,
   MessagePage,
+  MessagePart,
   Session,
   SessionList,
   ToolCall,

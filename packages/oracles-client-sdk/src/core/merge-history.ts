@@ -55,6 +55,7 @@ function join(mine: ChatMessage, stored: WireMessage): ChatMessage {
   // Its frames are still on their way here.
   if (mine.status === 'streaming') return mine;
   // A service that was killed kept its last checkpoint; the reader has seen more than that.
-  const content = mine.content.startsWith(stored.content) ? mine.content : stored.content;
-  return { ...fromStored(stored), content, key: mine.key, id: mine.id };
+  const isAhead = mine.content !== stored.content && mine.content.startsWith(stored.content);
+  const { content, parts } = isAhead ? mine : stored;
+  return { ...fromStored(stored), content, parts, key: mine.key, id: mine.id };
 }

@@ -12,6 +12,8 @@ export interface ToolCall {
   status: CallStatus;
   output?: unknown;
   error?: string | undefined;
+  /** Of a sub-agent: the call that the sub-agent is. */
+  parentId?: string | undefined;
 }
 
 export type ApprovalStatus = 'pending' | 'approved' | 'refused' | 'expired';
@@ -43,6 +45,17 @@ export interface Attachment {
   mimetype: string;
 }
 
+/** One part of a message; `parts` has them in the order in which they came. */
+export type MessagePart =
+  | { type: 'text' | 'reasoning'; text: string }
+  | (ToolCall & { type: 'tool_call' | 'action_call' })
+  | (Approval & { type: 'approval' })
+  | (MessageComponent & { type: 'component' })
+  | (Attachment & { type: 'file' });
+
+type ErrorKind = 'model' | 'rate_limit' | 'timeout' | 'limit' | 'internal';
+type Finish = 'length' | 'content_filter' | 'step_limit';
+
 export interface WireMessage {
   id: string;
   type: 'human' | 'ai';
@@ -50,6 +63,12 @@ export interface WireMessage {
   createdAt: string;
   status: EndedStatus;
   requestId: string;
+  /** Missing from older servers. */
+  parts?: MessagePart[] | undefined;
+  /** Why an answer that is complete is not whole. */
+  finish?: Finish | undefined;
+  /** Why the turn failed. */
+  error?: { message: string; code: string; kind: ErrorKind; retryable: boolean } | undefined;
   toolCalls?: ToolCall[] | undefined;
   approvals?: Approval[] | undefined;
   reasoning?: string | undefined;
@@ -101,8 +120,13 @@ interface InTurn {
   requestId: string;
 }
 
+/** The index in `parts` that an event belongs to. */
+interface InPart {
+  part?: number | undefined;
+}
+
 /** How a call stands, as every event of one says. */
-export interface CallOutcome {
+export interface CallOutcome extends InPart {
   status: CallStatus;
   output?: unknown;
   error?: string | undefined;
@@ -117,22 +141,29 @@ interface ClientCall extends InTurn {
 /** The data of every event of a streamed turn, by event name. */
 export interface StreamEventData {
   run: InTurn & { runId: string; messageId?: string | undefined; userMessageId?: string | undefined };
-  message: { content: string; timestamp: string };
-  reasoning: InTurn & { reasoning: string; isComplete: boolean };
-  tool_call: InTurn & CallOutcome & { eventId: string; toolName: string; args: Arguments };
+  message: InPart & { content: string; timestamp: string };
+  reasoning: InTurn & InPart & { reasoning: string; isComplete: boolean };
+  tool_call: InTurn &
+    CallOutcome & {
+      eventId: string;
+      toolName: string;
+      args: Arguments;
+      progress?: { value: number; total?: number | undefined; message?: string | undefined } | undefined;
+      parentId?: string | undefined;
+    };
   action_call: ClientCall & CallOutcome;
-  approval_request: InTurn & Approval & { runId: string };
-  render_component: InTurn & { eventId: string; componentName: string; args: Arguments; status: CallStatus };
+  approval_request: InTurn & InPart & Approval & { runId: string };
+  render_component: InTurn & InPart & { eventId: string; componentName: string; args: Arguments; status: CallStatus };
   browser_tool_call: ClientCall & CallOutcome;
   router_update: InTurn & { from?: string | undefined; to: string; reason?: string | undefined };
   error: {
     error: string;
     code: string;
-    kind: 'model' | 'rate_limit' | 'timeout' | 'limit' | 'internal';
+    kind: ErrorKind;
     retryable: boolean;
     timestamp: string;
   };
-  done: { runId: string; messageId: string; status: EndedStatus };
+  done: { runId: string; messageId: string; status: EndedStatus; finish?: Finish | undefined };
 }
 
 interface CatalogueEntry {

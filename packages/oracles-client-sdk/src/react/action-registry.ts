@@ -1,13 +1,14 @@
 import type { ReactNode } from 'react';
 import type { ClientAction } from '../core/client-tools.ts';
 import type { Schema, SchemaOutput } from '../core/schema.ts';
-import type { Arguments } from '../core/wire.ts';
-
-/** `inProgress`: the agent has called; `executing`: the handler runs on this page. */
-export type ActionStatus = 'inProgress' | 'executing' | 'done' | 'error';
+import type { Arguments, CallStatus } from '../core/wire.ts';
 
 export interface ActionRenderProps<Args = Arguments> {
-  status: ActionStatus;
+  status: CallStatus;
+  /** While it runs. */
+  isLoading: boolean;
+  /** While the handler runs on this page, and not in another tab. */
+  isExecuting: boolean;
   args: Args;
   /** What the handler returned, once `done`. */
   result?: unknown;

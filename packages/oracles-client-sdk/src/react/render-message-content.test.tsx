@@ -1,10 +1,12 @@
 import { renderToStaticMarkup, renderToString } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { ChatMessage } from '../core/chat-message.ts';
 import type { AnyEvent } from '../core/wire.ts';
+import { toIMessage } from './message-content.ts';
 import type { UIComponentProps } from './oracles-context.ts';
 import { OraclesProvider } from './oracles-provider.tsx';
-import { type MessageContent, renderMessageContent } from './render-message-content.tsx';
+import { type Renderable, renderMessageContent } from './render-message-content.tsx';
 import { useAgAction } from './use-ag-action.ts';
 import { useChat } from './use-chat.ts';
 import { useContractOracle } from './use-contract-oracle.ts';
@@ -18,21 +20,25 @@ const Chart = ({ id, args, status, output }: UIComponentProps) => (
     {String(args.title)} {JSON.stringify(output)}
   </figure>
 );
-const Careless = (props: UIComponentProps) => <p title={Object.keys(props).toSorted().join()} />;
-const render = (content: MessageContent, components = {}) =>
+const Careless = (props: UIComponentProps) => <p id={props.id} title={Object.keys(props).toSorted().join()} />;
+const render = (content: Renderable, components = {}) =>
   renderToStaticMarkup(renderMessageContent(content, components));
+
+type ToolCallEvent = Extract<AnyEvent, { eventName: 'tool_call' }>;
+const ToolCall = ({ toolName, isLoading }: UIComponentProps<ToolCallEvent>) => <i>{`${toolName} ${isLoading}`}</i>;
+const Failure = ({ output }: UIComponentProps) => <b>{output}</b>;
 
 const call = { id: 'c1', name: 'Chart', args: { title: 'Rain' }, status: 'done', output: 3 } as const;
 
 describe('renderMessageContent', () => {
-  it.each<[string, MessageContent, string]>([
+  it.each<[string, Renderable, string]>([
     ['text', '**a**', '<p><strong>a</strong></p>'],
     ['nothing', undefined, ''],
     ["a user's text as it was typed", { type: 'human', content: '**a**' }, '<p>**a**</p>'],
     ['several', ['a', null, 'b'], '<p>a</p><p>b</p>'],
     [
       'an answer without a text',
-      { type: 'ai', toolCalls: [call] } as unknown as MessageContent,
+      { type: 'ai', toolCalls: [call] } as unknown as Renderable,
       '<figure id="c1" title="done">Rain 3</figure>',
     ],
     [
@@ -44,6 +50,20 @@ describe('renderMessageContent', () => {
         components: [{ componentName: 'Chart', args: { title: 'Sun' }, eventId: 'e1' }],
       },
       '<figure id="c1" title="done">Rain 3</figure><p>done</p><figure id="e1" title="done">Sun </figure>',
+    ],
+    [
+      'the content of a message in its order',
+      toIMessage({
+        content: 'First.Then.',
+        type: 'ai',
+        parts: [
+          { type: 'text', text: 'First.' },
+          { type: 'tool_call', ...call },
+          { type: 'component', componentName: 'Chart', args: { title: 'Sun' }, eventId: 'e1' },
+          { type: 'text', text: 'Then.' },
+        ],
+      } as ChatMessage).content,
+      '<p>First.</p><figure id="c1" title="done">Rain 3</figure><figure id="e1" title="done">Sun </figure><p>Then.</p>',
     ],
   ])('draws %s', (_name, content, html) => {
     expect(render(content, { Chart })).toBe(html);
@@ -59,11 +79,30 @@ describe('renderMessageContent', () => {
     }
   });
 
-  it('never spreads what the agent says over the props of a component', () => {
-    const args = { dangerouslySetInnerHTML: { __html: '<script>' }, children: 'x', ref: 'y' };
+  it('gives a component what the agent says as properties, none that replaces its own or that React acts on', () => {
+    const args = {
+      city: 'Nairobi',
+      id: 'mine',
+      dangerouslySetInnerHTML: { __html: '<script>' },
+      children: 'x',
+      ref: 'y',
+      srcDoc: 'z',
+      onClick: 'w',
+    };
     expect(render({ content: '', components: [{ componentName: 'Careless', args, eventId: 'e' }] }, { Careless })).toBe(
-      '<p title="args,id,name,status"></p>',
+      '<p id="e" title="args,city,error,id,isLoading,name,output,status"></p>',
     );
+  });
+
+  it('draws calls of unknown tools with `ToolCall`, and why an answer failed with `Error`', () => {
+    const { content } = toIMessage({
+      content: 'So far',
+      type: 'ai',
+      toolCalls: [{ ...call, name: 'other' }],
+      error: { message: 'broke', code: 'MODEL_FAILED', kind: 'model', retryable: true },
+    } as unknown as ChatMessage);
+    expect(render(content, { ToolCall, Error: Failure })).toBe('<i>other false</i><p>So far</p><b>broke</b>');
+    expect(render(content)).toBe('<small data-oracle-call="other" data-status="done">other ✓</small><p>So far</p>');
   });
 
   it('draws events', () => {

@@ -1,59 +1,61 @@
 import { createElement, Fragment, type ReactNode } from 'react';
-import type { ChatMessage } from '../core/chat-message.ts';
-import type { AnyEvent, ToolCall } from '../core/wire.ts';
+import { toMessageParts } from '../core/message-parts.ts';
+import type { AnyEvent, MessageComponent, MessagePart, ToolCall } from '../core/wire.ts';
 import { Markdown, PlainText } from '../markdown/markdown.tsx';
-import { CallView, ComponentView } from './call-view.tsx';
+import { ContentView } from './content-view.tsx';
+import { type IComponentMetadata, type MessageContent, toContentPart } from './message-content.ts';
 import type { UIComponents } from './oracles-context.ts';
 
-type RichMessage = Pick<ChatMessage, 'content'> & Partial<Pick<ChatMessage, 'type' | 'toolCalls' | 'components'>>;
+interface RichMessage {
+  content: MessageContent;
+  type?: 'human' | 'ai';
+  parts?: MessagePart[] | undefined;
+  toolCalls?: ToolCall[] | undefined;
+  components?: MessageComponent[] | undefined;
+}
 
-/** The text of a message, a whole message with its tool calls and components, an event, or several of these. */
-export type MessageContent = string | RichMessage | AnyEvent | readonly MessageContent[] | null | undefined;
+/** The content of a message, a whole message, an event, or several of these. */
+export type Renderable = MessageContent | RichMessage | AnyEvent | readonly Renderable[] | null | undefined;
 
 /**
- * What a message holds, as React nodes: its text as Markdown, its tool calls, actions and components. Components are
- * those given here, else the `uiComponents` of the page's chats.
+ * What a message holds, as React nodes in the order in which it came: texts as Markdown, tool calls, actions and
+ * components. Components are those given here, else the `uiComponents` of the page's chats.
  */
-export function renderMessageContent(content: MessageContent, components?: UIComponents): ReactNode {
+export function renderMessageContent(content: Renderable, components?: UIComponents): ReactNode {
   if (content === null || content === undefined || content === '') return null;
   if (typeof content === 'string') return <Markdown text={content} />;
   if (isList(content)) {
     return createElement(Fragment, null, ...content.map((part) => renderMessageContent(part, components)));
   }
-  if ('eventName' in content) return renderEvent(content, components);
+  if ('eventName' in content) return renderMessageContent(toContentOfEvent(content), components);
+  if ('props' in content) return <ContentView content={content} components={components} />;
+  if (content.type === 'human' && typeof content.content === 'string') return <PlainText text={content.content} />;
+  if (content.content && typeof content.content !== 'string') return renderMessageContent(content.content, components);
   // An answer that only calls tools may come without a text.
-  const text = content.content ?? '';
-  return (
-    <>
-      {content.toolCalls?.map((call) => (
-        <CallView key={call.id} call={call} components={components} />
-      ))}
-      {content.type === 'human' ? <PlainText text={text} /> : <Markdown text={text} />}
-      {content.components?.map((component) => (
-        <ComponentView key={component.eventId} component={component} components={components} />
-      ))}
-    </>
-  );
+  const { content: text = '', ...rest } = content as RichMessage & { content?: string };
+  return renderMessageContent(toMessageParts({ ...rest, content: text }).flatMap(toContentPart), components);
 }
 
 // `Array.isArray` does not tell readonly arrays apart.
-const isList = (content: MessageContent): content is readonly MessageContent[] => Array.isArray(content);
+const isList = (content: Renderable): content is readonly Renderable[] => Array.isArray(content);
 
-function renderEvent(event: AnyEvent, components: UIComponents | undefined): ReactNode {
+function toContentOfEvent(event: AnyEvent): string | IComponentMetadata[] | null {
   switch (event.eventName) {
     case 'message':
-      return <Markdown text={event.payload.content} />;
-    case 'render_component':
-      return <ComponentView component={event.payload} components={components} />;
+      return event.payload.content;
+    case 'render_component': {
+      const { eventId: id, componentName: name, args, status } = event.payload;
+      return [{ name, props: { id, args, status } }];
+    }
     case 'tool_call': {
       const { eventId: id, toolName: name, ...call } = event.payload;
-      return <CallView call={{ ...call, id, name }} components={components} />;
+      return toContentPart({ type: 'tool_call', ...call, id, name }) as IComponentMetadata[];
     }
     case 'action_call':
     case 'browser_tool_call': {
       const { toolCallId: id, toolName: name, ...call } = event.payload;
-      const outcome: Pick<ToolCall, 'status'> = { status: 'isRunning' };
-      return <CallView call={{ ...outcome, ...call, id, name }} components={components} />;
+      const type = event.eventName === 'action_call' ? 'action_call' : 'tool_call';
+      return toContentPart({ status: 'isRunning', type, ...call, id, name }) as IComponentMetadata[];
     }
     default:
       return null;

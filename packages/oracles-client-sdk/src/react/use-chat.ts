@@ -3,19 +3,16 @@
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { createChat } from '../core/chat.ts';
 import type { ChatSnapshot, SendOptions } from '../core/chat-interface.ts';
-import type { ChatMessage } from '../core/chat-message.ts';
 import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-state.ts';
 import type { BrowserTools } from '../core/client-tools.ts';
 import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { Schema } from '../core/schema.ts';
 import type { AnyEvent } from '../core/wire.ts';
+import { type IMessage, toIMessage } from './message-content.ts';
 import { type UIComponents, useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLatest } from './use-latest.ts';
-
-/** A message of the thread, in-flight ones included. */
-export type IMessage = ChatMessage;
 
 export interface IChatOptions<Schemas extends Record<string, Schema> = Record<string, Schema>> {
   oracleDid: string;
@@ -58,8 +55,6 @@ export interface UseChatResult {
 const idle: ChatSnapshot = { ...initialChatState, isRealTimeConnected: false };
 const getIdle = () => idle;
 const subscribeNever = () => () => {};
-// The interface promises a plain array type; nothing here depends on what a caller does to it.
-const toMutable = (messages: readonly IMessage[]) => messages as IMessage[];
 const notReady = () => new Error('The agent is not ready yet.');
 
 /** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
@@ -92,7 +87,7 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
           for (const { onPaymentRequiredError } of views()) onPaymentRequiredError?.(claimIds);
         },
         onFinish(message) {
-          for (const { onFinish } of views()) onFinish?.(message);
+          for (const { onFinish } of views()) onFinish?.(toIMessage(message));
         },
         onError(error) {
           for (const { onError } of views()) onError?.(error);
@@ -127,7 +122,7 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
   }, [isSending, turns]);
 
   return {
-    messages: toMutable(state.messages),
+    messages: useMemo(() => state.messages.map(toIMessage), [state.messages]),
     status,
     isSending,
     isLoading: state.isLoading && sessionId !== '' && !configError,
@@ -145,7 +140,7 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
     ),
     retry: useCallback(() => void chat?.retry(), [chat]),
     abortStream: useCallback(async () => chat?.abort(), [chat]),
-    refetchMessages: useCallback(async () => toMutable((await chat?.refetch()) ?? []), [chat]),
+    refetchMessages: useCallback(async () => ((await chat?.refetch()) ?? []).map(toIMessage), [chat]),
     loadMore: useCallback(async () => chat?.loadOlder(), [chat]),
   };
 }

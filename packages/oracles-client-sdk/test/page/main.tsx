@@ -118,7 +118,7 @@ function Chat({ sessionId }: { sessionId: string }) {
       },
     },
   });
-  const length = chat.messages.at(-1)?.content.length ?? 0;
+  const length = chat.messages.at(-1)?.text.length ?? 0;
   useEffect(() => void log.lengths.push(length), [length]);
   sdk.useAgAction({
     name: 'paint',
@@ -131,8 +131,8 @@ function Chat({ sessionId }: { sessionId: string }) {
       setPaints(paints + 1);
       return `painted ${colour}`;
     },
-    render: ({ status, args, result, error }) => (
-      <section className="card" data-action={status} style={{ borderColor: args.colour }}>
+    render: ({ status, isExecuting, args, result, error }) => (
+      <section className="card" data-action={isExecuting ? 'executing' : status} style={{ borderColor: args.colour }}>
         Box {args.colour}: {status} {String(result ?? error ?? '')} (theme {theme})
       </section>
     ),
@@ -204,7 +204,7 @@ function Second({ sessionId }: { sessionId: string }) {
   sdk.useOracleEvents(({ eventName }) => log.events.push(eventName));
   return (
     <section id="second" data-connected={isRealTimeConnected}>
-      {messages.map(({ content }) => content).join(' ')}
+      {messages.map(({ text }) => text).join(' ')}
     </section>
   );
 }

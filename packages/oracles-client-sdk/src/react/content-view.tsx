@@ -1,0 +1,72 @@
+'use client';
+
+import { type ReactNode, useContext, useSyncExternalStore } from 'react';
+import type { Store } from '../core/store.ts';
+import type { Arguments, CallStatus } from '../core/wire.ts';
+import type { IComponentMetadata } from './message-content.ts';
+import { OraclesContext, type OraclesContextValue, type UIComponents } from './oracles-context.ts';
+
+interface ContentViewProps {
+  content: IComponentMetadata;
+  components?: UIComponents | undefined;
+}
+
+/** A call is drawn by its action, by a component of its name, by `ToolCall`, or as one quiet line; a component by its name. */
+export function ContentView({ content: { name, props }, components }: ContentViewProps): ReactNode {
+  const context = useContext(OraclesContext);
+  useRegistered(context);
+  const { id, args, status = 'done', output, error, isToolCall, isAgAction } = props;
+  const isLoading = status === 'isRunning';
+  const isCall = isToolCall || isAgAction;
+  const action = isCall ? context?.actions.find(name) : undefined;
+  if (action?.render) {
+    const isExecuting = isLoading && (context?.executing.get().has(id) ?? false);
+    return action.render({ status, isLoading, isExecuting, args, result: output, error });
+  }
+  const find = (other: string) => findComponent(other, components, context);
+  const Component =
+    find(name) ?? (isAgAction ? find('AgActionToolCall') : undefined) ?? (isCall ? find('ToolCall') : undefined);
+  if (Component) {
+    const named = isCall ? { toolName: name, eventId: id, ...(isAgAction && { actionName: name }) } : toOwnProps(args);
+    return <Component {...named} {...{ id, name, args, status, isLoading, output, error }} />;
+  }
+  return name === 'Error' ? null : <Quiet name={name} status={status} />;
+}
+
+/** Names by which React or a browser would run or replace something if a component passes its props on to an element. */
+const unsafeName = /^(children|key|ref|is|style|srcdoc|dangerouslysetinnerhtml|on.*|__proto__)$/i;
+
+/** What the agent says, as properties: a component for weather may read `city`. */
+function toOwnProps(args: Arguments): Arguments {
+  return Object.fromEntries(Object.entries(args).filter(([name]) => !unsafeName.test(name)));
+}
+
+/** What the page does not know is shown small, not as an error: agents may know more components than a page. */
+function Quiet({ name, status }: { name: string; status: CallStatus }): ReactNode {
+  return (
+    <small data-oracle-call={name} data-status={status}>
+      {name}
+      {status === 'isRunning' ? ' …' : status === 'error' ? ' ✕' : ' ✓'}
+    </small>
+  );
+}
+
+function findComponent(name: string, given: UIComponents | undefined, context: OraclesContextValue | null) {
+  const known = [given, ...(context?.components.get().toReversed() ?? [])];
+  // `constructor` and the like are no components.
+  return known.find((components) => components && Object.hasOwn(components, name))?.[name];
+}
+
+const never = () => () => {};
+const nothing = () => undefined;
+
+/** Draws again when an action, a component or a running call of the page changes. */
+function useRegistered(context: OraclesContextValue | null): void {
+  useStore(context?.actions.subscribe, context?.actions.version);
+  useStore(context?.components.subscribe, context?.components.get);
+  useStore(context?.executing.subscribe, context?.executing.get);
+}
+
+function useStore(subscribe: Store<unknown>['subscribe'] = never, get: () => unknown = nothing): void {
+  useSyncExternalStore(subscribe, get, get);
+}

@@ -1,0 +1,72 @@
+import type { ChatMessage } from '../core/chat-message.ts';
+import { toMessageParts } from '../core/message-parts.ts';
+import type { Arguments, CallStatus, MessagePart } from '../core/wire.ts';
+
+/** A call or a component inside of a message, as data; `renderMessageContent` draws it. */
+export interface IComponentMetadata {
+  name: string;
+  props: {
+    id: string;
+    args: Arguments;
+    status?: CallStatus | undefined;
+    // biome-ignore lint/suspicious/noExplicitAny: what a tool gives back is the tool's; the older library had a string.
+    output?: any;
+    error?: string | undefined;
+    isToolCall?: boolean | undefined;
+    isAgAction?: boolean | undefined;
+    toolName?: string | undefined;
+  };
+}
+
+/** A plain text, or texts, calls and components in the order in which they came. */
+export type MessageContent = string | IComponentMetadata | Array<string | IComponentMetadata>;
+
+/** A message of the thread, in-flight ones included. */
+export interface IMessage extends Omit<ChatMessage, 'content'> {
+  /** For `renderMessageContent`. */
+  content: MessageContent;
+  /** Its text alone. */
+  text: string;
+}
+
+const known = new WeakMap<ChatMessage, IMessage>();
+
+/** The same object for the same message, so that memoised components stay as they are. */
+export function toIMessage(message: ChatMessage): IMessage {
+  const found = known.get(message);
+  if (found) return found;
+  const made: IMessage = { ...message, content: toContent(message), text: message.content };
+  known.set(message, made);
+  return made;
+}
+
+function toContent(message: ChatMessage): MessageContent {
+  const content = toMessageParts(message).flatMap(toContentPart);
+  if (message.error) content.push(toErrorContent(message.error.message));
+  return content.every((part) => typeof part === 'string') ? (message.content ?? '') : content;
+}
+
+/** Reasoning and files are fields of the message. */
+export function toContentPart(part: MessagePart): (string | IComponentMetadata)[] {
+  switch (part.type) {
+    case 'text':
+      return part.text ? [part.text] : [];
+    case 'component': {
+      const { componentName: name, eventId: id, args } = part;
+      return [{ name, props: { id, args, status: 'done' } }];
+    }
+    case 'tool_call':
+    case 'action_call': {
+      const { type, id, name, args, status, output, error } = part;
+      const kind = type === 'action_call' ? { isAgAction: true } : { isToolCall: true };
+      return [{ name, props: { id, args, status, output, error, toolName: name, ...kind } }];
+    }
+    default:
+      return [];
+  }
+}
+
+/** Drawn by a component named `Error`, if the page has one. */
+function toErrorContent(output: string): IComponentMetadata {
+  return { name: 'Error', props: { id: 'error', args: {}, status: 'done', output } };
+}
