@@ -9,6 +9,7 @@ import {
   type TestProcess,
   waitFor,
 } from '@palaver/test-kit';
+import { startTcpProxy, type TcpProxy } from '@palaver/test-kit/servers';
 import { createSigner } from '@palaver/ucan';
 import { sql } from 'kysely';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -23,11 +24,17 @@ afterEach(async () => {
 });
 
 interface Instance {
+  /** Under which PostgreSQL knows its connections. */
+  name: string;
+  url: string;
   process: TestProcess;
   user: TestUser;
 }
 
-/** Instances of one agent as processes on one PostgreSQL, without Redis, and one user who speaks to each. */
+/**
+ * Instances of one agent as processes on one PostgreSQL, without Redis, each with a line of its own to the database, and one
+ * user who speaks to each.
+ */
 async function startInstances(count: number) {
   const database = await createTestDatabase('postgres');
   const dir = await createTempDir();
@@ -37,13 +44,18 @@ async function startInstances(count: number) {
   );
   const key = await createSigner();
   const signer = await createSigner();
-  const start = async (): Promise<Instance> => {
+  const lines: TcpProxy[] = [];
+  const start = async (name: string): Promise<Instance> => {
+    const line = await startTcpProxy(Number(new URL(database.url).port));
+    lines.push(line);
+    cleanups.push(async () => line[Symbol.asyncDispose]());
+    const databaseUrl = Object.assign(new URL(database.url), { port: line.port, search: `?application_name=${name}` });
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
     const env = {
       PORT: String(port),
       DATA_DIR: dir.path,
-      DATABASE_URL: database.url,
+      DATABASE_URL: databaseUrl.href,
       ORACLE_PRIVATE_KEY: key.toSecret(),
       LOG_LEVEL: 'warn',
       OFFLINE_WORDS_PER_SECOND: '20',
@@ -55,11 +67,46 @@ async function startInstances(count: number) {
       await started.exited;
     });
     await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 30_000);
-    return { process: started, user: await createTestUser({ url: () => url, audience: key.did(), signer }) };
+    const user = await createTestUser({ url: () => url, audience: key.did(), signer });
+    return { name, url, process: started, user };
   };
   const instances: Instance[] = [];
-  for (let index = 0; index < count; index += 1) instances.push(await start());
-  return { instances: instances as [Instance, Instance], databaseUrl: database.url };
+  for (let index = 0; index < count; index += 1) instances.push(await start(`agent${index}`));
+  return { instances: instances as [Instance, Instance, Instance], database, lines };
+}
+
+interface LoggedWrite {
+  writer: string;
+  table_name: string;
+  run_id: string;
+  session_id: string;
+  number: number;
+  epoch: number;
+}
+
+const isFrame = ({ table_name }: LoggedWrite) => table_name === 'agent_frame';
+
+/** Notes every write of a run in the database, in order, with its writer and the fencing number at that moment. */
+async function logWrites(databaseUrl: string) {
+  const store = await openStore<never>(databaseUrl);
+  await sql`create table test_write (seq bigserial, writer text, table_name text, run_id text, session_id text,
+    number int, epoch int)`.execute(store.db);
+  await sql`create function note_write() returns trigger language plpgsql as $$ begin
+    insert into test_write (writer, table_name, run_id, session_id, number, epoch)
+    select current_setting('application_name'), tg_table_name, run.id, run.session_id, run.number, run.epoch
+    from agent_run run
+    where run.id = case tg_table_name when 'agent_run' then to_jsonb(new)->>'id' else to_jsonb(new)->>'run_id' end
+      and run.epoch > 0 and coalesce(to_jsonb(new)->>'type', 'ai') = 'ai';
+    return null;
+  end $$`.execute(store.db);
+  for (const table of ['agent_run', 'agent_frame', 'agent_step', 'agent_message'])
+    await sql`create trigger note_write after insert or update on ${sql.table(table)}
+      for each row execute function note_write()`.execute(store.db);
+  return {
+    read: async () =>
+      (await sql<LoggedWrite>`select * from test_write order by seq`.execute(store.db)).rows as LoggedWrite[],
+    close: () => store.close(),
+  };
 }
 
 describe('several processes on one PostgreSQL', () => {
@@ -92,35 +139,54 @@ describe('several processes on one PostgreSQL', () => {
     expect(messages[1].content).toBe(words(100));
   });
 
-  test('frozen beyond its heartbeat: one answer, complete, and the run is not carried out twice', {
-    timeout: 90_000,
+  test('late with its heartbeat, frozen or cut off: another owner continues, and turns of a session never overlap', {
+    timeout: 120_000,
   }, async () => {
-    const { instances, databaseUrl } = await startInstances(2);
-    const [one, two] = instances;
-    const sessionId = await one.user.createSession();
-    const response = await one.user.stream(sessionId, '/long 60');
-    const runId = response.headers.get('x-run-id') ?? '';
-    const frames = readFrames(response);
-    await readUntil(frames, 'message');
-    await sleep(1_200);
-    one.process.kill('SIGSTOP');
-    const store = await openStore<never>(databaseUrl);
-    const readEpoch = async () => {
-      const { rows } = await sql<{ epoch: number }>`select epoch from agent_run where id = ${runId}`.execute(store.db);
-      return rows[0]?.epoch;
-    };
-    await waitFor('a new owner', async () => (await readEpoch()) === 2, 30_000);
-    one.process.kill('SIGCONT');
-    const all = await collectFrames(await two.user.follow(runId));
-    expect(textOf(all)).toBe(words(60));
-    expect(all.at(-1)?.data.status).toBe('complete');
-    await Promise.allSettled([readUntil(frames, 'done')]);
-    const messages = await two.user.messages(sessionId);
-    expect(messages).toHaveLength(2);
-    expect(messages[1]).toMatchObject({ status: 'complete', content: words(60) });
-    expect(await readEpoch()).toBe(2);
-    await store.close();
-    expect((await one.user.say(sessionId, 'hello')).body.message.status).toBe('complete');
+    const { instances, database, lines } = await startInstances(3);
+    const [frozen, cutOff, third] = instances;
+    const writes = await logWrites(database.url);
+    const runs = await Promise.all(
+      [frozen, cutOff].map(async ({ user }) => {
+        const sessionId = await user.createSession();
+        const response = await user.stream(sessionId, '/long 60');
+        await readUntil(readFrames(response), 'message');
+        const queued = third.user.say(sessionId, '/long 5');
+        await waitFor('the second question', async () => (await third.user.messages(sessionId)).length === 2);
+        return { sessionId, runId: response.headers.get('x-run-id') ?? '', queued };
+      }),
+    );
+    await waitFor('frames of both owners', async () => (await writes.read()).filter(isFrame).length >= 2);
+    frozen.process.kill('SIGSTOP');
+    lines[1]?.stall();
+    await waitFor(
+      'new owners',
+      async () => {
+        const taken = (await writes.read()).filter(({ epoch }) => epoch === 2);
+        return new Set(taken.map(({ run_id }) => run_id)).size === 2;
+      },
+      60_000,
+    );
+    // While the new owner writes, both continue and try to write what they had.
+    frozen.process.kill('SIGCONT');
+    lines[1]?.restore();
+    for (const [index, { sessionId, runId, queued }] of runs.entries()) {
+      const all = await collectFrames(await third.user.follow(runId));
+      expect([textOf(all), all.at(-1)?.data.status]).toEqual([words(60), 'complete']);
+      expect((await queued).body.message).toMatchObject({ status: 'complete', content: words(5) });
+      const owner = instances[index];
+      if (!owner) throw new Error('no owner');
+      await waitFor('the former owner', async () => (await request(`${owner.url}/health`)).status === 200, 30_000);
+      expect((await owner.user.say(sessionId, 'hello')).body.message.status).toBe('complete');
+      expect((await third.user.messages(sessionId)).map(({ status }) => status)).toEqual(Array(6).fill('complete'));
+
+      const own = (await writes.read()).filter(({ session_id }) => session_id === sessionId);
+      const writers = own.filter(({ run_id }) => run_id === runId).map(({ epoch, writer }) => [epoch, writer]);
+      expect(new Set(writers.map(String))).toEqual(new Set([`1,${owner.name}`, `2,${third.name}`]));
+      // Numbers of runs and epochs never decrease: nobody wrote of a run after its owner or its turn had changed.
+      const order = own.map(({ number, epoch }) => number * 100 + epoch);
+      expect(order).toEqual(order.toSorted((a, b) => a - b));
+    }
+    await writes.close();
   });
 
   test('told to stop: a turn longer than the grace and those that wait move to another', {

@@ -24,7 +24,7 @@ export interface RunSteps {
   said: { text: string; reasoning: string };
   /** Before the tools of a step run. Throws where the run has another owner by now. */
   begin(result: ModelResult, isRepeatable: boolean): Promise<void>;
-  /** Before the next step. */
+  /** Before the next step. Throws where the run has another owner by now. */
   end(outcomes: ToolOutcome[]): Promise<void>;
 }
 
@@ -58,7 +58,11 @@ export function createRunSteps({ run, owned, runs, flush, stored }: StepParts): 
       if (!isOwn) throw new RunCancelled('new-owner');
     },
     async end(outcomes) {
-      await Promise.all([runs.endStep({ runId: run.runId, number, outcomes: JSON.stringify(outcomes) }), flush()]);
+      const [isOwn] = await Promise.all([
+        runs.endStep({ ...owned, number, outcomes: JSON.stringify(outcomes) }),
+        flush(),
+      ]);
+      if (!isOwn) throw new RunCancelled('new-owner');
       number += 1;
     },
   };

@@ -157,12 +157,16 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         returning number`,
       ),
     ),
-    saveOutcomes: prepare((db, step: { runId: string; number: number; outcomes: string }) =>
+    saveOutcomes: prepare((db, step: { runId: string; epoch: number; number: number; outcomes: string }) =>
       db
         .updateTable('agent_step')
         .set({ outcomes: step.outcomes })
         .where('run_id', '=', step.runId)
-        .where('number', '=', step.number),
+        .where('number', '=', step.number)
+        .where(({ exists, selectFrom }) =>
+          exists(selectFrom('agent_run').select('id').where('id', '=', step.runId).where('epoch', '=', step.epoch)),
+        )
+        .returning('number'),
     ),
     /** Of an owner that seemed dead the end still counts, as long as nobody has taken the run up. */
     endRun: prepare((db, run: EndRow) =>

@@ -127,6 +127,7 @@ describe.each(engines)('runs on %s', (engine) => {
     await using fixture = await setUp(engine);
     const { runs, instances, interrupted, messages, sessionId, store, begin, toEnd } = fixture;
     const run = await begin('hello');
+    await runs.beginStep({ ...run, number: 0, said: 0, body: '{}' });
     await instances.beat('one');
     const list = () => interrupted.list({ instance: 'two', isAlone: false, limit: 10 });
     expect(await list()).toEqual([]);
@@ -138,9 +139,12 @@ describe.each(engines)('runs on %s', (engine) => {
     );
     const frames = { first: 1, last: 1, body: 'event: run\nid: 1\ndata: {}\n\n' };
     expect(await runs.addFrames(run, frames)).toBe(false);
-    expect(await runs.beginStep({ ...run, number: 0, said: 0, body: '{}' })).toBe(false);
+    expect(await runs.endStep({ ...run, number: 0, outcomes: '["late"]' })).toBe(false);
+    expect((await interrupted.steps(run.runId))[0]?.outcomes).toBeNull();
+    expect(await runs.beginStep({ ...run, number: 1, said: 0, body: '{}' })).toBe(false);
     expect(await storeEnd(runs, toEnd(run, 'complete', 'late'), () => 0)).toEqual({ kind: 'new-owner' });
     const owner = { ...run, epoch: run.epoch + 1 };
+    expect(await runs.endStep({ ...owner, number: 0, outcomes: '["new"]' })).toBe(true);
     expect(await runs.addFrames(owner, frames)).toBe(true);
     expect(
       await runs.end({ ...toEnd(owner, 'complete', 'new'), toFrames: () => ({ ...frames, first: 2, last: 2 }) }),

@@ -71,6 +71,11 @@ export interface StepBegin extends OwnedRun {
   body: string;
 }
 
+interface StepEnd extends OwnedRun {
+  number: number;
+  outcomes: string;
+}
+
 export interface StoredRun {
   runId: string;
   sessionId: string;
@@ -220,9 +225,10 @@ export function createRunStore(store: Store<AgentDatabase>) {
         : ((await writer.write({ kind: 'frames', run, frames })) as boolean),
     /** Notes that the tools of a step begin; false where the run has ended or has another owner. */
     beginStep: (step: StepBegin) => writer.write({ kind: 'step', step }) as Promise<boolean>,
-    async endStep({ runId, number, outcomes }: { runId: string; number: number; outcomes: string }): Promise<void> {
+    /** Keeps what the tools of a step returned; false where the run has another owner. */
+    async endStep({ runId, epoch, number, outcomes }: StepEnd): Promise<boolean> {
       const sealed = cipher.sealRow(sealedTables.step, { run_id: runId, number, outcomes });
-      await statements.saveOutcomes({ runId, number, outcomes: sealed.outcomes });
+      return (await statements.saveOutcomes({ runId, epoch, number, outcomes: sealed.outcomes })).rows.length > 0;
     },
 
     /** The new epoch where every run before it in its session has ended. */
