@@ -6,22 +6,35 @@ import { createTempDir } from '@palaver/test-kit/servers';
 import type { WorldOptions } from './world.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-/** How far back the previous version is where no tag names it. */
-const commitsBack = 10;
+/** Where the services list their migration steps. */
+const migrations = ['packages/agent/src/store/migrations.ts', 'services/ussd/src/store/migrations.ts'];
 
-/** The latest tag, or a few commits back, in a folder of its own with the packages of this checkout. */
+/**
+ * The latest release by its tag, or without tags the newest commit that knows neither service's newest migration step, in a
+ * folder of its own with the packages of this checkout.
+ */
 export async function checkOutPrevious(
   opened: AsyncDisposableStack,
 ): Promise<Partial<WorldOptions> | { reason: string }> {
-  const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 });
-  const tag = git('describe', '--tags', '--abbrev=0').stdout?.trim();
-  const commit = git('rev-parse', '--verify', '-q', `${tag || `HEAD~${commitsBack}`}^{commit}`).stdout?.trim();
-  if (!commit) return { reason: 'the previous version needs a checkout with its history' };
+  const commit = findPrevious();
+  if (!commit)
+    return { reason: 'the previous version needs a checkout with its history (this one is shallow, or has none)' };
   const dir = opened.use(await createTempDir());
   const packed = spawnSync('sh', ['-c', `git -C '${root}' archive ${commit} | tar -x -C '${dir.path}'`]);
   if (packed.status !== 0) return { reason: 'the previous version could not be unpacked with git and tar' };
   linkPackages(join(root, 'node_modules'), join(dir.path, 'node_modules'));
   return { otherRoot: dir.path };
+}
+
+function findPrevious(): string | undefined {
+  const git = (...args: string[]) =>
+    spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout?.trim() || undefined;
+  // Not the tag of this very commit, where it is a release.
+  const tag = git('describe', '--tags', '--abbrev=0', 'HEAD~1');
+  if (tag) return git('rev-parse', '--verify', '-q', `${tag}^{commit}`);
+  const changes = migrations.map((path) => git('log', '-1', '--format=%ct %H', '--', path) ?? '').sort();
+  const [, earliest] = changes[0]?.split(' ') ?? [];
+  return earliest && git('rev-parse', '--verify', '-q', `${earliest}~1`);
 }
 
 /** Links to the packages of others; links to our own workspaces lead into the other checkout, as npm makes them relative. */

@@ -1,5 +1,4 @@
 // Real servers and real processes of one service, with a network between them that can fail.
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -41,9 +40,17 @@ export interface World extends AsyncDisposable {
   node?: { proxy: TcpProxy; kill(signal: NodeJS.Signals): void; start(): Promise<void> };
 }
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
+export const root = fileURLToPath(new URL('../../', import.meta.url));
 export const agentKey = '1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100';
 const pinKey = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
+export const defaultEnv = {
+  LOG_LEVEL: 'warn',
+  PIN_ENCRYPTION_KEY: pinKey,
+  ORACLE_PRIVATE_KEY: agentKey,
+  RATE_LIMIT_PER_MINUTE: '1000000',
+  SENDS_PER_MINUTE: '1000000',
+  OFFLINE_WORDS_PER_SECOND: '40',
+};
 const startMs = 60_000;
 
 export interface WorldOptions {
@@ -52,7 +59,7 @@ export interface WorldOptions {
   env?: Record<string, string>;
   /** Where the embedded database lies; a folder of its own unless given. */
   dataDir?: string;
-  /** Another checkout for the last instance. */
+  /** Another checkout for the first instance, which creates the schema. */
   otherRoot?: string;
 }
 
@@ -62,16 +69,7 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
   await using opened = new AsyncDisposableStack();
   const dir = opened.use(await createTempDir());
   const dataDir = options.dataDir ?? dir.path;
-  const env: Record<string, string> = {
-    DATA_DIR: dataDir,
-    LOG_LEVEL: 'warn',
-    PIN_ENCRYPTION_KEY: pinKey,
-    ORACLE_PRIVATE_KEY: agentKey,
-    RATE_LIMIT_PER_MINUTE: '1000000',
-    SENDS_PER_MINUTE: '1000000',
-    OFFLINE_WORDS_PER_SECOND: '40',
-    ...options.env,
-  };
+  const env: Record<string, string> = { ...defaultEnv, DATA_DIR: dataDir, ...options.env };
   const world: Pick<World, 'postgres' | 'redis' | 'node'> = {};
   let databaseUrl = `file:${join(dataDir, `${service}.sqlite`)}`;
   if (engine === 'postgres') {
@@ -97,11 +95,8 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
   }
   const instances: Instance[] = [];
   for (let index = 0; index < (engine === 'postgres' ? 2 : 1); index += 1) {
-    const home = index === 1 ? (options.otherRoot ?? root) : root;
-    const instance = createInstance(mainOf(home, service), {
-      ...env,
-      PORT: String(await freePort()),
-    });
+    const home = index === 0 ? (options.otherRoot ?? root) : root;
+    const instance = createInstance(mainOf(home, service), { ...env, PORT: String(await freePort()) });
     opened.defer(async () => {
       instance.kill('SIGKILL');
       await instance.exited();
@@ -121,7 +116,7 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
   };
 }
 
-function createInstance(main: string, env: Record<string, string>): Instance {
+export function createInstance(main: string, env: Record<string, string>): Instance {
   const url = `http://127.0.0.1:${env.PORT}`;
   let process: TestProcess | undefined;
   return {
@@ -177,8 +172,4 @@ async function openNode(opened: AsyncDisposableStack): Promise<NonNullable<World
   return { proxy: opened.use(await startTcpProxy(port)), start, kill: (signal) => node?.kill(signal) };
 }
 
-/** Version 0.1.0, which runs beside this one in the lab, has no `src/`. */
-function mainOf(home: string, service: ServiceName): string {
-  const main = join(home, `services/${service}/src/main.ts`);
-  return existsSync(main) ? main : join(home, `services/${service}/main.ts`);
-}
+export const mainOf = (home: string, service: ServiceName) => join(home, `services/${service}/src/main.ts`);
