@@ -1,7 +1,7 @@
 // A rolling upgrade and the way back, by the previous version itself: its processes beside ours on one PostgreSQL.
 import { createTempDir, createTestDatabase, freePort } from '@palaver/test-kit';
 import { createInvocation, createSigner, parseSigner } from '@palaver/ucan';
-import { expect, test, type TestContext } from 'vitest';
+import { expect, type TestContext, test } from 'vitest';
 import { checkOutPrevious } from './previous-version.ts';
 import { agentKey, createInstance, defaultEnv, type Instance, mainOf, root, type ServiceName } from './world.ts';
 

@@ -1,12 +1,23 @@
-// `npm run faults -- --rounds 20 --only "kill -9"`: every scenario for every service and engine, and a table. `--only` is a
-// regular expression on lines like `agent postgres kill -9`; the exit code is 1 when anything was lost, doubled or stuck.
+// `npm run faults -- --rounds 5`: every scenario for every service and engine, and a table. `--only` is a regular expression on
+// lines like `agent postgres kill -9`; `kill` alone is the series below. The exit code is 1 when anything was lost, doubled
+// or stuck.
 import { parseArgs } from 'node:util';
 import { runScenario } from './run-scenario.ts';
 import { scenarios } from './scenarios.ts';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, only: { type: 'string' } } });
-const rounds = Number(values.rounds);
-const only = new RegExp(values.only ?? '', 'i');
+const presets: Record<string, { rounds: number; only: string }> = {
+  kill: { rounds: 20, only: '^(ussd|agent) \\w+ kill -9$' },
+};
+
+const { values, positionals } = parseArgs({
+  options: { rounds: { type: 'string' }, only: { type: 'string' } },
+  allowPositionals: true,
+});
+const [name] = positionals;
+const preset = name === undefined ? { rounds: 5, only: '' } : presets[name];
+if (!preset) throw new Error(`there is no series ${name}; there are: ${Object.keys(presets).join(', ')}`);
+const rounds = values.rounds === undefined ? preset.rounds : Number(values.rounds);
+const only = new RegExp(values.only ?? preset.only, 'i');
 const head = ['Service', 'Engine', 'Scenario', 'Rounds', 'Confirmed', 'Lost', 'Doubled', 'Stuck', 'Worst recovery'];
 const rows: string[][] = [];
 const skipped: string[] = [];
