@@ -27,6 +27,7 @@ interface Instance {
   /** Under which PostgreSQL knows its connections. */
   name: string;
   url: string;
+  line: TcpProxy;
   process: TestProcess;
   user: TestUser;
 }
@@ -44,10 +45,8 @@ async function startInstances(count: number) {
   );
   const key = await createSigner();
   const signer = await createSigner();
-  const lines: TcpProxy[] = [];
   const start = async (name: string): Promise<Instance> => {
     const line = await startTcpProxy(Number(new URL(database.url).port));
-    lines.push(line);
     cleanups.push(async () => line[Symbol.asyncDispose]());
     const databaseUrl = Object.assign(new URL(database.url), { port: line.port, search: `?application_name=${name}` });
     const port = await freePort();
@@ -66,13 +65,12 @@ async function startInstances(count: number) {
       started.kill();
       await started.exited;
     });
-    await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 30_000);
+    await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 90_000);
     const user = await createTestUser({ url: () => url, audience: key.did(), signer });
-    return { name, url, process: started, user };
+    return { name, url, line, process: started, user };
   };
-  const instances: Instance[] = [];
-  for (let index = 0; index < count; index += 1) instances.push(await start(`agent${index}`));
-  return { instances: instances as [Instance, Instance, Instance], database, lines };
+  const instances = await Promise.all(Array.from({ length: count }, (_, index) => start(`agent${index}`)));
+  return { instances: instances as [Instance, Instance, Instance], database };
 }
 
 interface LoggedWrite {
@@ -110,7 +108,7 @@ async function logWrites(databaseUrl: string) {
 }
 
 describe('several processes on one PostgreSQL', () => {
-  test('killed: another takes the run up, and its reader moves on by the run id', { timeout: 60_000 }, async () => {
+  test('killed: another takes the run up, and its reader moves on by the run id', { timeout: 240_000 }, async () => {
     const { instances } = await startInstances(2);
     const [one, two] = instances;
     const sessionId = await one.user.createSession();
@@ -140,9 +138,9 @@ describe('several processes on one PostgreSQL', () => {
   });
 
   test('late with its heartbeat, frozen or cut off: another owner continues, and turns of a session never overlap', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
-    const { instances, database, lines } = await startInstances(3);
+    const { instances, database } = await startInstances(3);
     const [frozen, cutOff, third] = instances;
     const writes = await logWrites(database.url);
     const runs = await Promise.all(
@@ -157,7 +155,7 @@ describe('several processes on one PostgreSQL', () => {
     );
     await waitFor('frames of both owners', async () => (await writes.read()).filter(isFrame).length >= 2);
     frozen.process.kill('SIGSTOP');
-    lines[1]?.stall();
+    cutOff.line.stall();
     await waitFor(
       'new owners',
       async () => {
@@ -168,14 +166,14 @@ describe('several processes on one PostgreSQL', () => {
     );
     // While the new owner writes, both continue and try to write what they had.
     frozen.process.kill('SIGCONT');
-    lines[1]?.restore();
+    cutOff.line.restore();
     for (const [index, { sessionId, runId, queued }] of runs.entries()) {
       const all = await collectFrames(await third.user.follow(runId));
       expect([textOf(all), all.at(-1)?.data.status]).toEqual([words(60), 'complete']);
       expect((await queued).body.message).toMatchObject({ status: 'complete', content: words(5) });
       const owner = instances[index];
       if (!owner) throw new Error('no owner');
-      await waitFor('the former owner', async () => (await request(`${owner.url}/health`)).status === 200, 30_000);
+      await waitFor('the former owner', async () => (await request(`${owner.url}/health`)).status === 200, 90_000);
       expect((await owner.user.say(sessionId, 'hello')).body.message.status).toBe('complete');
       expect((await third.user.messages(sessionId)).map(({ status }) => status)).toEqual(Array(6).fill('complete'));
 
@@ -190,7 +188,7 @@ describe('several processes on one PostgreSQL', () => {
   });
 
   test('told to stop: a turn longer than the grace and those that wait move to another', {
-    timeout: 90_000,
+    timeout: 240_000,
   }, async () => {
     const { instances } = await startInstances(2);
     const [one, two] = instances;

@@ -51,14 +51,14 @@ async function prepare(engine: Engine) {
         started.kill();
         await started.exited;
       });
-      await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 20_000);
+      await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 90_000);
       return started;
     },
   };
 }
 
 // On PostgreSQL an instance counts as dead after 10 s without a heartbeat.
-describe.each(engines)('the process on %s', { timeout: 90_000 }, (engine) => {
+describe.each(engines)('the process on %s', { timeout: 240_000 }, (engine) => {
   test('killed in mid-turn, takes the run up where it was, without a character lost or doubled', async () => {
     const { start, user } = await prepare(engine);
     const first = await start();
@@ -138,7 +138,7 @@ describe.each(engines)('the process on %s', { timeout: 90_000 }, (engine) => {
   });
 });
 
-test('told to stop, ends a long turn in time with what it has, and exits 0', async () => {
+test('told to stop, ends a long turn in time with what it has, and exits 0', { timeout: 120_000 }, async () => {
   const { start, user } = await prepare('sqlite');
   const running = await start();
   const sessionId = await user.createSession();
