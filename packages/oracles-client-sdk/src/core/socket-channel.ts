@@ -1,4 +1,4 @@
-import { io, type Socket } from 'socket.io-client';
+import type { io as IO, Socket } from 'socket.io-client';
 import { asRecord } from './oracle-error.ts';
 import type { Transport } from './transport.ts';
 import type { SocketEvent, SocketEventPayload } from './wire.ts';
@@ -37,6 +37,39 @@ const longestPauseMs = 10_000;
 
 /** The event channel of a session. It comes back by itself, each time with credentials in force. */
 export function openSocketChannel(options: SocketChannelOptions): SocketChannel {
+  let isClosed = false;
+  let isLoading = false;
+  let connection: SocketChannel | undefined;
+
+  // Socket.IO is half of the library's size and is not needed to draw a page.
+  async function load(): Promise<void> {
+    if (isLoading) return;
+    isLoading = true;
+    try {
+      const { io } = await import('socket.io-client');
+      if (!isClosed) connection = openConnection(options, io);
+    } catch {
+      // Not to be had at this moment; the next `connect` tries again.
+    }
+    isLoading = false;
+  }
+  void load();
+
+  return {
+    emit: (event, payload) => connection?.emit(event, payload),
+    socketId: () => connection?.socketId(),
+    connect() {
+      if (connection) connection.connect();
+      else void load();
+    },
+    close() {
+      isClosed = true;
+      connection?.close();
+    },
+  };
+}
+
+function openConnection(options: SocketChannelOptions, io: typeof IO): SocketChannel {
   const { sessionId, transport } = options;
   const { origin, path } = toSocketAddress(options.url);
   const { credentials, oracleDid } = transport;
