@@ -17,7 +17,15 @@ export {
   type ScriptedReply,
   type ScriptedStep,
 } from './models/scripted-model.ts';
-export type { AgentRun, OpenMessage, RunEvent, Sender } from './plugins/agent-run.ts';
+export type {
+  AgentRun,
+  CallerResult,
+  CallerTool,
+  EarlierMessage,
+  OpenMessage,
+  RunEvent,
+  Sender,
+} from './plugins/agent-run.ts';
 export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
 export {
   defineOraclePlugin,

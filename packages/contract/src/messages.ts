@@ -26,11 +26,11 @@ export const messageComponentSchema = z
 export type MessageComponent = z.infer<typeof messageComponentSchema>;
 
 /** Why an answer that is there ends before its end. */
-export const messageFinishes = ['length', 'content_filter', 'step_limit'] as const;
+export const messageFinishes = ['length', 'content_filter', 'step_limit', 'tool_calls'] as const;
 
 export const messageFinishSchema = z.enum(messageFinishes).meta({
   description:
-    'The answer is not whole: it reached the length limit, was filtered by the provider, or used up the steps of a turn.',
+    'The answer is not whole: it reached the length limit, was filtered by the provider, used up the steps of a turn, or waits for results of tools that the caller runs.',
 });
 
 export type MessageFinish = z.infer<typeof messageFinishSchema>;

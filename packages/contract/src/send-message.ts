@@ -113,7 +113,7 @@ export const phoneNote =
 
 export const abortSchema = z.object({ sessionId: z.string().min(1), runId: z.string().min(1).optional() }).meta({
   id: 'Abort',
-  description: 'The session whose turn is to stop; with `runId`, only if that run is in flight.',
+  description: 'The session whose turn is to stop; with `runId`, that run alone, also where it waits behind another.',
 });
 
 export type Abort = z.infer<typeof abortSchema>;

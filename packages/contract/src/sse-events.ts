@@ -86,6 +86,10 @@ export const sseEventDataSchemas = {
       messageId: z.string(),
       status: z.enum(endedRunStatuses),
       finish: messageFinishSchema.optional(),
+      usage: z
+        .object({ inputTokens: z.int(), outputTokens: z.int() })
+        .optional()
+        .meta({ description: 'The tokens that the language models of this run have used.' }),
     })
     .meta({ id: 'DoneEvent', description: 'Always last, also after abort and error.' }),
 };

@@ -1,4 +1,5 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
+import type { CallerTool } from '../plugins/agent-run.ts';
 import { createCapabilityTools, findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { SubAgent, Tool, Tools } from '../plugins/plugin.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
@@ -8,15 +9,20 @@ import { toInputSchema } from '../plugins/tool-input.ts';
 /** The tools of one turn. Loading a capability adds to them while the turn runs. */
 export interface BoundTools {
   get(name: string): Tool | undefined;
+  /** Whether the caller runs it. */
+  isCallers(name: string): boolean;
   /** As the model is told of them. */
   declarations(): LanguageModelV4FunctionTool[];
 }
 
-export async function bindTools(
-  plugins: LoadedPlugin[],
-  rt: RuntimeContext,
-  toTool: (agent: SubAgent) => Tool,
-): Promise<BoundTools> {
+export interface BindParts {
+  plugins: LoadedPlugin[];
+  rt: RuntimeContext;
+  callerTools: CallerTool[];
+  toTool(agent: SubAgent): Tool;
+}
+
+export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts): Promise<BoundTools> {
   const tools = new Map<string, Tool>();
   const add = (more: Tools) => {
     // What a page declares must not replace what the agent's author wrote: the first of a name stays.
@@ -45,12 +51,20 @@ export async function bindTools(
   };
   add(createCapabilityTools(plugins, loadNow));
   for (const plugin of bound) await addRequestTools(plugin);
-  return toBoundTools(tools);
+  const brought = Object.fromEntries(callerTools.map((tool) => [tool.name, toCallerTool(tool)]));
+  add(brought);
+  return toBoundTools(tools, (name) => tools.has(name) && tools.get(name) === brought[name]);
 }
 
-export function toBoundTools(tools: Map<string, Tool>): BoundTools {
+/** Nothing runs here, so its call may be told twice. */
+function toCallerTool({ description, schema }: CallerTool): Tool {
+  return { description, input: schema, repeatable: true, execute: () => undefined };
+}
+
+export function toBoundTools(tools: Map<string, Tool>, isCallers: BoundTools['isCallers'] = () => false): BoundTools {
   return {
     get: (name) => tools.get(name),
+    isCallers,
     declarations: () =>
       [...tools].map(([name, tool]) => ({
         type: 'function',

@@ -7,7 +7,7 @@ import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
 import type { Execute } from '../run/carry-out-run.ts';
 import type { SessionClients } from '../run/session-clients.ts';
-import { type MessageStore, withoutFiles } from '../store/messages.ts';
+import { type MessageStore, toShown } from '../store/messages.ts';
 import type { OracleIdentity } from '../store/sessions.ts';
 import type { SummaryStore } from '../store/summaries.ts';
 import type { AgentBehaviour } from './agent-behaviour.ts';
@@ -60,7 +60,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       ...parts,
       turn,
       run,
-      history: history.map(withoutFiles),
+      history: history.map(toShown),
       // A run that was taken up has loaded its own before.
       capabilities: [...capabilities, ...findLoadedCapabilities([run.draft('failed')])],
       mayAskAgain: () => mayAskAgain(run.sessionId, history),
@@ -73,6 +73,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       rt,
       run,
       history,
+      turn,
       summary,
       idleMs: parts.config.LLM_TIMEOUT_MS,
       behaviour: parts.behaviour ?? {},

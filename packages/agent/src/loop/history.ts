@@ -1,5 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Message, MessageAttachment, ToolCall } from '@palaver/contract';
+import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { toParts } from '../store/message-parts.ts';
 import type { KeptFile, StoredMessage } from '../store/messages.ts';
 
@@ -52,7 +53,9 @@ export function splitHistory(
   for (let index = messages.length - 1; index >= 0; index -= 1) {
     size += sizes[index] ?? 0;
     if (size > contextTokens / 2 || messages.length - index > maxHistoryMessages / 2) break;
-    if (messages[index]?.type === 'human') cut = index;
+    const message = messages[index];
+    // One without words brings results of calls in the answer before it.
+    if (message?.type === 'human' && message.content !== '') cut = index;
   }
   return { old: messages.slice(0, cut), kept: messages.slice(cut) };
 }
@@ -84,9 +87,60 @@ function toToolNote({ toolCalls = [] }: Message): string {
 
 /** What was said before, as the model reads it: tools that were used included, answers that failed left out. */
 export function toPromptHistory(messages: StoredMessage[]): LanguageModelV4Prompt {
-  return messages.flatMap((message) =>
-    message.type === 'human' ? [toUserMessage(message.content + toFileNotes(message))] : toAnswer(message),
+  return messages.flatMap((message) => {
+    if (message.type === 'ai') return toAnswer(message);
+    const text = message.content + toFileNotes(message);
+    return toAsked(message, text === '' ? [] : [toUserMessage(text)]);
+  });
+}
+
+/** What a caller brought along with a question, and the question. */
+export function toAsked(
+  { earlier = [], toolCalls = [] }: Pick<StoredMessage, 'earlier' | 'toolCalls'>,
+  question: LanguageModelV4Prompt,
+  limit = maxToolOutput,
+): LanguageModelV4Prompt {
+  const told = earlier.flatMap((message) =>
+    message.type === 'human' ? [toUserMessage(message.content)] : toAnswer(message, limit),
   );
+  const results = toolCalls.map((call) => toResult(call, limit));
+  return joinUserMessages([
+    ...told,
+    ...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []),
+    ...question,
+  ]);
+}
+
+function joinUserMessages(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  const joined: LanguageModelV4Prompt = [];
+  for (const message of prompt) {
+    const last = joined.at(-1);
+    if (last?.role !== 'user' || message.role !== 'user') joined.push(message);
+    else last.content.push({ type: 'text', text: '\n\n' }, ...message.content);
+  }
+  return joined;
+}
+
+/**
+ * Gives every call one result: calls that a caller was to run may have none, and what a caller sent may answer no call.
+ * Providers refuse a conversation with either.
+ */
+export function completeCalls(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
+  return prompt.flatMap((message, index): LanguageModelV4Prompt => {
+    if (message.role === 'tool') return [];
+    if (message.role !== 'assistant') return [message];
+    const calls = message.content.filter((part) => part.type === 'tool-call');
+    if (calls.length === 0) return [message];
+    const next = prompt.slice(index + 1).findIndex(({ role }) => role !== 'tool');
+    const following = prompt.slice(index + 1, next === -1 ? undefined : index + 1 + next);
+    const given = following.flatMap((answer) => (answer.role === 'tool' ? answer.content : []));
+    const content = calls.map(({ toolCallId, toolName }) => {
+      const result = given.find((part) => part.type === 'tool-result' && part.toolCallId === toolCallId);
+      const output = { type: 'error-text' as const, value: 'The caller gave no result.' };
+      return result ?? { type: 'tool-result' as const, toolCallId, toolName, output };
+    });
+    return [message, { role: 'tool', content }];
+  });
 }
 
 /** The texts of files that were kept, and the names of the others: the model should not make up what is in them. */
@@ -126,8 +180,14 @@ export function toUserMessage(text: string): LanguageModelV4Message {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-/** In the order of its parts: what was said before a call stays before it. */
-function toAnswer(message: Message): LanguageModelV4Prompt {
+/**
+ * In the order of its parts: what was said before a call stays before it. The calls of a sub-agent are its own affair: their
+ * tools are not the main agent's.
+ */
+function toAnswer(
+  message: EarlierMessage & Pick<Message, 'parts' | 'finish'>,
+  limit = maxToolOutput,
+): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
   let content: AssistantContent = [];
   let results: ReturnType<typeof toResult>[] = [];
@@ -142,22 +202,19 @@ function toAnswer(message: Message): LanguageModelV4Prompt {
       if (results.length > 0) endStep();
       content.push({ type: 'text', text: part.text });
     }
-    if ((part.type === 'tool_call' || part.type === 'action_call') && isShown(part)) {
+    if ((part.type === 'tool_call' || part.type === 'action_call') && part.parentId === undefined) {
+      const isOpen = part.status === 'isRunning';
+      if (isOpen && message.finish !== 'tool_calls') continue;
       content.push({ type: 'tool-call', toolCallId: part.id, toolName: part.name, input: part.args });
-      results.push(toResult(part));
+      if (!isOpen) results.push(toResult(part, limit));
     }
   }
   endStep();
   return prompt;
 }
 
-/** The calls of a sub-agent are its own affair: their tools are not the main agent's. */
-function isShown({ status, parentId }: ToolCall): boolean {
-  return status !== 'isRunning' && parentId === undefined;
-}
-
-function toResult({ id, name, output, error }: ToolCall) {
-  const value = (error ?? JSON.stringify(output) ?? '').slice(0, maxToolOutput);
+function toResult({ id, name, output, error }: ToolCall, limit: number) {
+  const value = (error ?? JSON.stringify(output) ?? '').slice(0, limit);
   const type: 'text' | 'error-text' = error === undefined ? 'text' : 'error-text';
   return { type: 'tool-result' as const, toolCallId: id, toolName: name, output: { type, value } };
 }

@@ -4,10 +4,11 @@ import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
 import { skipSent } from '../run/skip-sent.ts';
+import type { Turn } from '../run/turn.ts';
 import type { StoredMessage } from '../store/messages.ts';
 import { type AgentBehaviour, checkOutput, defaultMaxSteps, toCallOptions } from './agent-behaviour.ts';
 import { bindTools } from './bind-tools.ts';
-import { markUnanswered, toFileText, toPromptHistory, toUserMessage } from './history.ts';
+import { completeCalls, markUnanswered, toAsked, toFileText, toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares, type TurnMiddlewares } from './middlewares.ts';
 import type { StepOutput } from './model-step.ts';
 import { createSubAgentTool } from './sub-agent.ts';
@@ -21,6 +22,7 @@ export interface TurnParts {
   rt: RuntimeContext;
   run: Run;
   history: StoredMessage[];
+  turn: Pick<Turn, 'callerTools' | 'results' | 'earlier'>;
   /** The summary of what is older than the history, when there is one. */
   summary?: string | undefined;
   idleMs: number;
@@ -43,19 +45,24 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
   const { text, finish } = await runToolLoop({
     ...base,
     model: typeof behaviour.model === 'function' ? await behaviour.model(rt) : parts.model,
-    tools: await bindTools(plugins, rt, (agent) => createSubAgentTool(agent, { ...base, from: name })),
+    tools: await bindTools({
+      plugins,
+      rt,
+      callerTools: parts.turn.callerTools ?? [],
+      toTool: (agent) => createSubAgentTool(agent, { ...base, from: name }),
+    }),
     // Built for each step: what a tool changes, such as a preference, applies from the next step.
     system: async () => [
       await buildSystemPrompt({ name, instructions: behaviour.instructions, plugins, rt }),
       ...(summary ? [summary] : []),
     ],
-    messages: markUnanswered([...toPromptHistory(parts.history), toQuestion(rt)]),
+    messages: markUnanswered(completeCalls([...toPromptHistory(parts.history), ...toQuestion(parts)])),
     maxSteps: behaviour.maxSteps ?? defaultMaxSteps,
     ...toCallOptions(behaviour),
     steps: parts.steps,
     output: createRunOutput(run, parts.steps),
   });
-  if (behaviour.output) checkOutput(behaviour.output, text);
+  if (behaviour.output && finish !== 'tool_calls') checkOutput(behaviour.output, text);
   if (finish) run.setFinish(finish);
 }
 
@@ -91,8 +98,14 @@ function separateSteps(earlier: string, emit: (delta: string) => void): Pick<Ste
   };
 }
 
-/** The user's words with the files that came along. */
-function toQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prompt[number] {
+/** What the caller brought along, and the user's words with their files. */
+function toQuestion({ rt, turn }: TurnParts): LanguageModelV4Prompt {
+  const { earlier, results: toolCalls } = turn;
+  const isSilent = rt.message.message === '' && rt.blobStore.list().length === 0;
+  return toAsked({ earlier, toolCalls }, isSilent ? [] : [toUserQuestion(rt)], Number.POSITIVE_INFINITY);
+}
+
+function toUserQuestion({ message, blobStore }: RuntimeContext): LanguageModelV4Prompt[number] {
   const question = toUserMessage(message.message);
   if (question.role !== 'user') return question;
   for (const name of blobStore.list()) {

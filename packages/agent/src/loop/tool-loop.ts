@@ -36,7 +36,8 @@ export interface ToolLoopParts {
 const progressIntervalMs = 1_000;
 
 /**
- * The model speaks, its tools run side by side, it reads their results and speaks again until it asks for no more tools.
+ * The model speaks, its tools run side by side, it reads their results and speaks again until it asks for no more tools,
+ * or for one that the caller runs.
  * Events are pushed as they happen, not yielded: parallel tools speak at any time. Resolves with its last words. Once the
  * steps are used up, the model is asked for an answer without tools.
  */
@@ -57,14 +58,19 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<Pick<ModelResul
     await parts.middlewares.afterModel(result);
     return result;
   };
-  for (const { result, outcomes } of steps?.earlier ?? [])
-    messages = [...messages, ...toToolMessages(result, outcomes ?? (await callTools(result)))];
+  for (const { result, outcomes: recorded } of steps?.earlier ?? []) {
+    const outcomes = recorded ?? (await callTools(result));
+    if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
+    messages = [...messages, ...toToolMessages(result, outcomes)];
+  }
   for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
     const result = await ask({ isFirst: step === 0, isLast: false });
     if (result.toolCalls.length === 0) return result;
     const isRepeatable = result.toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
     await steps?.begin(result, isRepeatable);
-    messages = [...messages, ...toToolMessages(result, await callTools(result))];
+    const outcomes = await callTools(result);
+    if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
+    messages = [...messages, ...toToolMessages(result, outcomes)];
   }
   const { text } = await ask({ isFirst: false, isLast: true });
   if (text !== '') return { text, finish: 'step_limit' };
@@ -73,6 +79,10 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<Pick<ModelResul
     `The assistant used tools ${parts.maxSteps} times without coming to an answer.`,
     { kind: 'limit', retryable: false },
   );
+}
+
+function isHandedOff(outcomes: ToolOutcome[]): boolean {
+  return outcomes.some((outcome) => outcome.isHandedOff);
 }
 
 const lastStepNote =
@@ -140,6 +150,7 @@ async function callTool(
     });
     const request = { toolCallId, toolName: name, args, fault };
     const outcome = await runToolCall(request, { tool, rt, middlewares, faults, onProgress });
+    if (outcome.error === undefined && tools.isCallers(name)) return { isHandedOff: true };
     if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
     return outcome;
   } catch (error) {

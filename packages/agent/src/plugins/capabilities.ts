@@ -12,7 +12,8 @@ export const capabilityToolNames: readonly string[] = [listCapabilitiesTool, loa
 /** Names of the on-demand plugins that were loaded earlier in this session: its own history says so. */
 export function findLoadedCapabilities(history: Message[]): Set<string> {
   const calls = history
-    .flatMap(({ toolCalls = [] }) => toolCalls)
+    // Those of a question are a caller's.
+    .flatMap(({ type, toolCalls = [] }) => (type === 'ai' ? toolCalls : []))
     .filter(({ name, status }) => name === loadCapabilityTool && status === 'done');
   return new Set(calls.map(({ args }) => String(args.name)));
 }

@@ -20,14 +20,19 @@ export function checkArguments({ input }: Tool, args: unknown): CheckedArguments
   return { error: faults.slice(0, maxFaults).join('; ') };
 }
 
-/** Without recursion, which arguments nested deep enough would overflow. */
+/** Without recursion, which values nested deep enough would overflow. */
+export function isNestedDeeper(value: unknown, levels: number): boolean {
+  let level = [value].filter(isContainer);
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > levels) return true;
+    level = level.flatMap((container) => Object.values(container).filter(isContainer));
+  }
+  return false;
+}
+
 function checkSize(args: unknown): string | undefined {
   const { toolArgumentsDepth, toolArgumentsBytes } = agentLimits;
-  let level = [args].filter(isContainer);
-  for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > toolArgumentsDepth) return `arguments: nested deeper than ${toolArgumentsDepth} levels`;
-    level = level.flatMap((value) => Object.values(value).filter(isContainer));
-  }
+  if (isNestedDeeper(args, toolArgumentsDepth)) return `arguments: nested deeper than ${toolArgumentsDepth} levels`;
   const bytes = Buffer.byteLength(JSON.stringify(args) ?? '');
   return bytes > toolArgumentsBytes ? `arguments: larger than ${toolArgumentsBytes} bytes` : undefined;
 }

@@ -63,9 +63,10 @@ async function discard(runId: string, runs: RunStore): Promise<void> {
   }
 }
 
-function toQuestion({ body, requestId, blobs }: Turn, now: number): StoredMessage {
+function toQuestion({ body, requestId, blobs, results, earlier }: Turn, now: number): StoredMessage {
   const held = {
     content: body.message,
+    ...(results?.length && { toolCalls: results }),
     ...(body.attachments?.length && { attachments: body.attachments.map(toMessageAttachment) }),
   };
   return {
@@ -77,6 +78,7 @@ function toQuestion({ body, requestId, blobs }: Turn, now: number): StoredMessag
     ...held,
     parts: toParts(held),
     files: toKeptFiles(blobs),
+    earlier,
   };
 }
 

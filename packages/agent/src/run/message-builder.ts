@@ -106,9 +106,11 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
     openCalls: () => [...open.values()],
     approvals: () => [...approvals.values()],
     toMessage(status) {
+      const isHandedOff = status === 'complete' && finish === 'tool_calls';
+      const calls = [...toolCalls.values()];
       const held = {
         content,
-        ...(toolCalls.size > 0 && { toolCalls: [...toolCalls.values()].map(toEndedCall) }),
+        ...(calls.length > 0 && { toolCalls: isHandedOff ? calls : calls.map(toEndedCall) }),
         ...(approvals.size > 0 && { approvals: [...approvals.values()] }),
         ...(reasoning !== '' && { reasoning }),
         ...(components.size > 0 && { components: [...components.values()] }),

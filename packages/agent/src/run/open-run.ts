@@ -6,6 +6,7 @@ import type { RunFollower } from './follow-runs.ts';
 import { createFrameLog, type FrameLog } from './frame-log.ts';
 import { readEvents } from './read-events.ts';
 import { hasEnded } from './run-state.ts';
+import { toUsageField } from './turn.ts';
 import type { TurnHub } from './turn-hub.ts';
 
 export interface RunReaderParts {
@@ -118,7 +119,8 @@ function untilEnded(frames: FrameLog, signal: AbortSignal): Promise<void> {
  * A run whose frames are past their time, told from what is stored: from the start in a few frames; for somebody who has
  * part of it only how it ended, since the stored answer is there to be read.
  */
-function toFrames({ runId, sessionId, requestId, messageId, status, content }: StoredRun, after: number): FrameLog {
+function toFrames({ content, usage, ...run }: StoredRun, after: number): FrameLog {
+  const { runId, sessionId, requestId, messageId, status } = run;
   const frames = createFrameLog(after);
   const timestamp = new Date().toISOString();
   if (after === 0) {
@@ -135,7 +137,7 @@ function toFrames({ runId, sessionId, requestId, messageId, status, content }: S
       timestamp,
     });
   }
-  frames.append('done', { runId, messageId, status: ended });
+  frames.append('done', { runId, messageId, status: ended, ...toUsageField(usage) });
   frames.end();
   return frames;
 }

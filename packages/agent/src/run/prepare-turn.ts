@@ -5,15 +5,17 @@ import type { OpenMessage } from '../plugins/agent-run.ts';
 import type { PendingSend } from '../plugins/plugin.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
 import type { DelegationStore } from '../store/delegations.ts';
-import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
+import type { InterruptedRun } from '../store/interrupted-runs.ts';
+import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
+import { checkCallerInput, matchResults } from './caller-input.ts';
 import { parseStoredInput } from './run-input.ts';
 import type { Turn } from './turn.ts';
 
 export interface PrepareParts {
   sessions: Pick<SessionStore, 'find'>;
   delegations: Pick<DelegationStore, 'find'>;
-  interrupted: Pick<InterruptedRuns, 'question'>;
+  messages: Pick<MessageStore, 'question' | 'last'>;
   models: Models;
   /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
   beforeSend(send: PendingSend): Promise<void>;
@@ -23,7 +25,7 @@ export type TurnPreparation = ReturnType<typeof createTurnPreparation>;
 
 /** Makes the turn of a message: everything that can be refused is refused here, before a byte of a stream goes out. */
 export function createTurnPreparation(parts: PrepareParts) {
-  const { sessions, delegations, interrupted, models } = parts;
+  const { sessions, delegations, messages, models } = parts;
 
   async function findUser(did: string, delegation?: string) {
     return { did, delegation: delegation ?? (await delegations.find(did))?.token };
@@ -32,21 +34,23 @@ export function createTurnPreparation(parts: PrepareParts) {
   return {
     /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
     async prepare({ userDid, sessionId, requestId, body, timezone, ...request }: OpenMessage): Promise<Turn> {
+      const { callerTools, earlier } = checkCallerInput(request);
       const session = await sessions.find(userDid, sessionId);
       if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
       const model = models.choose(body.model).modelId;
+      const results = request.results && matchResults(request.results, await messages.last(sessionId));
       const user = await findUser(userDid, request.delegation);
       const { client, socketId } = request;
       const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
       await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client });
-      return { ...sent, session, user, body, timezone, socketId };
+      return { ...sent, session, user, body, timezone, socketId, callerTools, results, earlier };
     },
 
     /** Of a run whose owner died; undefined where it cannot be continued. */
     async restore({ runId, sessionId, userDid, requestId, model, input }: InterruptedRun): Promise<Turn | undefined> {
-      const [session, question] = await Promise.all([sessions.find(userDid, sessionId), interrupted.question(runId)]);
-      const sent = input !== null && question && parseStoredInput(input, question.content);
+      const [session, question] = await Promise.all([sessions.find(userDid, sessionId), messages.question(runId)]);
+      const sent = input !== null && question && parseStoredInput(input, question);
       if (!session || !sent) return undefined;
       return {
         ...sent,

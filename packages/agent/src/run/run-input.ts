@@ -1,19 +1,19 @@
-import { type SendMessage, sendMessageSchema } from '@palaver/contract';
+import { browserToolSchema, type SendMessage, sendMessageSchema } from '@palaver/contract';
 import { z } from 'zod';
+import type { StoredMessage } from '../store/messages.ts';
 import type { Turn } from './turn.ts';
 
 const storedInputSchema = z.object({
   sendId: z.string(),
   timezone: z.string().optional(),
   socketId: z.string().optional(),
+  callerTools: z.array(browserToolSchema).optional(),
   body: sendMessageSchema.omit({ message: true }),
 });
 
-/** What another instance needs to take a run up, beside the question and the session. */
-export interface RunInput {
-  sendId: string;
-  timezone: string | undefined;
-  socketId: string | undefined;
+/** What another instance needs to take a run up, beside the session. */
+export interface RunInput
+  extends Pick<Turn, 'sendId' | 'timezone' | 'socketId' | 'callerTools' | 'results' | 'earlier'> {
   body: SendMessage;
 }
 
@@ -21,10 +21,10 @@ export interface RunInput {
  * Null for a message that came with files or credentials: they are kept in memory alone, so nobody else can continue with
  * them.
  */
-export function toStoredInput({ body, sendId, timezone, socketId, blobs }: Turn): string | null {
+export function toStoredInput({ body, sendId, timezone, socketId, callerTools, blobs }: Turn): string | null {
   if (body.mcpInvocations || body.attachments?.length || blobs.list().length > 0) return null;
   const { message: _, ...rest } = body;
-  return JSON.stringify({ sendId, timezone, socketId, body: rest });
+  return JSON.stringify({ sendId, timezone, socketId, callerTools, body: rest });
 }
 
 /** The id of the message a run answers, for plugins; undefined where the input was not stored. */
@@ -34,9 +34,10 @@ export function sendIdOf(input: string | null): string | undefined {
 }
 
 /** Undefined where another version stored it in another form. */
-export function parseStoredInput(text: string, message: string): RunInput | undefined {
+export function parseStoredInput(text: string, question: StoredMessage): RunInput | undefined {
   const parsed = storedInputSchema.safeParse(JSON.parse(text));
   if (!parsed.success) return undefined;
-  const { sendId, timezone, socketId, body } = parsed.data;
-  return { sendId, timezone, socketId, body: { ...body, message } };
+  const { body, ...input } = parsed.data;
+  const { content: message, toolCalls: results, earlier } = question;
+  return { timezone: undefined, ...input, results, earlier, body: { ...body, message } };
 }

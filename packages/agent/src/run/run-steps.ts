@@ -8,6 +8,8 @@ export interface ToolOutcome {
   output?: unknown;
   /** In words for the model. */
   error?: string;
+  /** The caller runs the tool: the run ends here. */
+  isHandedOff?: boolean;
 }
 
 export interface RecordedStep {

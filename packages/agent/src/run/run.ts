@@ -10,7 +10,7 @@ import type {
 import { createFrameLog, type FrameLog, parseFrame, splitFrames, toFrame } from './frame-log.ts';
 import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';
-import type { Usage } from './turn.ts';
+import { toUsageField, type Usage } from './turn.ts';
 
 /** Sends one event of a run to everyone who follows it. */
 export type Emit = <Name extends SseEventName>(name: Name, data: SseEventData[Name]) => void;
@@ -87,6 +87,7 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     messageId: ids.messageId,
     status: ended,
     ...(finish && { finish }),
+    ...toUsageField(usage),
   });
 
   const run: Run = {

@@ -32,7 +32,7 @@ export interface TurnHubParts
 export type TurnHub = ReturnType<typeof createTurnHub>;
 
 export interface AbortOptions {
-  /** Only this run. */
+  /** This run, also where it waits behind another. */
   runId?: string | undefined;
   /** How long ago the request arrived. */
   elapsedMs?: number;
@@ -149,15 +149,15 @@ export function createTurnHub(parts: TurnHubParts) {
       (await runs.live(sessionId))[0],
 
     /**
-     * Stops the turn in flight, on whichever instance it runs; those that wait behind it follow. True is returned for a run
-     * that ends as aborted: the database has noted it.
+     * Stops the turn in flight, or the run that is named, on whichever instance it runs or waits; those that wait behind it
+     * follow. True is returned for a run that ends as aborted: the database has noted it.
      */
     async abort(sessionId: string, { runId, elapsedMs = 0 }: AbortOptions = {}): Promise<boolean> {
-      const [first] = await runs.live(sessionId);
-      if (!first || (runId !== undefined && runId !== first.runId)) return false;
-      if (!(await runs.requestAbort(first.runId, elapsedMs))) return false;
-      if (live.get(first.runId)) live.cancel(first.runId);
-      else broadcast.publish({ kind: 'abort', runId: first.runId });
+      const waiting = await runs.live(sessionId);
+      const stopped = runId === undefined ? waiting[0] : waiting.find((run) => run.runId === runId);
+      if (!stopped || !(await runs.requestAbort(stopped.runId, elapsedMs))) return false;
+      if (live.get(stopped.runId)) live.cancel(stopped.runId);
+      else broadcast.publish({ kind: 'abort', runId: stopped.runId });
       return true;
     },
 

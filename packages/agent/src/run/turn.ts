@@ -1,4 +1,5 @@
-import type { SendMessage } from '@palaver/contract';
+import type { SendMessage, ToolCall } from '@palaver/contract';
+import type { CallerTool, EarlierMessage } from '../plugins/agent-run.ts';
 import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 
 export interface TurnUser {
@@ -15,6 +16,11 @@ export interface Turn {
   user: TurnUser;
   requestId: string;
   body: SendMessage;
+  callerTools?: CallerTool[] | undefined;
+  /** Calls of an earlier run that the caller has answered. */
+  results?: ToolCall[] | undefined;
+  /** The conversation before this session, as the caller tells it. */
+  earlier?: EarlierMessage[] | undefined;
   model: string;
   timezone: string | undefined;
   /** The socket of the tab that sent the message: it runs the client tools. */
@@ -26,4 +32,9 @@ export interface Turn {
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
+}
+
+/** The field of `done`; none where no model was asked. */
+export function toUsageField(usage: Usage): { usage?: Usage } {
+  return usage.inputTokens + usage.outputTokens > 0 ? { usage: { ...usage } } : {};
 }

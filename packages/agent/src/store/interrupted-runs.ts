@@ -113,15 +113,5 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         .execute();
       return rows.map((row) => cipher.openRow(sealedTables.step, row));
     },
-
-    async question(runId: string): Promise<Pick<Message, 'content'> | undefined> {
-      const row = await db
-        .selectFrom('agent_message')
-        .select(['id', 'content'])
-        .where('run_id', '=', runId)
-        .where('type', '=', 'human')
-        .executeTakeFirst();
-      return row && cipher.openRow(sealedTables.message, row);
-    },
   };
 }

@@ -3,7 +3,7 @@ import type { MessageExtras, StoredMessage } from './messages.ts';
 
 /** A message as a row of `agent_message`, before its cells are encrypted. */
 export function toMessageRow(runId: string, message: StoredMessage) {
-  const { toolCalls, approvals, reasoning, attachments, components, finish, error, files } = message;
+  const { toolCalls, approvals, reasoning, attachments, components, finish, error, files, earlier } = message;
   const order = toPartOrder(message);
   return {
     id: message.id,
@@ -13,7 +13,18 @@ export function toMessageRow(runId: string, message: StoredMessage) {
     content: message.content.replaceAll('\0', '\ufffd'),
     status: message.status,
     requestId: message.requestId,
-    extras: toExtras({ toolCalls, approvals, reasoning, attachments, components, finish, error, files, order }),
+    extras: toExtras({
+      toolCalls,
+      approvals,
+      reasoning,
+      attachments,
+      components,
+      finish,
+      error,
+      files,
+      earlier,
+      order,
+    }),
     createdAt: Date.parse(message.createdAt),
   };
 }

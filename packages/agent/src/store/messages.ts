@@ -1,6 +1,7 @@
 import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import type { Selectable } from 'kysely';
+import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { type PartPlace, toParts } from './message-parts.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
@@ -12,6 +13,7 @@ export interface MessageExtras
   extends Pick<Message, 'toolCalls' | 'approvals' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'> {
   order?: PartPlace[] | undefined;
   files?: KeptFile[] | undefined;
+  earlier?: EarlierMessage[] | undefined;
 }
 
 /** A file of a question, for the model in later turns; without its text where it has none or is too long. */
@@ -23,9 +25,12 @@ export interface KeptFile {
 /** A message with what clients are not shown. */
 export interface StoredMessage extends Message {
   files?: KeptFile[] | undefined;
+  /** Of a question: the conversation before it, as the caller told it. */
+  earlier?: EarlierMessage[] | undefined;
 }
 
-export function withoutFiles({ files, ...message }: StoredMessage): Message {
+/** As clients see it. */
+export function toShown({ files, earlier, ...message }: StoredMessage): Message {
   return message;
 }
 
@@ -34,7 +39,7 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>) {
   const toStored = (row: MessageRow) => fromRow(cipher.openRow(sealedTables.message, row));
-  const toMessage = (row: MessageRow) => withoutFiles(toStored(row));
+  const toMessage = (row: MessageRow) => toShown(toStored(row));
   const listBefore = prepare((query, range: { sessionId: string; runId: string; limit: number }) =>
     query
       .selectFrom('agent_message')
@@ -74,6 +79,20 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
     async find(sessionId: string, id: string): Promise<Message | undefined> {
       const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
       const row = await own.where('id', '=', id).executeTakeFirst();
+      return row && toMessage(row);
+    },
+
+    /** The question of a run, with what clients are not shown. */
+    async question(runId: string): Promise<StoredMessage | undefined> {
+      const own = db.selectFrom('agent_message').selectAll().where('run_id', '=', runId);
+      const row = await own.where('type', '=', 'human').executeTakeFirst();
+      return row && toStored(row);
+    },
+
+    /** The newest message of a session. */
+    async last(sessionId: string): Promise<Message | undefined> {
+      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
+      const row = await own.orderBy('number', 'desc').limit(1).executeTakeFirst();
       return row && toMessage(row);
     },
 

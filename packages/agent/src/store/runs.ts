@@ -82,6 +82,7 @@ export interface StoredRun {
   requestId: string;
   messageId: string;
   status: RunStatus;
+  usage: { inputTokens: number; outputTokens: number };
   content: string;
 }
 
@@ -300,6 +301,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .selectFrom('agent_run as run')
         .leftJoin('agent_message as message', 'message.id', 'run.message_id')
         .select(['run.id', 'run.session_id', 'run.request_id', 'run.message_id', 'run.status', 'message.content'])
+        .select(['run.input_tokens', 'run.output_tokens'])
         .where('run.id', '=', runId)
         .where('run.user_did', '=', userDid)
         .executeTakeFirst();
@@ -310,6 +312,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
           requestId: row.request_id,
           messageId: row.message_id,
           status: row.status,
+          usage: { inputTokens: row.input_tokens ?? 0, outputTokens: row.output_tokens ?? 0 },
           content: cipher.openRow(sealedTables.message, { id: row.message_id, content: row.content ?? '' }).content,
         }
       );

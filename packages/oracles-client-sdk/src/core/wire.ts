@@ -54,7 +54,7 @@ export type MessagePart =
   | (Attachment & { type: 'file' });
 
 type ErrorKind = 'model' | 'rate_limit' | 'timeout' | 'limit' | 'internal';
-type Finish = 'length' | 'content_filter' | 'step_limit';
+type Finish = 'length' | 'content_filter' | 'step_limit' | 'tool_calls';
 
 export interface WireMessage {
   id: string;
@@ -163,7 +163,13 @@ export interface StreamEventData {
     retryable: boolean;
     timestamp: string;
   };
-  done: { runId: string; messageId: string; status: EndedStatus; finish?: Finish | undefined };
+  done: {
+    runId: string;
+    messageId: string;
+    status: EndedStatus;
+    finish?: Finish | undefined;
+    usage?: { inputTokens: number; outputTokens: number } | undefined;
+  };
 }
 
 interface CatalogueEntry {

@@ -1,0 +1,61 @@
+import { AppError, agentLimits, browserToolSchema, type Message, type ToolCall } from '@palaver/contract';
+import { z } from 'zod';
+import type { CallerResult, OpenMessage } from '../plugins/agent-run.ts';
+import { isNestedDeeper } from '../plugins/check-arguments.ts';
+
+const callerToolsSchema = z.array(browserToolSchema).max(agentLimits.declaredTools);
+
+/** Refuses what a caller brings along and that is too large; of the schemas of its tools only size and depth are checked. */
+export function checkCallerInput({
+  callerTools,
+  earlier = [],
+}: Pick<OpenMessage, 'callerTools' | 'earlier'>): Pick<OpenMessage, 'callerTools' | 'earlier'> {
+  const tools = callerToolsSchema.safeParse(callerTools ?? []);
+  if (!tools.success) {
+    const [issue] = tools.error.issues;
+    throw invalid(`tools.${issue?.path.join('.')}`, issue?.message ?? 'is not right');
+  }
+  for (const [index, tool] of tools.data.entries()) {
+    if (Buffer.byteLength(JSON.stringify(tool)) > agentLimits.callerToolBytes)
+      throw invalid(`tools.${index}`, `must have at most ${agentLimits.callerToolBytes} bytes`);
+    if (isNestedDeeper(tool.schema, agentLimits.toolArgumentsDepth))
+      throw invalid(`tools.${index}`, `must be nested at most ${agentLimits.toolArgumentsDepth} levels deep`);
+  }
+  if (earlier.length > agentLimits.earlierMessages)
+    throw invalid('messages', `must have at most ${agentLimits.earlierMessages} entries`);
+  if (Buffer.byteLength(JSON.stringify(earlier)) > agentLimits.earlierBytes)
+    throw new AppError(
+      'PAYLOAD_TOO_LARGE',
+      `The conversation that came along is larger than ${agentLimits.earlierBytes} bytes.`,
+    );
+  return {
+    callerTools: tools.data.length > 0 ? tools.data : undefined,
+    earlier: earlier.length > 0 ? earlier : undefined,
+  };
+}
+
+/** The open calls of the last answer with their results; a result of any other call is refused. */
+export function matchResults(results: CallerResult[], last: Message | undefined): ToolCall[] {
+  const open = new Map(openCallsOf(last).map((call) => [call.id, call]));
+  return results.map(({ toolCallId, output, error }, index) => {
+    const call = open.get(toolCallId);
+    if (!call) throw invalid(`results.${index}`, 'must be the result of a call that the last answer waits for');
+    open.delete(toolCallId);
+    const bytes = Buffer.byteLength(JSON.stringify(error ?? output) ?? '');
+    if (bytes > agentLimits.toolResultBytes)
+      throw invalid(`results.${index}`, `must have at most ${agentLimits.toolResultBytes} bytes`);
+    return error === undefined
+      ? { ...call, status: 'done', output: output ?? null }
+      : { ...call, status: 'error', error };
+  });
+}
+
+/** The calls that an answer leaves to its caller. */
+export function openCallsOf(answer: Pick<Message, 'finish' | 'toolCalls'> | undefined): ToolCall[] {
+  if (answer?.finish !== 'tool_calls') return [];
+  return (answer.toolCalls ?? []).filter(({ status }) => status === 'isRunning');
+}
+
+function invalid(path: string, message: string): AppError {
+  return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
+}
