@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
 import { engines, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { collectFrames } from './read-frames.ts';
@@ -69,4 +70,54 @@ describe.each(engines)('what the agent keeps on %s', (engine) => {
     env.DATA_ENCRYPTION_KEY = key();
     await expect(agent.restart()).rejects.toThrow('DATA_ENCRYPTION_KEY does not fit this database');
   });
+});
+
+test('one damaged cell hides nothing else: lists and the export name it and show the rest', async () => {
+  await using agent = await startTestAgent({ engine: 'sqlite', env: { DATA_ENCRYPTION_KEY: key() } });
+  const user = await agent.createUser();
+  const session = await leaveTraces(user);
+  await user.say(session, 'remember that my cat is called Tom');
+  using database = new DatabaseSync(agent.databaseUrl.slice('file:'.length));
+  const damage = (table: string, column: string) =>
+    database.exec(`update ${table} set ${column} = substr(${column}, 1, length(${column}) - 4) || 'AAAA'
+      where rowid = (select min(rowid) from ${table} where ${column} is not null)`);
+  damage('agent_session', 'metadata');
+  damage('agent_session', 'title');
+  damage('agent_message', 'content');
+  damage('agent_message', 'extras');
+  damage('agent_memory', 'text');
+  damage('agent_task', 'prompt');
+  damage('agent_preferences', 'record');
+
+  const exported = await user.send('GET', '/me/export');
+  expect(exported.status).toBe(200);
+  const { data } = exported.body as { data: Record<string, { unreadable?: string[] }[]> };
+  const named = Object.entries(data).flatMap(([table, rows]) =>
+    rows.flatMap(({ unreadable = [] }) => unreadable.map((column) => `${table}.${column}`)),
+  );
+  expect(named.sort()).toEqual([
+    'agent_memory.text',
+    'agent_message.content',
+    'agent_message.extras',
+    'agent_preferences.record',
+    'agent_session.metadata',
+    'agent_session.title',
+    'agent_task.prompt',
+  ]);
+  expect(JSON.stringify(exported.body)).toContain(`tell me about ${canary}`);
+  const titles = (await user.send('GET', '/sessions')).body.sessions.map(({ title }: { title: string }) => title);
+  expect(titles).toEqual(expect.arrayContaining(['[unreadable]', expect.stringContaining(canary)]));
+  const { memories } = (await user.send('GET', '/memory')).body;
+  expect(memories.map(({ text }: { text: string }) => text)).toEqual([expect.stringContaining('Tom'), '[unreadable]']);
+  expect((await user.send('GET', '/tasks')).body.tasks).toMatchObject([{ prompt: '[unreadable]' }]);
+  expect((await user.send('GET', '/user-preferences')).body).toEqual({ preferences: {} });
+  const damaged = data.agent_message?.find(({ unreadable }) => unreadable?.includes('content')) as
+    | { session_id: string }
+    | undefined;
+  const history = JSON.stringify(await user.messages(damaged?.session_id ?? ''));
+  expect(history).toContain('[unreadable]');
+  expect((await user.say(damaged?.session_id ?? '', 'still there?')).status).toBe(200);
+  const metrics = await (await fetch(`${agent.url}/metrics`)).text();
+  expect(metrics).toMatch(/database_unreadable_cells_total{table="agent_memory",column="text",.*} [1-9]/);
+  expect(agent.log().match(/"place":"agent_memory.text"/g)).toHaveLength(1);
 });

@@ -76,7 +76,7 @@ export type UssdSessionsRecord = z.infer<typeof ussdSessionsRecordSchema>;
 export const ussdReportSchema = z
   .object({
     reference: z.string().meta({ description: 'The reference number the reporter was shown.' }),
-    phoneNumber: phoneNumberSchema,
+    phoneNumber: z.string().meta({ description: 'E.164.' }),
     type: z.string().meta({ description: 'The kind of activity chosen in the menu.' }),
     amount: z.string().meta({ description: 'A decimal number as text, so that no digit is lost.' }),
     createdAt: timestampSchema,

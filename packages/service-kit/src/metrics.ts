@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Logger } from './logger.ts';
 
 /** The service's own metrics: the process, every request by route and status, and what the service adds to the registry. */
 export function addMetrics(server: FastifyInstance, service: string): Registry {
@@ -22,8 +23,14 @@ export function addMetrics(server: FastifyInstance, service: string): Registry {
   return registry;
 }
 
-/** What an alarm on the database needs beside `/health`; `stats` is that of a store. */
-export function addStoreMetrics(registry: Registry, stats: () => { waiting: number; slow: number }): void {
+/** What is shown of a store. */
+export interface MeasuredStore {
+  stats(): { waiting: number; slow: number };
+  cipher: { watchUnreadable(listener: (cell: { table: string; column: string; error: unknown }) => void): void };
+}
+
+/** What an alarm on the database needs beside `/health`. */
+export function addStoreMetrics(registry: Registry, { stats, cipher }: MeasuredStore, logger: Logger): void {
   new Gauge({
     name: 'database_queries_waiting',
     help: 'Queries that wait for a free connection to the database',
@@ -40,5 +47,19 @@ export function addStoreMetrics(registry: Registry, stats: () => { waiting: numb
       this.reset();
       this.inc(stats().slow);
     },
+  });
+  const unreadable = new Counter({
+    name: 'database_unreadable_cells_total',
+    help: 'Encrypted cells that could not be decrypted and were shown as unreadable',
+    labelNames: ['table', 'column'],
+    registers: [registry],
+  });
+  const logged = new Set<string>();
+  cipher.watchUnreadable(({ table, column, error }) => {
+    unreadable.inc({ table, column });
+    const place = `${table}.${column}`;
+    // The counter has the others.
+    if (!logged.has(place)) logger.warn({ err: error, place }, 'a cell cannot be decrypted and is shown as unreadable');
+    logged.add(place);
   });
 }

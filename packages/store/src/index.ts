@@ -12,7 +12,7 @@ export { auditMigrations } from './audit/audit-tables.ts';
 export { keepAuditHead, loadAnchor, toAnchorPath } from './audit/keep-audit-head.ts';
 export { type AuditVerdict, verifyAudit } from './audit/verify-audit.ts';
 export type { BindValue } from './bind-value.ts';
-export type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
+export { type DataCipher, type SealedTable, type UnreadableCell, unreadableText } from './cipher/data-cipher.ts';
 export { createKeyRing, type KeyRing, keyIdOf } from './cipher/key-ring.ts';
 
 export {

@@ -44,7 +44,7 @@ export function personalTables<Person>(entries: readonly PersonalTable<Person>[]
         const { rows } = await sql<
           Record<string, unknown>
         >`select * from ${sql.table(table)} where ${where(person)}`.execute(db);
-        const opened = sealed ? rows.map((row) => cipher.openRow(sealed, row)) : rows;
+        const opened = sealed ? rows.map((row) => openReadable(cipher, sealed, row)) : rows;
         const shown = opened.map((row) =>
           Object.fromEntries(Object.entries(row).filter(([name]) => !omit.includes(name))),
         );
@@ -58,4 +58,12 @@ export function personalTables<Person>(entries: readonly PersonalTable<Person>[]
       }
     },
   };
+}
+
+/** A cell that cannot be decrypted is null, and `unreadable` names it. */
+function openReadable(cipher: DataCipher, table: SealedTable, row: Record<string, unknown>): Record<string, unknown> {
+  const columns = [...table.sealed, ...(table.tokens ?? [])];
+  const opened = cipher.openRow(table, row, Object.fromEntries(columns.map((column) => [column, null])));
+  const unreadable = columns.filter((column) => typeof row[column] === 'string' && opened[column] === null);
+  return unreadable.length > 0 ? { ...opened, unreadable } : opened;
 }

@@ -69,7 +69,7 @@ export async function createUssdApp({ config, logger, store, keys, redis, secret
   });
   const domain = await createDomain({ config, logger, store, keys, metrics, secrets });
   started.defer(() => domain.close());
-  addStoreMetrics(server.metrics, store.stats);
+  addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
   await server.register(async (scope) => {
     const limited = scope as unknown as Server;

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
 import { engines, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { startAgent } from './agent-fixture.ts';
@@ -70,4 +71,34 @@ describe.each(engines)('what the gateway keeps on %s', (engine) => {
     await expect(plain.startAnother()).rejects.toThrow('DATA_ENCRYPTION_KEY is not set');
     await expect(plain.startAnother({ DATA_ENCRYPTION_KEY: key() })).rejects.toThrow('does not fit this database');
   });
+});
+
+test('one damaged cell hides neither the other reports nor the rest of a person', async () => {
+  await using service = await startService('sqlite', { DATA_ENCRYPTION_KEY: key(), FOUR_EYES: 'true' });
+  await service.say('r', `2*1*${name}*4071*4071`, own);
+  await service.say('p1', '3*1*5*4071', own);
+  await service.say('p2', '3*1*7*4071', own);
+  const put = { method: 'PUT', headers: json, body: JSON.stringify({ address }) };
+  expect((await fetch(`${service.url}${path}`, put)).status).toBe(202);
+  using database = new DatabaseSync(service.databaseUrl.slice('file:'.length));
+  const damage = (table: string, column: string) =>
+    database.exec(`update ${table} set ${column} = substr(${column}, 1, length(${column}) - 4) || 'AAAA'
+      where rowid = (select min(rowid) from ${table})`);
+  damage('ussd_report', 'phone');
+  damage('ussd_report', 'amount');
+  damage('ussd_account', 'name');
+  damage('ussd_address_change', 'address');
+
+  const csv = await (await service.get('/api/ussd/reports?format=csv')).text();
+  expect(csv.split('\r\n').filter((line) => line.includes('[unreadable]'))).toHaveLength(1);
+  expect(csv).toContain(phoneNumber);
+  const { reports } = (await (await service.get('/api/ussd/reports')).json()) as { reports: { amount: string }[] };
+  expect(reports.map(({ amount }) => amount).sort()).toEqual(['7', '[unreadable]']);
+  const exported = await service.get(`/api/ussd/users/${encodeURIComponent(phoneNumber)}/export`);
+  expect([exported.status, await exported.text()]).toEqual([200, expect.stringContaining('"unreadable":["name"]')]);
+  expect(await service.say('l', '2*2*4071', own)).toMatch(/^CON/);
+  const changes = (await (await service.get('/api/ussd/address-changes')).json()) as object;
+  expect(changes).toMatchObject({ changes: [{ phoneNumber, address: '[unreadable]' }] });
+  const metrics = await (await service.get('/metrics')).text();
+  expect(metrics).toMatch(/database_unreadable_cells_total{table="ussd_report",column="amount",.*} [1-9]/);
 });

@@ -61,7 +61,7 @@ const ownPublicRoutes = [
 
 /** What clients reach: the server with all its routes, and the sockets. */
 export async function createEdge(parts: EdgeParts, started: CloseStack): Promise<Server> {
-  const { config, store, identity, cluster, turns } = parts;
+  const { config, logger, store, identity, cluster, turns } = parts;
   const server = await createAgentServer(parts);
   const sockets = addSockets(server, parts);
   started.defer(() => sockets.close());
@@ -70,7 +70,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
     await Promise.all([closeServer(server), turns.drain().then(() => sockets.close())]);
   });
   addRunMetrics(server.metrics, { ...turns, cluster });
-  addStoreMetrics(server.metrics, store.stats);
+  addStoreMetrics(server.metrics, store, logger);
   const isPublic = createRouteMatcher([...ownPublicRoutes, ...turns.plugins.publicRoutes, ...parts.authExcludedRoutes]);
   // Before authentication: anyone can make as many keys as they like.
   addRateLimit(server, {

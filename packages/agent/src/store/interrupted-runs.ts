@@ -60,7 +60,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         .limit(own.limit)
         .execute();
       return rows
-        .map((stored) => cipher.openRow(sealedTables.run, stored))
+        .map((stored) => cipher.openRow(sealedTables.run, stored, { input: null, partial: null }))
         .map((row) => ({
           runId: row.id,
           sessionId: row.session_id,

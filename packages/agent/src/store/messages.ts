@@ -1,5 +1,5 @@
 import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
-import type { Store } from '@palaver/store';
+import { type Store, unreadableText } from '@palaver/store';
 import type { Selectable } from 'kysely';
 import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { type PartPlace, toParts } from './message-parts.ts';
@@ -38,7 +38,8 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */
 export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>) {
-  const toStored = (row: MessageRow) => fromRow(cipher.openRow(sealedTables.message, row));
+  const toStored = (row: MessageRow) =>
+    fromRow(cipher.openRow(sealedTables.message, row, { content: unreadableText, extras: null }));
   const toMessage = (row: MessageRow) => toShown(toStored(row));
   const listBefore = prepare((query, range: { sessionId: string; runId: string; limit: number }) =>
     query

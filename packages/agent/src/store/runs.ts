@@ -1,6 +1,6 @@
 import type { EndedRunStatus, Message, RunStatus } from '@palaver/contract';
 import { agentLimits, uuidPattern } from '@palaver/contract';
-import type { Store } from '@palaver/store';
+import { type Store, unreadableText } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { databaseTime } from './database-time.ts';
 import { toMessageRow, toPrefixed } from './message-row.ts';
@@ -313,7 +313,11 @@ export function createRunStore(store: Store<AgentDatabase>) {
           messageId: row.message_id,
           status: row.status,
           usage: { inputTokens: row.input_tokens ?? 0, outputTokens: row.output_tokens ?? 0 },
-          content: cipher.openRow(sealedTables.message, { id: row.message_id, content: row.content ?? '' }).content,
+          content: cipher.openRow(
+            sealedTables.message,
+            { id: row.message_id, content: row.content ?? '' },
+            { content: unreadableText },
+          ).content,
         }
       );
     },

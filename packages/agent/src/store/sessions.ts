@@ -9,7 +9,7 @@ import {
   type SessionList,
   uuidPattern,
 } from '@palaver/contract';
-import type { Store } from '@palaver/store';
+import { type Store, unreadableText } from '@palaver/store';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { databaseTime } from './database-time.ts';
@@ -53,7 +53,7 @@ export function createSessionStore(
     room_id: string;
   }): Session => ({
     sessionId: row.id,
-    title: cipher.openRow(sealedTables.session, { id: row.id, title: row.title }).title,
+    title: cipher.openRow(sealedTables.session, { id: row.id, title: row.title }, { title: unreadableText }).title,
     createdAt: new Date(row.created_at).toISOString(),
     lastUpdatedAt: new Date(row.updated_at).toISOString(),
     oracleName: oracle.name,

@@ -1,4 +1,4 @@
-import type { Store } from '@palaver/store';
+import { type Store, unreadableText } from '@palaver/store';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
@@ -21,7 +21,7 @@ export function createSummaryStore({ db, cipher }: Store<AgentDatabase>) {
         .selectAll()
         .where('session_id', '=', sessionId)
         .executeTakeFirst();
-      const row = stored && cipher.openRow(sealedTables.summary, stored);
+      const row = stored && cipher.openRow(sealedTables.summary, stored, { text: unreadableText });
       return row && { text: row.text, upTo: row.up_to, capabilities: JSON.parse(row.capabilities) as string[] };
     },
 

@@ -21,6 +21,15 @@ const tokenMark = `${mark}t`;
 const nonceBytes = 12;
 const tagBytes = 16;
 
+/** Stands for a text that cannot be decrypted, in lists and exports. */
+export const unreadableText = '[unreadable]';
+
+export interface UnreadableCell {
+  table: string;
+  column: string;
+  error: unknown;
+}
+
 export type DataCipher = ReturnType<typeof createDataCipher>;
 
 /**
@@ -30,6 +39,7 @@ export type DataCipher = ReturnType<typeof createDataCipher>;
 export function createDataCipher(keys: readonly Uint8Array[] = []) {
   const [current, ...old] = keys.map((key) => Buffer.from(key));
   const ring = current && createKeyRing(current, old);
+  let onUnreadable: ((cell: UnreadableCell) => void) | undefined;
   let index: { tokenKey: Buffer; nonceKey: Buffer; hashKey: Buffer } | undefined;
 
   function indexKeys() {
@@ -93,13 +103,30 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
       return stored as Row;
     },
 
-    /** The row as it was before `sealRow`. It must hold the columns of the key. */
-    openRow<Row extends object>(table: SealedTable, row: Row): Row {
+    /**
+     * The row as it was before `sealRow`. It must hold the columns of the key. A cell that cannot be decrypted is an error,
+     * unless `instead` has a value for it: lists and exports show what they can.
+     */
+    openRow<Row extends object>(table: SealedTable, row: Row, instead: Partial<Row> = {}): Row {
       const opened = { ...row } as Cells;
-      for (const column of presentOf(table.tokens, row)) opened[column] = openToken(opened[column] as string);
+      const set = (column: string, read: () => string) => {
+        try {
+          opened[column] = read();
+        } catch (error) {
+          if (!(column in instead)) throw error;
+          opened[column] = (instead as Cells)[column] ?? null;
+          onUnreadable?.({ table: table.table, column, error });
+        }
+      };
+      for (const column of presentOf(table.tokens, row)) set(column, () => openToken(opened[column] as string));
       for (const column of presentOf(table.sealed, row))
-        opened[column] = open(opened[column] as string, cellOf(table, column, opened));
+        set(column, () => open(opened[column] as string, cellOf(table, column, opened)));
       return opened as Row;
+    },
+
+    /** Called for every cell that `openRow` replaces. */
+    watchUnreadable(listener: (cell: UnreadableCell) => void): void {
+      onUnreadable = listener;
     },
 
     /** Whether a stored value is what `sealRow` would write today. */

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
-import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
-import { keyIdOf } from '@palaver/store';
+import {
+  type AuditActor,
+  type AuditLog,
+  type DatabaseClock,
+  keyIdOf,
+  type Store,
+  unreadableText,
+} from '@palaver/store';
 import type { Kysely, Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
@@ -67,7 +73,7 @@ export function createAccounts(
   const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
     const key = column === 'phone' ? cipher.token(value) : value;
     const row = await db.selectFrom('ussd_account').selectAll().where(column, '=', key).executeTakeFirst();
-    return row && cipher.openRow(sealedTables.account, row);
+    return row && cipher.openRow(sealedTables.account, row, { name: unreadableText, address: unreadableText });
   };
   return {
     find: (phone) => findBy(store.db, 'phone', phone),

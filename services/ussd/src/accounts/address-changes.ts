@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditLog, Store } from '@palaver/store';
+import { type AuditLog, type Store, unreadableText } from '@palaver/store';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
 
@@ -64,9 +64,9 @@ export function createAddressChanges(
         .orderBy('change.expires_at')
         .limit(1000)
         .execute();
-      return rows.map((row) =>
-        toChange({ ...cipher.openRow(sealedTables.addressChange, row), phone: cipher.openToken(row.phone) }),
-      );
+      const instead = { address: unreadableText, phone: unreadableText };
+      const table = { ...sealedTables.addressChange, tokens: ['phone'] };
+      return rows.map((row) => toChange(cipher.openRow(table, row, instead)));
     },
     async remove(id) {
       const { numDeletedRows } = await store.db

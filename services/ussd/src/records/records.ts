@@ -1,4 +1,4 @@
-import type { Store } from '@palaver/store';
+import { type Store, unreadableText } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { RecordTable, UssdTables } from '../store/tables.ts';
@@ -33,6 +33,8 @@ export interface RecordStore {
   kinds(): Promise<(RecordKind & { count: number })[]>;
 }
 
+const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
+
 export function createRecordStore({
   db,
   readDb,
@@ -56,7 +58,7 @@ export function createRecordStore({
       let query = db.selectFrom('ussd_record').selectAll().where('program', '=', program).where('kind', '=', kind);
       if (phone !== undefined) query = query.where('phone', '=', cipher.token(phone));
       const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
-      return rows.map((row) => toRecord(cipher.openRow(sealedTables.record, row)));
+      return rows.map((row) => toRecord(cipher.openRow(sealedTables.record, row, unreadable)));
     },
     async kinds() {
       const rows = await readDb

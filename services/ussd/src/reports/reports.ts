@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { UssdReport } from '@palaver/contract';
-import type { Store } from '@palaver/store';
+import { type Store, unreadableText } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ReportTable, UssdTables } from '../store/tables.ts';
@@ -25,12 +25,13 @@ export interface Reports {
 }
 
 const pieceSize = 1_000;
+const unreadable = { phone: unreadableText, activity: unreadableText, amount: unreadableText };
 
 // Without letters and digits that are mistaken for each other when read out over the phone.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 
 export function createReports({ db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>): Reports {
-  const open = (row: ReportTable) => cipher.openRow(sealedTables.report, row);
+  const open = (row: ReportTable) => cipher.openRow(sealedTables.report, row, unreadable);
   return {
     async file(trx, { accountId, phone, activity, amount, now }) {
       const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');

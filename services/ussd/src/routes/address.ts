@@ -1,5 +1,6 @@
 import { AppError, phoneNumberSchema } from '@palaver/contract';
 import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
+import { unreadableText } from '@palaver/store';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -52,8 +53,10 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
       if (!change) throw noChange();
       if (change.proposedBy === request.operator?.name)
         throw new AppError('FORBIDDEN', 'Another admin than the one who proposed it must approve this.');
-      if (!(await addressChanges.remove(change.id))) throw noChange();
       const { phoneNumber, address } = change;
+      if (address === unreadableText || phoneNumber === unreadableText)
+        throw new AppError('CONFLICT', 'This change cannot be read from the database. Propose it again.');
+      if (!(await addressChanges.remove(change.id))) throw noChange();
       if (!(await accounts.setAddress(phoneNumber, address, toBy(request)))) throw noAccount();
       return { phoneNumber, address };
     },

@@ -26,7 +26,7 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
   return {
     async loadOpening(phone, now, menu) {
       const row = await load(cipher.token(phone));
-      const profile = row && cipher.openRow(sealedTables.profile, row);
+      const profile = row && cipher.openRow(sealedTables.profile, row, { resume: null, notice: null });
       const wanted = [profile?.language ?? '', options.defaultLanguage, ...menu.locales.keys()];
       const language = wanted.find((name) => menu.locales.has(name)) ?? options.defaultLanguage;
       const opening: Opening = { language, program: menu.id };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type CreateMemory, type Memory, type MemoryList, memoryLimits, type OffsetPageQuery } from '@palaver/contract';
-import type { DataCipher, Migration, SealedTable, Store } from '@palaver/store';
+import { type DataCipher, type Migration, type SealedTable, type Store, unreadableText } from '@palaver/store';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { countMatches, toBeginning, toBeginnings, toSearchTerms, toWords } from './memory-words.ts';
@@ -111,6 +111,8 @@ export type MemoryStore = ReturnType<typeof createMemoryStore>;
 /** What is remembered in a room: at most so much, each thing once, found by its words. */
 export function createMemoryStore(store: Store<MemoryDatabase>) {
   const { db, engine, cipher } = store;
+  const open = <Row extends Pick<MemoryTable, 'id' | 'text'>>(row: Row) =>
+    cipher.openRow(sealedMemories, row, { text: unreadableText } as Partial<Row>);
 
   function matches(terms: string[], all: boolean): Expression<SqlBool> {
     if (engine === 'postgres') {
@@ -132,7 +134,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
       .where(matches(createIndex(cipher, roomId).terms(terms), all))
       .execute();
     const ranked = rows.map((row) => {
-      const words = toWords(cipher.openRow(sealedMemories, row).text).join(' ');
+      const words = toWords(open(row).text).join(' ');
       return { id: row.id, score: countMatches(words, terms) };
     });
     return ranked.sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
@@ -141,7 +143,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
   async function read(ids: string[]): Promise<Memory[]> {
     if (ids.length === 0) return [];
     const rows = await db.selectFrom('agent_memory').selectAll().where('id', 'in', ids).execute();
-    const byId = new Map(rows.map((row) => [row.id, toMemory(cipher.openRow(sealedMemories, row))]));
+    const byId = new Map(rows.map((row) => [row.id, toMemory(open(row))]));
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
@@ -176,7 +178,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
           .selectAll()
           .where('digest', '=', createIndex(cipher, roomId).digest(text))
           .executeTakeFirst();
-        if (known) return toMemory(cipher.openRow(sealedMemories, known));
+        if (known) return toMemory({ ...known, text });
         const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
         if (total >= memoryLimits.count) return undefined;
         const row = { id: uuidv7(), room_id: roomId, kind, text, created_at: Date.now() };
@@ -203,7 +205,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
       }
       const rows = await ofRoom(roomId).selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute();
       return {
-        memories: rows.map((row) => toMemory(cipher.openRow(sealedMemories, row))),
+        memories: rows.map((row) => toMemory(open(row))),
         total: await count(roomId),
         limit,
         offset,

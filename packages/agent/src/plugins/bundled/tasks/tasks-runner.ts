@@ -1,5 +1,6 @@
 import { AppError, scheduledMessagePrefix } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
+import { unreadableText } from '@palaver/store';
 import type { PluginContext } from '../../plugin.ts';
 import { findNextRun } from './tasks-schedule.ts';
 import type { ClaimedTask, TaskStore } from './tasks-store.ts';
@@ -32,6 +33,7 @@ export function createTaskRunner({ tasks, send, instance, pollMs, logger }: Task
   let stopped = false;
 
   async function run(task: ClaimedTask): Promise<void> {
+    if (task.prompt === unreadableText) return finish(task, true);
     const renewing = setInterval(() => {
       tasks
         .renew(task.id, instance, Date.now() + leaseMs)

@@ -1,5 +1,5 @@
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract';
-import type { Migration, SealedTable, Store } from '@palaver/store';
+import { type Migration, type SealedTable, type Store, unreadableText } from '@palaver/store';
 import { v7 as uuidv7 } from 'uuid';
 import { describeSchedule, type Planned, type Schedule } from './tasks-schedule.ts';
 
@@ -79,7 +79,7 @@ export const maxActiveTasks = 50;
 
 export function createTaskStore(store: Store<TaskDatabase>) {
   const { db, cipher } = store;
-  const open = (row: TaskTable) => cipher.openRow(sealedTasks, row);
+  const open = (row: TaskTable) => cipher.openRow(sealedTasks, row, { prompt: unreadableText });
   const activeOf = (userDid: string) =>
     db.selectFrom('agent_task').where('user_did', '=', userDid).where('status', '=', 'active');
   const update = (id: string, instance: string) =>

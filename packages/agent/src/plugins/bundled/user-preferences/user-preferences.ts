@@ -111,7 +111,7 @@ function createPreferenceStore(store: Store<PreferencesDatabase>) {
   async function find(roomId: string, trx?: Parameters<typeof findRow>[1]): Promise<UserPreferences> {
     const [row] = (await findRow({ id: roomId }, trx)).rows;
     if (!row) return {};
-    const { record } = store.cipher.openRow(sealedPreferences, { room_id: roomId, ...row });
+    const { record } = store.cipher.openRow(sealedPreferences, { room_id: roomId, ...row }, { record: '{}' });
     return JSON.parse(record) as UserPreferences;
   }
 
