@@ -42,6 +42,14 @@ test('operators are added, listed and revoked; tokens are shown once, kept as ha
       lines.filter(({ actor }) => actor === 'command').map(({ action, details }) => `${action} ${details.name}`),
     ).toEqual(['operator.added dee', 'operator.revoked ann', 'operator.added cai', 'operator.added ann']);
     expect(JSON.stringify(lines)).not.toContain(token);
+
+    // Without the last of them this machine does not become an admin again, also after a new start.
+    await run('revoke', 'dee');
+    expect((await run('revoke', 'cai')).output).toContain('not even on this machine');
+    expect((await fetch(`${service.url}/api/ussd/sessions`)).status).toBe(401);
+    const again = await startUssd({ PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path });
+    const answer = await fetch(`${again.url}/api/ussd/sessions`).finally(() => again.close());
+    expect(answer.status).toBe(401);
   } finally {
     await service.close();
   }

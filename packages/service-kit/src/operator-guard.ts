@@ -17,8 +17,8 @@ export type OperatorGuard = (request: FastifyRequest, reply: FastifyReply) => Pr
 export const wrongTokensPerMinute = 10;
 
 /**
- * Makes `onRequest` hooks that let operators of a role in and note who it is in `request.operator`. While neither a token nor a
- * named operator exists, trusted requests of this machine are an admin's.
+ * Makes `onRequest` hooks that let operators of a role in and note who it is in `request.operator`. While there is no token and
+ * no operator was ever named, trusted requests of this machine are an admin's.
  */
 export function createOperatorGuards(options: OperatorGuardOptions): (needed?: OperatorRole) => OperatorGuard {
   const { token, file, onWrongToken } = options;
@@ -27,7 +27,7 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
 
   function identify(request: FastifyRequest): Operator | undefined {
     const named = operators();
-    if (token === undefined && named.length === 0)
+    if (token === undefined && named === undefined)
       return isTrustedLocal(request.raw) ? { name: 'loopback', role: 'admin' } : undefined;
     const given = bearerOf(request);
     if (given === undefined) return undefined;
@@ -35,7 +35,7 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
     limit.check(key);
     if (token !== undefined && equalSecrets(given, token)) return { name: 'token', role: 'admin' };
     const hash = hashOperatorToken(given);
-    const found = named === 'unreadable' ? undefined : named.find(({ sha256 }) => equalSecrets(hash, sha256));
+    const found = named?.find(({ sha256 }) => equalSecrets(hash, sha256));
     if (found) return { name: found.name, role: found.role };
     limit.count(key);
     onWrongToken();
@@ -47,7 +47,7 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
       if (name.startsWith('access-control-')) reply.removeHeader(name);
     }
     const operator = identify(request);
-    if (!operator) throw unauthorized(reply, token === undefined && operators().length === 0);
+    if (!operator) throw unauthorized(reply, token === undefined && operators() === undefined);
     const role = needed ?? (request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator');
     if (!mayAct(operator.role, role)) throw new AppError('FORBIDDEN', `This needs an operator with the role ${role}.`);
     request.operator = operator;

@@ -33,19 +33,22 @@ export function hashOperatorToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** The named operators of the file, `[]` where there is none. A file that cannot be read is an error, not an empty list. */
-export function loadOperators(path: string): OperatorEntry[] {
+/**
+ * The named operators of the file; undefined where there is no file, because nobody was ever named. A file that cannot be
+ * read is an error, not an empty list.
+ */
+export function loadOperators(path: string): OperatorEntry[] | undefined {
   try {
     return z.array(operatorEntrySchema).parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new StartError(`The operators' file ${path} cannot be read; see "palaver operator list".`, { cause: error });
   }
 }
 
 /** Adds an operator to the file and gives the token, which is kept nowhere. */
 export function addOperator(path: string, { name, role }: Operator): string {
-  const operators = loadOperators(path);
+  const operators = loadOperators(path) ?? [];
   if (operators.some((entry) => entry.name === name)) throw new StartError(`There is an operator ${name} already.`);
   const token = `palaver_${randomBytes(32).toString('base64url')}`;
   const entry = { name, role, sha256: hashOperatorToken(token), createdAt: new Date().toISOString() };
@@ -55,12 +58,16 @@ export function addOperator(path: string, { name, role }: Operator): string {
   return token;
 }
 
-/** Takes an operator out of the file; running services notice at the next request. */
-export function revokeOperator(path: string, name: string): void {
-  const operators = loadOperators(path);
+/**
+ * Takes an operator out of the file; running services notice at the next request. The file stays when the last one is gone,
+ * so that this machine does not become an admin again. Gives the number of those who are left.
+ */
+export function revokeOperator(path: string, name: string): number {
+  const operators = loadOperators(path) ?? [];
   const rest = operators.filter((entry) => entry.name !== name);
   if (rest.length === operators.length) throw new StartError(`There is no operator ${name}.`);
   saveOperators(path, rest);
+  return rest.length;
 }
 
 function saveOperators(path: string, operators: OperatorEntry[]): void {
@@ -71,9 +78,9 @@ function saveOperators(path: string, operators: OperatorEntry[]): void {
 }
 
 /** The same, read again when the file has changed. While it cannot be read, nobody named in it is let in. */
-export function watchOperators(path: string | undefined): () => OperatorEntry[] | 'unreadable' {
-  if (path === undefined) return () => [];
-  let known: OperatorEntry[] | 'unreadable' = loadOperators(path);
+export function watchOperators(path: string | undefined): () => OperatorEntry[] | undefined {
+  if (path === undefined) return () => undefined;
+  let known = loadOperators(path);
   let state = stateOf(path);
   return () => {
     const now = stateOf(path);
@@ -82,7 +89,7 @@ export function watchOperators(path: string | undefined): () => OperatorEntry[] 
       try {
         known = loadOperators(path);
       } catch {
-        known = 'unreadable';
+        known = [];
       }
     }
     return known;

@@ -29,7 +29,7 @@ export function addOperatorCommands(program: Command): void {
     .command('list')
     .description('print the names, roles and dates of all operators')
     .action(() => {
-      const rows = loadOperators(toFile()).map(({ name, role, createdAt }) => [name, role, createdAt]);
+      const rows = (loadOperators(toFile()) ?? []).map(({ name, role, createdAt }) => [name, role, createdAt]);
       process.stdout.write(
         rows.length ? `${toTable(['Name', 'Role', 'Added'], rows)}\n` : 'There are no named operators.\n',
       );
@@ -39,10 +39,17 @@ export function addOperatorCommands(program: Command): void {
     .argument('<name>')
     .description('revoke the token of an operator; running services refuse it from the next request on')
     .action(async (name: string) => {
-      revokeOperator(toFile(), name);
+      const left = revokeOperator(toFile(), name);
       await recordCommand('operator.revoked', { name });
       process.stderr.write(`${name} is no longer an operator.\n`);
+      if (left === 0) process.stderr.write(closedNote());
     });
+}
+
+/** Printed with the last revocation. */
+function closedNote(): string {
+  if (withEnvFile(process.env).OPERATOR_TOKEN) return '';
+  return `Nobody is named any more, so nobody is let in, not even on this machine. Add an operator, set OPERATOR_TOKEN, or remove ${toFile()} to open the routes to this machine again.\n`;
 }
 
 function toFile(): string {
