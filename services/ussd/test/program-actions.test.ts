@@ -243,3 +243,47 @@ test('records, fields, types, secrets and outcomes are checked', async () => {
   expect(fault).toContain('there is no value {markt} (did you mean market?)');
   expect(fault).toContain('the outcome failed of http leads nowhere');
 });
+
+test('loops over a huge list from a server end in time, and others are served', async () => {
+  const items = JSON.stringify({ items: Array<number>(9_000).fill(1) });
+  const server = createServer((_request, response) => response.end(items)).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  await using _closed = { [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const branches: Record<string, string> = {
+    nested: 'items.exists(a, items.exists(b, a + b < 0))',
+    sums: 'items.exists(a, sum(items) < 0)',
+    single: 'items.exists(a, a < 0)',
+  };
+  const state = (name: string, that: string) =>
+    `  ${name}: { kind: branch, when: [{ that: '${that}', to: yes }], else: no }`;
+  await using dir = await writeProgram({
+    'program.yaml': `
+name: loops
+extends: palaver
+codes: ["*384*7#"]
+languages: [en]
+start: begin
+states:
+  begin: { kind: menu, text: home, options: [{ text: home, to: load }] }
+  load: { kind: action, http: { get: "${origin}/", timeout: 3s }, take: { items: $.items }, outcomes: { ok: home, missing: no, failed: no } }
+  home: { kind: menu, text: home, options: [${Object.keys(branches).map((name) => `{ text: home, to: ${name} }`)}] }
+  "yes": { kind: end, text: "yes" }
+  "no": { kind: end, text: "no" }
+${Object.entries(branches)
+  .map(([name, that]) => state(name, that))
+  .join('\n')}
+`,
+    'locales/en.yaml': 'home: Loops\n"yes": "Yes"\n"no": "No"\n',
+  });
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    USSD_HTTP_ALLOWED_HOSTS: new URL(origin).host,
+  });
+  expect(await dial(service, 'single')('1*3')).toBe('END No');
+  const hostile = ['nested', 'sums'].map((name, index) => dial(service, name)(`1*${index + 1}`));
+  expect(await dial(service, 'other')('')).toMatch(/^CON/);
+  expect(await Promise.all(hostile)).toEqual(
+    Array(2).fill('END Service temporarily unavailable. Please try again later.'),
+  );
+});

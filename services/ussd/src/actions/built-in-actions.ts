@@ -3,7 +3,7 @@ import { type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
 import type { BuiltIn, BuiltInName } from '../menu/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult } from '../menu/engine.ts';
-import { evaluate, holds } from '../menu/evaluate.ts';
+import { evaluate, filterRows } from '../menu/evaluate.ts';
 import { type ActionState, type Menu, nameOf } from '../menu/menu.ts';
 import { fromExpressionValue, parseJson } from '../menu/value-types.ts';
 import type { RecordStore } from '../records/records.ts';
@@ -47,7 +47,9 @@ function createRecordActions({ records }: BuiltInParts): Omit<Runs, 'http'> {
       date: createdAt.slice(0, 10),
     }));
     const { where } = options;
-    return where === undefined ? rows : rows.filter((row) => holds(menu, dialogue, where, { row }));
+    return where === undefined
+      ? rows
+      : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as Record<string, string> });
   };
   return {
     store: ({ spec, menu, dialogue, context }) =>

@@ -1,6 +1,7 @@
 import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { Dialogue } from './dialogue.ts';
 import type { Menu } from './menu.ts';
+import { createExpressionBudget, type ExpressionBudget } from './meter-expression.ts';
 import { fromExpressionValue, toExpressionValue } from './value-types.ts';
 
 /** Computes an expression of the menu over the values of a dialogue; `extra` are names of the moment, such as `answer`. */
@@ -9,6 +10,7 @@ export function evaluate(
   dialogue: Dialogue,
   source: string,
   extra: Record<string, CelInput> = {},
+  budget?: ExpressionBudget,
 ): CelValue | undefined {
   const expression = menu.expressions.get(source);
   if (!expression) throw new Error(`the expression ${source} is not compiled`);
@@ -19,11 +21,21 @@ export function evaluate(
     else if (name === 'caller') values[name] = toCaller(dialogue);
     else values[name] = toExpressionValue(dialogue.values[name], menu.types.get(name) ?? 'any');
   }
-  return expression.run(values);
+  return expression.run(values, budget);
 }
 
 export function holds(menu: Menu, dialogue: Dialogue, source: string, extra?: Record<string, CelInput>): boolean {
   return evaluate(menu, dialogue, source, extra) === true;
+}
+
+/** The rows that a `where` holds for. */
+export function filterRows<Row>(
+  menu: Menu,
+  dialogue: Dialogue,
+  { rows, where, toRow }: { rows: readonly Row[]; where: string; toRow(row: Row): CelInput },
+): Row[] {
+  const budget = createExpressionBudget();
+  return rows.filter((row) => evaluate(menu, dialogue, where, { row: toRow(row) }, budget) === true);
 }
 
 export function computeText(menu: Menu, dialogue: Dialogue, source: string): string {

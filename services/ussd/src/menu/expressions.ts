@@ -11,15 +11,23 @@ import {
 } from '@bufbuild/cel';
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType } from './check-expression.ts';
+import {
+  createExpressionBudget,
+  type ExpressionBudget,
+  meterLoops,
+  roundFunction,
+  takeRound,
+} from './meter-expression.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
 export interface Expression {
   type: ResultType;
   names: readonly string[];
-  run(values: Record<string, CelInput>): CelValue | undefined;
+  /** Throws when the budget is used up. */
+  run(values: Record<string, CelInput>, budget?: ExpressionBudget): CelValue | undefined;
 }
 
-const { DOUBLE, INT, STRING, DYN } = CelScalar;
+const { BOOL, DOUBLE, INT, STRING, DYN } = CelScalar;
 const dayMs = 86_400_000;
 
 type Arithmetic = [name: string, compute: (one: number, other: number) => number];
@@ -40,8 +48,12 @@ const mixed = arithmetic.flatMap(([name, compute]) => [
 const toDate = (text: string) => Date.parse(`${text}T00:00:00Z`);
 const toText = (time: number) => new Date(time).toISOString().slice(0, 10);
 
+// Evaluation is synchronous, so one at a time has a budget.
+let spending: ExpressionBudget;
+
 const env = celEnv({
   funcs: [
+    celFunc(roundFunction, [], BOOL, () => takeRound(spending)),
     ...mixed,
     celFunc('_%_', [DOUBLE, DOUBLE], DOUBLE, (one, other) => one % other),
     celFunc('addDays', [STRING, INT], STRING, (date, days) => toText(toDate(date) + Number(days) * dayMs)),
@@ -62,12 +74,16 @@ export function compileExpression(source: string, scope: ReadonlyMap<string, Res
     throw new ExpressionFault(`cannot be read: ${reason}`);
   }
   const type = inferType(parsed.expr, scope);
+  const names = [...namesIn(parsed.expr)];
+  meterLoops(parsed.expr);
   const evaluate = plan(env, parsed);
   return {
     type,
-    names: [...namesIn(parsed.expr)],
-    run(values) {
+    names,
+    run(values, budget = createExpressionBudget()) {
+      spending = budget;
       const result = evaluate(values);
+      if (budget.rounds < 0) throw new Error(`the loops of the expression ${source} take too long`);
       return isCelError(result) || (typeof result === 'number' && !Number.isFinite(result)) ? undefined : result;
     },
   };

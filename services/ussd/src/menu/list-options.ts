@@ -1,6 +1,6 @@
 import { type DataFile, type Row, toRows } from './data-files.ts';
 import type { Dialogue } from './dialogue.ts';
-import { evaluate, holds } from './evaluate.ts';
+import { evaluate, filterRows } from './evaluate.ts';
 import { type ListSource, type Menu, type MenuState, type Option, reservedKeys } from './menu.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from './value-types.ts';
 
@@ -34,7 +34,7 @@ function findRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Ro
   const rows = file ? file.rows : listOf(menu, dialogue, from.list ?? '[]');
   const { where } = from;
   if (where === undefined) return rows;
-  return rows.filter((row) => holds(menu, dialogue, where, { row: toRecord(row, file) }));
+  return filterRows(menu, dialogue, { rows, where, toRow: (row) => toRecord(row, file) });
 }
 
 function listOf(menu: Menu, dialogue: Dialogue, list: string): Row[] {

@@ -1,0 +1,48 @@
+// CEL has no loops without an end, but loops over lists multiply: two over a list of 5,000 block every caller for a minute.
+import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
+
+/** What one key press may compute; shared by the rows that one `where` looks through. */
+export interface ExpressionBudget {
+  /** Rounds of all loops together. */
+  rounds: number;
+  /** A round takes longer the more text it looks through. */
+  endsAt: number;
+}
+
+const maxRounds = 20_000;
+const maxMs = 500;
+
+export const createExpressionBudget = (): ExpressionBudget => ({
+  rounds: maxRounds,
+  endsAt: performance.now() + maxMs,
+});
+
+/** The function that loops call before each round, by a name that no expression can write. */
+export const roundFunction = '@round';
+
+/** Takes a round from the budget; false when nothing is left. */
+export function takeRound(budget: ExpressionBudget): boolean {
+  budget.rounds -= 1;
+  if (budget.rounds >= 0 && performance.now() > budget.endsAt) budget.rounds = -1;
+  return budget.rounds >= 0;
+}
+
+/** Makes every loop of an expression ask before each round. */
+export function meterLoops(expr: Expr | undefined): void {
+  if (!expr) return;
+  const { case: kind, value } = expr.exprKind;
+  if (kind === 'selectExpr') meterLoops(value.operand);
+  else if (kind === 'listExpr') value.elements.forEach(meterLoops);
+  else if (kind === 'callExpr') [value.target, ...value.args].forEach(meterLoops);
+  else if (kind === 'structExpr') for (const { value: inner } of value.entries) meterLoops(inner);
+  else if (kind === 'comprehensionExpr') {
+    for (const inner of [value.iterRange, value.accuInit, value.loopStep, value.result]) meterLoops(inner);
+    const args = [toCall(expr.id, roundFunction, []), ...(value.loopCondition ? [value.loopCondition] : [])];
+    value.loopCondition = toCall(expr.id, '_&&_', args);
+  }
+}
+
+function toCall(id: bigint, name: string, args: Expr[]): Expr {
+  const value = { $typeName: 'cel.expr.Expr.Call' as const, function: name, args };
+  return { $typeName: 'cel.expr.Expr', id, exprKind: { case: 'callExpr', value } };
+}
