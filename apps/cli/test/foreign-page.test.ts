@@ -227,6 +227,7 @@ test('everything a browser may open forbids inline scripts, frames and guessed t
     '/metrics',
     '/docs/static/swagger-ui.css',
   ];
+  const isPublic = (path: string) => path === '/' || path.startsWith('/docs') || path === '/openapi.json';
   for (const service of serviceNames) {
     for (const path of paths) {
       const { headers } = await fetch(`http://127.0.0.1:${ports[service]}${path}`);
@@ -237,6 +238,11 @@ test('everything a browser may open forbids inline scripts, frames and guessed t
       expect(headers.get('x-content-type-options')).toBe('nosniff');
       expect(headers.get('x-frame-options')).toBe('DENY');
       expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect([service, path, headers.get('cache-control')]).toEqual([
+        service,
+        path,
+        isPublic(path) ? expect.any(String) : 'no-store',
+      ]);
     }
   }
 }, 120_000);

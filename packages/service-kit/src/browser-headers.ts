@@ -4,6 +4,8 @@ export const browserHeaders = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
+  // A reply that may be kept says so itself.
+  'cache-control': 'no-store',
 };
 
 /** For a page of API documentation: scripts of this server only. Swagger UI sets styles from script and has its icons in data URLs. */

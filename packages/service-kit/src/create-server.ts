@@ -133,7 +133,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     reply.type(metrics.contentType).send(await metrics.metrics()),
   );
   server.get('/metrics/errors', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
-    reply.header('cache-control', 'no-store').send({ errors: recentErrors() }),
+    reply.send({ errors: recentErrors() }),
   );
   return server;
 }

@@ -36,18 +36,12 @@ export function addLifecycle(server: Server, { health, probes = [] }: Pick<Serve
   const schema = (summary: string) => ({ tags: ['Service'], summary });
   server.get('/health', { schema: schema('Health of the service') }, async (_request, reply) => {
     const { healthy, body } = await readHealth();
-    return reply
-      .status(healthy && !draining ? 200 : 503)
-      .header('cache-control', 'no-store')
-      .send(draining ? { ...body, draining } : body);
+    return reply.status(healthy && !draining ? 200 : 503).send(draining ? { ...body, draining } : body);
   });
   server.get('/ready', { schema: schema('Whether to send requests here') }, async (_request, reply) => {
     const ready = !draining && (await readHealth()).healthy;
     const status = draining ? 'draining' : ready ? 'ready' : 'unavailable';
-    return reply
-      .status(ready ? 200 : 503)
-      .header('cache-control', 'no-store')
-      .send({ status });
+    return reply.status(ready ? 200 : 503).send({ status });
   });
 
   server.decorate('lifecycle', {

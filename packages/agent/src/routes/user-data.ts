@@ -21,9 +21,8 @@ export function addUserDataRoutes(
   server.get(
     '/me/export',
     { schema: { tags, summary: 'Everything kept of you', response: { 200: exportSchema } } },
-    async (request, reply) => {
+    async (request) => {
       const { did } = identityOf(request);
-      reply.header('cache-control', 'no-store');
       return exportSchema.parse(await userData.export(did, { actor: audit.person(did), from: clientAddress(request) }));
     },
   );
@@ -42,8 +41,7 @@ export function addUserDataRoutes(
     config: { audited: true },
     schema: { tags: ['Operators'], params: paramsSchema, security: [] },
   };
-  server.get('/users/:did/export', admins, async (request, reply) => {
-    reply.header('cache-control', 'no-store');
+  server.get('/users/:did/export', admins, async (request) => {
     return userData.export(request.params.did, { actor: toAuditActor(request), from: clientAddress(request) });
   });
   server.delete('/users/:did', admins, async (request) => {

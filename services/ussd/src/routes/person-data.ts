@@ -14,9 +14,8 @@ export function addPersonDataRoutes(
     config: { audited: true },
     schema: { params: z.object({ phoneNumber: phoneNumberSchema }) },
   };
-  server.get('/api/ussd/users/:phoneNumber/export', options, async (request, reply) => {
+  server.get('/api/ussd/users/:phoneNumber/export', options, async (request) => {
     const { phoneNumber } = request.params;
-    reply.header('cache-control', 'no-store');
     const agent = (await agentPerson?.export(phoneNumber)) ?? null;
     return {
       ussd: await personData.export(phoneNumber, { actor: toAuditActor(request), from: clientAddress(request) }),

@@ -29,12 +29,8 @@ export function sendFrames(
   const response = reply.raw;
   // A reader that left meanwhile: `close` has been emitted and will not be again.
   if (response.destroyed || response.closed || response.socket?.destroyed) return Promise.resolve();
-  response.writeHead(200, {
-    ...(reply.getHeaders() as Record<string, string>),
-    ...eventStreamHeaders,
-    'X-Run-Id': runId,
-    'X-Message-Id': messageId,
-  });
+  reply.headers({ ...eventStreamHeaders, 'x-run-id': runId, 'x-message-id': messageId });
+  response.writeHead(200, reply.getHeaders() as Record<string, string>);
   return new Promise((resolve) => {
     let sent = after;
     /** Set while the reader has not taken what was written. */
