@@ -1,6 +1,6 @@
 import { freePort, startRedis, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { startService } from './service-fixture.ts';
+import { phoneNumber, serviceCode, startService } from './service-fixture.ts';
 
 test('a Redis that hangs holds no caller up: limits are left out and counted, and /health says so', async ({
   skip,
@@ -25,7 +25,37 @@ test('a Redis that hangs holds no caller up: limits are left out and counted, an
   }
 });
 
-test('a start while Redis is away works', async () => {
-  await using service = await startService('sqlite', { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
-  expect(await service.say('a', '')).toMatch(/^CON Welcome/);
+test('Redis that is away at the start, killed and back empty: limits of all instances return without a restart', async ({
+  skip,
+}) => {
+  const port = await freePort();
+  const env = { REDIS_URL: `redis://127.0.0.1:${port}`, RATE_LIMIT_PER_MINUTE: '5', TRUST_PROXY_ENABLED: 'true' };
+  await using one = await startService('postgres', env);
+  await using two = await one.startAnother();
+  /** Status codes of eight requests from one address, to one instance and the other in turn. */
+  const ask = async (address: string) => {
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': address };
+    const codes: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      const fields = { sessionId: `${address}-${i}`, serviceCode, phoneNumber, text: '' };
+      codes.push((await (i % 2 === 0 ? one : two).post(fields, { headers })).status);
+    }
+    return codes;
+  };
+  const isConnected = async () => {
+    const healths = await Promise.all([one, two].map(async ({ get }) => (await get('/health')).json()));
+    return healths.every((health) => !(health as { redis?: string }).redis);
+  };
+  expect(await ask('192.0.2.9')).toEqual(Array(8).fill(200));
+  for (let outage = 0; outage < 2; outage++) {
+    const redis = await startRedis([], port);
+    if ('reason' in redis) return skip(redis.reason);
+    try {
+      await waitFor('both instances', isConnected, 20_000);
+      expect(await ask(`192.0.2.${outage}`)).toEqual([...Array(5).fill(200), ...Array(3).fill(429)]);
+    } finally {
+      await redis.stop();
+    }
+    await waitFor('health to show the outage', async () => !(await isConnected()), 20_000);
+  }
 });
