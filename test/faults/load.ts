@@ -41,11 +41,11 @@ export function createCallers(count: number, caller: (index: number, isStopped: 
 export async function readRows(world: World, sql: string): Promise<Record<string, unknown>[]> {
   if (world.engine === 'sqlite') {
     const { DatabaseSync } = await import('node:sqlite');
-    using database = new DatabaseSync(world.databaseUrl.slice('file:'.length), { readOnly: true });
+    using database = new DatabaseSync(world.databaseUrl().slice('file:'.length), { readOnly: true });
     return database.prepare(sql).all() as Record<string, unknown>[];
   }
   const { default: pg } = await import('pg');
-  const client = new pg.Client({ connectionString: world.databaseUrl });
+  const client = new pg.Client({ connectionString: world.databaseUrl() });
   await client.connect();
   return (await client.query(sql).finally(() => client.end())).rows;
 }

@@ -98,7 +98,7 @@ export const scenarios: readonly Scenario[] = [
     engines: joined,
     async inject({ redis }) {
       const { Redis } = await import('ioredis');
-      const client = new Redis(redis?.url ?? '');
+      const client = new Redis(redis?.url() ?? '');
       await client.flushall();
       client.disconnect();
     },
@@ -113,7 +113,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'PostgreSQL restarted',
     services: stateful,
     engines: joined,
-    inject: async ({ postgres }) => postgres?.server.restart(),
+    inject: async ({ postgres }) => postgres?.primary().restart(),
   },
   {
     name: 'PostgreSQL cut off for 2 s',
@@ -145,6 +145,20 @@ export const scenarios: readonly Scenario[] = [
       await sleep(3_000);
       postgres?.proxy.restore();
     },
+  },
+  {
+    name: 'PostgreSQL fails over to its standby',
+    services: stateful,
+    engines: joined,
+    prepare: async () => ({ failover: true }),
+    inject: async ({ postgres }) => postgres?.failOver(),
+  },
+  {
+    name: 'Redis fails over by Sentinel',
+    services: all,
+    engines: joined,
+    prepare: async () => ({ failover: true }),
+    inject: async ({ redis }) => redis?.failOver(),
   },
   { name: 'PostgreSQL out of connections', services: stateful, engines: joined, inject: exhaustConnections },
   {
@@ -214,7 +228,7 @@ async function exhaustConnections({ postgres }: World): Promise<void> {
   const { default: pg } = await import('pg');
   const clients: InstanceType<typeof pg.Client>[] = [];
   for (;;) {
-    const client = new pg.Client({ connectionString: postgres?.server.url ?? '' });
+    const client = new pg.Client({ connectionString: postgres?.primary().url ?? '' });
     client.on('error', () => {});
     const connected = await client.connect().then(
       () => true,

@@ -1,20 +1,16 @@
 // Real servers and real processes of one service, with a network between them that can fail.
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import {
   createTempDir,
   freePort,
-  type RunningPostgres,
-  type RunningRedis,
-  startPostgres,
   startProcess,
-  startRedis,
   startTcpProxy,
   type TcpProxy,
   type TestProcess,
   waitFor,
 } from '@palaver/test-kit/servers';
+import { openPostgresWorld, openRedisWorld, openSentinel, type PostgresWorld, type RedisWorld } from './servers.ts';
 
 export type ServiceName = 'ussd' | 'agent' | 'gateway';
 export type Engine = 'sqlite' | 'postgres';
@@ -31,11 +27,11 @@ export interface Instance {
 export interface World extends AsyncDisposable {
   service: ServiceName;
   engine: Engine;
-  databaseUrl: string;
+  databaseUrl(): string;
   dataDir: string;
   instances: [Instance, ...Instance[]];
-  postgres?: { server: RunningPostgres; proxy: TcpProxy };
-  redis?: { proxy: TcpProxy; url: string; kill(signal: NodeJS.Signals): void; restart(downMs: number): Promise<void> };
+  postgres?: PostgresWorld;
+  redis?: RedisWorld;
   /** The development node behind the query gateway. */
   node?: { proxy: TcpProxy; kill(signal: NodeJS.Signals): void; start(): Promise<void> };
 }
@@ -59,6 +55,8 @@ export interface WorldOptions {
   env?: Record<string, string>;
   /** Where the embedded database lies; a folder of its own unless given. */
   dataDir?: string;
+  /** PostgreSQL has a standby, Redis a replica and a Sentinel. */
+  failover?: boolean;
   /** Another checkout for the first instance, which creates the schema. */
   otherRoot?: string;
 }
@@ -71,20 +69,14 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
   const dataDir = options.dataDir ?? dir.path;
   const env: Record<string, string> = { ...defaultEnv, DATA_DIR: dataDir, ...options.env };
   const world: Pick<World, 'postgres' | 'redis' | 'node'> = {};
-  let databaseUrl = `file:${join(dataDir, `${service}.sqlite`)}`;
   if (engine === 'postgres') {
-    const redis = await openRedisWorld(opened);
+    const redis = await (options.failover ? openSentinel(opened) : openRedisWorld(opened));
     if ('reason' in redis) return redis;
     world.redis = redis;
-    env.REDIS_URL = `redis://127.0.0.1:${redis.proxy.port}`;
+    env.REDIS_URL = redis.serviceUrl;
     if (service !== 'gateway') {
-      const server = await startPostgres({ maxConnections: 60 });
-      opened.defer(() => server.stop());
-      const target = new URL(server.url);
-      const proxy = opened.use(await startTcpProxy(Number(target.port)));
-      world.postgres = { server, proxy };
-      databaseUrl = server.url;
-      env.DATABASE_URL = Object.assign(new URL(server.url), { port: String(proxy.port) }).href;
+      world.postgres = await openPostgresWorld(opened, options);
+      env.DATABASE_URL = world.postgres.serviceUrl;
     }
   }
   if (service === 'gateway') {
@@ -108,7 +100,7 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
   return {
     service,
     engine,
-    databaseUrl,
+    databaseUrl: () => world.postgres?.primary().url ?? `file:${join(dataDir, `${service}.sqlite`)}`,
     dataDir,
     instances: instances as World['instances'],
     ...world,
@@ -134,24 +126,6 @@ export function createInstance(main: string, env: Record<string, string>): Insta
     kill: (signal) => process?.kill(signal),
     exited: async () => process?.exited ?? 0,
     output: () => process?.output() ?? '',
-  };
-}
-
-async function openRedisWorld(opened: AsyncDisposableStack): Promise<NonNullable<World['redis']> | { reason: string }> {
-  const port = await freePort();
-  const first = await startRedis([], port);
-  if ('reason' in first) return first;
-  let server = first;
-  opened.defer(() => server.stop());
-  return {
-    proxy: opened.use(await startTcpProxy(port)),
-    url: first.url,
-    kill: (signal) => server.kill(signal),
-    async restart(downMs) {
-      await server.stop();
-      await sleep(downMs);
-      server = (await startRedis([], port)) as RunningRedis;
-    },
   };
 }
 

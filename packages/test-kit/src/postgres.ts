@@ -7,6 +7,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { loadTestPrograms } from './install-tools.ts';
+import { waitFor } from './wait-for.ts';
 
 export interface RunningServer {
   url: string;
@@ -16,6 +17,12 @@ export interface RunningServer {
 export interface RunningPostgres extends RunningServer {
   /** Stops it, which ends every connection, and starts it again with its data on its port. */
   restart(): Promise<void>;
+  /** Ends it at once, as a machine that loses power. */
+  kill(): Promise<void>;
+  /** A copy that follows it; once it does, every commit waits for the copy. */
+  startStandby(options?: { port?: number }): Promise<RunningPostgres>;
+  /** Makes a standby take writes. */
+  promote(): Promise<void>;
 }
 
 interface Binaries {
@@ -52,11 +59,31 @@ export async function startPostgres({ durable = false, maxConnections = 200 } = 
   const made = spawnSync(binaries.initdb, init, { ...asOther, encoding: 'utf8' });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.error ?? made.stderr}`);
   const quick = durable ? '' : 'fsync = off\nfull_page_writes = off\n';
-  writeFileSync(join(data, 'postgresql.auto.conf'), `${quick}max_connections = ${maxConnections}\n`);
+  const settings = `${quick}max_connections = ${maxConnections}\n`;
+  writeFileSync(join(data, 'postgresql.auto.conf'), settings);
+  const server = await serve({ data, settings, program: binaries.postgres, asOther, port: await freePort() });
+  return {
+    ...server,
+    async stop() {
+      await server.stop();
+      rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
 
-  const port = await freePort();
+interface Served {
+  data: string;
+  settings: string;
+  program: string;
+  asOther: { uid: number; gid: number } | undefined;
+  port: number;
+}
+
+/** Runs a server on the folder of its data; standbys are in folders beside it. */
+async function serve(served: Served): Promise<RunningPostgres> {
+  const { data, settings, program, asOther, port } = served;
   const run = async () => {
-    const child = spawn(binaries.postgres, ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''], {
+    const child = spawn(program, ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', ''], {
       ...asOther,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -66,7 +93,7 @@ export async function startPostgres({ durable = false, maxConnections = 200 } = 
       child.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${log}`)));
       child.stderr.on('data', (chunk: Buffer) => {
         log = (log + chunk).slice(-10_000);
-        if (log.includes('ready to accept connections')) resolve();
+        if (/ready to accept (read-only )?connections/.test(log)) resolve();
       });
     });
     return child;
@@ -74,22 +101,57 @@ export async function startPostgres({ durable = false, maxConnections = 200 } = 
   let server = await run();
   const killWithParent = () => server.kill('SIGINT');
   process.once('exit', killWithParent);
-  const end = async () => {
-    server.kill('SIGINT'); // "fast shutdown": clients are disconnected
-    if (server.exitCode === null) await once(server, 'exit');
+  const end = async (signal: NodeJS.Signals = 'SIGINT') => {
+    server.kill(signal); // SIGINT is the "fast shutdown": clients are disconnected
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
   };
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   return {
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    url,
     async restart() {
       await end();
       server = await run();
     },
+    kill: () => end('SIGKILL'),
     async stop() {
       process.removeListener('exit', killWithParent);
       await end();
-      rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+    },
+    async startStandby({ port: ownPort } = {}) {
+      const copy = mkdtempSync(`${data}-`);
+      await using client = await connectTo(url);
+      await client.query("select pg_backup_start('standby', true)");
+      // Files may vanish while they are copied; the log of changes has what was in them.
+      spawnSync('cp', ['-a', `${data}/.`, copy]);
+      const { rows } = await client.query('select labelfile from pg_backup_stop()');
+      const following = `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres'\n`;
+      rmSync(join(copy, 'postmaster.pid'), { force: true });
+      writeFileSync(join(copy, 'backup_label'), String(rows[0]?.labelfile));
+      writeFileSync(join(copy, 'standby.signal'), '');
+      writeFileSync(join(copy, 'postgresql.auto.conf'), settings + following);
+      if (asOther) spawnSync('chown', ['-R', `${asOther.uid}:${asOther.gid}`, copy]);
+      const standby = await serve({ ...served, data: copy, port: ownPort ?? (await freePort()) });
+      await waitFor('the standby to follow', async () => {
+        const { rowCount } = await client.query("select 1 from pg_stat_replication where state = 'streaming'");
+        return rowCount === 1;
+      });
+      await client.query("alter system set synchronous_standby_names = '*'");
+      await client.query('select pg_reload_conf()');
+      return standby;
+    },
+    async promote() {
+      await using client = await connectTo(url);
+      await client.query('select pg_promote()');
     },
   };
+}
+
+async function connectTo(url: string) {
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
 /** PostgreSQL refuses to run as root; `nobody` exists on every Unix. */
