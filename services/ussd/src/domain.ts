@@ -21,6 +21,7 @@ import { createAssistant } from './assistant/assistant.ts';
 import { createSignFor } from './assistant/phone-signer.ts';
 import { createQuestions } from './assistant/questions.ts';
 import type { UssdConfig } from './config.ts';
+import { createForms } from './forms/forms.ts';
 import { toShowable } from './gsm.ts';
 import type { UssdMetrics } from './metrics.ts';
 import { openPrograms } from './programs/programs.ts';
@@ -38,6 +39,7 @@ import { startSweeper } from './session/sweeper.ts';
 import { createTextHash } from './session/text-hash.ts';
 import { hasDailyTables, openDailyTables } from './store/daily-tables.ts';
 import type { UssdTables } from './store/tables.ts';
+import { createSubmissions } from './submissions/submissions.ts';
 
 export interface DomainParts {
   config: UssdConfig;
@@ -103,7 +105,10 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
   };
   const own = await loadOwnActions(config.USSD_ACTIONS);
   const actions: Actions = { ...declare(runs), ...own.actions };
+  const forms = createForms();
+  started.defer(() => forms.close());
   const programs = await openPrograms({
+    forms,
     bundled: toMenuSources({}),
     ...toServed(config),
     registry: toRegistry(actions, own.validators),
@@ -116,6 +121,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const daily = await openDaily(store, config, clock.now());
   const records = createRecordStore(store);
+  const submissions = createSubmissions(store);
   const runBuiltIn = createBuiltInActions({
     records,
     allowedHosts: config.USSD_HTTP_ALLOWED_HOSTS,
@@ -126,6 +132,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
   const runAction = createRunAction({
     actions,
     runBuiltIn,
+    submissions,
     results: createActionResults(store, clock, daily),
     metrics,
   });
@@ -152,6 +159,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
     agentPerson,
     reports,
     records,
+    submissions,
     audit,
     clock,
     timeoutMs,
@@ -161,6 +169,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
       cache,
       profiles,
       runAction,
+      forms,
       textHash,
       programs,
       unknownCode: `END ${toShowable(config.USSD_UNKNOWN_CODE_TEXT)}`,

@@ -1,6 +1,8 @@
 import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { loadOwnActions } from '../actions/load-own-actions.ts';
+import { checkForms } from '../forms/check-forms.ts';
+import { createForms } from '../forms/forms.ts';
 import type { MenuCheck } from '../menu/check-menu.ts';
 import { checkProgram } from '../menu/check-program.ts';
 import { drawMenu } from '../menu/draw-menu.ts';
@@ -75,15 +77,19 @@ async function eachProgram(
   const registry = toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
   const base = await readMenuSource('palaver', toMenuSources({}));
   const report: MenuReport = { ok: true, lines: [] };
+  const forms = createForms();
   try {
     for (const path of await findPrograms(folder)) {
-      const check = checkProgram(await readProgramSource(path), registry, base);
+      const source = await readProgramSource(path);
+      const check = await checkForms(checkProgram(source, registry, base), source, forms);
       report.ok &&= check.ok;
       report.lines.push(...(check.ok ? describe(check.menu.id, check) : check.faults.map(formatFault)));
     }
   } catch (error) {
     if (!(error instanceof SourceFault)) throw error;
     return { ok: false, lines: [formatFault({ file: error.path, line: 1, message: error.message })] };
+  } finally {
+    await forms.close();
   }
   return report;
 }

@@ -1,3 +1,4 @@
+import type { FormSource } from '../forms/protocol.ts';
 import { checkBuiltIns } from './check-built-ins.ts';
 import { checkFit } from './check-fit.ts';
 import { checkTexts } from './check-texts.ts';
@@ -16,12 +17,14 @@ export interface ParsedMenu {
   files: MenuFile[];
   locales: LocaleFile[];
   /** What the program extends: its states and texts count where the program has none of the same name. */
-  base?: Omit<ParsedMenu, 'base' | 'data'>;
+  base?: Omit<ParsedMenu, 'base' | 'data' | 'forms'>;
   data?: ReadonlyMap<string, DataFile>;
+  forms?: ReadonlyMap<string, FormSource>;
 }
 
 /** Joins parsed files to a menu, or says everything that is wrong with them at once. */
-export function checkMenu({ files, locales, base, data = new Map() }: ParsedMenu, registry: Registry): MenuCheck {
+export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
+  const { files, locales, base, data = new Map(), forms = new Map() } = parsed;
   const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
   const all = joinStates(files, base?.files ?? [], faults);
   const start = onlyOne(files, base?.files, 'start', faults);
@@ -32,7 +35,14 @@ export function checkMenu({ files, locales, base, data = new Map() }: ParsedMenu
   const isOwnLogin = files.some((file) => file.login);
   const reached = findReached(all, [start, exit, ...(isOwnLogin && login ? [login] : [])], login);
   const states = new Map([...all].filter(([name, { inherited }]) => !inherited || reached.has(name)));
-  for (const [name, placed] of states) faults.push(...checkState(name, placed, all, registry));
+  for (const [name, placed] of states) {
+    faults.push(...checkState(name, placed, all, registry));
+    const { state } = placed;
+    if (state.kind === 'form' && !forms.has(state.form))
+      faults.push(
+        faultAt(name, placed, ['form'], `there is no file ${state.form}${suggest(state.form, forms.keys())}`),
+      );
+  }
   faults.push(...checkEnds(files, states, { start, exit }), ...checkLogin(files, states, login));
   if (faults.length === 0) faults.push(...checkPaths(states, reached));
   const header = files.find((file) => file.header)?.header;
@@ -58,6 +68,7 @@ export function checkMenu({ files, locales, base, data = new Map() }: ParsedMenu
     types: values.types,
     expressions: values.expressions,
     data,
+    forms,
     isProgram: header !== undefined,
   };
   const tooLong = checkFit(menu, states);
@@ -239,7 +250,7 @@ function isInActionCircle(name: string, states: ReadonlyMap<string, PlacedState>
   const next = (from: string) => {
     const state = states.get(from)?.state;
     // A loop ends with its list.
-    const isSilent = state && !('text' in state) && state.kind !== 'each';
+    const isSilent = state && !('text' in state) && state.kind !== 'each' && state.kind !== 'form';
     return isSilent ? targetsOf(state).map(({ to }) => to) : [];
   };
   const open = next(name);

@@ -1,3 +1,4 @@
+import { toFormSources } from '../forms/form-sources.ts';
 import { checkMenu, type MenuCheck } from './check-menu.ts';
 import { parseDataFiles } from './data-files.ts';
 import type { Registry } from './menu.ts';
@@ -28,5 +29,8 @@ export function checkProgram(source: ProgramSource, registry: Registry, base: Pr
   const isExtension = own.files.some(({ header }) => header?.extends !== undefined);
   const { data, faults } = parseDataFiles(source);
   if (faults.length > 0) return { ok: false, faults };
-  return checkMenu({ ...own, data, ...(isExtension && { base: parseProgram(base) }) }, registry);
+  return checkMenu(
+    { ...own, data, forms: toFormSources(source), ...(isExtension && { base: parseProgram(base) }) },
+    registry,
+  );
 }

@@ -1,5 +1,6 @@
 import type { CheckedValues } from './check-values.ts';
 import type { Fault } from './fault.ts';
+import { formPlaceholders, formTexts } from './form-screen.ts';
 import { placeholdersOf } from './locales.ts';
 import type { Registry, State } from './menu.ts';
 import type { LocaleFile } from './parse-locale.ts';
@@ -49,7 +50,9 @@ export function checkTexts(
 function checkPlaceholders(key: string, locales: LocaleFile[], { types, isOpen }: CheckedValues): Fault[] {
   if (isOpen) return [];
   const isGiven = (name: string) =>
-    types.has(name) || types.has(name.split('.', 1)[0] ?? '') || ['question.min', 'question.max'].includes(name);
+    types.has(name) ||
+    types.has(name.split('.', 1)[0] ?? '') ||
+    ['question.min', 'question.max', ...formPlaceholders].includes(name);
   return locales.flatMap(({ file, texts, lineOf }) =>
     placeholdersOf(texts.get(key) ?? '')
       .filter((name) => !isGiven(name))
@@ -62,7 +65,7 @@ function checkPlaceholders(key: string, locales: LocaleFile[], { types, isOpen }
 }
 
 function findUnused(locales: LocaleFile[], used: ReadonlySet<string>): Fault[] {
-  const reported = new Set([...used, ...questionTexts]);
+  const reported = new Set([...used, ...questionTexts, ...formTexts]);
   return locales.flatMap(({ file, texts, inherited, lineOf }) =>
     [...texts.keys()].flatMap((key) => {
       if (reported.has(key) || inherited?.has(key)) return [];
@@ -101,6 +104,7 @@ function keysOf(state: State, registry: Registry): { key: string; path: Property
       hint === undefined ? [] : [{ key: hint, path: ['outcomes', name] }],
     );
   }
+  if (state.kind === 'form') return formTexts.map((key) => ({ key, path: ['form'] }));
   if (!('text' in state)) return [];
   const text = { key: state.text, path: ['text'] };
   if (state.kind === 'end') return [text];

@@ -67,6 +67,7 @@ function* givenBy(
   if (state.kind === 'menu' || state.kind === 'page')
     for (const { set = {} } of state.options) for (const name of Object.keys(set)) yield [name, 'text'];
   if (state.kind === 'each') yield [state.as, 'any'];
+  if (state.kind === 'form') for (const name of Object.keys(state.take)) yield [name, 'any'];
   if (state.kind === 'action') yield* Object.entries(signatureOf(state, registry)?.values ?? {});
 }
 

@@ -1,3 +1,4 @@
+import type { FormProgress, FormScreen } from '../forms/protocol.ts';
 import { isQuestion, type Menu } from './menu.ts';
 
 /** Where a user stands in the menus. A value: the engine never changes one, it returns the next. */
@@ -23,8 +24,17 @@ export interface Dialogue {
   frames?: readonly Frame[];
   /** What was typed to shorten the list that is shown. */
   search?: string;
+  /** The ODK form that the dialogue is in. */
+  form?: OpenForm;
   /** Who calls, and when. Comes with every request and is not kept. */
   caller?: Caller;
+}
+
+export interface OpenForm {
+  /** The state of kind `form`. */
+  state: string;
+  progress: FormProgress;
+  screen: FormScreen;
 }
 
 export interface Caller {
@@ -46,6 +56,7 @@ export interface Place {
   stack: readonly string[];
   values: Readonly<Record<string, string>>;
   frames?: readonly Frame[];
+  form?: OpenForm;
 }
 
 export interface FormSnapshot extends Place {
@@ -71,7 +82,8 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
   const state = screens[upTo];
   const stack = screens.slice(0, upTo);
   if (state === undefined || !isQuestion(menu.states.get(state))) return undefined;
-  const answered = stack.some((name) => isQuestion(menu.states.get(name)));
+  const form = dialogue.form?.state === state ? dialogue.form : undefined;
+  const answered = stack.some((name) => isQuestion(menu.states.get(name))) || form?.progress.begun;
   if (!answered) return undefined;
   const frames = dialogue.frames?.filter(({ depth }) => depth <= stack.length);
   return {
@@ -79,6 +91,7 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
     stack,
     values,
     ...(frames && { frames }),
+    ...(form && { form }),
     ...((afterLogin || account !== undefined) && { authenticated: true }),
   };
 }

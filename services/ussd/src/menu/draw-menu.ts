@@ -13,6 +13,7 @@ export function drawMenu(menu: Menu, language: string): string {
       prompt: `[/${label}/]`,
       page: `(${label})`,
       action: `{{${label}}}`,
+      form: `[/${label}/]`,
       end: `([${label}])`,
     };
     lines.push(`  ${name}${state.kind in shapes ? shapes[state.kind as keyof typeof shapes] : `{${label}}`}`);
@@ -25,6 +26,7 @@ export function drawMenu(menu: Menu, language: string): string {
 
 function toSummary(state: State): string {
   if (state.kind === 'action') return state.action;
+  if (state.kind === 'form') return state.form;
   if (state.kind === 'set') return Object.keys(state.values).join(', ');
   return state.kind === 'each' ? `each ${state.as}` : state.kind;
 }

@@ -1,7 +1,10 @@
 import type { CelValue } from '@bufbuild/cel';
 import { isCelList } from '@bufbuild/cel';
+import type { FormReply, Submission } from '../forms/protocol.ts';
+import { cutToMenu } from './cut-to-menu.ts';
 import type { Caller, Dialogue, FormSnapshot, Frame, Place } from './dialogue.ts';
 import { computeText, evaluate, holds, todayOf } from './evaluate.ts';
+import { formBackKey } from './form-screen.ts';
 import { isSearchable } from './list-options.ts';
 import {
   type EachState,
@@ -9,7 +12,6 @@ import {
   isQuestion,
   type LogicState,
   type Menu,
-  type MenuState,
   type Option,
   type PromptState,
   requiresLogin,
@@ -20,18 +22,21 @@ import {
 } from './menu.ts';
 import { parseAnswer } from './question.ts';
 import { backKeyOf, canGoBack, choosableOptions, countPages } from './render.ts';
-import { targetsOf } from './targets.ts';
 import { fromExpressionValue, toExpressionValue } from './value-types.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
 export interface PendingAction {
   state: string;
   action: string;
+  /** What a form that is complete submits. */
+  submission?: Submission;
 }
 
 export interface Step {
   dialogue: Dialogue;
   pending?: PendingAction;
+  /** The form must be asked first what it shows: at its beginning, or after an input. */
+  form?: { input?: string };
   ended: boolean;
 }
 
@@ -92,10 +97,11 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   const { value } = input;
   if (state.kind === 'end') return readOn(menu, dialogue, value);
   if (value === reservedKeys.exit) return arrive(menu, dialogue, menu.exit);
+  if (state.kind === 'form') return pressForm(menu, dialogue, value);
   if (state.kind === 'prompt' && state.optional && (value === reservedKeys.skip || value === ''))
     return continueDialogue(menu, forget(dialogue, state.save), state.to);
   if (value === '') return stay(dialogue, 'hint.empty');
-  if (value === backKeyOf(menu, state) && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
+  if (value === backKeyOf(menu, state, dialogue) && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
   if (value === reservedKeys.more && dialogue.page + 1 < countPages(menu, dialogue)) {
     return { dialogue: { ...dialogue, page: dialogue.page + 1 }, ended: false };
   }
@@ -117,16 +123,19 @@ function search(menu: Menu, { search: _, hint: __, hintPage: ___, ...dialogue }:
 /** Goes on from an action state by the outcome of its action. */
 export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult): Step {
   const state = menu.states.get(dialogue.state);
-  if (state?.kind !== 'action') throw new Error(`state ${dialogue.state} has no action to settle`);
-  const outcome = state.outcomes[result.outcome];
-  if (!outcome) throw new Error(`action ${state.action} gave the undeclared outcome ${result.outcome}`);
+  if (state?.kind !== 'action' && state?.kind !== 'form')
+    throw new Error(`state ${dialogue.state} has no action to settle`);
+  const outcome: { to: string; hint?: string } | undefined =
+    state.kind === 'form' ? { to: state.to } : state.outcomes[result.outcome];
+  if (!outcome) throw new Error(`the action of ${dialogue.state} gave the undeclared outcome ${result.outcome}`);
   let next: Dialogue = { ...dialogue, values: { ...dialogue.values, ...result.values } };
   if (result.language !== undefined) next.language = result.language;
   if (result.account === null) delete next.account;
   else if (result.account !== undefined) next.account = result.account;
   const { afterLogin } = next;
   if (typeof result.account === 'string' && afterLogin) return goTo(menu, next, afterLogin);
-  const finished = signatureOf(state, menu.registry)?.finishes && !next.stack.includes(outcome.to);
+  const finishes = state.kind === 'form' || signatureOf(state, menu.registry)?.finishes;
+  const finished = finishes && !next.stack.includes(outcome.to);
   if (finished) next = { ...next, stack: cutToMenu(menu, next), secrets: {} };
   const step = arrive(menu, next, outcome.to);
   const hint = result.hint ?? outcome.hint;
@@ -134,6 +143,27 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   // The hint may speak of what the action found, also on a menu that has just forgotten everything else.
   const values = { ...step.dialogue.values, ...result.values };
   return { ...step, dialogue: { ...step.dialogue, hint, values } };
+}
+
+/** Paging is done here; everything else is for the form. */
+function pressForm(menu: Menu, dialogue: Dialogue, value: string): Step {
+  const { page } = dialogue;
+  const isBack = page > 0 && value === formBackKey(dialogue.form?.screen);
+  const isMore = value === reservedKeys.more && page + 1 < countPages(menu, dialogue);
+  if (isBack || isMore) return { dialogue: { ...dialogue, page: isBack ? page - 1 : page + 1 }, ended: false };
+  return { dialogue, form: { input: value }, ended: false };
+}
+
+/** Goes on in a form by what it shows next, or out of it. */
+export function takeFormReply(menu: Menu, { hint: _, ...dialogue }: Dialogue, reply: FormReply): Step {
+  const { state } = dialogue;
+  if (reply.kind === 'screen') {
+    const { progress, screen } = reply;
+    return { dialogue: { ...dialogue, page: 0, form: { state, progress, screen } }, ended: false };
+  }
+  const { form: __, ...left } = dialogue;
+  if (reply.kind === 'left') return goBack(menu, { ...left, page: 0 });
+  return { dialogue: left, pending: { state, action: 'form', submission: reply.submission }, ended: false };
 }
 
 /** A closing text that is longer than a screen ends with its last page. */
@@ -210,8 +240,8 @@ function resumeForm(menu: Menu, { resume: _, ...dialogue }: Dialogue, form: Form
 }
 
 function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, place: Place): Step {
-  const { state, stack, values, frames } = place;
-  return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }) }, state);
+  const { state, stack, values, frames, form } = place;
+  return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }), ...(form && { form }) }, state);
 }
 
 /** Without a login in the menu there is no way on: the main menu. */
@@ -241,13 +271,18 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
     const { stack, values, frames } = dialogue;
     return logInFirst(menu, dialogue, { state: to, stack, values, ...(frames && { frames }) });
   }
-  const { hint: _, hintPage: __, search: ___, ...rest } = dialogue;
+  const { hint: _, hintPage: __, search: ___, form, ...rest } = dialogue;
   if (isLogic(state)) return follow(menu, { ...rest, state: to }, state, hops);
   if (state.kind === 'prompt' && state.when !== undefined && !holds(menu, rest, state.when))
     return arrive(menu, forget(rest, state.save), state.to, hops + 1);
   const seen = rest.stack.indexOf(to);
   const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
   const next = leaveFrames({ ...rest, state: to, page: 0, stack }, ({ depth }) => depth <= stack.length);
+  // A form that is taken up shows what it showed.
+  if (state.kind === 'form')
+    return form?.state === to
+      ? { dialogue: { ...next, form }, ended: false }
+      : { dialogue: next, form: {}, ended: false };
   if (state.kind === 'action') return { dialogue: next, pending: { state: to, action: state.action }, ended: false };
   // What a form asked is forgotten where it ends, and so is a login that came to nothing.
   const isAtEnd = menu.isProgram ? to === menu.start : state.kind === 'menu' && !isQuestion(state);
@@ -314,32 +349,4 @@ function stay(dialogue: Dialogue, hint: string): Step {
   const { hintPage: _, ...rest } = dialogue;
   const { page } = dialogue;
   return { dialogue: { ...rest, hint, ...(page > 0 && { hintPage: page }) }, ended: false };
-}
-
-/**
- * The screens behind a dialogue that has just finished the action it is in, without those of its form: the form begins
- * with its first question, or with the menu that offers the action itself. The start is above every form.
- */
-function cutToMenu(menu: Menu, { state: action, stack }: Dialogue): readonly string[] {
-  const question = stack.findIndex((name, i) => i > 0 && isQuestion(menu.states.get(name)));
-  const above = question < 0 ? stack : stack.slice(0, question);
-  const at = above.findLastIndex((name, i) => {
-    const state = menu.states.get(name);
-    return i === 0 || (state?.kind === 'menu' && !offers(menu, state, action));
-  });
-  return above.slice(0, at + 1);
-}
-
-/** Whether one choice on this menu is enough to run the action. */
-function offers(menu: Menu, { options }: MenuState, action: string): boolean {
-  const open = options.map(({ to }) => to);
-  const seen = new Set<string>();
-  for (let name = open.pop(); name !== undefined; name = open.pop()) {
-    if (name === action) return true;
-    const state = menu.states.get(name);
-    if (!state || 'text' in state || seen.has(name)) continue;
-    seen.add(name);
-    open.push(...targetsOf(state).map(({ to }) => to));
-  }
-  return false;
 }

@@ -1,3 +1,4 @@
+import type { FormSource } from '../forms/protocol.ts';
 import { type BuiltIn, type BuiltInName, builtInSignature, type Records } from './built-in-actions.ts';
 import type { DataFile } from './data-files.ts';
 import type { Expression } from './expressions.ts';
@@ -103,6 +104,16 @@ export interface ActionState extends Guarded {
   outcomes: Record<string, { to: string; hint?: string }>;
 }
 
+/** Asks the questions of an ODK form; its answers are one submission. */
+export interface FormState extends Guarded {
+  kind: 'form';
+  /** A file of the program. */
+  form: string;
+  /** Answers that become values, by the name of their question. */
+  take: Record<string, string>;
+  to: string;
+}
+
 /** Goes where the first condition that holds leads. */
 export interface BranchState {
   kind: 'branch';
@@ -145,7 +156,7 @@ export interface EndState {
 export type ScreenState = MenuState | PromptState | PageState | EndState;
 /** States that show nothing and need nothing from outside. */
 export type LogicState = BranchState | SetState | CallState | ReturnState | EachState;
-export type State = ScreenState | ActionState | LogicState;
+export type State = ScreenState | ActionState | FormState | LogicState;
 
 /** What the engine must know of an action; what it does is the caller's business. */
 export interface ActionSignature {
@@ -201,6 +212,8 @@ export interface Menu {
   secrets: readonly string[];
   /** The CSV and JSON files of the program, by their path. */
   data: ReadonlyMap<string, DataFile>;
+  /** The ODK forms of the program, by their path. */
+  forms: ReadonlyMap<string, FormSource>;
   /** By their source. */
   expressions: ReadonlyMap<string, Expression>;
   /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
@@ -226,7 +239,7 @@ export function requiresLogin(state: State | undefined): boolean {
 
 /** True for the screens that ask something of a form, as opposed to menus that only lead on. */
 export function isQuestion(state: State | undefined): boolean {
-  if (state?.kind === 'prompt') return true;
+  if (state?.kind === 'prompt' || state?.kind === 'form') return true;
   return state?.kind === 'menu' && (state.from !== undefined || state.options.some((option) => option.set));
 }
 

@@ -1,6 +1,7 @@
 import { layOut, type Page } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
 import { holds } from './evaluate.ts';
+import { type FormContent, formBackKey, type Say, toFormContent } from './form-screen.ts';
 import { isSearchable, toListOptions } from './list-options.ts';
 import { translate } from './locales.ts';
 import { isCondition, type Menu, type Option, reservedKeys, type ScreenState, type State } from './menu.ts';
@@ -28,7 +29,8 @@ export function canGoBack(menu: Menu, dialogue: Dialogue): boolean {
 }
 
 /** `0`, or `00` on a question that `0` answers. */
-export function backKeyOf(menu: Menu, state: State): string {
+export function backKeyOf(menu: Menu, state: State, { form }: Pick<Dialogue, 'form'>): string {
+  if (state.kind === 'form') return formBackKey(form?.screen);
   if (state.kind !== 'prompt') return reservedKeys.back;
   const context = { answer: () => undefined, phoneNumber: '' };
   const isAnswer = state.question
@@ -60,6 +62,7 @@ export function choosableOptions(menu: Menu, dialogue: Dialogue): Option[] {
 }
 
 function hasWayBack(state: State | undefined, dialogue: Dialogue): boolean {
+  if (state?.kind === 'form') return true;
   return state !== undefined && 'back' in state && state.back && dialogue.stack.length > 0;
 }
 
@@ -70,14 +73,12 @@ const maxKeyLength = 1_000;
 
 function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const state = menu.states.get(dialogue.state);
-  if (!state || !('text' in state)) return [];
-  const say = (key: string) => translate(menu.locales, dialogue.language, key, dialogue.values);
-  const hint = dialogue.hint === undefined ? undefined : say(dialogue.hint);
-  const isLong = state.kind === 'menu' && isSearchable(menu, state, dialogue);
-  const body = isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text);
-  const lines = toLines(menu, state, dialogue, say);
+  if (!state || (state.kind !== 'form' && !('text' in state))) return [];
+  const say: Say = (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values);
+  const { hint, body, lines } =
+    state.kind === 'form' ? toFormContent(dialogue, say) : toContent(menu, state, dialogue, say);
   const isEnd = state.kind === 'end';
-  const back = isEnd ? reservedKeys.back : backKeyOf(menu, state);
+  const back = isEnd ? reservedKeys.back : backKeyOf(menu, state, dialogue);
   const hasBack = hasWayBack(state, dialogue);
   const footer = [say('common.more'), say('common.back'), say('common.exit')] as const;
   const { language, hintPage } = dialogue;
@@ -98,7 +99,14 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   return pages;
 }
 
-function toLines(menu: Menu, state: ScreenState, dialogue: Dialogue, say: (key: string) => string): string[] {
+function toContent(menu: Menu, state: ScreenState, dialogue: Dialogue, say: Say): FormContent {
+  const isLong = state.kind === 'menu' && isSearchable(menu, state, dialogue);
+  const body = isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text);
+  const hint = dialogue.hint === undefined ? undefined : say(dialogue.hint);
+  return { hint, body, lines: toLines(menu, state, dialogue, say) };
+}
+
+function toLines(menu: Menu, state: ScreenState, dialogue: Dialogue, say: Say): string[] {
   if (state.kind === 'end') return [];
   if (state.kind !== 'prompt')
     return visibleOptions(menu, state, dialogue).map((option) => `${option.key}. ${option.label ?? say(option.text)}`);

@@ -166,6 +166,13 @@ export const stateSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('call'), flow: nameSchema, to: nameSchema }),
   z.strictObject({ kind: z.literal('return') }),
   z.strictObject({
+    kind: z.literal('form'),
+    ...guarded,
+    form: z.string().regex(/^forms\/[^/]+\.(xml|xlsx)$/, 'a file such as forms/household.xml'),
+    take: z.record(nameSchema, z.string().regex(/^[\w./-]+$/)).default({}),
+    to: nameSchema,
+  }),
+  z.strictObject({
     kind: z.literal('each'),
     list: expressionSchema,
     as: nameSchema,

@@ -20,6 +20,7 @@ export function targetsOf(state: State): Target[] {
         { to: state.else, label: 'else', path: ['else'] },
       ];
     case 'set':
+    case 'form':
       return [at('to', state.to)];
     case 'call':
       return [at('flow', state.flow), at('to', state.to)];

@@ -1,6 +1,8 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Logger, StartError } from '@palaver/service-kit';
+import { checkForms } from '../forms/check-forms.ts';
+import type { Forms } from '../forms/forms.ts';
 import { checkProgram } from '../menu/check-program.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf, type Registry } from '../menu/menu.ts';
@@ -27,6 +29,7 @@ export interface ProgramOptions {
   /** A program's folder, or a folder of them. */
   folder?: string | undefined;
   registry: Registry;
+  forms: Pick<Forms, 'inspect'>;
   versions: ProgramVersions;
   watch: boolean;
   logger: Logger;
@@ -143,7 +146,7 @@ async function loadAll(options: ProgramOptions, base: ProgramSource): Promise<Lo
   for (const read of await listSources(options, loaded.faults)) {
     try {
       const source = await read();
-      const check = checkProgram(source, options.registry, base);
+      const check = await checkForms(checkProgram(source, options.registry, base), source, options.forms);
       if (!check.ok) {
         loaded.faults.push(...check.faults);
         continue;

@@ -20,14 +20,17 @@ import type { Reports } from '../reports/reports.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
 import type { SessionStore } from '../session/session-store.ts';
 import type { UssdTables } from '../store/tables.ts';
+import type { Submissions } from '../submissions/submissions.ts';
 import { type AddressParts, addAddressRoutes } from './address.ts';
 import { addPersonDataRoutes } from './person-data.ts';
 import { addRecordRoutes } from './records.ts';
+import { addSubmissionRoutes } from './submissions.ts';
 
 export interface OperatorParts extends AddressParts {
   sessions: SessionStore;
   reports: Reports;
   records: RecordStore;
+  submissions: Submissions;
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
@@ -63,6 +66,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
 
     addReportRoute(typed, parts.reports);
     addRecordRoutes(typed, parts.records);
+    addSubmissionRoutes(typed, parts.submissions);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
     addPersonDataRoutes(typed, parts);
 

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import { type DatabaseClock, faultKind } from '@palaver/store';
+import type { Forms } from '../forms/forms.ts';
 import { toShowable } from '../gsm.ts';
 import { type Caller, type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
-import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
+import { type Opening, openDialogue, type Step, takeFormReply, takeInput, takeResult } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import { renderScreen } from '../menu/render.ts';
@@ -44,6 +45,7 @@ export interface RequestParts {
   cache: SessionCache;
   profiles: Profiles;
   runAction: RunAction;
+  forms: Pick<Forms, 'press'>;
   textHash: TextHashFor;
   programs: Pick<Programs, 'forCode' | 'find'>;
   /** The reply to a code that no program answers. */
@@ -173,8 +175,12 @@ async function continueDialogue(
       parts: values,
       phoneNumber: request.phoneNumber,
     });
-    for (let count = 0; step.pending; count++) {
-      if (count === maxActionsPerInput) throw new Error(`the actions after ${step.pending.state} do not end`);
+    for (let count = 0; step.pending || step.form; count++) {
+      if (count === maxActionsPerInput) throw new Error(`the actions after ${step.dialogue.state} do not end`);
+      if (!step.pending) {
+        step = await askForm(parts.forms, menu, step);
+        continue;
+      }
       const result = await parts.runAction({
         key: textHash.ofAction(request.sessionId, request.text.slice(0, input.end), count),
         isFirst: from !== undefined && !request.isRepeated,
@@ -192,6 +198,23 @@ async function continueDialogue(
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
   return save(parts, request, { menu, known, opening, step, kind, before: from });
+}
+
+/** A form computes from its answers alone: nothing of it needs to be recorded until it is complete. */
+async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogue, form }: Step): Promise<Step> {
+  const state = menu.states.get(dialogue.state);
+  const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
+  if (state?.kind !== 'form' || !source) throw new Error(`state ${dialogue.state} has no form`);
+  const { language, caller } = dialogue;
+  const progress = dialogue.form?.progress;
+  const reply = await forms.press(source, {
+    language,
+    phoneNumber: caller?.phoneNumber ?? '',
+    take: state.take,
+    ...(progress && { progress }),
+    ...form,
+  });
+  return takeFormReply(menu, dialogue, reply);
 }
 
 function toCaller({ phoneNumber, now }: OwnRequest): Caller {

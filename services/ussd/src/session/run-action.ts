@@ -4,7 +4,8 @@ import type { RunBuiltIn } from '../actions/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult, PendingAction } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
-import type { Menu } from '../menu/menu.ts';
+import { type Menu, nameOf } from '../menu/menu.ts';
+import type { Submissions } from '../submissions/submissions.ts';
 import type { ActionResults } from './action-results.ts';
 
 export interface ActionCall {
@@ -27,12 +28,20 @@ export interface RunActionParts {
   actions: Actions;
   runBuiltIn: RunBuiltIn;
   results: ActionResults;
+  submissions: Pick<Submissions, 'insert'>;
   metrics: { countActionFailure(action: string): void };
 }
 
 /** Runs the action of a state at most once for a key; its result is recorded whether it wrote anything or not. */
-export function createRunAction({ actions, runBuiltIn, results, metrics }: RunActionParts): RunAction {
+export function createRunAction({ actions, runBuiltIn, results, submissions, metrics }: RunActionParts): RunAction {
   const run: RunAction = async ({ key, isFirst, pending, menu, dialogue, phoneNumber, parts, now, log }) => {
+    const own = { key, phone: phoneNumber };
+    const { submission } = pending;
+    if (submission)
+      return results.commit(own, async (trx) => {
+        await submissions.insert(trx, { ...submission, program: nameOf(menu.id), phone: phoneNumber, now });
+        return { outcome: 'submitted', values: submission.values };
+      });
     const state = menu.states.get(pending.state);
     const builtIn = state?.kind === 'action' && state.spec ? state : undefined;
     const action = actions[pending.action];
@@ -40,7 +49,6 @@ export function createRunAction({ actions, runBuiltIn, results, metrics }: RunAc
     const recorded = isFirst && (builtIn || action?.repeatable) ? undefined : await results.find(key);
     if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
-    const own = { key, phone: phoneNumber };
     const context: ActionContext = {
       key,
       phoneNumber,

@@ -1,4 +1,4 @@
-import type { Dialogue, FormSnapshot, Frame, Place } from '../menu/dialogue.ts';
+import type { Dialogue, FormSnapshot, Frame, OpenForm, Place } from '../menu/dialogue.ts';
 import type { Opening } from '../menu/engine.ts';
 
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
@@ -32,7 +32,7 @@ export function isExpired(session: Session, now: number, timeoutMs: number): boo
 }
 
 /** Grows with every change that an earlier version would misread; a dialogue has the lowest that says all of it. */
-const format = { plain: 1, frames: 2 };
+const format = { plain: 1, frames: 2, forms: 3 };
 
 // One letter for each field and none for empty ones: most sessions are `{"f":1,"s":"preMenu","l":"en"}`.
 interface PackedDialogue {
@@ -51,6 +51,7 @@ interface PackedDialogue {
   n?: Place;
   c?: readonly Frame[];
   q?: string;
+  o?: OpenForm;
 }
 
 export function packDialogue(dialogue: Dialogue): string {
@@ -69,13 +70,17 @@ export function packDialogue(dialogue: Dialogue): string {
     packed.f = format.frames;
     packed.c = dialogue.frames;
   }
+  if (dialogue.form !== undefined) {
+    packed.f = format.forms;
+    packed.o = dialogue.form;
+  }
   return JSON.stringify(packed);
 }
 
 /** `undefined` for a dialogue that a newer version has kept: it is rebuilt from the accumulated text. */
 export function unpackDialogue(text: string): Dialogue | undefined {
-  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c, q } = JSON.parse(text) as PackedDialogue;
-  if (f > format.frames) return undefined;
+  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c, q, o } = JSON.parse(text) as PackedDialogue;
+  if (f > format.forms) return undefined;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
   if (g !== undefined) dialogue.hintPage = g;
@@ -84,6 +89,7 @@ export function unpackDialogue(text: string): Dialogue | undefined {
   if (n !== undefined) dialogue.afterLogin = n;
   if (c !== undefined) dialogue.frames = c;
   if (q !== undefined) dialogue.search = q;
+  if (o !== undefined) dialogue.form = o;
   return dialogue;
 }
 

@@ -105,6 +105,18 @@ const migrations: readonly Migration[] = [
       await sql`create index ussd_record_phone on ussd_record (phone)`.execute(trx);
     },
   },
+  {
+    name: '011-submissions-of-forms',
+    async up(trx) {
+      await sql`create table ussd_submission (
+        id text primary key, program text not null, form_id text not null, form_version text not null, phone text not null,
+        xml text not null, answers text not null, created_at bigint not null, status text not null, attempts integer not null, next_at bigint,
+        fault text)`.execute(trx);
+      await sql`create index ussd_submission_form on ussd_submission (form_id, created_at)`.execute(trx);
+      await sql`create index ussd_submission_phone on ussd_submission (phone)`.execute(trx);
+      await sql`create index ussd_submission_due on ussd_submission (status, next_at)`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

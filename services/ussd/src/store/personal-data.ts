@@ -35,6 +35,7 @@ export const ussdPersonalData: PersonalData<string> = personalTables<string>([
   { table: 'ussd_session', sealed: sealedTables.session, omit: ['text_hash'], where: ofPhone },
   { table: 'ussd_report', sealed: sealedTables.report, where: ofPhone },
   { table: 'ussd_record', sealed: sealedTables.record, where: ofPhone },
+  { table: 'ussd_submission', sealed: sealedTables.submission, where: ofPhone },
   { table: 'ussd_question', sealed: sealedTables.question, where: ofPhone },
   { table: 'ussd_chat', sealed: sealedTables.chat, where: ofPhone },
   { table: 'ussd_profile', sealed: sealedTables.profile, where: ofPhone },

@@ -17,6 +17,7 @@ export const sealedTables = {
   addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },
   report: { table: 'ussd_report', key: ['reference'], sealed: ['activity', 'amount'], tokens },
   record: { table: 'ussd_record', key: ['id'], sealed: ['fields'], tokens },
+  submission: { table: 'ussd_submission', key: ['id'], sealed: ['xml', 'answers'], tokens },
   question: { table: 'ussd_question', key: ['id'], sealed: ['question', 'answer'], tokens },
   chat: { table: 'ussd_chat', key: ['phone'], sealed: [], tokens },
 } satisfies Record<string, SealedTable>;

@@ -21,6 +21,7 @@ export interface UssdTables {
   /** `source` is JSON of a program's files. */
   ussd_program_version: { id: string; program: string; source: string; used_at: number };
   ussd_record: RecordTable;
+  ussd_submission: SubmissionTable;
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
@@ -96,4 +97,25 @@ export interface RecordTable {
   phone: string;
   fields: string;
   created_at: number;
+}
+
+/** A form that a caller has completed; `xml` is its instance as ODK writes it. */
+export interface SubmissionTable {
+  /** The instance's own id. */
+  id: string;
+  program: string;
+  form_id: string;
+  form_version: string;
+  phone: string;
+  xml: string;
+  /** JSON of the answers by their path. */
+  answers: string;
+  created_at: number;
+  /** `stored` where no server takes it. */
+  status: 'stored' | 'queued' | 'sent' | 'failed';
+  attempts: number;
+  /** When it is sent next. */
+  next_at: number | null;
+  /** Why the last attempt failed. */
+  fault: string | null;
 }

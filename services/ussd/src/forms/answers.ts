@@ -1,0 +1,136 @@
+import { parseAnswer } from '../menu/question.ts';
+import type { FormHint, ScreenType } from './protocol.ts';
+import type { FormNode } from './xforms.ts';
+
+/** How a question is answered on a keypad. */
+export function screenTypeOf(node: FormNode): ScreenType {
+  const { nodeType, valueType, selectType, currentState } = node;
+  if (nodeType === 'note' || currentState.readonly) return 'note';
+  if (nodeType === 'select') return selectType === 'select' ? 'choices' : 'choice';
+  if (nodeType === 'rank') return 'rank';
+  if (nodeType === 'trigger') return 'accept';
+  if (valueType === 'int') return 'integer';
+  return valueType === 'decimal' || valueType === 'date' || valueType === 'time' || valueType === 'dateTime'
+    ? valueType
+    : 'text';
+}
+
+/** Gives a question an answer, or says why it cannot have it; the answer before stays then. */
+export function answerQuestion(node: FormNode, input: string): FormHint | undefined {
+  const type = screenTypeOf(node);
+  const parsed = parseInput(node, type, input);
+  if ('hint' in parsed) return parsed.hint;
+  const before = readAnswer(node);
+  setAnswer(node, parsed.values);
+  // The engine drops what its type does not take.
+  const isTaken = readAnswer(node).length === parsed.values.length;
+  const violation = node.validationState.violation;
+  if (isTaken && !violation) return undefined;
+  setAnswer(node, before);
+  return isTaken && violation ? toHint(violation) : { key: typeHints[type] };
+}
+
+export function toHint({ condition, message }: NonNullable<FormNode['validationState']['violation']>): FormHint {
+  const text = message?.asString.trim();
+  if (text) return { text };
+  return { key: condition === 'required' ? 'form.required' : 'form.refused' };
+}
+
+export function clearAnswer(node: FormNode): void {
+  setAnswer(node, []);
+}
+
+/** As texts: one for most questions, several for choices. */
+export function readAnswer(node: FormNode): string[] {
+  const { value } = node.currentState;
+  if (Array.isArray(value)) return value.map(String);
+  if (value === null || value === undefined || value === '' || value === false) return [];
+  return [value === true ? 'OK' : String(value)];
+}
+
+function setAnswer(node: FormNode, values: readonly string[]): void {
+  if (node.nodeType === 'select') node.selectValues(values);
+  else if (node.nodeType === 'rank') node.setValues(values);
+  else if (node.nodeType === 'trigger') node.setValue(values.length > 0);
+  else node.setValue(values[0] ?? null);
+}
+
+const typeHints: Record<ScreenType, string> = {
+  text: 'hint.text',
+  integer: 'hint.integer',
+  decimal: 'hint.decimal',
+  date: 'hint.date',
+  time: 'form.timeHint',
+  dateTime: 'form.dateTimeHint',
+  choice: 'hint.choice',
+  choices: 'hint.choices',
+  rank: 'form.rankHint',
+  note: 'hint.choice',
+  accept: 'hint.choice',
+  another: 'hint.choice',
+  send: 'hint.choice',
+};
+
+type Parsed = { values: string[] } | { hint: FormHint };
+
+function parseInput(node: FormNode, type: ScreenType, input: string): Parsed {
+  const refuse = (): Parsed => ({ hint: { key: typeHints[type] } });
+  const take = (value: string | undefined): Parsed => (value === undefined ? refuse() : { values: [value] });
+  switch (type) {
+    case 'choice':
+    case 'choices':
+    case 'rank': {
+      const values = parseChoices(node, type, input);
+      return values ? { values } : refuse();
+    }
+    case 'accept':
+      return take(input === '1' ? 'OK' : undefined);
+    case 'time':
+      return take(parseTime(input));
+    case 'dateTime': {
+      const [date = '', time = ''] = input.trim().split(/[\sT]+/);
+      const [day, hour] = [parsePlain('date', date), parseTime(time)];
+      return take(day !== undefined && hour !== undefined ? `${day}T${hour}` : undefined);
+    }
+    case 'integer':
+    case 'decimal': {
+      const value = parsePlain(type, input);
+      const { start: min, end: max } = node.definition.bodyElement?.bounds ?? {};
+      const isOut = value !== undefined && (Number(value) < Number(min) || Number(value) > Number(max));
+      if (!isOut) return take(value);
+      return { hint: { key: 'hint.range', values: { 'question.min': String(min), 'question.max': String(max) } } };
+    }
+    default:
+      return take(parsePlain(type === 'date' ? 'date' : 'text', input));
+  }
+}
+
+function parsePlain(type: 'text' | 'integer' | 'decimal' | 'date', input: string): string | undefined {
+  const parsed = parseAnswer({ type }, input, { phoneNumber: '', today: '' });
+  return parsed.ok ? parsed.value : undefined;
+}
+
+/** 1430, 14:30, 9.05 */
+function parseTime(input: string): string | undefined {
+  const [, hours = '', minutes = ''] = /^(\d{1,2})[:.hH]?(\d{2})$/.exec(input.trim()) ?? [];
+  if (minutes === '' || Number(hours) > 23 || Number(minutes) > 59) return undefined;
+  return `${hours.padStart(2, '0')}:${minutes}:00.000`;
+}
+
+/** The numbers of choices: 98 is the key of More and never one. */
+export function toChoiceKey(index: number): string {
+  return String(index < 97 ? index + 1 : index + 2);
+}
+
+function parseChoices(node: FormNode, type: 'choice' | 'choices' | 'rank', input: string): string[] | undefined {
+  const options = node.currentState.valueOptions ?? [];
+  const byKey = new Map(options.map(({ value }, i) => [toChoiceKey(i), value]));
+  // `13` is 1 and 3 where no choice has two digits.
+  const keys = type === 'choice' || options.length > 9 ? input.match(/\d+/g) : input.match(/\d/g);
+  if (!keys || /[^\d\s,.;-]/.test(input)) return undefined;
+  const values = [...new Set(keys)].map((key) => byKey.get(key));
+  const known = values.flatMap((value) => value ?? []);
+  if (known.length !== values.length) return undefined;
+  if (type === 'choice' && known.length !== 1) return undefined;
+  return type === 'rank' && known.length !== options.length ? undefined : known;
+}

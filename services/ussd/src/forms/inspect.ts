@@ -1,0 +1,74 @@
+import type { FormReport, FormSource } from './protocol.ts';
+import { unanswerable } from './walk.ts';
+import { createInstance, FormFault, loadXForm, parseXml, type XmlElement } from './xforms.ts';
+
+const maxQuestions = 1_000;
+const maxChoices = 20_000;
+const controls = ['input', 'select', 'select1', 'upload', 'range', 'trigger', 'odk:rank', 'rank'];
+const mediaNames: Record<string, string> = {
+  upload: 'a photo, a recording or a file',
+  geopoint: 'a place by GPS',
+  geotrace: 'a track by GPS',
+  geoshape: 'an area by GPS',
+};
+
+/** Loads a form and says what it is, and everything about it that a keypad cannot do. */
+export async function inspectForm(source: FormSource): Promise<FormReport> {
+  const report = { title: '', formId: '', version: '', languages: [] as string[], names: [] as string[] };
+  try {
+    const document = await parseXml(source.xml);
+    const form = await loadXForm(source);
+    const root = createInstance(form, '');
+    const body = [...document.getElementsByTagName('*')].filter(({ tagName }) => controls.includes(tagName));
+    const data = [...document.getElementsByTagName('instance')][0]?.firstElementChild;
+    const faults = findMissing(source.xml, document, body);
+    if (body.length > maxQuestions) faults.push({ line: 1, message: `more than ${maxQuestions} questions` });
+    if ([...document.getElementsByTagName('item')].length > maxChoices)
+      faults.push({ line: 1, message: `more than ${maxChoices} choices` });
+    return {
+      title: [...document.getElementsByTagName('*')].find(({ localName }) => localName === 'title')?.textContent ?? '',
+      formId: data?.getAttribute('id') ?? '',
+      version: data?.getAttribute('version') ?? '',
+      languages: root.languages.flatMap((language) =>
+        'language' in language && language.language ? [language.language] : [],
+      ),
+      names: [...(data?.getElementsByTagName('*') ?? [])].map(({ localName }) => localName),
+      faults,
+    };
+  } catch (error) {
+    if (isMissingPackage(error)) {
+      const message =
+        'forms need the packages @getodk/xforms-engine and jsdom, which "npm install" brings as optional ones';
+      return { ...report, faults: [{ line: 1, message }] };
+    }
+    const message =
+      error instanceof FormFault ? error.message : `the form cannot be loaded: ${(error as Error).message}`;
+    return { ...report, faults: [{ line: 1, message }] };
+  }
+}
+
+/** Questions that must be answered and cannot be. */
+function findMissing(
+  xml: string,
+  document: XmlElement,
+  body: readonly XmlElement[],
+): { line: number; message: string }[] {
+  const binds = new Map(
+    [...document.getElementsByTagName('bind')].map((bind) => [bind.getAttribute('nodeset') ?? '', bind]),
+  );
+  return body.flatMap((control) => {
+    const ref = control.getAttribute('ref') ?? '';
+    const bind = binds.get(ref);
+    const type = control.tagName === 'upload' ? 'upload' : (bind?.getAttribute('type') ?? 'string');
+    if (type !== 'upload' && !unanswerable.includes(type)) return [];
+    const required = bind?.getAttribute('required')?.trim() ?? 'false()';
+    if (required === 'false()' || bind?.getAttribute('readonly')?.trim() === 'true()') return [];
+    const line = xml.slice(0, Math.max(0, xml.indexOf(`"${ref}"`))).split('\n').length;
+    const what = mediaNames[type] ?? `an answer of type ${type}`;
+    return [{ line, message: `${ref} is required and asks for ${what}, which a keypad cannot give: make it optional` }];
+  });
+}
+
+function isMissingPackage(error: unknown): boolean {
+  return ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes((error as NodeJS.ErrnoException).code ?? '');
+}

@@ -1,0 +1,108 @@
+/** A form and the files beside it. What crosses to the worker thread is in this file. */
+export interface FormSource {
+  xml: string;
+  /** CSV, GeoJSON and XML files by their name. */
+  attachments: Readonly<Record<string, string>>;
+}
+
+/** A form being filled in, as a session keeps it. The engine's own instance can be rebuilt from it at any time. */
+export interface FormProgress {
+  id: string;
+  /** All answers, as ODK writes an instance. */
+  xml: string;
+  /** The question shown. */
+  at: string;
+  /** What was typed to shorten the list of choices. */
+  search?: string;
+  /** Something has been answered. */
+  begun?: true;
+}
+
+export interface FormHint {
+  /** A text of the form itself. */
+  text?: string;
+  /** Otherwise a key into the locales. */
+  key?: string;
+  values?: Readonly<Record<string, string>>;
+}
+
+export const screenTypes = [
+  'text',
+  'integer',
+  'decimal',
+  'date',
+  'time',
+  'dateTime',
+  'choice',
+  'choices',
+  'rank',
+  'note',
+  'accept',
+  'another',
+  'send',
+] as const;
+export type ScreenType = (typeof screenTypes)[number];
+
+/** What a question of a form shows, before it is laid out on screens. */
+export interface FormScreen {
+  type: ScreenType;
+  body: string;
+  /** The choices with their numbers. */
+  options?: readonly { key: string; label: string }[];
+  /** There are so many choices that the caller may type part of a name. */
+  isLong?: true;
+  optional?: true;
+  /** How many instances a repeat has. */
+  count?: number;
+  /** The answer it has already, which the caller may keep. */
+  answer?: string;
+  hint?: FormHint;
+}
+
+export interface FormCall {
+  language: string;
+  phoneNumber: string;
+  /** Absent where the form begins. */
+  progress?: FormProgress;
+  /** Absent where the question is only shown. */
+  input?: string;
+  /** Questions whose answers the program wants, by the name it gives them. */
+  take?: Readonly<Record<string, string>>;
+}
+
+export interface Submission {
+  instanceId: string;
+  formId: string;
+  version: string;
+  xml: string;
+  /** Every answer and calculation by its path, for lists and tables. */
+  answers: Readonly<Record<string, string>>;
+  /** Answers that the program wants. */
+  values: Readonly<Record<string, string>>;
+}
+
+export type FormReply =
+  | { kind: 'screen'; progress: FormProgress; screen: FormScreen }
+  /** Back on the first question. */
+  | { kind: 'left' }
+  | { kind: 'complete'; submission: Submission };
+
+/** What is known of a form once it is loaded, or why it cannot be used. */
+export interface FormReport {
+  title: string;
+  formId: string;
+  version: string;
+  languages: readonly string[];
+  /** The names of its questions and calculations. */
+  names: readonly string[];
+  faults: readonly { line: number; message: string }[];
+}
+
+export type WorkerCall =
+  | { id: number; kind: 'inspect'; source: FormSource }
+  | { id: number; kind: 'press'; form: number; source?: FormSource; call: FormCall };
+
+export type WorkerReply =
+  | { id: number; report: FormReport }
+  | { id: number; reply: FormReply; loads: number }
+  | { id: number; fault: string };

@@ -1,0 +1,115 @@
+import type { Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import type { Submission } from '../forms/protocol.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { SubmissionTable, UssdTables } from '../store/tables.ts';
+
+export interface NewSubmission extends Submission {
+  program: string;
+  phone: string;
+  now: number;
+}
+
+/** A completed form as operators see it. */
+export interface StoredSubmission {
+  instanceId: string;
+  program: string;
+  formId: string;
+  formVersion: string;
+  phoneNumber: string;
+  createdAt: string;
+  status: SubmissionTable['status'];
+  attempts: number;
+  fault: string | null;
+  answers: Readonly<Record<string, string>>;
+  /** As ODK writes it. */
+  xml: string;
+}
+
+export interface SubmissionFilter {
+  formId?: string | undefined;
+  status?: SubmissionTable['status'] | undefined;
+  limit: number;
+  offset?: number;
+}
+
+export interface Submissions {
+  insert(trx: Transaction<UssdTables>, submission: NewSubmission): Promise<void>;
+  /** The newest first. */
+  find(filter: SubmissionFilter): Promise<StoredSubmission[]>;
+  load(instanceId: string): Promise<StoredSubmission | undefined>;
+  /** Forms with submissions, and how many there are of each status. */
+  forms(): Promise<{ formId: string; status: string; count: number }[]>;
+}
+
+export interface SubmissionOptions {
+  /** New ones are for a server that takes them. */
+  isSent?: boolean;
+}
+
+export function createSubmissions(
+  { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
+  { isSent = false }: SubmissionOptions = {},
+): Submissions {
+  const open = (row: SubmissionTable) => toSubmission(cipher.openRow(sealedTables.submission, row));
+  return {
+    async insert(trx, { instanceId, program, formId, version, phone, xml, answers, now }) {
+      const row: SubmissionTable = {
+        id: instanceId,
+        program,
+        form_id: formId,
+        form_version: version,
+        phone,
+        xml,
+        answers: JSON.stringify(answers),
+        created_at: now,
+        status: isSent ? 'queued' : 'stored',
+        attempts: 0,
+        next_at: isSent ? now : null,
+        fault: null,
+      };
+      await trx
+        .insertInto('ussd_submission')
+        .values(cipher.sealRow(sealedTables.submission, row))
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .execute();
+    },
+    async find({ formId, status, limit, offset = 0 }) {
+      let query = db.selectFrom('ussd_submission').selectAll();
+      if (formId !== undefined) query = query.where('form_id', '=', formId);
+      if (status !== undefined) query = query.where('status', '=', status);
+      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
+      return rows.map(open);
+    },
+    async load(id) {
+      const row = await db.selectFrom('ussd_submission').selectAll().where('id', '=', id).executeTakeFirst();
+      return row && open(row);
+    },
+    async forms() {
+      const rows = await readDb
+        .selectFrom('ussd_submission')
+        .select(['form_id', 'status', ({ fn }) => fn.countAll<number>().as('count')])
+        .groupBy(['form_id', 'status'])
+        .orderBy('form_id')
+        .orderBy('status')
+        .execute();
+      return rows.map(({ form_id: formId, status, count }) => ({ formId, status, count: Number(count) }));
+    },
+  };
+}
+
+function toSubmission(row: SubmissionTable): StoredSubmission {
+  return {
+    instanceId: row.id,
+    program: row.program,
+    formId: row.form_id,
+    formVersion: row.form_version,
+    phoneNumber: row.phone,
+    createdAt: new Date(row.created_at).toISOString(),
+    status: row.status,
+    attempts: row.attempts,
+    fault: row.fault,
+    answers: JSON.parse(row.answers),
+    xml: row.xml,
+  };
+}
