@@ -12,6 +12,29 @@ export type { AnyEvent, Attachment, Memory, MessageComponent, MessagePart, Sessi
 export type { ActionRenderProps, AgActionOptions } from './react/action-registry.ts';
 export type { IComponentMetadata, IMessage, MessageContent } from './react/message-content.ts';
 export {
+  type AgAction,
+  type AgActionConfig,
+  type BrowserToolCallEvent,
+  type ChatRunState,
+  type CreateDelegationFn,
+  type CreateInvocationFn,
+  type DelegationResult,
+  type IActionToolParams,
+  type IActionTools,
+  type IBrowserToolParams,
+  type IBrowserTools,
+  type IChatSession,
+  IDLE_RUN_STATE,
+  type IMatrixLoginProps,
+  type InvocationResult,
+  type IOraclesContextProps,
+  type IOraclesProviderProps,
+  type IWalletProps,
+  type MessagesMap,
+  type RenderComponentEvent,
+  type ToolCallEvent,
+} from './react/older-names.ts';
+export {
   type OraclesContextValue,
   type TransactSignX,
   type UIComponentProps,
@@ -26,6 +49,11 @@ export { type IChatOptions, type UseChatResult, useChat } from './react/use-chat
 export { type ContractOracleResult, type ContractStatus, useContractOracle } from './react/use-contract-oracle.ts';
 export { type OpenIdTokenResult, useGetOpenIdToken } from './react/use-get-open-id-token.ts';
 export { type MemoryEngineResult, useMemoryEngine } from './react/use-memory-engine.ts';
+export { type ModelInfo, type UseModelsResult, useModels } from './react/use-models.ts';
 export { useOracleEvents } from './react/use-oracle-events.ts';
-export { type OracleSessionsResult, useOracleSessions } from './react/use-oracle-sessions.ts';
+export {
+  type OracleSessionsOptions,
+  type OracleSessionsResult,
+  useOracleSessions,
+} from './react/use-oracle-sessions.ts';
 export { type OraclesConfigResult, useOraclesConfig } from './react/use-oracles-config.ts';

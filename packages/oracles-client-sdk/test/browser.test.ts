@@ -109,6 +109,7 @@ it('exports what the specification names, and nothing it rules out', async () =>
   const page = await open();
   const names = await page.evaluate(() => (globalThis as unknown as { sdkNames: string[] }).sdkNames);
   expect(names.toSorted()).toEqual([
+    'IDLE_RUN_STATE',
     'OracleError',
     'OraclesProvider',
     'getOpenIdToken',
@@ -118,6 +119,7 @@ it('exports what the specification names, and nothing it rules out', async () =>
     'useContractOracle',
     'useGetOpenIdToken',
     'useMemoryEngine',
+    'useModels',
     'useOracleEvents',
     'useOracleSessions',
     'useOraclesConfig',

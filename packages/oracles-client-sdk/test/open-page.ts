@@ -29,7 +29,7 @@ export async function openPage(browser: Browser, siteUrl: string, params: Record
     await page.close();
     if (faults.length > 0 && !params.outside) throw new Error(`the page threw: ${faults.join('; ')}`);
   });
-  await page.goto(`${siteUrl}/?${new URLSearchParams(params)}`);
+  await page.goto(`${siteUrl}?${new URLSearchParams(params)}`);
   return page;
 }
 

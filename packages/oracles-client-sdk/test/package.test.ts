@@ -88,7 +88,7 @@ describe.each([
     ];
     const { status, stdout } = spawnSync(
       'tsc',
-      [...args, '--module', module, '--moduleResolution', resolution, 'app.tsx'],
+      [...args, '--module', module, '--moduleResolution', resolution, 'app.tsx', 'older-app.tsx'],
       {
         cwd: dir.path,
       },
@@ -112,4 +112,5 @@ async function installInto(folder: string, react: string, zod: string): Promise<
   }
   await symlink(join(modules, zod), join(folder, 'node_modules/zod'));
   await cp(fileURLToPath(new URL('consumer/app.tsx', import.meta.url)), join(folder, 'app.tsx'));
+  await cp(fileURLToPath(new URL('page/older-app.tsx', import.meta.url)), join(folder, 'older-app.tsx'));
 }

@@ -35,7 +35,7 @@ const barsSchema = z.object({
     .max(12),
 });
 
-export const barsAction = 'show_bars';
+const barsAction = 'show_bars';
 
 /** An AG-UI action: the agent sends figures, the page draws them inside the conversation. */
 export function useBarsAction(): void {

@@ -1,12 +1,11 @@
-import { type IMessage, renderMessageContent, type ToolCall } from '@palaver/oracles-client-sdk';
+import { type IMessage, renderMessageContent, type UIComponentProps } from '@palaver/oracles-client-sdk';
 import { memo } from 'react';
 import { Icon } from '../ui/icon.tsx';
 import { JsonView } from '../ui/json-view.tsx';
-import { barsAction } from './demo-tools.tsx';
 
-/** One message: its reasoning and tool calls folded, its text, what was drawn for it. */
+/** One message: its reasoning folded, then texts, tool calls and what was drawn for it in their order. */
 export const MessageView = memo(({ message }: { message: IMessage }) => {
-  const { type, content, status, reasoning, toolCalls = [], attachments = [], components } = message;
+  const { type, content, status, reasoning, attachments = [] } = message;
   const isHuman = type === 'human';
   return (
     <li className={isHuman ? 'message message-human' : 'message'} data-status={status}>
@@ -17,15 +16,8 @@ export const MessageView = memo(({ message }: { message: IMessage }) => {
           <p>{reasoning}</p>
         </details>
       )}
-      {toolCalls.map((call) =>
-        call.name === barsAction ? (
-          <div key={call.id}>{renderMessageContent({ content: '', toolCalls: [call] })}</div>
-        ) : (
-          <Call key={call.id} call={call} />
-        ),
-      )}
-      <div className="message-text">{renderMessageContent({ type, content, components })}</div>
-      {status === 'streaming' && content === '' && toolCalls.length === 0 && <span className="dots">Thinking…</span>}
+      <div className="message-text">{renderMessageContent(isHuman ? message : content, callComponents)}</div>
+      {status === 'streaming' && content === '' && <span className="dots">Thinking…</span>}
       {attachments.length > 0 && (
         <ul className="attachments">
           {attachments.map(({ filename, mxcUri, eventId }) => (
@@ -42,11 +34,12 @@ export const MessageView = memo(({ message }: { message: IMessage }) => {
   );
 });
 
+const callComponents = { ToolCall: Call };
+
 const statusWords = { isRunning: 'running', done: 'done', error: 'failed' };
 const statusTones = { isRunning: 'badge', done: 'badge badge-ok', error: 'badge badge-danger' };
 
-function Call({ call }: { call: ToolCall }) {
-  const { name, args, status, output, error } = call;
+function Call({ name, args, status, output, error }: UIComponentProps) {
   return (
     <details className="fold">
       <summary>

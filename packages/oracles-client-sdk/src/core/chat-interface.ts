@@ -11,6 +11,8 @@ export interface ChatOptions {
   /** Where the event channel is; no channel (and no browser tools) without it. */
   socketUrl?: string | undefined;
   streamingMode?: StreamingMode | undefined;
+  /** Of the mode `throttled`: 50 by default. */
+  streamingThrottleMs?: number | undefined;
   matrix?: MatrixSession | undefined;
   pageSize?: number | undefined;
   /** What the page offers; asked for each message and each call. */

@@ -87,7 +87,8 @@ export function createChat(options: ChatOptions): Chat {
     signal: AbortSignal,
   ): Promise<void> {
     if (runId) followed.add(runId);
-    const buffer = createEventBuffer<StreamEvent>(options.streamingMode ?? 'immediate', (events) => {
+    const buffering = { mode: options.streamingMode ?? 'immediate', throttleMs: options.streamingThrottleMs };
+    const buffer = createEventBuffer<StreamEvent>(buffering, (events) => {
       if (!signal.aborted) dispatch({ type: 'streamed', localId, events });
     });
     const onEvent = (event: StreamEvent) => {

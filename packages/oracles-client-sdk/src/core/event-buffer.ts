@@ -1,5 +1,5 @@
-/** How streamed events reach the state: each at once, or together once per animation frame. */
-export type StreamingMode = 'batched' | 'immediate';
+/** How streamed events reach the state: each at once, together once per animation frame, or once in a fixed time. */
+export type StreamingMode = 'batched' | 'immediate' | 'throttled';
 
 export interface EventBuffer<Event> {
   add(event: Event): void;
@@ -9,9 +9,10 @@ export interface EventBuffer<Event> {
 
 /** A hidden page gets no animation frames; its events wait this long at most. */
 const hiddenMs = 100;
+const defaultThrottleMs = 50;
 
 export function createEventBuffer<Event>(
-  mode: StreamingMode,
+  { mode, throttleMs = defaultThrottleMs }: { mode: StreamingMode; throttleMs?: number | undefined },
   deliver: (events: readonly Event[]) => void,
 ): EventBuffer<Event> {
   let waiting: Event[] = [];
@@ -30,19 +31,24 @@ export function createEventBuffer<Event>(
     add(event) {
       if (mode === 'immediate') return deliver([event]);
       waiting.push(event);
-      cancel ??= schedule(flush);
+      cancel ??= mode === 'throttled' ? delay(flush, throttleMs) : schedule(flush);
     },
     flush,
   };
 }
 
+function delay(work: () => void, ms: number): () => void {
+  const timer = setTimeout(work, ms);
+  return () => clearTimeout(timer);
+}
+
 function schedule(work: () => void): () => void {
-  const timer = setTimeout(work, hiddenMs);
+  const stop = delay(work, hiddenMs);
   // Missing outside of pages.
   const { requestAnimationFrame, cancelAnimationFrame } = globalThis as Partial<Page>;
   const frame = requestAnimationFrame?.(work);
   return () => {
-    clearTimeout(timer);
+    stop();
     if (frame !== undefined) cancelAnimationFrame?.(frame);
   };
 }

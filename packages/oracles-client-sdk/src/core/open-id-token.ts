@@ -10,6 +10,17 @@ export interface OpenIdToken {
   expires_in: number;
 }
 
+/** As the older library takes it: the homeserver is the part of the user's id after the colon. */
+interface OlderSession {
+  userId: string;
+  matrixAccessToken: string;
+  did?: string | undefined;
+}
+
+function fromOlderSession({ userId, matrixAccessToken: accessToken }: OlderSession): MatrixSession {
+  return { homeServer: userId.slice(userId.indexOf(':') + 1), accessToken };
+}
+
 interface Minted {
   token: Promise<OpenIdToken>;
   /** Known once the token is there. */
@@ -23,7 +34,8 @@ const timeoutMs = 15_000;
 const minted = new Map<string, Minted>();
 
 /** A Matrix OpenID token for the user of a session, by the client-server API; the same one until it is about to expire. */
-export async function getOpenIdToken(matrix: MatrixSession): Promise<OpenIdToken> {
+export async function getOpenIdToken(session: MatrixSession | OlderSession): Promise<OpenIdToken> {
+  const matrix = 'accessToken' in session ? session : fromOlderSession(session);
   const now = Date.now();
   for (const [key, { renewAt }] of minted) if (renewAt <= now) minted.delete(key);
   const key = JSON.stringify([matrix.homeServer, matrix.accessToken]);

@@ -94,7 +94,7 @@ function findTimezone(): string | undefined {
   return timeZone === 'Etc/Unknown' ? undefined : timeZone;
 }
 
-function toAuthHeaders({ invocation, delegation }: Credentials): Record<string, string> {
+export function toAuthHeaders({ invocation, delegation }: Credentials): Record<string, string> {
   return {
     ...(invocation && { authorization: `Bearer ${invocation}`, 'x-auth-type': 'ucan' }),
     ...(delegation && { 'x-ucan-delegation': delegation }),

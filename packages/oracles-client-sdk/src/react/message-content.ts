@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../core/chat-message.ts';
 import { toMessageParts } from '../core/message-parts.ts';
-import type { Arguments, CallStatus, MessagePart } from '../core/wire.ts';
+import type { Arguments, Attachment, CallStatus, MessagePart } from '../core/wire.ts';
 
 /** A call or a component inside of a message, as data; `renderMessageContent` draws it. */
 export interface IComponentMetadata {
@@ -27,6 +27,10 @@ export interface IMessage extends Omit<ChatMessage, 'content'> {
   content: MessageContent;
   /** Its text alone. */
   text: string;
+  /** @deprecated Use `status`. */
+  isComplete?: boolean | undefined;
+  /** @deprecated Use `attachments`. */
+  attachment?: Attachment | undefined;
 }
 
 const known = new WeakMap<ChatMessage, IMessage>();
@@ -35,7 +39,14 @@ const known = new WeakMap<ChatMessage, IMessage>();
 export function toIMessage(message: ChatMessage): IMessage {
   const found = known.get(message);
   if (found) return found;
-  const made: IMessage = { ...message, content: toContent(message), text: message.content };
+  const { status, attachments } = message;
+  const made: IMessage = {
+    ...message,
+    content: toContent(message),
+    text: message.content,
+    isComplete: status !== 'sending' && status !== 'streaming',
+    attachment: attachments?.[0],
+  };
   known.set(message, made);
   return made;
 }

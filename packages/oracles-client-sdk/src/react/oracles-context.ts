@@ -56,6 +56,12 @@ export interface OraclesContextValue {
   overrides: ConfigOverrides | undefined;
   resolveConfig(oracleDid: string): Promise<OracleConfig>;
   createTransport(oracleDid: string, apiUrl: string): Transport;
+  /** @deprecated Use the hooks, or `createTransport`. */
+  authedRequest: <T>(url: string, method: string, options?: RequestInit, oracleDid?: string) => Promise<T>;
+  /** @deprecated Use `credentials`. */
+  getDelegation: (oracleDid: string) => Promise<string | null>;
+  /** @deprecated Use `credentials`. */
+  getInvocation: (oracleDid: string) => Promise<string | null>;
   actions: ActionRegistry;
   /** The `uiComponents` of every chat on the page. */
   components: Store<readonly UIComponents[]>;

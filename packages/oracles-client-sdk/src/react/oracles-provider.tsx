@@ -1,10 +1,11 @@
 'use client';
 
 import { type ReactNode, useMemo } from 'react';
-import { createCredentialCache, type Sign } from '../core/credentials.ts';
+import { type CredentialCache, createCredentialCache, type Sign } from '../core/credentials.ts';
 import { type ConfigOverrides, type OracleConfig, resolveOracleConfig } from '../core/oracle-config.ts';
+import { toOracleError } from '../core/oracle-error.ts';
 import { createStore } from '../core/store.ts';
-import { createTransport } from '../core/transport.ts';
+import { createTransport, toAuthHeaders } from '../core/transport.ts';
 import type { AnyEvent } from '../core/wire.ts';
 import { createActionRegistry } from './action-registry.ts';
 import {
@@ -35,6 +36,8 @@ export interface OraclesProviderProps {
   credentialStorage?: 'memory' | 'session' | undefined;
   /** Replaces the global `fetch`: one with streamed bodies in React Native, or one with a proxy. */
   fetch?: typeof globalThis.fetch | undefined;
+  /** @deprecated Nothing is read from it: the library brings no cache of queries. */
+  queryClient?: unknown;
   children?: ReactNode;
 }
 
@@ -88,6 +91,10 @@ export function OraclesProvider(props: OraclesProviderProps) {
       oracleDid,
       overrides: { baseUrl, wsUrl },
       resolveConfig,
+      getDelegation: async (did) => (await credentials.get(did)).delegation ?? null,
+      getInvocation: async (did) => (await credentials.get(did)).invocation ?? null,
+      authedRequest: <T,>(url: string, method: string, init: RequestInit = {}, did = oracleDid ?? '') =>
+        requestWith<T>({ request, credentials, did }, url, { ...init, method }),
       transactSignX: (messages, memo) => latest.current.transactSignX(messages, memo),
       createTransport: (did, apiUrl) =>
         createTransport({ baseUrl: apiUrl, oracleDid: did, credentials, userDid: wallet.did, fetch: request }),
@@ -103,6 +110,18 @@ function useWallet({ address, did, matrix: { accessToken, homeServer } }: Wallet
     () => ({ address, did, matrix: { accessToken, homeServer } }),
     [address, did, accessToken, homeServer],
   );
+}
+
+async function requestWith<T>(
+  from: { request: typeof globalThis.fetch; credentials: CredentialCache; did: string },
+  url: string,
+  init: RequestInit,
+): Promise<T> {
+  const tokens = await from.credentials.get(from.did);
+  const headers = { 'content-type': 'application/json', ...toAuthHeaders(tokens), ...(init.headers as object) };
+  const response = await from.request(url, { ...init, headers });
+  if (!response.ok) throw await toOracleError(response);
+  return (await response.json()) as T;
 }
 
 /** Missing on servers; browsers that block it throw when it is touched. */

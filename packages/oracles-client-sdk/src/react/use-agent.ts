@@ -23,11 +23,12 @@ export function useAgent(
 ): { agent: Agent | undefined; error: Error | undefined } {
   const { createTransport, wallet } = useOraclesContext();
   const did = useOracleDid(oracleDid);
-  const { config, error } = useOraclesConfig(did, overrides);
+  const { config, isReady, error } = useOraclesConfig(did, overrides);
   const agent = useMemo(() => {
-    if (!config || !did) return undefined;
-    const transport = createTransport(did, config.apiUrl);
-    return { key: `${wallet.did} ${did} ${config.apiUrl}`, config, transport, api: createAgentApi(transport) };
-  }, [config, did, createTransport, wallet.did]);
+    if (!isReady || !did) return undefined;
+    const known = config as OracleConfig;
+    const transport = createTransport(did, known.apiUrl);
+    return { key: `${wallet.did} ${did} ${known.apiUrl}`, config: known, transport, api: createAgentApi(transport) };
+  }, [config, isReady, did, createTransport, wallet.did]);
   return { agent, error };
 }

@@ -8,8 +8,9 @@ import type { BrowserTools } from '../core/client-tools.ts';
 import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { Schema } from '../core/schema.ts';
-import type { AnyEvent } from '../core/wire.ts';
+import type { AnyEvent, Attachment } from '../core/wire.ts';
 import { type IMessage, toIMessage } from './message-content.ts';
+import { type ChatRunState, toRunState } from './older-names.ts';
 import { type UIComponents, useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLatest } from './use-latest.ts';
@@ -22,6 +23,12 @@ export interface IChatOptions<Schemas extends Record<string, Schema> = Record<st
   uiComponents?: UIComponents | undefined;
   overrides?: ConfigOverrides | undefined;
   streamingMode?: StreamingMode | undefined;
+  /** How often `throttled` draws: every 50 ms by default. */
+  streamingThrottleMs?: number | undefined;
+  /** Messages per page of the history: 20 by default. */
+  historyPageSize?: number | undefined;
+  /** The model that answers, of `useModels`; the agent's own by default. */
+  model?: string | undefined;
   /** Called with every event of the session, `router_update` included. */
   onEvent?: ((event: AnyEvent) => void) | undefined;
   /** Called when an answer has ended without a failure. */
@@ -33,7 +40,7 @@ export interface IChatOptions<Schemas extends Record<string, Schema> = Record<st
 export interface UseChatResult {
   messages: IMessage[];
   /** Resolves when the answer has ended; a failure is in `sendMessageError`. */
-  sendMessage: (message: string, options?: SendOptions) => Promise<void>;
+  sendMessage: SendMessage;
   abortStream: () => Promise<void>;
   status: ChatStatus;
   /** While submitting or streaming. */
@@ -50,6 +57,20 @@ export interface UseChatResult {
   /** Whether there are older messages than those shown. */
   hasMore: boolean;
   loadMore: () => Promise<void>;
+  /** @deprecated Use `hasMore`. */
+  hasEarlier: boolean;
+  /** @deprecated Use `loadMore`. */
+  loadEarlier: () => Promise<void>;
+  /** @deprecated Await `loadMore`. */
+  isLoadingEarlier: boolean;
+  /** @deprecated Use `status`, and `status` of the last message. */
+  run: ChatRunState;
+}
+
+interface SendMessage {
+  (message: string, options?: SendOptions): Promise<void>;
+  /** @deprecated Use `sendMessage(message, { metadata, attachments })`. */
+  (message: string, metadata?: Record<string, unknown>, attachments?: Attachment[]): Promise<void>;
 }
 
 const idle: ChatSnapshot = { ...initialChatState, isRealTimeConnected: false };
@@ -75,6 +96,12 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
         socketUrl: config.socketUrl,
         get streamingMode() {
           return views().find(({ streamingMode }) => streamingMode)?.streamingMode;
+        },
+        get streamingThrottleMs() {
+          return views().find(({ streamingThrottleMs }) => streamingThrottleMs)?.streamingThrottleMs;
+        },
+        get pageSize() {
+          return views().find(({ historyPageSize }) => historyPageSize)?.historyPageSize;
         },
         get matrix() {
           return views()[0]?.matrix;
@@ -121,8 +148,15 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
     if (isSending) return () => turns.set(turns.get() + 1);
   }, [isSending, turns]);
 
+  const messages = useMemo(() => state.messages.map(toIMessage), [state.messages]);
+  const [isLoadingEarlier, setLoadingEarlier] = useState(false);
+  const loadMore = useCallback(async () => {
+    setLoadingEarlier(true);
+    await chat?.loadOlder().finally(() => setLoadingEarlier(false));
+  }, [chat]);
+
   return {
-    messages: useMemo(() => state.messages.map(toIMessage), [state.messages]),
+    messages,
     status,
     isSending,
     isLoading: state.isLoading && sessionId !== '' && !configError,
@@ -132,15 +166,28 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
     isConfigReady: agent !== undefined,
     hasMore: state.olderCursor !== null,
     sendMessage: useCallback(
-      async (message, extra) => {
-        if (chat) await chat.send(message, extra);
+      async (message: string, extra?: SendOptions | Record<string, unknown>, attachments?: Attachment[]) => {
+        const { model } = latest.current;
+        if (chat) await chat.send(message, { ...(model && { model }), ...toSendOptions(extra, attachments) });
         else setEarlyError(notReady());
       },
-      [chat],
+      [chat, latest],
     ),
     retry: useCallback(() => void chat?.retry(), [chat]),
     abortStream: useCallback(async () => chat?.abort(), [chat]),
     refetchMessages: useCallback(async () => ((await chat?.refetch()) ?? []).map(toIMessage), [chat]),
-    loadMore: useCallback(async () => chat?.loadOlder(), [chat]),
+    loadMore,
+    hasEarlier: state.olderCursor !== null,
+    loadEarlier: loadMore,
+    isLoadingEarlier,
+    run: useMemo(() => toRunState(messages), [messages]),
   };
+}
+
+const optionNames = new Set(['model', 'attachments', 'mcpInvocations', 'metadata']);
+
+/** The older library takes metadata and attachments one after the other. */
+function toSendOptions(extra: SendOptions | Record<string, unknown> = {}, attachments?: Attachment[]): SendOptions {
+  if (!attachments && Object.keys(extra).every((name) => optionNames.has(name))) return extra as SendOptions;
+  return { metadata: extra as Record<string, unknown>, ...(attachments && { attachments }) };
 }

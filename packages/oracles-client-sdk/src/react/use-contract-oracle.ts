@@ -21,13 +21,39 @@ export interface ContractOracleResult {
   /** Pays for claims an agent has asked payment for: its price for each. Resolves with the wallet's result. */
   pay: (claimIds: string[]) => Promise<unknown>;
   error: Error | undefined;
+  /** @deprecated Use `contract`. */
+  contractOracle: (options?: { useAuthz?: boolean }) => Promise<void>;
+  /** @deprecated Use `status`. */
+  isContractingOracle: boolean;
+  /** @deprecated Use `pay`. */
+  payClaim: () => Promise<void>;
+  /** @deprecated Use `status`. */
+  isPayingClaim: boolean;
+  /** @deprecated Use `price` of `useOraclesConfig`. */
+  pricingList: { title: string; description: string; amount: string; denom: string }[] | undefined;
+  /** @deprecated Use `isLoading` of `useOraclesConfig`. */
+  isLoadingPricingList: boolean;
+  /** @deprecated Agents have no room to be invited to. */
+  isOracleInRoom: boolean;
+  /** @deprecated Agents have no room to be invited to. */
+  isLoadingOracleInRoom: boolean;
+  /** @deprecated Agents have no room to be invited to. */
+  inviteOracle: () => Promise<void>;
+  /** @deprecated Agents have no room to be invited to. */
+  isInvitingOracle: boolean;
+}
+
+/** As the older library takes it. */
+interface ContractParams {
+  params: { oracleDid: string; claimId?: string | undefined; [other: string]: unknown };
 }
 
 /** The contract between the user and an agent. */
 export function useContractOracle(
-  oracleDid?: string,
+  oracle?: string | ContractParams,
   options: { overrides?: ConfigOverrides } = {},
 ): ContractOracleResult {
+  const { oracleDid, claimId } = typeof oracle === 'object' ? oracle.params : { oracleDid: oracle };
   const { wallet, transactSignX, credentials, resolveConfig, ...context } = useOraclesContext();
   const did = useOracleDid(oracleDid);
   const { agent, error: configError } = useAgent(did, options.overrides);
@@ -62,32 +88,47 @@ export function useContractOracle(
     }
   }, []);
 
+  const contract = useCallback(
+    () =>
+      follow('paying', async () => {
+        if (!agent || !did) throw new Error('The agent is not ready yet.');
+        // With overridden addresses the terms are still the protocol's, where a gateway can be asked.
+        const terms = context.gatewayUrl ? await resolveConfig(did) : agent.config;
+        const paid = await transfer(terms, 1, `contract ${did}`);
+        setState({ status: 'authorizing' });
+        const { serialized } = await credentials.renewDelegation(did);
+        await agent.api.storeDelegation(serialized);
+        await reload();
+        return paid;
+      }),
+    [agent, did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
+  );
+  const pay = useCallback(
+    (claimIds: string[]) =>
+      follow('paying', async () => {
+        if (!did) throw new Error('The agent is not ready yet.');
+        return transfer(await resolveConfig(did), claimIds.length, `claims ${claimIds.join(' ')}`);
+      }),
+    [did, resolveConfig, follow, transfer],
+  );
+  const isBusy = state.status === 'paying' || state.status === 'authorizing';
+  const price = agent?.config.price;
+
   return {
     status: state.status,
     error: state.error ?? configError ?? delegation.error,
     isContracted: delegation.data?.authorized ?? false,
-    contract: useCallback(
-      () =>
-        follow('paying', async () => {
-          if (!agent || !did) throw new Error('The agent is not ready yet.');
-          // With overridden addresses the terms are still the protocol's, where a gateway can be asked.
-          const terms = context.gatewayUrl ? await resolveConfig(did) : agent.config;
-          const paid = await transfer(terms, 1, `contract ${did}`);
-          setState({ status: 'authorizing' });
-          const { serialized } = await credentials.renewDelegation(did);
-          await agent.api.storeDelegation(serialized);
-          await reload();
-          return paid;
-        }),
-      [agent, did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
-    ),
-    pay: useCallback(
-      (claimIds) =>
-        follow('paying', async () => {
-          if (!did) throw new Error('The agent is not ready yet.');
-          return transfer(await resolveConfig(did), claimIds.length, `claims ${claimIds.join(' ')}`);
-        }),
-      [did, resolveConfig, follow, transfer],
-    ),
+    contract,
+    pay,
+    contractOracle: async () => void (await contract()),
+    isContractingOracle: isBusy,
+    payClaim: async () => void (await pay(claimId ? [claimId] : [])),
+    isPayingClaim: isBusy,
+    pricingList: agent && (price ? [{ title: agent.config.oracleName ?? '', description: '', ...price }] : []),
+    isLoadingPricingList: !agent && !configError,
+    isOracleInRoom: delegation.data?.authorized ?? false,
+    isLoadingOracleInRoom: delegation.isLoading,
+    inviteOracle: async () => {},
+    isInvitingOracle: false,
   };
 }

@@ -11,6 +11,8 @@ export interface OpenIdTokenResult {
   error: Error | undefined;
   /** A token in force: the one there is, or a new one when it is about to expire. */
   getToken: () => Promise<OpenIdToken>;
+  /** @deprecated Use `getToken`. */
+  refetch: () => Promise<OpenIdToken | undefined>;
 }
 
 /** A Matrix OpenID token of the connected user. */
@@ -19,5 +21,6 @@ export function useGetOpenIdToken(): OpenIdTokenResult {
   // Users without a Matrix session have empty ones.
   const key = matrix.homeServer && matrix.accessToken ? `${matrix.homeServer} ${matrix.accessToken}` : undefined;
   const { data, isLoading, error } = useLoad(key, () => getOpenIdToken(matrix));
-  return { openIdToken: data, isLoading, error, getToken: useCallback(() => getOpenIdToken(matrix), [matrix]) };
+  const getToken = useCallback(() => getOpenIdToken(matrix), [matrix]);
+  return { openIdToken: data, isLoading, error, getToken, refetch: getToken };
 }

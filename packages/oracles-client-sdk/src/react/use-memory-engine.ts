@@ -19,7 +19,33 @@ export interface MemoryEngineResult {
   addMemory: (text: string, kind?: Memory['kind']) => Promise<Memory>;
   deleteMemory: (id: string) => Promise<void>;
   refetch: () => Promise<void>;
+  /** @deprecated The memory is the agent's own and needs no room. */
+  enableMemoryEngine: (roomId?: string) => Promise<void>;
+  /** @deprecated Use `isLoading`. */
+  isLoadingMemoryEngine: boolean;
+  /** @deprecated The memory is the agent's own and needs no room. */
+  inviteUser: (userId?: string) => Promise<void>;
+  /** @deprecated The memory is the agent's own and needs no room. */
+  isInvitingUser: boolean;
+  /** @deprecated The memory is the agent's own and needs no room. */
+  oracleRoomId: string | null;
+  /** @deprecated The memory is the agent's own and needs no room. */
+  isLoadingOracleRoomId: boolean;
+  /** @deprecated The memory is the agent's own and needs no room. */
+  members: string[];
+  /** @deprecated The memory is the agent's own and needs no room. */
+  isLoadingMembers: boolean;
 }
+
+const roomless = {
+  enableMemoryEngine: async () => {},
+  inviteUser: async () => {},
+  isInvitingUser: false,
+  oracleRoomId: null,
+  isLoadingOracleRoomId: false,
+  members: [] as string[],
+  isLoadingMembers: false,
+};
 
 const pageSize = 20;
 
@@ -38,6 +64,8 @@ export function useMemoryEngine(oracleDid?: string, options: { overrides?: Confi
   const memories = data?.memories ?? [];
 
   return {
+    ...roomless,
+    isLoadingMemoryEngine: isLoading,
     memories,
     isLoading: isLoading || (!agent && !configError),
     error: configError ?? error,

@@ -5,6 +5,7 @@ import type { ConfigOverrides } from '../core/oracle-config.ts';
 import type { Session } from '../core/wire.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
+import { useFollowed } from './use-followed.ts';
 import { useLoad } from './use-load.ts';
 
 export interface OracleSessionsResult {
@@ -17,16 +18,45 @@ export interface OracleSessionsResult {
   hasMore: boolean;
   loadMore: () => Promise<void>;
   refetch: () => Promise<void>;
+  /** How many sessions there are, loaded or not. */
+  total: number;
+  /** Whether the agent's addresses are known. */
+  isConfigReady: boolean;
+  /** @deprecated Use `hasMore`. */
+  hasNextPage: boolean;
+  /** @deprecated Use `loadMore`. */
+  fetchNextPage: () => Promise<void>;
+  /** @deprecated Await `loadMore`. */
+  isFetchingNextPage: boolean;
+  /** @deprecated Await `createSession`. */
+  isCreatingSession: boolean;
+  /** @deprecated Catch what `createSession` throws. */
+  isCreateSessionError: boolean;
+  /** @deprecated Await `deleteSession`. */
+  isDeletingSession: boolean;
+  /** @deprecated Catch what `deleteSession` throws. */
+  isDeleteSessionError: boolean;
 }
 
-const pageSize = 20;
+type Work = 'create' | 'delete' | 'page';
+
+export interface OracleSessionsOptions {
+  overrides?: ConfigOverrides | undefined;
+  /** Sessions per page: 20 by default. */
+  limit?: number | undefined;
+  /** @deprecated Use `overrides: { baseUrl }`. */
+  baseUrl?: string | undefined;
+}
+
+const defaultPageSize = 20;
 
 /** The user's chat sessions with an agent. */
 export function useOracleSessions(
   oracleDid?: string,
-  options: { overrides?: ConfigOverrides } = {},
+  { limit: pageSize = defaultPageSize, baseUrl, overrides }: OracleSessionsOptions = {},
 ): OracleSessionsResult {
-  const { agent, error: configError } = useAgent(oracleDid, options.overrides);
+  const { agent, error: configError } = useAgent(oracleDid, overrides ?? (baseUrl ? { baseUrl } : undefined));
+  const { pending, failed, follow } = useFollowed<Work>();
   const { data, error, isLoading, reload, update } = useLoad(agent && `sessions ${agent.key}`, async () => {
     if (!agent) throw new Error('The agent is not ready yet.');
     const { sessions, total } = await agent.api.listSessions({ limit: pageSize });
@@ -37,44 +67,63 @@ export function useOracleSessions(
     return agent.api;
   }, [agent, configError]);
   const sessions = data?.sessions ?? [];
+  const count = sessions.length;
   // A session is named from its first exchange, and the last one used stands first.
   const { turns } = useOraclesContext();
   useEffect(() => turns.subscribe(() => void reload()), [turns, reload]);
+
+  const loadMore = useCallback(
+    () =>
+      follow('page', async () => {
+        const page = await ready().listSessions({ limit: pageSize, offset: count });
+        update(({ sessions: known }) => {
+          const ids = new Set(known.map(({ sessionId }) => sessionId));
+          // A session that moved up meanwhile may be on two pages.
+          return {
+            sessions: [...known, ...page.sessions.filter(({ sessionId }) => !ids.has(sessionId))],
+            total: page.total,
+          };
+        });
+      }),
+    [follow, ready, update, pageSize, count],
+  );
+  const hasMore = count < (data?.total ?? 0);
 
   return {
     sessions,
     isLoading: isLoading || (!agent && !configError),
     error: configError ?? error,
-    hasMore: sessions.length < (data?.total ?? 0),
+    hasMore,
+    loadMore,
+    total: data?.total ?? 0,
+    isConfigReady: agent !== undefined,
+    hasNextPage: hasMore,
+    fetchNextPage: loadMore,
+    isFetchingNextPage: pending === 'page',
+    isCreatingSession: pending === 'create',
+    isCreateSessionError: failed === 'create',
+    isDeletingSession: pending === 'delete',
+    isDeleteSessionError: failed === 'delete',
     createSession: useCallback(
-      async (session = {}) => {
-        const created = await ready().createSession(session);
-        update(({ sessions: known, total }) => ({ sessions: [created, ...known], total: total + 1 }));
-        return created;
-      },
-      [ready, update],
+      (session = {}) =>
+        follow('create', async () => {
+          const created = await ready().createSession(session);
+          update(({ sessions: known, total }) => ({ sessions: [created, ...known], total: total + 1 }));
+          return created;
+        }),
+      [follow, ready, update],
     ),
     deleteSession: useCallback(
-      async (sessionId) => {
-        await ready().deleteSession(sessionId);
-        update(({ sessions: known, total }) => ({
-          sessions: known.filter((session) => session.sessionId !== sessionId),
-          total: total - 1,
-        }));
-      },
-      [ready, update],
+      (sessionId) =>
+        follow('delete', async () => {
+          await ready().deleteSession(sessionId);
+          update(({ sessions: known, total }) => ({
+            sessions: known.filter((session) => session.sessionId !== sessionId),
+            total: total - 1,
+          }));
+        }),
+      [follow, ready, update],
     ),
-    async loadMore() {
-      const page = await ready().listSessions({ limit: pageSize, offset: sessions.length });
-      update(({ sessions: known }) => {
-        const ids = new Set(known.map(({ sessionId }) => sessionId));
-        // A session that moved up meanwhile may be on two pages.
-        return {
-          sessions: [...known, ...page.sessions.filter(({ sessionId }) => !ids.has(sessionId))],
-          total: page.total,
-        };
-      });
-    },
     refetch: useCallback(async () => void (await reload()), [reload]),
   };
 }

@@ -8,11 +8,14 @@ import { useLoad } from './use-load.ts';
 import { useOracleDid } from './use-oracle-did.ts';
 
 export interface OraclesConfigResult {
-  config: OracleConfig | undefined;
+  /** Without addresses until `isReady`. */
+  config: Partial<OracleConfig>;
   isLoading: boolean;
   isReady: boolean;
   error: Error | undefined;
 }
+
+const unknown: Partial<OracleConfig> = {};
 
 /** What is publicly known about an agent: where it is, its model, its price. */
 export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides): OraclesConfigResult {
@@ -35,5 +38,6 @@ export function useOraclesConfig(oracleDid?: string, overrides?: ConfigOverrides
         : new OracleError('No agent: give oracleDid to the hook or to OraclesProvider.', { code: 'ORACLE_MISSING' }),
     [did],
   );
-  return { config, isLoading: isLoading && !config, isReady: config !== undefined, error: error ?? missing };
+  const isReady = config !== undefined;
+  return { config: config ?? unknown, isLoading: isLoading && !isReady, isReady, error: error ?? missing };
 }
