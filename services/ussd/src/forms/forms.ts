@@ -24,9 +24,9 @@ const workerFile = new URL(import.meta.url.replace(/forms(\.[jt]s)(\?.*)?$/, 'fo
 const maxWaiting = 1_000;
 /** Loading a form leaves some memory behind in the engine: after this many the thread is replaced. */
 const maxLoads = 150;
-const inspectMs = 30_000;
+const inspectMs = 60_000;
 
-export function createForms({ timeoutMs = 4_000, loadMs = 10_000 }: FormsOptions = {}): Forms {
+export function createForms({ timeoutMs = 8_000, loadMs = 30_000 }: FormsOptions = {}): Forms {
   const threads = new Set<Thread>();
   const start = () => {
     const thread = startThread((ended) => threads.delete(ended));
