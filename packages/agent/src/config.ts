@@ -108,6 +108,12 @@ export const agentConfigSchema = z
       description: 'Longest a turn may take, from the moment it was sent.',
       example: '600000',
     }),
+    APPROVAL_TIMEOUT_MS: envInteger({ min: 1_000, max: 30 * 86_400_000 })
+      .prefault(String(agentLimits.approvalTimeoutMs))
+      .meta({
+        description: 'How long a tool call waits for the user to approve it. Then it counts as refused.',
+        example: '3600000',
+      }),
     RUN_FRAMES_MINUTES: envInteger({ min: 5, max: 10_080 }).prefault('10').meta({
       description:
         'How long the frames of an ended run can be read again. After that a run is read from its stored answer.',

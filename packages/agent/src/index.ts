@@ -1,4 +1,4 @@
-export { AppError } from '@palaver/contract';
+export { AppError, type Approval } from '@palaver/contract';
 export { withEnvFile } from '@palaver/service-kit';
 export { createOracleApp, type OracleApp, type OracleAppOptions } from './app/create-oracle-app.ts';
 export {

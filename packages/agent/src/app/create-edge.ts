@@ -130,6 +130,7 @@ function addSockets(server: Server, { config, logger, redis, identity, cluster, 
     sessions: turns.sessions,
     logger,
     onResult: turns.browserCalls.settle,
+    onApproval: turns.access.answerApproval,
     onIgnored: () => ignoredResults.inc(),
   });
   turns.clients.attach(sockets);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import type { Message, SendMessageInput, SseEvent } from '@palaver/contract';
+import type { Approval, Message, SendMessageInput, SseEvent } from '@palaver/contract';
 import { CloseStack, createLogger, type Env, keepOpen, type Logger, loadConfig } from '@palaver/service-kit';
 import { openStore, type Store } from '@palaver/store';
 import { createSigner } from '@palaver/ucan';
@@ -10,7 +10,6 @@ import type { ModelRole, Models } from '../models/create-models.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
 import type { OraclePlugin, PluginContext } from '../plugins/plugin.ts';
 import type { LoadedPlugin, PluginHost } from '../plugins/start-plugins.ts';
-import { parseFrame, splitFrames } from '../run/frame-log.ts';
 import { migrateAgentTables } from '../store/migrate.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createIdentity } from './create-identity.ts';
@@ -45,6 +44,8 @@ export interface TestSend {
   timezone?: string;
   /** The other fields of a message, such as `tools`. */
   body?: Partial<SendMessageInput>;
+  /** Answers what tools ask the user to approve; without it they are refused. */
+  approve?(approval: Approval): boolean;
 }
 
 export interface TestRuntime {
@@ -104,14 +105,21 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     return (await turns.sessions.create(userDid, {})).sessionId;
   }
 
-  async function send(text: string, { userDid = defaultUser, timezone, body, ...named }: TestSend = {}) {
+  async function send(text: string, options: TestSend = {}): Promise<TestTurn> {
+    const { userDid = defaultUser, timezone, body, approve = () => false, ...named } = options;
     const sessionId = named.sessionId ?? ownSessions.get(userDid) ?? (await createSession(userDid));
     if (named.sessionId === undefined) ownSessions.set(userDid, sessionId);
     const message = { stream: false, returnAllMessages: false, ...body, message: text };
-    const run = await turns.access.begin({ userDid, sessionId, requestId: randomUUID(), body: message, timezone });
-    const answer = await turns.access.waitForAnswer(userDid, run, new AbortController().signal);
-    const frames = splitFrames(run.frames.read(0, Number.POSITIVE_INFINITY).text);
-    return { message: answer, events: frames.map(parseFrame).filter(({ name }) => name !== 'done') };
+    const run = await turns.access.open({ userDid, sessionId, requestId: randomUUID(), body: message, timezone });
+    const events: SseEvent[] = [];
+    for await (const { id: _, ...event } of run.events()) {
+      if (event.name === 'approval_request' && event.data.status === 'pending') {
+        const { runId, approvalId } = event.data;
+        await turns.access.answerApproval({ userDid, runId, approvalId, approved: approve(event.data) });
+      }
+      if (event.name !== 'done') events.push(event);
+    }
+    return { message: await run.answer(), events };
   }
 
   return { plugins: turns.plugins, ctx: loaded.ctx, store, createSession, send, close: keepOpen(started) };

@@ -19,9 +19,11 @@ import { createRunFollower } from '../run/follow-runs.ts';
 import { createRunReader } from '../run/open-run.ts';
 import { createTurnPreparation } from '../run/prepare-turn.ts';
 import { createRunAccess, type RunAccess } from '../run/run-access.ts';
+import { createRunApprovals } from '../run/run-approvals.ts';
 import { createRunUpkeep } from '../run/run-upkeep.ts';
 import { createSessionClients } from '../run/session-clients.ts';
 import { createTurnHub } from '../run/turn-hub.ts';
+import { createApprovalStore } from '../store/approvals.ts';
 import { createInterruptedRuns } from '../store/interrupted-runs.ts';
 import { createMessageStore, type MessageStore } from '../store/messages.ts';
 import { createRunStore } from '../store/runs.ts';
@@ -67,6 +69,19 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   });
   started.defer(() => plugins.close());
 
+  let sweep = async () => {};
+  // Alone, nobody looks for runs without an owner after the start.
+  const onElsewhere = () => {
+    if (cluster.isAlone) void sweep();
+  };
+  const approvals = createRunApprovals({
+    ...stores,
+    audit: identity.audit,
+    broadcast,
+    logger,
+    timeoutMs: config.APPROVAL_TIMEOUT_MS,
+    onElsewhere,
+  });
   const hub = createTurnHub({
     runs,
     instance,
@@ -75,6 +90,8 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     clients,
     logger,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
+    approvals,
+    onElsewhere,
     execute: createExecutor({ ...parts, ...identity, ...stores, plugins, browserCalls, clients }),
     release: ({ runId, epoch }) => interrupted.release(runId, epoch),
     onNotStored: () => counters.notStored.inc(),
@@ -92,7 +109,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const preparation = createTurnPreparation({ ...stores, ...identity, models, beforeSend: plugins.beforeSend });
   const perMinute = config.SENDS_PER_MINUTE;
   const sendLimit = createRateLimit({ name: 'agent-sends', perMinute, redis: parts.redis });
-  const access = createRunAccess({ hub, runs, reader, preparation, sendLimit });
+  const access = createRunAccess({ hub, approvals, runs, reader, preparation, sendLimit });
 
   let sweepLag = () => 0;
   return {
@@ -117,6 +134,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
         interrupted,
         runs,
         hub,
+        approvals,
         logger,
         retention: toRetention(config),
         loadTurn: preparation.restore,
@@ -125,6 +143,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
       });
       await upkeep.start();
       sweepLag = upkeep.lagSeconds;
+      sweep = upkeep.sweep;
       started.defer(() => upkeep.stop());
       ready.resolve(access);
     },
@@ -136,6 +155,7 @@ function createStores({ store, config, identity }: Pick<TurnsParts, 'store' | 'c
     sessions: createSessionStore(store, identity.oracle, { perUser: config.SESSIONS_PER_USER }),
     messages: createMessageStore(store),
     runs: createRunStore(store),
+    approvals: createApprovalStore(store),
     interrupted: createInterruptedRuns(store),
     summaries: createSummaryStore(store),
   };
@@ -168,6 +188,7 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
       (await access).send({ ...message, body: { message: text, stream: false, returnAllMessages: false } }),
     open: async (message) => (await access).open(message),
     resume: async (run) => (await access).resume(run),
+    answerApproval: async (answer) => (await access).answerApproval(answer),
     senderOf: parts.senderOf,
   };
 }

@@ -7,6 +7,8 @@ const sessionId = z.string();
 const broadcastMessageSchema = z.discriminatedUnion('kind', [
   /** The abort of this run was confirmed. */
   z.object({ kind: z.literal('abort'), runId }),
+  /** An approval of this run was answered. */
+  z.object({ kind: z.literal('answered'), runId }),
   /** This session was deleted. */
   z.object({ kind: z.literal('drop'), sessionId }),
   /** A run of this session waits on the sender. */

@@ -66,7 +66,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       mayAskAgain: () => mayAskAgain(run.sessionId, history),
       resolveServiceDid,
     });
-    await runTurn({
+    return runTurn({
       oracleName: parts.oracle.name,
       plugins: parts.plugins.loaded,
       model: parts.models.choose(turn.model),

@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
+import type { TurnOutcome } from '../run/carry-out-run.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';
 import { skipSent } from '../run/skip-sent.ts';
@@ -32,17 +33,21 @@ export interface TurnParts {
 }
 
 /** One turn of the main agent: what it knows, what it can do, and the loop of model and tools that makes the answer. */
-export async function runTurn(parts: TurnParts): Promise<void> {
+export async function runTurn(parts: TurnParts): Promise<TurnOutcome> {
   const middlewares = createTurnMiddlewares(parts.plugins, parts.rt);
-  await middlewares.wrapTurn(() => makeAnswer(parts, middlewares));
+  let outcome: TurnOutcome = 'answered';
+  await middlewares.wrapTurn(async () => {
+    outcome = await makeAnswer(parts, middlewares);
+  });
+  return outcome;
 }
 
-async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promise<void> {
+async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promise<TurnOutcome> {
   const { oracleName: name, plugins, rt, run } = parts;
   const { idleMs, resolveModel, behaviour } = parts;
   const base = { rt, run, idleMs, resolveModel, middlewares };
   const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
-  const { text, finish } = await runToolLoop({
+  const { text, finish, isWaiting } = await runToolLoop({
     ...base,
     model: typeof behaviour.model === 'function' ? await behaviour.model(rt) : parts.model,
     tools: await bindTools({
@@ -62,8 +67,10 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
     steps: parts.steps,
     output: createRunOutput(run, parts.steps),
   });
+  if (isWaiting) return 'waiting';
   if (behaviour.output && finish !== 'tool_calls') checkOutput(behaviour.output, text);
   if (finish) run.setFinish(finish);
+  return 'answered';
 }
 
 /** Streams words into the run, but for those that an earlier owner has sent. */

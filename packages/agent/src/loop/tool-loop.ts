@@ -6,6 +6,7 @@ import type { RecordedStep, RunSteps, ToolOutcome } from '../run/run-steps.ts';
 import { TurnError } from '../run/stream-error.ts';
 import type { BoundTools } from './bind-tools.ts';
 import type { StepContent } from './collect-content.ts';
+import { findApprovals, toShownArgs } from './find-approvals.ts';
 import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 import { type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
@@ -33,20 +34,28 @@ export interface ToolLoopParts {
   output: StepOutput;
 }
 
+export interface LoopEnd extends Pick<ModelResult, 'text' | 'finish'> {
+  isWaiting?: boolean;
+}
+
 const progressIntervalMs = 1_000;
+const cannotAsk = 'APPROVAL_REFUSED: the user cannot be asked for approval now. It was not run.';
 
 /**
  * The model speaks, its tools run side by side, it reads their results and speaks again until it asks for no more tools,
  * or for one that the caller runs.
  * Events are pushed as they happen, not yielded: parallel tools speak at any time. Resolves with its last words. Once the
- * steps are used up, the model is asked for an answer without tools.
+ * steps are used up, the model is asked for an answer without tools. `isWaiting`: tools wait for the user, and the loop
+ * begins again with the recorded steps once the run is resumed.
  */
-export async function runToolLoop(parts: ToolLoopParts): Promise<Pick<ModelResult, 'text' | 'finish'>> {
+export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   let { messages } = parts;
   const { steps } = parts;
   const faults: ArgumentFaults = new Map();
+  const refused = new Set<string>();
+  const refusalOf = (id: string) => (refused.has(id) ? cannotAsk : steps?.refusalOf(id));
   const callTools = async ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) => {
-    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, faults }, call)));
+    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, faults, refusalOf }, call)));
     await steps?.end(outcomes);
     return outcomes;
   };
@@ -66,7 +75,11 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<Pick<ModelResul
   for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
     const result = await ask({ isFirst: step === 0, isLast: false });
     if (result.toolCalls.length === 0) return result;
-    const isRepeatable = result.toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
+    const asked = await findApprovals(result.toolCalls, parts);
+    if (asked.length > 0 && (await steps?.pause(result, asked))) return { text: '', isWaiting: true };
+    for (const { toolCallId } of asked) refused.add(toolCallId);
+    const mayRepeat = ({ name }: { name: string }) => parts.tools.get(name)?.repeatable ?? false;
+    const isRepeatable = asked.length === 0 && result.toolCalls.every(mayRepeat);
     await steps?.begin(result, isRepeatable);
     const outcomes = await callTools(result);
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
@@ -127,22 +140,30 @@ async function callModel(
   });
 }
 
+interface ToolCallLoopParts extends ToolLoopParts {
+  faults: ArgumentFaults;
+  refusalOf(toolCallId: string): string | undefined;
+}
+
 async function callTool(
-  { tools, rt, run, middlewares, faults, parentId }: ToolLoopParts & { faults: ArgumentFaults },
+  { tools, rt, run, middlewares, faults, refusalOf, parentId }: ToolCallLoopParts,
   { id: toolCallId, name, args, fault }: ModelResult['toolCalls'][number],
 ): Promise<ToolOutcome> {
   const tool = tools.get(name);
   const told = tool?.event !== 'none';
-  const shownArgs =
-    typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
   const call = {
     sessionId: run.sessionId,
     requestId: run.requestId,
     eventId: toolCallId,
     toolName: name,
-    args: shownArgs,
+    args: toShownArgs(tool, args),
     ...(parentId !== undefined && { parentId }),
   };
+  const refusal = refusalOf(toolCallId);
+  if (refusal !== undefined) {
+    run.emit('tool_call', { ...call, status: 'error', error: refusal });
+    return { error: refusal };
+  }
   if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
     const onProgress = limitProgress((progress) => {

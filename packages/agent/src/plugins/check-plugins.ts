@@ -36,7 +36,15 @@ function checkDeclarations(plugin: LoadedPlugin): string[] {
       return [`plugin ${plugin.name}: the input of the tool "${name}" is no JSON Schema (${reason}); use plain types`];
     }
   });
-  return [...badNames, ...badInputs];
+  const badApprovals = plugin.subAgents.flatMap(({ name: agent, tools = {} }) =>
+    Object.entries(tools)
+      .filter(([, tool]) => tool.needsApproval)
+      .map(
+        ([name]) =>
+          `plugin ${plugin.name}: the tool "${name}" of the sub-agent "${agent}" has needsApproval, which only tools of the main agent can have; give it to the main agent`,
+      ),
+  );
+  return [...badNames, ...badInputs, ...badApprovals];
 }
 
 function checkTools(loaded: LoadedPlugin[]): string[] {

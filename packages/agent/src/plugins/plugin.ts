@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { EndedRunStatus, Message, MessageFinish, SendMessage } from '@palaver/contract';
+import type { Approval, EndedRunStatus, Message, MessageFinish, SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';
 import type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -7,6 +7,7 @@ import type { ZodObject, ZodType, z } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import type { StepContent } from '../loop/collect-content.ts';
 import type { ModelRole, Models } from '../models/create-models.ts';
+import type { ApprovalAnswer } from '../store/approvals.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { AgentPerson } from '../store/personal-data.ts';
 import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
@@ -41,6 +42,13 @@ export interface Tool {
   /** Runs the tool; what it returns (JSON) goes to the model. Throw a `ToolError` to tell the model why it failed. */
   execute(args: unknown, rt: RuntimeContext): Awaitable<unknown>;
   timeoutMs?: number;
+  /**
+   * Whether the user has to approve a call before it runs: always, or by its arguments. The run waits meanwhile, also across
+   * restarts; refused, the model gets the refusal in place of a result. Not for tools of sub-agents.
+   */
+  needsApproval?: boolean | ((args: unknown, rt: RuntimeContext) => Awaitable<boolean>);
+  /** The arguments as clients see them, in events, approvals and stored messages: leave out what is secret. */
+  showArgs?(args: Record<string, unknown>): Record<string, unknown>;
   /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be taken up by another. */
   repeatable?: boolean;
   /** Which event tells of the call; page tools and actions have their own and send it themselves. */
@@ -179,6 +187,8 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   open(message: OpenMessage): Promise<AgentRun>;
   /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of somebody else. */
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
+  /** Answers an approval of a run of this user; `APPROVAL_ANSWERED` where it has another answer already. */
+  answerApproval(answer: ApprovalAnswer): Promise<Approval>;
   /** The caller of a protected route as the sender of a message; sets the `RateLimit-*` headers of its reply. */
   senderOf(request: FastifyRequest, reply: FastifyReply): Sender;
 }
@@ -216,8 +226,9 @@ export interface OraclePlugin {
 }
 
 /** A tool whose arguments are typed by its schema. */
-export interface ToolDefinition<Input extends ZodType> extends Omit<Tool, 'input' | 'execute'> {
+export interface ToolDefinition<Input extends ZodType> extends Omit<Tool, 'input' | 'execute' | 'needsApproval'> {
   input: Input;
+  needsApproval?: boolean | ((args: z.output<Input>, rt: RuntimeContext) => Awaitable<boolean>);
   execute: (args: z.output<Input>, rt: RuntimeContext) => Awaitable<unknown>;
 }
 
@@ -237,8 +248,16 @@ export interface ToolDefinition<Input extends ZodType> extends Omit<Tool, 'input
  * ```
  */
 export function tool<Input extends ZodType>(definition: ToolDefinition<Input>): Tool {
-  // The arguments have been checked against `input` when it runs.
-  return { ...definition, execute: (args, rt) => definition.execute(args as z.output<Input>, rt) };
+  // The arguments have been checked against `input` when these are called.
+  const { execute, needsApproval, ...rest } = definition;
+  return {
+    ...rest,
+    execute: (args, rt) => execute(args as z.output<Input>, rt),
+    ...(needsApproval !== undefined && {
+      needsApproval:
+        typeof needsApproval === 'function' ? (args, rt) => needsApproval(args as z.output<Input>, rt) : needsApproval,
+    }),
+  };
 }
 
 /** The types of a plugin's own tables, for `tables` of `defineOraclePlugin`. */

@@ -117,7 +117,7 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
     },
     async (request) => {
       const { sessionId } = await requireSession(sessions, identityOf(request).did, request.params.sessionId);
-      return { run: (await hub.live(sessionId)) ?? null };
+      return { run: await hub.live(sessionId) };
     },
   );
 }

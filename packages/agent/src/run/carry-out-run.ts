@@ -6,8 +6,9 @@ import type { OwnedRun, RunStore } from '../store/runs.ts';
 import type { LiveRun } from './live-runs.ts';
 import { rejectOnAbort } from './reject-on-abort.ts';
 import type { Run } from './run.ts';
+import type { RunApprovals } from './run-approvals.ts';
 import { hasEnded } from './run-state.ts';
-import { createRunSteps, type RunSteps } from './run-steps.ts';
+import { canContinueAfter, createRunSteps, type RecordedRun, type RunSteps } from './run-steps.ts';
 import type { SessionQueue } from './session-queue.ts';
 import { RunCancelled, toStreamError } from './stream-error.ts';
 import type { Turn } from './turn.ts';
@@ -18,14 +19,18 @@ export interface Work {
   steps: RunSteps;
 }
 
+/** `waiting`: tools wait for the user, and the turn is done again from its recorded steps once the user has answered. */
+export type TurnOutcome = 'answered' | 'waiting';
+
 /** Does a turn: streams events through `run.emit` until it resolves; must stop soon after `run.signal` fires. */
-export type Execute = (work: Work) => Promise<void>;
+export type Execute = (work: Work) => Promise<TurnOutcome>;
 
 export interface CarryOutParts {
   runs: RunStore;
   queue: SessionQueue;
   logger: Logger;
   turnTimeoutMs: number;
+  approvals: Pick<RunApprovals, 'ask' | 'wait'>;
   execute: Execute;
   /** Gives a run up for another instance to take over; false where that is not possible. */
   release?(owned: OwnedRun): Promise<boolean>;
@@ -39,8 +44,8 @@ export interface Begun {
 
 /** Waits for the run's place in its session and does its turn. `moved`: another instance continues it. */
 export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutParts): Promise<'ended' | 'moved'> {
-  const { run, turn, owned, frames } = entry;
-  const timeout = setTimeout(() => run.cancel(new RunCancelled('timeout')), parts.turnTimeoutMs);
+  const { run, frames } = entry;
+  const limit = createTurnLimit(run, parts.turnTimeoutMs);
   try {
     // The first frame goes out when this tick is over; what follows would hold it up.
     await afterThisTick();
@@ -49,19 +54,61 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
     run.step('start');
     // Not before: a cancellation in the meantime would be an unhandled rejection, which ends the process.
     const cancelled = rejectOnAbort(run.signal);
-    const steps = createRunSteps({ run, owned, runs: parts.runs, flush: frames.flush, stored: begun.steps });
-    await Promise.race([parts.execute({ turn, run, steps: watchSteps(steps, entry) }), cancelled]);
+    let recorded: RecordedRun = { steps: begun.steps, approvals: [] };
+    let isWaiting = begun.status === 'waiting';
+    do {
+      if (isWaiting) recorded = await limit.without(() => waitForUser(entry, parts));
+      isWaiting = (await Promise.race([execute(entry, recorded, parts), cancelled])) === 'waiting';
+    } while (isWaiting);
     run.step('complete');
   } catch (error) {
     endByError(run, error, parts.logger);
   } finally {
-    clearTimeout(timeout);
+    limit.stop();
     await frames.stop();
   }
   if (hasEnded(run.status)) return 'ended';
   if (await hasMoved(entry, parts)) return 'moved';
   fail(run, new RunCancelled('shutdown'));
   return 'ended';
+}
+
+function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutParts): Promise<TurnOutcome> {
+  const { run, turn, owned, frames } = entry;
+  const steps = createRunSteps({
+    run,
+    owned,
+    runs: parts.runs,
+    ask: parts.approvals.ask,
+    flush: frames.flush,
+    recorded,
+  });
+  return parts.execute({ turn, run, steps: watchSteps(steps, entry) });
+}
+
+/** The time a run waits for its user is not its own. */
+async function waitForUser(entry: LiveRun, { approvals }: CarryOutParts): Promise<RecordedRun> {
+  const { run } = entry;
+  run.step('wait');
+  const recorded = await approvals.wait(entry);
+  run.step('start');
+  entry.startedAt = performance.now();
+  entry.isHeld = !canContinueAfter(recorded.steps);
+  return recorded;
+}
+
+function createTurnLimit(run: Run, timeoutMs: number) {
+  const start = () => setTimeout(() => run.cancel(new RunCancelled('timeout')), timeoutMs);
+  let timer = start();
+  return {
+    async without<T>(work: () => Promise<T>): Promise<T> {
+      clearTimeout(timer);
+      const result = await work();
+      timer = start();
+      return result;
+    },
+    stop: () => clearTimeout(timer),
+  };
 }
 
 function watchSteps(steps: RunSteps, entry: LiveRun): RunSteps {

@@ -14,7 +14,7 @@ export interface LiveRun {
   /** Tools are running that must not run again. */
   isHeld: boolean;
   canMove: boolean;
-  /** By `performance.now()`. */
+  /** Or resumed, by `performance.now()`. */
   startedAt: number;
 }
 
@@ -40,7 +40,8 @@ export function createLiveRuns() {
     isInSession: (sessionId: string): boolean => [...live.values()].some(({ run }) => run.sessionId === sessionId),
     size: (): number => live.size,
     countOlderThan: (ms: number): number =>
-      [...live.values()].filter(({ startedAt }) => performance.now() - startedAt > ms).length,
+      [...live.values()].filter(({ run, startedAt }) => run.status !== 'waiting' && performance.now() - startedAt > ms)
+        .length,
 
     cancel(runId: string): void {
       live.get(runId)?.run.cancel(new RunCancelled('user'));

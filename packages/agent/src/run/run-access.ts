@@ -4,12 +4,14 @@ import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
 import type { RunStore, SendKey } from '../store/runs.ts';
 import type { OpenRun, RunReader } from './open-run.ts';
 import type { TurnPreparation } from './prepare-turn.ts';
+import type { RunApprovals } from './run-approvals.ts';
 import { RunCancelled } from './stream-error.ts';
 import type { Turn } from './turn.ts';
 import type { TurnHub } from './turn-hub.ts';
 
 export interface RunAccessParts {
   hub: Pick<TurnHub, 'submit' | 'submitOnce' | 'abort'>;
+  approvals: Pick<RunApprovals, 'answer'>;
   runs: Pick<RunStore, 'findSend'>;
   reader: RunReader;
   preparation: TurnPreparation;
@@ -20,7 +22,7 @@ export interface RunAccessParts {
 export type RunAccess = ReturnType<typeof createRunAccess>;
 
 /** How doors and plugins begin runs and read them: the send limit and all gates are here, and there is no other way to the hub. */
-export function createRunAccess({ hub, runs, reader, preparation, sendLimit }: RunAccessParts) {
+export function createRunAccess({ hub, approvals, runs, reader, preparation, sendLimit }: RunAccessParts) {
   async function countSend({ userDid, onCounted }: OpenMessage): Promise<void> {
     const standing = await sendLimit(userDid);
     if (!standing) return;
@@ -90,5 +92,6 @@ export function createRunAccess({ hub, runs, reader, preparation, sendLimit }: R
     /** The frames of a run as they go over the wire. */
     follow: reader.open,
     waitForAnswer: reader.waitForAnswer,
+    answerApproval: approvals.answer,
   };
 }

@@ -11,6 +11,12 @@ const table: [RunStatus, RunStep, RunStatus | undefined][] = [
   ['running', 'complete', 'complete'],
   ['running', 'abort', 'aborted'],
   ['running', 'fail', 'failed'],
+  ['running', 'wait', 'waiting'],
+  ['queued', 'wait', undefined],
+  ['waiting', 'start', 'running'],
+  ['waiting', 'complete', undefined],
+  ['waiting', 'abort', 'aborted'],
+  ['waiting', 'fail', 'failed'],
   ...(['complete', 'aborted', 'failed'] as const).flatMap((ended) =>
     (['start', 'complete', 'abort', 'fail'] as const).map((step): [RunStatus, RunStep, undefined] => [
       ended,

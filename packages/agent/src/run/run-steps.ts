@@ -1,7 +1,10 @@
+import type { Approval } from '@palaver/contract';
 import type { ModelResult } from '../plugins/plugin.ts';
+import type { GatedCall } from '../store/approvals.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
 import type { OwnedRun, RunStore } from '../store/runs.ts';
 import type { Run } from './run.ts';
+import type { RunApprovals } from './run-approvals.ts';
 import { RunCancelled } from './stream-error.ts';
 
 export interface ToolOutcome {
@@ -26,6 +29,13 @@ export interface RunSteps {
   said: { text: string; reasoning: string };
   /** Before the tools of a step run. Throws where the run has another owner by now. */
   begin(result: ModelResult, isRepeatable: boolean): Promise<void>;
+  /**
+   * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False where the
+   * user has too many approvals to answer already.
+   */
+  pause(result: ModelResult, calls: GatedCall[]): Promise<boolean>;
+  /** Why a call that needs approval must not run, in words for the model. */
+  refusalOf(toolCallId: string): string | undefined;
   /** Before the next step. Throws where the run has another owner by now. */
   end(outcomes: ToolOutcome[]): Promise<void>;
 }
@@ -33,18 +43,30 @@ export interface RunSteps {
 interface StepBody {
   result: RecordedStep['result'];
   isRepeatable: boolean;
+  /** The calls that run only with an approval. */
+  gated?: string[];
+}
+
+/** What is stored of a run: its steps and the approvals that were asked. */
+export interface RecordedRun {
+  steps: StoredStep[];
+  approvals: Approval[];
 }
 
 export interface StepParts {
   run: Run;
   owned: OwnedRun;
   runs: Pick<RunStore, 'beginStep' | 'endStep'>;
+  ask: RunApprovals['ask'];
+  recorded: RecordedRun;
   /** Frames that tell of the calls are stored with them. */
   flush(): Promise<void>;
-  stored: StoredStep[];
 }
 
-export function createRunSteps({ run, owned, runs, flush, stored }: StepParts): RunSteps {
+export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepParts): RunSteps {
+  const { steps: stored, approvals } = recorded;
+  const gated = stored.flatMap(({ body }) => (JSON.parse(body) as StepBody).gated ?? []);
+  const toResult = ({ text, toolCalls, content }: ModelResult) => ({ text, toolCalls, ...(content && { content }) });
   let number = stored.length - (stored.at(-1)?.outcomes === null ? 1 : 0);
   const { content: sent, reasoning = '' } = run.draft('failed');
   return {
@@ -53,11 +75,28 @@ export function createRunSteps({ run, owned, runs, flush, stored }: StepParts): 
       outcomes: outcomes === null ? undefined : (JSON.parse(outcomes) as ToolOutcome[]),
     })),
     said: { text: sent.slice(stored.at(-1)?.said ?? 0), reasoning: stored.length === 0 ? reasoning : '' },
-    async begin({ text, toolCalls, content }, isRepeatable) {
-      const body: StepBody = { result: { text, toolCalls, ...(content && { content }) }, isRepeatable };
+    async begin(result, isRepeatable) {
+      const body: StepBody = { result: toResult(result), isRepeatable };
       const said = run.draft('failed').content.length;
       const isOwn = await runs.beginStep({ ...owned, number, said, body: JSON.stringify(body) });
       if (!isOwn) throw new RunCancelled('new-owner');
+    },
+    async pause(result, calls) {
+      const body: StepBody = {
+        result: toResult(result),
+        // An older version, which knows no approvals, ends the run instead of running its tools.
+        isRepeatable: false,
+        gated: calls.map(({ toolCallId }) => toolCallId),
+      };
+      const said = run.draft('failed').content.length;
+      const step = { ...owned, number, said, body: JSON.stringify(body) };
+      const asked = await ask({ ...step, userDid: run.userDid, calls });
+      if (asked === 'not-owned') throw new RunCancelled('new-owner');
+      return asked === 'asked';
+    },
+    refusalOf(toolCallId) {
+      if (!gated.includes(toolCallId)) return undefined;
+      return toRefusal(approvals.find((approval) => approval.toolCallId === toolCallId));
     },
     async end(outcomes) {
       const [isOwn] = await Promise.all([
@@ -74,4 +113,10 @@ export function createRunSteps({ run, owned, runs, flush, stored }: StepParts): 
 export function canContinueAfter(stored: StoredStep[]): boolean {
   const open = stored.find(({ outcomes }) => outcomes === null);
   return open === undefined || (JSON.parse(open.body) as StepBody).isRepeatable;
+}
+
+function toRefusal(approval: Approval | undefined): string | undefined {
+  if (approval?.status === 'approved') return undefined;
+  if (approval?.status === 'expired') return 'APPROVAL_EXPIRED: the user did not answer in time. It was not run.';
+  return `APPROVAL_REFUSED: the user did not approve this call. It was not run.${approval?.reason ? ` Reason: ${approval.reason}` : ''}`;
 }

@@ -3,6 +3,7 @@ import type { Cluster } from '../cluster/create-cluster.ts';
 import { createInstanceStore } from '../store/instances.ts';
 import { deleteExpired, isFullBite, type RetentionRules } from '../store/retention.ts';
 import type { AgentDatabase } from '../store/schema.ts';
+import type { RunApprovals } from './run-approvals.ts';
 import { type SweepParts, sweepRuns } from './sweep-runs.ts';
 import type { TurnHub } from './turn-hub.ts';
 
@@ -10,6 +11,7 @@ export interface UpkeepParts extends Omit<SweepParts, 'instance' | 'isAlone' | '
   cluster: Cluster;
   store: Store<AgentDatabase>;
   hub: TurnHub;
+  approvals: Pick<RunApprovals, 'expire'>;
   retention: RetentionRules;
 }
 
@@ -69,7 +71,10 @@ export function createRunUpkeep(parts: UpkeepParts) {
 
   return {
     async start(): Promise<void> {
-      await cluster.startHeartbeat(hub.checkAborts);
+      await cluster.startHeartbeat(async () => {
+        await hub.checkAborts();
+        await parts.approvals.expire();
+      });
       await sweep();
       cluster.broadcast.onMessage(({ kind }) => {
         if (kind === 'released') void sweep();
@@ -82,6 +87,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
         }, sweepMs);
       repeat(prune, retentionMs);
     },
+    sweep,
     /** Seconds since runs of dead instances were last looked for; alone on its database an instance does so at the start. */
     lagSeconds: () => (isAlone ? 0 : (performance.now() - sweptAt) / 1000),
     async stop(): Promise<void> {

@@ -1,4 +1,5 @@
 import type {
+  Approval,
   EndedRunStatus,
   Message,
   MessageFinish,
@@ -35,7 +36,9 @@ export interface Run {
   step(step: RunStep): boolean;
   /** Cancels the work; what ends the run says with which status. */
   cancel(reason: unknown): void;
-  /** Tells that the calls still under way were stopped with the run. */
+  /** The approvals that were asked so far. */
+  approvals(): Approval[];
+  /** Tells that the calls still under way, and approvals without an answer, were stopped with the run. */
   stopCalls(): void;
   /** Says why the answer, which is there, is not whole. */
   setFinish(finish: MessageFinish): void;
@@ -90,6 +93,11 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
     ...toUsageField(usage),
   });
 
+  const toStopped = (approval: Approval): SseEventData['approval_request'] => {
+    const { runId, sessionId, requestId } = ids;
+    return { runId, sessionId, requestId, ...approval, status: 'refused', reason: stoppedMessage };
+  };
+
   const run: Run = {
     ...ids,
     frames,
@@ -118,7 +126,10 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
       return true;
     },
     cancel: (reason) => controller.abort(reason),
+    approvals: builder.approvals,
     stopCalls() {
+      for (const approval of builder.approvals())
+        if (approval.status === 'pending') run.emit('approval_request', toStopped(approval));
       for (const { name, data } of builder.openCalls())
         run.emit(name, { ...data, status: 'error', error: stoppedMessage });
     },

@@ -1,8 +1,8 @@
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { LiveRun, LiveRuns } from './live-runs.ts';
-import { createSessionWaiters } from './session-waiters.ts';
 import { RunCancelled } from './stream-error.ts';
+import { createWaiters } from './waiters.ts';
 
 export interface SessionQueueParts {
   runs: Pick<RunStore, 'start' | 'state'>;
@@ -14,16 +14,9 @@ export type SessionQueue = ReturnType<typeof createSessionQueue>;
 
 /** One run of a session at a time, across instances: the queue is in the database, broadcasts make the next one start at once. */
 export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts) {
-  const waiters = createSessionWaiters();
+  const waiters = createWaiters({ pollMs: 1_000 });
   /** Sessions in which a run of another instance waits. */
   const awaited = new Set<string>();
-
-  /** Its session may have been deleted, or another instance may have taken it over. */
-  async function checkQueued({ run, owned }: LiveRun): Promise<void> {
-    const state = await runs.state(owned.runId);
-    if (!state) run.cancel(new RunCancelled('user'));
-    else if (state.epoch > owned.epoch) run.cancel(new RunCancelled('new-owner'));
-  }
 
   broadcast.onMessage((message) => {
     if (message.kind === 'ended') waiters.wake(message.sessionId);
@@ -38,7 +31,7 @@ export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts)
       await waiters.wait(run.sessionId, run.signal, async () => {
         const epoch = await runs.start(owned);
         if (epoch !== undefined) owned.epoch = epoch;
-        else await checkQueued(entry);
+        else await checkOwner(entry, runs);
         return epoch;
       });
     },
@@ -49,4 +42,11 @@ export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts)
       if (awaited.delete(sessionId)) broadcast.publish({ kind: 'ended', sessionId });
     },
   };
+}
+
+/** A run that waits stops where its session was deleted or another instance has taken it over. */
+export async function checkOwner({ run, owned }: LiveRun, runs: Pick<RunStore, 'state'>): Promise<void> {
+  const state = await runs.state(owned.runId);
+  if (!state) run.cancel(new RunCancelled('user'));
+  else if (state.epoch > owned.epoch) run.cancel(new RunCancelled('new-owner'));
 }

@@ -48,7 +48,9 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
   const { runId } = interrupted;
   const steps = await parts.interrupted.steps(runId);
   const frames = (await parts.runs.frames(runId, 0)).map(({ body }) => body).join('');
-  const mayContinue = !interrupted.isAborting && interrupted.epoch < maxEpoch && canContinueAfter(steps);
+  const { status, epoch: number, isAborting } = interrupted;
+  // The tools of a step that waits have not begun.
+  const mayContinue = !isAborting && number < maxEpoch && (status === 'waiting' || canContinueAfter(steps));
   const turn = mayContinue ? await parts.loadTurn(interrupted) : undefined;
   if (!turn) {
     const status = await end(interrupted, frames, parts);

@@ -1,14 +1,17 @@
 import { createLogger } from '@palaver/service-kit';
-import { openStore } from '@palaver/store';
+import { createAuditLog, openStore } from '@palaver/store';
 import { createTestDatabase, type Engine, engines, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { createNoBroadcast } from '../cluster/broadcast.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
+import { createApprovalStore } from '../store/approvals.ts';
+import { createInterruptedRuns } from '../store/interrupted-runs.ts';
 import { agentMigrations } from '../store/migrations.ts';
 import { createRunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import { createSessionStore } from '../store/sessions.ts';
+import { createRunApprovals } from './run-approvals.ts';
 import { createSessionClients } from './session-clients.ts';
 import { RunCancelled } from './stream-error.ts';
 import { createTurnHub, type TurnHubParts } from './turn-hub.ts';
@@ -19,13 +22,27 @@ async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {}) {
   await store.migrate('agent', agentMigrations);
   const oracle = { name: 'Test', did: 'did:key:zAgent', keyDid: 'did:key:zAgent', signingDid: 'did:key:zAgent' };
   const session = await createSessionStore(store, oracle).create('did:key:zAna', {});
+  const broadcast = createNoBroadcast();
+  const runs = createRunStore(store);
+  const logger = createLogger({ name: 'test', level: 'silent' });
+  const audit = createAuditLog(store, { service: 'agent', referenceKey: Buffer.alloc(32) });
   const hub = createTurnHub({
     instance: 'test',
-    broadcast: createNoBroadcast(),
-    runs: createRunStore(store),
-    logger: createLogger({ name: 'test', level: 'silent' }),
+    broadcast,
+    runs,
+    logger,
     turnTimeoutMs: 10_000,
-    async execute() {},
+    execute: async () => 'answered',
+    approvals: createRunApprovals({
+      approvals: createApprovalStore(store),
+      runs,
+      interrupted: createInterruptedRuns(store),
+      audit,
+      broadcast,
+      logger,
+      timeoutMs: 10_000,
+      onElsewhere() {},
+    }),
     clients: createSessionClients(),
     ...parts,
   });
@@ -46,6 +63,7 @@ async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {}) {
       }),
     async [Symbol.asyncDispose]() {
       await hub.close(0);
+      await audit.close();
       await store.close();
       await database[Symbol.asyncDispose]();
     },
@@ -58,6 +76,7 @@ test('a run cancelled at once, before its work begins, ends like any other', asy
   await using own = await openHub('sqlite', {
     async execute() {
       begun += 1;
+      return 'answered';
     },
   });
   const run = await own.submit();
@@ -79,6 +98,7 @@ describe.each(engines)('on %s', (engine) => {
       async execute({ run }) {
         run.emit('message', { content: 'said', timestamp: new Date().toISOString() });
         await rename('agent_message', 'agent_message_away');
+        return 'answered';
       },
     });
     const rename = (from: string, to: string) =>
@@ -101,11 +121,11 @@ describe.each(engines)('on %s', (engine) => {
 });
 
 test('runs beyond their time are counted', async () => {
-  const gate = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<'answered'>();
   await using own = await openHub('sqlite', { turnTimeoutMs: -40_000, execute: () => gate.promise });
   const run = await own.submit();
   const counted = own.hub.countOverdue();
-  gate.resolve();
+  gate.resolve('answered');
   await run.answer;
   expect(counted).toBe(1);
   await waitFor('its end', () => own.hub.countOverdue() === 0);

@@ -1,4 +1,4 @@
-import { AppError, type LiveRunStatus, type SseEvent } from '@palaver/contract';
+import { AppError, type LiveRunReply, type LiveRunStatus, type SseEvent } from '@palaver/contract';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { TurnEnd } from '../plugins/plugin.ts';
 import type { InterruptedRun, StoredStep } from '../store/interrupted-runs.ts';
@@ -8,6 +8,7 @@ import { type Begun, type CarryOutParts, carryOutRun } from './carry-out-run.ts'
 import { keepFrames } from './keep-frames.ts';
 import { createLiveRuns, type LiveRun } from './live-runs.ts';
 import { createRun, type Run, type RunIds } from './run.ts';
+import type { RunApprovals } from './run-approvals.ts';
 import { toStoredInput } from './run-input.ts';
 import type { SessionClients } from './session-clients.ts';
 import { createSessionQueue } from './session-queue.ts';
@@ -17,7 +18,7 @@ import type { Turn } from './turn.ts';
 import { toTurnEnd } from './turn-end.ts';
 
 export interface TurnHubParts
-  extends Omit<CarryOutParts, 'queue'>,
+  extends Omit<CarryOutParts, 'queue' | 'approvals'>,
     Omit<SettleParts, 'closeBy' | 'onStoredLater' | 'onTurnEnd'> {
   /** The name of this instance, new at every start. */
   instance: string;
@@ -25,6 +26,9 @@ export interface TurnHubParts
   /** The time of messages: that of the database, where instances share one. */
   now?(): number;
   clients: Pick<SessionClients, 'notify'>;
+  approvals: Pick<RunApprovals, 'ask' | 'wait' | 'refuse' | 'pending'>;
+  /** A run that was aborted is not of this instance: it may have no owner any more. */
+  onElsewhere?(): void;
   /** Called at the end of every turn handed in, also of one that could not begin, before its reader gets `done`. Never rejects. */
   onTurnEnd?(end: TurnEnd): Promise<void>;
 }
@@ -71,6 +75,7 @@ export function createTurnHub(parts: TurnHubParts) {
         await parts.onTurnEnd?.(toTurnEnd(turn));
         return begun;
       }
+      if (begun.status === 'queued') await parts.approvals.refuse(turn.session.sessionId);
       return start(turn, { ...begun, earlier: '', steps: [] });
     } catch (error) {
       await parts.onTurnEnd?.(toTurnEnd(turn));
@@ -145,8 +150,11 @@ export function createTurnHub(parts: TurnHubParts) {
     /** A run of this process, live or ended in the last minutes. */
     find: live.find,
 
-    live: async (sessionId: string): Promise<{ runId: string; status: LiveRunStatus } | undefined> =>
-      (await runs.live(sessionId))[0],
+    async live(sessionId: string): Promise<LiveRunReply['run']> {
+      const [first] = await runs.live(sessionId);
+      if (first?.status !== 'waiting') return first ?? null;
+      return { ...first, approvals: await parts.approvals.pending(first.runId) };
+    },
 
     /**
      * Stops the turn in flight, or the run that is named, on whichever instance it runs or waits; those that wait behind it
@@ -157,7 +165,10 @@ export function createTurnHub(parts: TurnHubParts) {
       const stopped = runId === undefined ? waiting[0] : waiting.find((run) => run.runId === runId);
       if (!stopped || !(await runs.requestAbort(stopped.runId, elapsedMs))) return false;
       if (live.get(stopped.runId)) live.cancel(stopped.runId);
-      else broadcast.publish({ kind: 'abort', runId: stopped.runId });
+      else {
+        broadcast.publish({ kind: 'abort', runId: stopped.runId });
+        parts.onElsewhere?.();
+      }
       return true;
     },
 
@@ -185,8 +196,12 @@ export function createTurnHub(parts: TurnHubParts) {
     async close(graceMs: number, canMove = false): Promise<void> {
       closeBy = Date.now() + graceMs + closingStoreMs;
       const moving = ({ canMove: isPossible, isHeld }: LiveRun) => canMove && isPossible && !isHeld;
-      for (const entry of live.all())
-        if (entry.run.status === 'queued' && moving(entry)) entry.run.cancel(new RunCancelled('handover'));
+      for (const entry of live.all()) {
+        const { run } = entry;
+        if (run.status === 'queued' && moving(entry)) run.cancel(new RunCancelled('handover'));
+        // It waits in the database: whoever has the answer continues it.
+        if (run.status === 'waiting') run.cancel(new RunCancelled(entry.canMove ? 'handover' : 'shutdown'));
+      }
       const late = setTimeout(() => {
         for (const entry of live.all()) entry.run.cancel(new RunCancelled(moving(entry) ? 'handover' : 'shutdown'));
       }, graceMs);
@@ -199,6 +214,11 @@ export function createTurnHub(parts: TurnHubParts) {
 /** The other clients of the user see that a turn has begun and what it shows. */
 function notifyClients(clients: Pick<SessionClients, 'notify'>, sessionId: string, { name, data }: SseEvent): void {
   if (name === 'run') clients.notify(sessionId, 'message_cache_invalidation', { sessionId });
-  if (name === 'tool_call' || name === 'render_component' || name === 'router_update')
-    clients.notify(sessionId, name, data);
+  switch (name) {
+    case 'tool_call':
+    case 'approval_request':
+    case 'render_component':
+    case 'router_update':
+      clients.notify(sessionId, name, data as never);
+  }
 }

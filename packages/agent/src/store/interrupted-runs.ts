@@ -1,7 +1,9 @@
-import type { Message } from '@palaver/contract';
+import type { LiveRunStatus, Message } from '@palaver/contract';
 import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
 import { databaseTime } from './database-time.ts';
 import { deadAfterMs } from './instances.ts';
+import { toLiveStatus } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
@@ -15,7 +17,7 @@ export interface InterruptedRun {
   model: string;
   instance: string;
   epoch: number;
-  status: 'queued' | 'running';
+  status: LiveRunStatus;
   isAborting: boolean;
   createdAt: number;
   /** What a new owner needs; null where nobody can take it up. */
@@ -38,8 +40,12 @@ const unknownInstanceMs = 60_000;
 
 export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
+  // A run that waits for its user needs no owner, unless nobody else could continue it.
+  const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null or not exists (
+    select 1 from agent_approval where agent_approval.run_id = run.id and agent_approval.status = 'pending'
+  ))`;
   return {
-    /** The oldest few. Alone on its database, an instance knows that every other one is dead. */
+    /** The oldest few that somebody has to carry on. Alone on its database, an instance knows that every other one is dead. */
     async list(own: { instance: string; isAlone: boolean; limit: number }): Promise<InterruptedRun[]> {
       const rows = await db
         .selectFrom('agent_run as run')
@@ -56,6 +62,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
             ]),
           ),
         )
+        .where(hasWork)
         .orderBy('run.id')
         .limit(own.limit)
         .execute();
@@ -70,7 +77,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
           model: row.model,
           instance: row.instance,
           epoch: row.epoch,
-          status: row.status === 'queued' ? 'queued' : 'running',
+          status: toLiveStatus(row.status),
           isAborting: row.aborting === 1,
           createdAt: row.created_at,
           input: row.input,

@@ -128,4 +128,29 @@ export const agentMigrations: readonly Migration[] = [
       await createIndex(db, engine, { name: 'agent_session_by_time', on: 'agent_session (updated_at)' });
     },
   },
+  {
+    name: '006-approvals',
+    async up(db) {
+      await db.schema
+        .createTable('agent_approval')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('run_id', 'text', (column) => column.notNull().references('agent_run.id').onDelete('cascade'))
+        .addColumn('user_did', 'text', (column) => column.notNull())
+        .addColumn('call_id', 'text', (column) => column.notNull())
+        .addColumn('tool_name', 'text', (column) => column.notNull())
+        .addColumn('args', 'text', (column) => column.notNull())
+        .addColumn('status', 'text', (column) => column.notNull())
+        .addColumn('asked_at', 'bigint', (column) => column.notNull())
+        .addColumn('expires_at', 'bigint', (column) => column.notNull())
+        .addColumn('answered_at', 'bigint')
+        .addColumn('answered_by', 'text')
+        .addColumn('reason', 'text')
+        .execute();
+      await db.schema.createIndex('agent_approval_by_run').on('agent_approval').column('run_id').execute();
+      await db.schema.createIndex('agent_approval_by_user').on('agent_approval').column('user_did').execute();
+      await sql`create index agent_approval_pending on agent_approval (expires_at) where status = 'pending'`.execute(
+        db,
+      );
+    },
+  },
 ];

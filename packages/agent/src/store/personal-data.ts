@@ -26,6 +26,7 @@ const tables = personalTables<AgentPerson>([
   { table: 'agent_summary', sealed: sealedTables.summary, where: ofSessions },
   { table: 'agent_frame', sealed: sealedTables.frame, where: ofRuns },
   { table: 'agent_step', sealed: sealedTables.step, where: ofRuns },
+  { table: 'agent_approval', sealed: sealedTables.approval, where: ofUser },
   { table: 'agent_send', omit: ['body_hash'], where: ofUser },
   { table: 'agent_run', sealed: sealedTables.run, where: ofUser },
   { table: 'agent_session', sealed: sealedTables.session, where: ofUser },

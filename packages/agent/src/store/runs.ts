@@ -1,4 +1,4 @@
-import type { EndedRunStatus, Message, RunStatus } from '@palaver/contract';
+import type { EndedRunStatus, LiveRunStatus, Message, RunStatus } from '@palaver/contract';
 import { agentLimits, uuidPattern } from '@palaver/contract';
 import { type Store, unreadableText } from '@palaver/store';
 import type { Transaction } from 'kysely';
@@ -243,7 +243,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
     },
 
     /** The live runs of a session in order. */
-    async live(sessionId: string): Promise<{ runId: string; status: 'queued' | 'running' }[]> {
+    async live(sessionId: string): Promise<{ runId: string; status: LiveRunStatus }[]> {
       const rows = await db
         .selectFrom('agent_run')
         .select(['id', 'status'])
@@ -251,7 +251,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .where('ended_at', 'is', null)
         .orderBy('number')
         .execute();
-      return rows.map(({ id, status }) => ({ runId: id, status: status === 'queued' ? 'queued' : 'running' }));
+      return rows.map(({ id, status }) => ({ runId: id, status: toLiveStatus(status) }));
     },
 
     /**
@@ -334,6 +334,11 @@ export function createRunStore(store: Store<AgentDatabase>) {
       return rows.map((row) => cipher.openRow(sealedTables.frame, row));
     },
   };
+}
+
+/** Of a run that has not ended. */
+export function toLiveStatus(status: RunStatus): LiveRunStatus {
+  return status === 'queued' || status === 'waiting' ? status : 'running';
 }
 
 /** A unique key (two runs of a session began together) or a deadlock. */

@@ -1,4 +1,4 @@
-import type { EndedRunStatus, RunStatus } from '@palaver/contract';
+import type { ApprovalStatus, EndedRunStatus, RunStatus } from '@palaver/contract';
 import type { ColumnType, Generated } from 'kysely';
 
 // Times are epoch milliseconds, JSON is text: one row type and one query text serve both engines.
@@ -81,6 +81,25 @@ interface StepTable {
   created_at: number;
 }
 
+/** A tool call that waits for its user, or has been answered. */
+interface ApprovalTable {
+  id: string;
+  run_id: string;
+  user_did: string;
+  /** The id of the tool call. */
+  call_id: string;
+  tool_name: string;
+  /** JSON of the arguments as clients are shown them. */
+  args: string;
+  status: ApprovalStatus;
+  asked_at: number;
+  expires_at: number;
+  answered_at: number | null;
+  /** The DID of who answered. */
+  answered_by: string | null;
+  reason: string | null;
+}
+
 /** A message that was sent with an `Idempotency-Key`. */
 interface SendTable {
   user_did: string;
@@ -159,4 +178,5 @@ export interface AgentDatabase {
   agent_frame: FrameTable;
   agent_step: StepTable;
   agent_send: SendTable;
+  agent_approval: ApprovalTable;
 }

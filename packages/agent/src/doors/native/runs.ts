@@ -1,11 +1,20 @@
-import { errorBodySchema, frameNumberSchema, runParamsSchema, runQuerySchema, sseEventSchema } from '@palaver/contract';
-import type { Server } from '@palaver/service-kit';
+import {
+  answerApprovalSchema,
+  approvalParamsSchema,
+  approvalReplySchema,
+  errorBodySchema,
+  frameNumberSchema,
+  runParamsSchema,
+  runQuerySchema,
+  sseEventSchema,
+} from '@palaver/contract';
+import { clientAddress, type Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';
 import type { RunAccess } from '../../run/run-access.ts';
 import { sendFrames } from './sse.ts';
 
-/** `GET /runs/:runId`: takes up a stream where a connection left it. */
+/** Streams that are taken up where a connection left them, and answers to what a run asks. */
 export function addRunRoutes(server: Server, { access }: { access: RunAccess }): void {
   server.get(
     '/runs/:runId',
@@ -31,6 +40,24 @@ export function addRunRoutes(server: Server, { access }: { access: RunAccess }):
       const { messageId, frames, leave } = await access.follow(did, runId, after);
       await sendFrames(reply, { runId, messageId, frames, after }).finally(leave);
       return reply;
+    },
+  );
+
+  server.post(
+    '/runs/:runId/approvals/:approvalId',
+    {
+      schema: {
+        tags: ['Messages'],
+        summary: 'Approve or refuse a tool call',
+        description: 'The same answer again changes nothing; another one is 409.',
+        params: approvalParamsSchema,
+        body: answerApprovalSchema,
+        response: { 200: approvalReplySchema, 400: errorBodySchema, 404: errorBodySchema, 409: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const answer = { userDid: identityOf(request).did, ...request.params, ...request.body };
+      return { approval: await access.answerApproval({ ...answer, from: clientAddress(request) }) };
     },
   );
 }

@@ -1,5 +1,6 @@
 import {
   AppError,
+  type Approval,
   agentLimits,
   clientEventPayloadSchemas,
   clientEvents,
@@ -28,6 +29,7 @@ import { type AuthorizeOptions, authorize, type Identity } from '../../auth/auth
 import type { SocketRegistry } from '../../cluster/socket-registry.ts';
 import type { BrowserResult } from '../../loop/browser-calls.ts';
 import type { BrowserCall } from '../../run/session-clients.ts';
+import type { ApprovalAnswer } from '../../store/approvals.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 
 export interface SocketParts extends AuthorizeOptions {
@@ -42,6 +44,8 @@ export interface SocketParts extends AuthorizeOptions {
   redis: Redis | undefined;
   /** A page answered a request; false where nobody here waits for it. */
   onResult(result: BrowserResult): boolean;
+  /** The user of a socket answers an approval; rejects with an `AppError`. */
+  onApproval(answer: ApprovalAnswer): Promise<Approval>;
   /** A result came late, twice or from a stranger: no instance waits for it. */
   onIgnored(): void;
 }
@@ -142,6 +146,14 @@ export function createSocketTransport(parts: SocketParts) {
       const result = clientEventPayloadSchemas.action_call_result.safeParse(payload);
       if (result.success && result.data.sessionId === sessionId) settle({ userDid: did, ...result.data });
     });
+    on('approval_response', (payload, acknowledge) => {
+      const answer = clientEventPayloadSchemas.approval_response.safeParse(payload);
+      if (!answer.success) return acknowledge(toErrorBody(new AppError('VALIDATION_FAILED', answer.error.message)));
+      parts.onApproval({ userDid: did, ...answer.data }).then(
+        (approval) => acknowledge({ approval }),
+        (error) => acknowledge(toErrorBody(toKnown(error, parts.logger))),
+      );
+    });
     reply('connected', { sessionId, did, socketId: socket.id, timestamp: timestamp() });
   });
 
@@ -226,12 +238,14 @@ function toDelegationRoom({ did, cid }: SocketDelegation): string {
 
 /** What the client gets as `connect_error`: the contract's error body as its data. */
 function toHandshakeError(error: unknown, logger: Logger): Error {
-  const known =
-    error instanceof AppError
-      ? error
-      : new AppError('INTERNAL_ERROR', 'Something went wrong on our side.', { cause: error });
-  if (known !== error) logger.error({ err: error }, 'a socket handshake failed');
+  const known = toKnown(error, logger);
   return Object.assign(new Error(known.message), { data: toErrorBody(known) });
+}
+
+function toKnown(error: unknown, logger: Logger): AppError {
+  if (error instanceof AppError) return error;
+  logger.error({ err: error }, 'a socket could not be served');
+  return new AppError('INTERNAL_ERROR', 'Something went wrong on our side.', { cause: error });
 }
 
 /** The handshake's request holds headers and buffers: with thousands of idle sockets that is most of the memory. */
@@ -241,12 +255,14 @@ function forgetRequest({ conn, handshake }: Socket): void {
   handshake.auth = {};
 }
 
+type Handler = (payload: unknown, acknowledge: (reply: unknown) => void) => void;
+
 /** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */
 function createHandlers(socket: Socket, logger: Logger) {
-  return (event: (typeof clientEvents)[number]['name'], handle: (payload: unknown) => void): void => {
-    socket.on(event, (payload: unknown) => {
+  return (event: (typeof clientEvents)[number]['name'], handle: Handler): void => {
+    socket.on(event, (payload: unknown, acknowledge?: unknown) => {
       try {
-        handle(payload);
+        handle(payload, typeof acknowledge === 'function' ? (reply) => acknowledge(reply) : () => {});
       } catch (error) {
         logger.warn({ err: error, event }, 'a socket event could not be handled');
       }

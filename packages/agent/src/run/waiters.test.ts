@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { createSessionWaiters } from './session-waiters.ts';
+import { createWaiters } from './waiters.ts';
 
 const { signal } = new AbortController();
 
 // Two messages that are sent together may be numbered in one order and arrive here in the other.
 test('a run starts when the database says so, whatever the order in which runs began to wait', async () => {
-  const waiters = createSessionWaiters();
+  const waiters = createWaiters({ pollMs: 1_000 });
   let place = 1;
   const order: number[] = [];
   const wait = (number: number) =>
@@ -24,7 +24,7 @@ test('a run starts when the database says so, whatever the order in which runs b
 });
 
 test('a run that is cancelled waits no longer', async () => {
-  const waiters = createSessionWaiters();
+  const waiters = createWaiters({ pollMs: 1_000 });
   const controller = new AbortController();
   const waiting = waiters.wait('s', controller.signal, async () => undefined);
   controller.abort(new Error('cancelled'));

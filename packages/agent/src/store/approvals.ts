@@ -1,0 +1,206 @@
+import type { Approval, ApprovalStatus } from '@palaver/contract';
+import type { Store } from '@palaver/store';
+import { type Selectable, sql, type Transaction } from 'kysely';
+import { v7 as uuidv7 } from 'uuid';
+import { databaseTime } from './database-time.ts';
+import type { OwnedRun, StepBegin } from './runs.ts';
+import type { AgentDatabase } from './schema.ts';
+import { sealedTables } from './sealed-tables.ts';
+
+export interface ApprovalAnswer {
+  userDid: string;
+  runId: string;
+  approvalId: string;
+  approved: boolean;
+  reason?: string | undefined;
+}
+
+/** A tool call that runs only with an approval. */
+export interface GatedCall {
+  toolCallId: string;
+  toolName: string;
+  /** As clients are shown them. */
+  args: Record<string, unknown>;
+}
+
+/** A step whose tools wait for the user. */
+export interface GatedStep extends StepBegin {
+  userDid: string;
+  calls: GatedCall[];
+}
+
+type ApprovalRow = Selectable<AgentDatabase['agent_approval']>;
+
+export type ApprovalStore = ReturnType<typeof createApprovalStore>;
+
+/** The approvals of runs. One that is answered stays as it is. */
+export function createApprovalStore({ db, engine, cipher, transaction }: Store<AgentDatabase>) {
+  const now = databaseTime(engine);
+  const toApproval = (row: ApprovalRow) => fromRow(cipher.openRow(sealedTables.approval, row));
+  const ofLiveRuns = sql<boolean>`exists (
+    select 1 from agent_run where agent_run.id = agent_approval.run_id and agent_run.ended_at is null
+  )`;
+
+  return {
+    /** Stores a step whose tools wait for the user, and that its run waits; false where it has ended or has another owner. */
+    ask: ({ runId, epoch, number, said, body, userDid, calls }: GatedStep, timeoutMs: number): Promise<boolean> =>
+      transaction(async (trx) => {
+        const waiting = await trx
+          .updateTable('agent_run')
+          .set({ status: 'waiting' })
+          .where('id', '=', runId)
+          .where('epoch', '=', epoch)
+          .where('ended_at', 'is', null)
+          .returning('id')
+          .executeTakeFirst();
+        if (!waiting) return false;
+        const row = { run_id: runId, number, said, body, created_at: now };
+        await trx.insertInto('agent_step').values(cipher.sealRow(sealedTables.step, row)).execute();
+        const rows = calls.map(({ toolCallId, toolName, args }) =>
+          cipher.sealRow(sealedTables.approval, {
+            id: uuidv7(),
+            run_id: runId,
+            user_did: userDid,
+            call_id: toolCallId,
+            tool_name: toolName,
+            args: JSON.stringify(args),
+            status: 'pending' as const,
+            asked_at: now,
+            expires_at: sql<number>`${now} + ${sql.lit(timeoutMs)}`,
+          }),
+        );
+        await trx.insertInto('agent_approval').values(rows).execute();
+        return true;
+      }),
+
+    /** Notes that the tools of a step that waited begin: they must not begin again. */
+    async resume({ runId, epoch }: OwnedRun): Promise<boolean> {
+      const result = await db
+        .updateTable('agent_run')
+        .set({ status: 'running' })
+        .where('id', '=', runId)
+        .where('epoch', '=', epoch)
+        .where('ended_at', 'is', null)
+        .executeTakeFirst();
+      return result.numUpdatedRows > 0n;
+    },
+
+    async ofRun(runId: string): Promise<Approval[]> {
+      const rows = await db
+        .selectFrom('agent_approval')
+        .selectAll()
+        .where('run_id', '=', runId)
+        .orderBy('id')
+        .execute();
+      return rows.map(toApproval);
+    },
+
+    async find({ userDid, runId, approvalId }: Omit<ApprovalAnswer, 'approved'>): Promise<Approval | undefined> {
+      const row = await db
+        .selectFrom('agent_approval')
+        .selectAll()
+        .where('id', '=', approvalId)
+        .where('run_id', '=', runId)
+        .where('user_did', '=', userDid)
+        .executeTakeFirst();
+      return row && toApproval(row);
+    },
+
+    /** How many of a user wait for an answer. */
+    async countPending(userDid: string): Promise<number> {
+      const { count } = await db
+        .selectFrom('agent_approval')
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .where('user_did', '=', userDid)
+        .where('status', '=', 'pending')
+        .where(ofLiveRuns)
+        .executeTakeFirstOrThrow();
+      return Number(count);
+    },
+
+    /** Undefined where it is not there, not the user's, or not pending any more. */
+    answer: (
+      { userDid, runId, approvalId, approved, reason }: ApprovalAnswer,
+      record: (trx: Transaction<AgentDatabase>, approval: Approval) => Promise<void>,
+    ): Promise<Approval | undefined> =>
+      transaction(async (trx) => {
+        const sealed = cipher.sealRow(sealedTables.approval, { id: approvalId, reason: reason ?? null });
+        const row = await trx
+          .updateTable('agent_approval')
+          .set({
+            status: approved ? 'approved' : 'refused',
+            answered_at: now,
+            answered_by: userDid,
+            reason: sealed.reason,
+          })
+          .where('id', '=', approvalId)
+          .where('run_id', '=', runId)
+          .where('user_did', '=', userDid)
+          .where('status', '=', 'pending')
+          .where('expires_at', '>', now)
+          .where(ofLiveRuns)
+          .returningAll()
+          .executeTakeFirst();
+        if (!row) return undefined;
+        const approval = toApproval(row);
+        await record(trx, approval);
+        return approval;
+      }),
+
+    /** Refuses what the runs of a session wait for; gives those runs. */
+    async refuseOfSession(sessionId: string, reason: string): Promise<string[]> {
+      const pending = await db
+        .selectFrom('agent_approval')
+        .innerJoin('agent_run', 'agent_run.id', 'agent_approval.run_id')
+        .select(['agent_approval.id', 'run_id', 'agent_approval.user_did'])
+        .where('session_id', '=', sessionId)
+        .where('ended_at', 'is', null)
+        .where('agent_approval.status', '=', 'pending')
+        .execute();
+      for (const { id, user_did } of pending) {
+        const sealed = cipher.sealRow(sealedTables.approval, { id, reason });
+        await db
+          .updateTable('agent_approval')
+          .set({ status: 'refused', answered_at: now, answered_by: user_did, reason: sealed.reason })
+          .where('id', '=', id)
+          .where('status', '=', 'pending')
+          .execute();
+      }
+      return pending.map(({ run_id }) => run_id);
+    },
+
+    /** Ends those whose time is over; gives their runs. */
+    async expire(): Promise<string[]> {
+      const isDue = sql<boolean>`status = 'pending' and expires_at <= ${now}`;
+      // Asked first: an update takes the write lock of SQLite even where nothing is due.
+      const due = await db.selectFrom('agent_approval').select('id').where(isDue).limit(1).execute();
+      if (due.length === 0) return [];
+      const rows = await db
+        .updateTable('agent_approval')
+        .set({ status: 'expired', answered_at: now })
+        .where(isDue)
+        .returning('run_id')
+        .execute();
+      return [...new Set(rows.map(({ run_id }) => run_id))];
+    },
+  };
+}
+
+function fromRow(row: ApprovalRow): Approval {
+  return {
+    approvalId: row.id,
+    toolCallId: row.call_id,
+    toolName: row.tool_name,
+    args: JSON.parse(row.args),
+    status: row.status as ApprovalStatus,
+    askedAt: toTime(row.asked_at),
+    expiresAt: toTime(row.expires_at),
+    ...(row.answered_at !== null && { answeredAt: toTime(row.answered_at) }),
+    ...(row.answered_by !== null && { answeredBy: row.answered_by }),
+    ...(row.reason !== null && { reason: row.reason }),
+  };
+}
+
+function toTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

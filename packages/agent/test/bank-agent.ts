@@ -1,0 +1,7 @@
+// An agent with the bank as a process of its own, so that it can be killed.
+import { createOracleApp } from '../src/index.ts';
+import { createBank } from './bank-plugin.ts';
+
+const { env } = process;
+const app = await createOracleApp({ plugins: [createBank(env.PAID_FILE ?? '')], env });
+await app.listen();

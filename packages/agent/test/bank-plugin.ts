@@ -1,0 +1,33 @@
+import { appendFileSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { defineOraclePlugin, type OraclePlugin, tool } from '../src/index.ts';
+
+/** A plugin whose tool `pay` needs approval for more than 10, and writes each payment to a file. */
+export function createBank(paidFile: string): OraclePlugin {
+  return defineOraclePlugin({
+    name: 'bank',
+    version: '1.0.0',
+    manifest: { title: 'Bank', summary: 'Pays.', whenToUse: [], visibility: 'silent', stability: 'stable' },
+    getTools: () => ({
+      pay: tool({
+        description: 'Pays somebody.',
+        input: z.object({ to: z.string(), amount: z.number(), pin: z.string().optional() }),
+        needsApproval: ({ amount }) => amount > 10,
+        showArgs: ({ pin, ...args }) => args,
+        execute({ to, amount }) {
+          appendFileSync(paidFile, `${to} ${amount}\n`);
+          if (to === 'crash') process.kill(process.pid, 'SIGKILL');
+          return { paid: amount };
+        },
+      }),
+    }),
+  });
+}
+
+export function readPaid(paidFile: string): string[] {
+  try {
+    return readFileSync(paidFile, 'utf8').split('\n').filter(Boolean);
+  } catch {
+    return [];
+  }
+}
