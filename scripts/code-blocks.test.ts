@@ -1,9 +1,10 @@
 // Every code block of the documents: TypeScript is type-checked, data is parsed, and shell lines name commands, options and
 // scripts that exist. The guides' own tests also run theirs.
 import { spawnSync } from 'node:child_process';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { installTools } from '@palaver/test-kit/install-tools';
 import { createProgram } from 'palaver/create-program';
 import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -41,7 +42,7 @@ it('TypeScript compiles', () => {
         extends: '../../tsconfig.json',
         compilerOptions: { lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'], types: ['node', 'react'] },
         include: ['.'],
-        exclude: [],
+        exclude: ['**/node_modules'],
       }),
     );
     const { stdout } = spawnSync('tsc', ['-p', folder], { encoding: 'utf8', shell: process.platform === 'win32' });
@@ -55,7 +56,10 @@ it('TypeScript compiles', () => {
 function writeBlock(folder: string, { place, language, name, code, given }: CodeBlock): void {
   const [document = '', line] = place.split(':');
   const home = join(folder, document.replaceAll('/', '_'));
-  mkdirSync(home, { recursive: true });
+  const isNew = mkdirSync(home, { recursive: true }) !== undefined;
+  // Its examples are programs of other clients.
+  if (isNew && document === 'docs/standards.md')
+    symlinkSync(join(installTools('clients'), 'node_modules'), join(home, 'node_modules'), 'junction');
   writeFileSync(
     join(home, name ?? `line-${line}.${language === 'js' ? 'ts' : language}`),
     `${given}\n${code}\nexport {};\n`,

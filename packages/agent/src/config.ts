@@ -12,6 +12,10 @@ import {
 import { z } from 'zod';
 
 const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk… or did:ixo:entity:…');
+
+const doorNames = ['agui', 'ai-sdk', 'openai', 'a2a', 'mcp'] as const;
+export type DoorName = (typeof doorNames)[number];
+export const defaultDoors = doorNames.join(',');
 const modelId = z.string().max(200);
 
 export const agentConfigSchema = z
@@ -27,6 +31,13 @@ export const agentConfigSchema = z
       .meta({
         description: 'Largest request body in bytes.',
         example: '1048576',
+      }),
+    DOORS: envList()
+      .pipe(z.array(z.enum(doorNames, { error: `expected names out of ${doorNames.join(', ')}` })))
+      .prefault(defaultDoors)
+      .meta({
+        description: 'The standard protocols by which clients reach the agent beside its own; empty for none.',
+        example: 'openai,mcp',
       }),
     ORACLE_NAME: z.string().max(80).prefault('Palaver').meta({
       description: 'What the agent calls itself.',

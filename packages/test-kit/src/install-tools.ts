@@ -9,7 +9,7 @@ const tools = fileURLToPath(new URL('../../../tools', import.meta.url));
  * Large programs that only checks or tests need are not part of `npm install`. Each folder in `tools/` pins some of them in
  * a lockfile of its own; this installs one folder unless that very lockfile is installed already, and returns the folder.
  */
-export function installTools(name: 'check' | 'docs' | 'test' | 'node-22'): string {
+export function installTools(name: 'check' | 'clients' | 'docs' | 'test' | 'node-22'): string {
   const folder = join(tools, name);
   const lock = join(folder, 'package-lock.json');
   const installed = join(folder, 'node_modules/.installed-lock.json');
@@ -34,4 +34,11 @@ interface TestPrograms {
 /** What `tools/test` holds, installed first where it is not. */
 export async function loadTestPrograms(): Promise<TestPrograms> {
   return import(pathToFileURL(join(installTools('test'), 'programs.js')).href);
+}
+
+/** A client of `tools/clients` by the name of its package, installed first where it is not. */
+// biome-ignore lint/suspicious/noExplicitAny: the packages are not there when types are checked.
+export async function loadClient(name: string): Promise<any> {
+  const { clients } = await import(pathToFileURL(join(installTools('clients'), 'clients.js')).href);
+  return clients[name]();
 }

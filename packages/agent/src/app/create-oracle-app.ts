@@ -21,6 +21,7 @@ import { claimSqliteFile, engineOf, openStore } from '@palaver/store';
 import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { agentConfigSchema } from '../config.ts';
+import { createStandardDoors } from '../doors/create-standard-doors.ts';
 import type { AgentBehaviour } from '../loop/agent-behaviour.ts';
 import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
 import type { OraclePlugin, PluginManifest } from '../plugins/plugin.ts';
@@ -32,7 +33,7 @@ export interface OracleAppOptions extends AgentBehaviour {
   config?: { name?: string };
   /** Plugins beside the bundled ones. */
   plugins?: OraclePlugin[];
-  /** In place of `createBundledPlugins()`; `[]` for none. */
+  /** In place of `createBundledPlugins()` and the standard doors; `[]` for none. */
   bundledPlugins?: OraclePlugin[];
   /** By plugin name: `false` never loads, `true` forces loading, `'auto'` (or nothing) asks the plugin. */
   features?: Features;
@@ -87,7 +88,10 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
     redis,
     signer,
     env,
-    plugins: [...(options.bundledPlugins ?? createBundledPlugins()), ...(options.plugins ?? [])],
+    plugins: [
+      ...(options.bundledPlugins ?? [...createBundledPlugins(), ...createStandardDoors()]),
+      ...(options.plugins ?? []),
+    ],
     behaviour: options,
     features: options.features ?? {},
     manifestOverrides: options.manifestOverrides ?? {},

@@ -33,7 +33,9 @@ export function toQuestion({
   for (const message of prompt) {
     if (message.role === 'system') question.system += `${message.content}\n`;
     if (message.role === 'user') {
-      question.user = message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+      const texts = message.content.map((part) => (part.type === 'text' ? part.text : ''));
+      // What a caller's system message says is in front of the question, with a gap between.
+      question.user = texts.slice(texts.lastIndexOf('\n\n') + 1).join('');
       question.results = [];
     }
     if (message.role !== 'tool') continue;

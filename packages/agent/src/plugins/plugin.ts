@@ -163,8 +163,8 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   oracle: OracleIdentity;
   models: Models;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
-  sessions: Pick<SessionStore, 'create' | 'find' | 'findOrCreate' | 'list'>;
-  messages: Pick<MessageStore, 'list'>;
+  sessions: Pick<SessionStore, 'create' | 'find' | 'findOrCreate' | 'list' | 'remove'>;
+  messages: Pick<MessageStore, 'list' | 'last'>;
   /** The DID of somebody who has no key here, such as a user of a chat platform: always the same for the same label. */
   deriveDid(label: string): Promise<string>;
   /** 32 secret bytes of this agent and plugin alone: always the same for the same label, so that they need not be kept. */

@@ -1,0 +1,81 @@
+import { AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
+import { type Server, sendError } from '@palaver/service-kit';
+import type { FastifyReply } from 'fastify';
+import type { PublicRoute } from '../auth/auth-hook.ts';
+import { type DoorName, defaultDoors } from '../config.ts';
+import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
+import { type Awaitable, defineOraclePlugin, type OraclePlugin, type PluginContext } from '../plugins/plugin.ts';
+
+export interface DoorParts {
+  name: DoorName;
+  title: string;
+  /** The protocol's own form of an error. */
+  toErrorBody?(error: AppError): object;
+  publicRoutes?: PublicRoute[];
+  addRoutes(server: Server, ctx: PluginContext): Awaitable<void>;
+}
+
+/** A standard door as a plugin that `DOORS` switches. */
+export function defineDoor({ name, title, toErrorBody, publicRoutes = [], addRoutes }: DoorParts): OraclePlugin {
+  return defineOraclePlugin({
+    name: `${name}-door`,
+    version: '1.0.0',
+    manifest: {
+      title,
+      summary: `Clients of ${title} reach the agent.`,
+      whenToUse: [],
+      category: 'core',
+      visibility: 'silent',
+      stability: 'stable',
+    },
+    autoDetect: ({ DOORS = defaultDoors }) => DOORS.split(',').some((door) => door.trim() === name),
+    autoDetectHint: `DOORS does not name ${name}`,
+    getAuthExcludedRoutes: () => publicRoutes,
+    getRoutes: (ctx) => (server) => {
+      if (toErrorBody) server.setErrorHandler((error, request, reply) => sendError(error, request, reply, toErrorBody));
+      return addRoutes(server, ctx);
+    },
+  });
+}
+
+/** What a door asks for, as the body of a native message; an empty text is for messages that bring results alone. */
+export function toBody(message: string, model?: string): SendMessage {
+  if (message !== '') {
+    const { success, error } = sendMessageSchema.shape.message.safeParse(message);
+    if (!success) throw invalid('message', error.issues[0]?.message ?? 'is not valid');
+  }
+  return { message, stream: true, returnAllMessages: false, model };
+}
+
+export function invalid(path: string, message: string): AppError {
+  return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
+}
+
+/** A run in a session of its own, which is not kept when the run is not taken in. */
+export async function openInNewSession(
+  { sessions, open }: PluginContext,
+  message: Omit<OpenMessage, 'sessionId'>,
+): Promise<AgentRun> {
+  const { sessionId } = await sessions.create(message.userDid, {});
+  return open({ ...message, sessionId }).catch(async (error) => {
+    await sessions.remove(message.userDid, sessionId);
+    throw error;
+  });
+}
+
+/** Fires when the client has left before the reply was complete. */
+export function signalOf({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => {
+    if (!raw.writableFinished) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has left.'));
+  });
+  if (raw.destroyed || raw.socket?.destroyed) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has left.'));
+  return controller.signal;
+}
+
+/** For clients that have no other way to stop a run. Nothing is left to do where that fails: the run ends by itself. */
+export function abortOnLeave(run: AgentRun, signal: AbortSignal): void {
+  const abort = () => void run.abort().catch(() => undefined);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+}

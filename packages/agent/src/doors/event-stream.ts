@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import { agentLimits, eventStreamHeaders } from '@palaver/contract';
+import type { FastifyReply } from 'fastify';
+
+/** How long a reader may take nothing before it is cut off. */
+const stalledMs = 60_000;
+
+/** One event of a stream. */
+export function toEvent(data: unknown, name?: string): string {
+  return `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+}
+
+/** Sends events as they come; resolves when the connection is done with. The reader's pace is the pace of `events`. */
+export async function sendEventStream(
+  reply: FastifyReply,
+  events: AsyncIterable<string>,
+  headers: Record<string, string> = {},
+): Promise<FastifyReply> {
+  reply.hijack();
+  const { raw } = reply;
+  if (raw.destroyed || raw.socket?.destroyed) return reply;
+  raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...eventStreamHeaders, ...headers });
+  raw.flushHeaders();
+  const heartbeat = setInterval(() => {
+    if (!raw.writableNeedDrain) raw.write(': heartbeat\n\n');
+  }, agentLimits.heartbeatMs);
+  try {
+    for await (const event of events) {
+      if (raw.destroyed) break;
+      if (!raw.write(event)) await once(raw, 'drain', { signal: AbortSignal.timeout(stalledMs) });
+    }
+    raw.end();
+  } catch (error) {
+    // The protocol's own error event has been sent where there is one; what is left is to end the connection.
+    reply.request.log.debug({ err: error }, 'an event stream was cut off');
+    raw.destroy();
+  } finally {
+    clearInterval(heartbeat);
+  }
+  return reply;
+}

@@ -1,0 +1,133 @@
+import type { MessageFinish, ToolCall } from '@palaver/contract';
+import type { Server } from '@palaver/service-kit';
+import { z } from 'zod';
+import type { AgentRun } from '../../plugins/agent-run.ts';
+import type { PluginContext } from '../../plugins/plugin.ts';
+import { collectAnswer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
+import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
+import { sendEventStream, toEvent } from '../event-stream.ts';
+import { toOpenAiError } from './openai-error.ts';
+import { chatMessageSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
+
+const toolSchema = z.object({
+  type: z.literal('function', { error: 'must be function' }),
+  function: z.looseObject({
+    name: z.string(),
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+  }),
+});
+
+const bodySchema = z.looseObject({
+  model: z.string().optional(),
+  messages: z.array(chatMessageSchema).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
+  tools: z.array(toolSchema).nullish(),
+  tool_choice: toolChoiceSchema,
+  n: z.literal(1, { error: 'must be 1' }).nullish(),
+  response_format: z.looseObject({ type: z.literal('text', { error: 'must be text' }) }).nullish(),
+});
+
+type Body = z.infer<typeof bodySchema>;
+
+/** `POST /v1/chat/completions`: the conversation comes with every request, so each has a session of its own until it ends. */
+export function addChatCompletions(server: Server, ctx: PluginContext): void {
+  const schema = { tags: ['OpenAI'], summary: 'Chat completions of OpenAI', body: bodySchema };
+  server.post('/v1/chat/completions', { config: { bareBearer: true }, schema }, async (request, reply) => {
+    const { body } = request;
+    const signal = signalOf(reply);
+    const sender = ctx.senderOf(request, reply);
+    const run = await openInNewSession(ctx, { ...sender, ...toMessage(body) });
+    abortOnLeave(run, signal);
+    const model = body.model ?? ctx.models.list.default;
+    const base = { id: `chatcmpl-${run.runId}`, created: Math.floor(Date.now() / 1000), model };
+    try {
+      if (body.stream) {
+        const usage = body.stream_options?.include_usage ?? false;
+        return await sendEventStream(reply, toChunks(run, { base, usage, signal }));
+      }
+      const { message, calls, usage } = await collectAnswer(run, signal);
+      return {
+        ...base,
+        object: 'chat.completion',
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: 'assistant',
+              content: message.content || null,
+              refusal: null,
+              ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
+            },
+            logprobs: null,
+            finish_reason: toFinishReason(message.finish),
+          },
+        ],
+        usage: toUsage(usage),
+      };
+    } finally {
+      // A client that has left: its run ends first.
+      await run.answer().catch(() => undefined);
+      await ctx.sessions.remove(sender.userDid, run.sessionId);
+    }
+  });
+}
+
+function toMessage({ messages, model, tools, tool_choice: choice }: Body) {
+  const conversation = createConversation();
+  for (const [index, { role, content, tool_calls: calls, tool_call_id: id }] of messages.entries()) {
+    const text = toText(content, `messages.${index}.content`);
+    if (role === 'assistant')
+      conversation.answer(text, calls?.map(({ id: callId, function: call }) => ({ id: callId, ...call })) ?? []);
+    else if (role !== 'tool') conversation.say(text);
+    else if (!conversation.addResult(id ?? '', text))
+      throw invalid(`messages.${index}.tool_call_id`, 'must be the id of a call in a message before it');
+  }
+  const { message, earlier } = conversation.split();
+  const callerTools = choice === 'none' ? [] : (tools ?? []).map((tool) => toCallerTool(tool.function));
+  return { body: toBody(message, model), earlier, callerTools };
+}
+
+async function* toChunks(
+  run: AgentRun,
+  { base, usage: wantsUsage, signal }: { base: object; usage: boolean; signal: AbortSignal },
+): AsyncGenerator<string> {
+  const toChunk = (delta: object, finish: string | null = null) =>
+    toEvent({
+      ...base,
+      object: 'chat.completion.chunk',
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+      ...(wantsUsage && { usage: null }),
+    });
+  const calls = createCallTracker();
+  yield toChunk({ role: 'assistant', content: '' });
+  for await (const { name, data } of run.events({ signal })) {
+    if (name === 'message') yield toChunk({ content: data.content });
+    if (name === 'tool_call') calls.add(data);
+    if (name === 'error') return yield toEvent(toOpenAiError(toFailure({ ...data, message: data.error })));
+    if (name !== 'done') continue;
+    for (const [index, { eventId: id, toolName, args }] of calls.leftToCaller(data).entries())
+      yield toChunk({ tool_calls: [{ index, ...toToolCall({ id, name: toolName, args }) }] });
+    yield toChunk({}, toFinishReason(data.finish));
+    if (wantsUsage)
+      yield toEvent({ ...base, object: 'chat.completion.chunk', choices: [], usage: toUsage(data.usage ?? noUsage) });
+    yield toEvent('[DONE]');
+  }
+}
+
+function toToolCall({ id, name, args }: Pick<ToolCall, 'id' | 'name' | 'args'>) {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(args) } };
+}
+
+function toFinishReason(finish: MessageFinish | undefined): string {
+  return finish === undefined || finish === 'step_limit' ? 'stop' : finish;
+}
+
+function toUsage({ inputTokens, outputTokens }: RunUsage) {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+  };
+}
