@@ -24,7 +24,17 @@ const openAiCodes: Record<string, string> = {
 };
 const openAiError = (code: string) => ({ error: { message: expect.any(String), code: openAiCodes[code] } });
 
+const nativeError = (code: string) => ({ code, message: expect.any(String), statusCode: expect.any(Number) });
+
 const doors: StandardDoor[] = [
+  {
+    name: 'ai-sdk',
+    path: '/api/chat',
+    toBody: (text, id) => ({ id, messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text }] }] }),
+    hasThreads: true,
+    stopsOnLeave: false,
+    error: nativeError,
+  },
   {
     name: 'openai chat',
     path: '/v1/chat/completions',

@@ -189,6 +189,7 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
     open: async (message) => (await access).open(message),
     resume: async (run) => (await access).resume(run),
     answerApproval: async (answer) => (await access).answerApproval(answer),
+    liveRun: async (session) => (await access).liveRun(session),
     senderOf: parts.senderOf,
   };
 }

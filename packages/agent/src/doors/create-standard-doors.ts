@@ -1,7 +1,8 @@
 import type { OraclePlugin } from '../plugins/plugin.ts';
+import { createAiSdkDoor } from './ai-sdk/ai-sdk-door.ts';
 import { createOpenAiDoor } from './openai/openai-door.ts';
 
 /** The doors of standard protocols; `DOORS` says which are open. */
 export function createStandardDoors(): OraclePlugin[] {
-  return [createOpenAiDoor()];
+  return [createAiSdkDoor(), createOpenAiDoor()];
 }

@@ -163,7 +163,7 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   oracle: OracleIdentity;
   models: Models;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
-  sessions: Pick<SessionStore, 'create' | 'find' | 'findOrCreate' | 'list' | 'remove'>;
+  sessions: Pick<SessionStore, 'create' | 'find' | 'findNamed' | 'findOrCreate' | 'list' | 'remove'>;
   messages: Pick<MessageStore, 'list' | 'last'>;
   /** The DID of somebody who has no key here, such as a user of a chat platform: always the same for the same label. */
   deriveDid(label: string): Promise<string>;
@@ -189,6 +189,8 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
   /** Answers an approval of a run of this user; `APPROVAL_ANSWERED` where it has another answer already. */
   answerApproval(answer: ApprovalAnswer): Promise<Approval>;
+  /** The run of a session that is in flight, if this user has one there. */
+  liveRun(session: { userDid: string; sessionId: string }): Promise<AgentRun | undefined>;
   /** The caller of a protected route as the sender of a message; sets the `RateLimit-*` headers of its reply. */
   senderOf(request: FastifyRequest, reply: FastifyReply): Sender;
 }

@@ -10,7 +10,7 @@ import type { Turn } from './turn.ts';
 import type { TurnHub } from './turn-hub.ts';
 
 export interface RunAccessParts {
-  hub: Pick<TurnHub, 'submit' | 'submitOnce' | 'abort'>;
+  hub: Pick<TurnHub, 'submit' | 'submitOnce' | 'abort' | 'live'>;
   approvals: Pick<RunApprovals, 'answer'>;
   runs: Pick<RunStore, 'findSend'>;
   reader: RunReader;
@@ -60,6 +60,10 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
     };
   }
 
+  async function resume({ userDid, runId }: { userDid: string; runId: string }): Promise<AgentRun> {
+    return toAgentRun(userDid, await reader.find(userDid, runId));
+  }
+
   return {
     /** A run of this message, or the one that was begun with the same key before. */
     async begin(message: OpenMessage, send?: SendKey): Promise<OpenRun> {
@@ -86,8 +90,12 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
     open: async (message: OpenMessage): Promise<AgentRun> =>
       toAgentRun(message.userDid, await hub.submit(await admit(message))),
 
-    resume: async ({ userDid, runId }: { userDid: string; runId: string }): Promise<AgentRun> =>
-      toAgentRun(userDid, await reader.find(userDid, runId)),
+    resume,
+
+    async liveRun({ userDid, sessionId }: { userDid: string; sessionId: string }): Promise<AgentRun | undefined> {
+      const live = await hub.live(sessionId);
+      return live && resume({ userDid, runId: live.runId });
+    },
 
     /** The frames of a run as they go over the wire. */
     follow: reader.open,

@@ -61,6 +61,8 @@ export function createSessionStore(
     roomId: row.room_id,
   });
 
+  const toOwnId = (userDid: string, name: string) => toNamedId(`${userDid}\n${oracle.did}\n${name}`);
+
   /** Refuses what would be one session, or one byte of metadata, too many. */
   async function checkRoom(userDid: string, metadata: string | null): Promise<void> {
     const bytes = metadata === null ? 0 : Buffer.byteLength(metadata);
@@ -109,15 +111,14 @@ export function createSessionStore(
       return row && { ...toSession(row), isNamed: row.named === 1 };
     },
 
-    /**
-     * The session with this id, or the one that stands for a name which a client of another protocol chose; the same name of
-     * the same user is always the same session.
-     */
+    /** The session with this id, or the one that stands for a name which a client of another protocol chose. */
+    async findNamed(userDid: string, name: string): Promise<Session | undefined> {
+      return (await this.find(userDid, name)) ?? (await this.find(userDid, toOwnId(userDid, name)));
+    },
+
+    /** Likewise; the same name of the same user is always the same session. */
     async findOrCreate(userDid: string, name: string): Promise<Session> {
-      const known = await this.find(userDid, name);
-      if (known) return known;
-      const id = toNamedId(`${userDid}\n${oracle.did}\n${name}`);
-      return (await this.find(userDid, id)) ?? (await create(userDid, {}, id));
+      return (await this.findNamed(userDid, name)) ?? (await create(userDid, {}, toOwnId(userDid, name)));
     },
 
     async list(userDid: string, { limit, offset }: OffsetPageQuery): Promise<SessionList> {

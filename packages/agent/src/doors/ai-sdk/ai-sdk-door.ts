@@ -1,0 +1,119 @@
+import type { Server } from '@palaver/service-kit';
+import { z } from 'zod';
+import type { CallerResult, CallerTool } from '../../plugins/agent-run.ts';
+import type { OraclePlugin, PluginContext } from '../../plugins/plugin.ts';
+import { openCallsOf } from '../../run/caller-input.ts';
+import { defineDoor, invalid, toBody } from '../define-door.ts';
+import { sendEventStream } from '../event-stream.ts';
+import { toUiChunks, uiStreamHeaders } from './ui-chunks.ts';
+
+const partSchema = z.looseObject({
+  type: z.string(),
+  text: z.string().optional(),
+  toolCallId: z.string().optional(),
+  state: z.string().optional(),
+  output: z.unknown().optional(),
+  errorText: z.string().optional(),
+});
+
+const messageSchema = z.looseObject({
+  id: z.string(),
+  role: z.enum(['system', 'user', 'assistant']),
+  parts: z.array(partSchema),
+});
+
+const toolSchema = z.looseObject({
+  description: z.string().optional(),
+  parameters: z.record(z.string(), z.unknown()).optional(),
+  inputSchema: z.record(z.string(), z.unknown()).optional(),
+});
+
+const bodySchema = z.looseObject({
+  id: z.string().min(1).max(255),
+  messages: z.array(messageSchema).min(1),
+  /** By name, as `assistant-ui` sends them; others put them into the transport's `body`. */
+  tools: z.record(z.string(), toolSchema).optional(),
+  system: z.string().optional(),
+  model: z.string().optional(),
+});
+
+const paramsSchema = z.object({ id: z.string().min(1).max(255) });
+
+type UiMessage = z.infer<typeof messageSchema>;
+
+/** `POST /api/chat` and `GET /api/chat/:id/stream`: the UI message stream of the AI SDK, which `useChat` reads. */
+export function createAiSdkDoor(): OraclePlugin {
+  return defineDoor({ name: 'ai-sdk', title: 'AI SDK', addRoutes });
+}
+
+function addRoutes(server: Server, ctx: PluginContext): void {
+  const config = { bareBearer: true };
+  const tags = ['AI SDK'];
+
+  server.post(
+    '/api/chat',
+    { config, schema: { tags, summary: 'Send a message of useChat', body: bodySchema } },
+    async (request, reply) => {
+      const { id, messages, tools = {}, system, model } = request.body;
+      const last = messages.at(-1) as UiMessage;
+      const sender = ctx.senderOf(request, reply);
+      const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, id);
+      const results = last.role === 'assistant' ? await findResults(ctx, sessionId, last) : undefined;
+      const run = await ctx.open({
+        ...sender,
+        sessionId,
+        body: toBody(results ? '' : toText(last), model),
+        callerTools: Object.entries(tools).map(toCallerTool),
+        ...(system && { earlier: [{ type: 'human', content: system }] }),
+        ...(results && { results }),
+      });
+      // Results belong to the message that asked for them: what follows continues it.
+      const messageId = results ? last.id : run.messageId;
+      return sendEventStream(
+        reply,
+        toUiChunks(run, { messageId, callers: new Set(Object.keys(tools)) }),
+        uiStreamHeaders,
+      );
+    },
+  );
+
+  server.get(
+    '/api/chat/:id/stream',
+    { config, schema: { tags, summary: 'Continue to read the answer of a chat', params: paramsSchema } },
+    async (request, reply) => {
+      const { userDid } = ctx.senderOf(request, reply);
+      const session = await ctx.sessions.findNamed(userDid, request.params.id);
+      const run = session && (await ctx.liveRun({ userDid, sessionId: session.sessionId }));
+      if (!run) return reply.status(204).send();
+      return sendEventStream(reply, toUiChunks(run, { messageId: run.messageId, callers: new Set() }), uiStreamHeaders);
+    },
+  );
+}
+
+function toText({ parts }: UiMessage): string {
+  const others = parts.find(({ type }) => type === 'file');
+  if (others) throw invalid('messages', 'files are not supported; attach them by Matrix');
+  const text = parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('');
+  if (text === '') throw invalid('messages', 'the last message must have a text');
+  return text;
+}
+
+/** Those of the tool parts that the last answer waits for. */
+async function findResults(ctx: PluginContext, sessionId: string, { parts }: UiMessage): Promise<CallerResult[]> {
+  const open = new Set(openCallsOf(await ctx.messages.last(sessionId)).map(({ id }) => id));
+  const results = parts.flatMap(({ toolCallId = '', state, output, errorText }): CallerResult[] => {
+    if (!open.has(toolCallId)) return [];
+    if (state === 'output-available') return [{ toolCallId, output }];
+    return state === 'output-error' ? [{ toolCallId, error: errorText ?? 'The tool failed.' }] : [];
+  });
+  if (results.length === 0)
+    throw invalid('messages', 'must end with a message of the user or a result that is waited for');
+  return results;
+}
+
+function toCallerTool([name, { description = '', parameters, inputSchema }]: [
+  string,
+  z.infer<typeof toolSchema>,
+]): CallerTool {
+  return { name, description, schema: inputSchema ?? parameters ?? { type: 'object', properties: {} } };
+}
