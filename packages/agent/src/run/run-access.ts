@@ -94,7 +94,7 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
 
     async liveRun({ userDid, sessionId }: { userDid: string; sessionId: string }): Promise<AgentRun | undefined> {
       const live = await hub.live(sessionId);
-      return live && resume({ userDid, runId: live.runId });
+      return live ? resume({ userDid, runId: live.runId }) : undefined;
     },
 
     /** The frames of a run as they go over the wire. */
