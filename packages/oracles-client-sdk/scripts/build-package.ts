@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entries = ['src/index.ts', 'src/core/index.ts', 'src/live-agent/index.ts'];
+const entries = ['src/index.ts', 'src/core/index.ts', 'src/live-agent/index.ts', 'src/wallet/index.ts'];
 
 /** Writes `dist`: one JavaScript file per source file with its source map, and the declarations. */
 export async function buildPackage(): Promise<void> {

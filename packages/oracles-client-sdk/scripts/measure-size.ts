@@ -24,6 +24,7 @@ const uses = [
   { name: 'every export', code: `export * from './src/index.ts';`, budget: 34_000 },
   { name: 'core', code: `export * from './src/core/index.ts';`, budget: 27_000 },
   { name: 'live-agent (without livekit-client)', code: `export * from './src/live-agent/index.ts';`, budget: 5_000 },
+  { name: 'wallet', code: `export * from './src/wallet/index.ts';`, budget: 5_000 },
 ];
 
 export async function measureSizes(): Promise<SizeRow[]> {

@@ -4,7 +4,7 @@ import { launchBrowser } from '@palaver/test-kit';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { buildPage } from './build-page.ts';
-import { createKey, openPage } from './open-page.ts';
+import { openPage } from './open-page.ts';
 import { serveFiles } from './serve-files.ts';
 import { startAgent } from './start-agent.ts';
 
@@ -47,7 +47,6 @@ it('runs an application of the older library: everything in its place, no messag
   const page = await openPage(browser, `${site.url}/older.html`, {
     url: agent.url,
     did: agent.did,
-    key: await createKey(),
   });
   const sent: { metadata?: unknown; attachments?: unknown }[] = [];
   page.on('request', (request) => {
@@ -88,4 +87,21 @@ it('runs an application of the older library: everything in its place, no messag
   await page.locator('aside[title="How is it?"]').waitFor();
   expect(await ids()).toEqual(before);
   expect(await answer.textContent()).toBe(drawn);
+
+  // The key stays in the browser, so the same user is back after a reload; nobody can read it.
+  await page.reload();
+  await answer.waitFor();
+  expect(await answer.textContent()).toBe(drawn);
+  const isReadable = await page.evaluate(async () => {
+    const opening = indexedDB.open('palaver-keys');
+    await new Promise((resolve) => {
+      opening.onsuccess = resolve;
+    });
+    const reading = opening.result.transaction('keys').objectStore('keys').getAll();
+    await new Promise((resolve) => {
+      reading.onsuccess = resolve;
+    });
+    return reading.result.map(({ privateKey }: { privateKey: CryptoKey }) => privateKey.extractable);
+  });
+  expect(isReadable).toEqual([false]);
 });

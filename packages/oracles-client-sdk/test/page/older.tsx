@@ -1,12 +1,9 @@
-import { createDelegation, createInvocation, parseSigner } from '@palaver/ucan';
+import { createKeyWallet } from '@palaver/oracles-client-sdk/wallet';
 import { createRoot } from 'react-dom/client';
 import { App } from './older-app.tsx';
 
 const params = new URLSearchParams(location.search);
-const parsed = await parseSigner(params.get('key') ?? '');
-if (!parsed.ok) throw new Error('the page needs a key');
-const signer = parsed.ok;
-const capability = { can: 'oracle/*', with: 'ixo:oracle' } as const;
+const { did, createDelegation, createInvocation } = await createKeyWallet();
 const mounted: string[] = [];
 Object.assign(globalThis, { mounted });
 
@@ -14,9 +11,9 @@ createRoot(document.body.appendChild(document.createElement('div'))).render(
   <App
     oracleDid={params.get('did') ?? ''}
     baseUrl={params.get('url') ?? ''}
-    wallet={{ address: 'ixo1user', did: signer.did(), matrix: { accessToken: '', homeServer: '' } }}
-    createDelegation={(audience) => createDelegation({ issuer: signer, audience, capabilities: [capability] })}
-    createInvocation={(audience) => createInvocation({ issuer: signer, audience, capability })}
+    wallet={{ address: 'ixo1user', did, matrix: { accessToken: '', homeServer: '' } }}
+    createDelegation={createDelegation}
+    createInvocation={createInvocation}
     onPaymentRequiredError={() => {}}
     onMount={(id) => mounted.push(id)}
   />,

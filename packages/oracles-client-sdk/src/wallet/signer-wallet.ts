@@ -1,0 +1,33 @@
+import type { Sign } from '../core/credentials.ts';
+import { type Capability, mintToken, type TokenSigner } from './mint.ts';
+
+/** What `OraclesProvider` and `createCredentialCache` need of a user. */
+export interface SignerWallet {
+  did: string;
+  createDelegation: Sign;
+  createInvocation: Sign;
+}
+
+export interface SignerWalletOptions {
+  /** What the agent may do in the user's name, and what the user asks of it: everything by default. */
+  capabilities?: readonly Capability[] | undefined;
+  /** A day by default. */
+  delegationSeconds?: number | undefined;
+  /** Five minutes by default. */
+  invocationSeconds?: number | undefined;
+}
+
+const everything: readonly Capability[] = [{ can: 'oracle/*', with: 'ixo:oracle' }];
+
+/** Signs users in with a key that is elsewhere: give it the DID and the function that signs bytes with Ed25519. */
+export function createSignerWallet(signer: TokenSigner, options: SignerWalletOptions = {}): SignerWallet {
+  const { capabilities = everything, delegationSeconds = 24 * 3600, invocationSeconds = 300 } = options;
+  const expireIn = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+  return {
+    did: signer.did,
+    createDelegation: (audience) =>
+      mintToken({ signer, audience, capabilities, expiration: expireIn(delegationSeconds) }),
+    createInvocation: (audience) =>
+      mintToken({ signer, audience, capabilities: capabilities.slice(0, 1), expiration: expireIn(invocationSeconds) }),
+  };
+}
