@@ -92,16 +92,8 @@ it('runs an application of the older library: everything in its place, no messag
   await page.reload();
   await answer.waitFor();
   expect(await answer.textContent()).toBe(drawn);
-  const isReadable = await page.evaluate(async () => {
-    const opening = indexedDB.open('palaver-keys');
-    await new Promise((resolve) => {
-      opening.onsuccess = resolve;
-    });
-    const reading = opening.result.transaction('keys').objectStore('keys').getAll();
-    await new Promise((resolve) => {
-      reading.onsuccess = resolve;
-    });
-    return reading.result.map(({ privateKey }: { privateKey: CryptoKey }) => privateKey.extractable);
-  });
+  const isReadable = await page.evaluate(
+    'readKeys().then((keys) => keys.map(({ privateKey }) => privateKey.extractable))',
+  );
   expect(isReadable).toEqual([false]);
 });
