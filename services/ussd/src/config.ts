@@ -191,6 +191,22 @@ export const ussdConfigSchema = z.object({
     description: 'How long a request waits for an answer before it offers to show it later.',
     example: '5000',
   }),
+  FORMS_SERVER: envUrl('http:', 'https:').optional().meta({
+    description:
+      'Address of an OpenRosa server (ODK Central, KoBoToolbox) that completed forms are sent to and forms are fetched from.',
+    example: 'https://central.example/v1/projects/7',
+  }),
+  FORMS_SERVER_USER: z.string().optional().meta({
+    description: 'User at FORMS_SERVER, for Basic and Digest authentication.',
+    example: 'gateway@example.org',
+  }),
+  FORMS_SERVER_PASSWORD: z
+    .string()
+    .optional()
+    .meta({ description: 'Password of FORMS_SERVER_USER.', example: 'a-long-random-text', secret: true }),
+  FORMS_REFRESH_MINUTES: envInteger({ min: 1, max: 10_080 })
+    .prefault('15')
+    .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.', example: '60' }),
   GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
     description: 'Address of the query gateway, for balances, claims and tokens.',
     example: 'http://127.0.0.1:1317',

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { CloseStack, keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import type { KeyRing } from '@palaver/store';
 import { createAuditLog, keepAuditHead, type Store, startDatabaseClock, toAnchorPath } from '@palaver/store';
@@ -24,6 +25,9 @@ import type { UssdConfig } from './config.ts';
 import { createForms } from './forms/forms.ts';
 import { toShowable } from './gsm.ts';
 import type { UssdMetrics } from './metrics.ts';
+import { startFetching } from './openrosa/fetch-forms.ts';
+import { createOpenRosaClient } from './openrosa/openrosa-client.ts';
+import { startSender } from './openrosa/send-submissions.ts';
 import { openPrograms } from './programs/programs.ts';
 import { createProgramVersions } from './programs/versions.ts';
 import { createQueryClient } from './protocol/query-client.ts';
@@ -107,8 +111,20 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
   const actions: Actions = { ...declare(runs), ...own.actions };
   const forms = createForms();
   started.defer(() => forms.close());
+  const server = toFormsServer(config);
+  const fetched =
+    server &&
+    (await startFetching({
+      client: server,
+      folder: join(config.DATA_DIR, 'forms-server'),
+      refreshMs: config.FORMS_REFRESH_MINUTES * 60_000,
+      logger,
+      onChange: () => programs.reload(),
+    }));
+  started.defer(() => fetched?.stop());
   const programs = await openPrograms({
     forms,
+    ...(fetched && { fetched: fetched.files }),
     bundled: toMenuSources({}),
     ...toServed(config),
     registry: toRegistry(actions, own.validators),
@@ -121,7 +137,9 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const daily = await openDaily(store, config, clock.now());
   const records = createRecordStore(store);
-  const submissions = createSubmissions(store);
+  const submissions = createSubmissions(store, { isSent: server !== undefined });
+  const sender = server && startSender({ store, client: server, clock, logger });
+  started.defer(() => sender?.stop());
   const runBuiltIn = createBuiltInActions({
     records,
     allowedHosts: config.USSD_HTTP_ALLOWED_HOSTS,
@@ -200,6 +218,12 @@ async function openDaily(store: Store<UssdTables>, config: UssdConfig, now: numb
   if (store.engine !== 'postgres')
     throw new StartError('USSD_DAILY_FROM needs PostgreSQL: set DATABASE_URL, or leave it out.');
   return openDailyTables(store, { from, retentionMs: toRetentionMs(config) }, now);
+}
+
+function toFormsServer(config: UssdConfig) {
+  const { FORMS_SERVER: server, FORMS_SERVER_USER: user, FORMS_SERVER_PASSWORD: password = '' } = config;
+  if (server === undefined) return undefined;
+  return createOpenRosaClient({ server, credentials: user === undefined ? undefined : { user, password } });
 }
 
 function toSimSwapCheck(config: UssdConfig, metrics: UssdMetrics) {

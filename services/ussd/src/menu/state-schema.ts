@@ -168,7 +168,7 @@ export const stateSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('form'),
     ...guarded,
-    form: z.string().regex(/^forms\/[^/]+\.(xml|xlsx)$/, 'a file such as forms/household.xml'),
+    form: z.string().regex(/^forms\/(server\/)?[^/]+\.(xml|xlsx)$/, 'a file such as forms/household.xml'),
     take: z.record(nameSchema, z.string().regex(/^[\w./-]+$/)).default({}),
     to: nameSchema,
   }),

@@ -6,7 +6,7 @@ import type { Forms } from '../forms/forms.ts';
 import { checkProgram } from '../menu/check-program.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf, type Registry } from '../menu/menu.ts';
-import type { ProgramSource } from '../menu/program-source.ts';
+import type { ProgramSource, SourceFile } from '../menu/program-source.ts';
 import { toVersion } from './load-program.ts';
 import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
 import type { ProgramVersions } from './versions.ts';
@@ -18,6 +18,8 @@ export interface Programs {
   /** A version by its id; `undefined` when nobody keeps it any more, or when it cannot run here. */
   find(id: string): Menu | Promise<Menu | undefined> | undefined;
   current(): Menu[];
+  /** Reads all programs again. */
+  reload(): void;
   close(): void;
 }
 
@@ -30,6 +32,8 @@ export interface ProgramOptions {
   folder?: string | undefined;
   registry: Registry;
   forms: Pick<Forms, 'inspect'>;
+  /** Forms of a server, which programs may name. */
+  fetched?: () => readonly SourceFile[];
   versions: ProgramVersions;
   watch: boolean;
   logger: Logger;
@@ -104,15 +108,18 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     return menu;
   }
 
+  // Editors write a file in several steps: it is read when they are done.
+  const reloadSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      reload().catch((error: unknown) => logger.error({ err: error }, 'the changed menus cannot be loaded'));
+    }, settleMs).unref();
+  };
   const watchers = options.watch
     ? toWatched(options).map((path) =>
-        watchPath(path, () => {
-          // Editors write a file in several steps: it is read when they are done.
-          clearTimeout(timer);
-          timer = setTimeout(() => {
-            reload().catch((error: unknown) => logger.error({ err: error }, 'the changed menus cannot be loaded'));
-          }, settleMs).unref();
-        }).on('error', (error) => logger.warn({ err: error }, 'the menus are no longer watched')),
+        watchPath(path, reloadSoon).on('error', (error) =>
+          logger.warn({ err: error }, 'the menus are no longer watched'),
+        ),
       )
     : [];
   return {
@@ -125,6 +132,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
       return running;
     },
     current: () => [...current.values()],
+    reload: reloadSoon,
     close() {
       clearTimeout(timer);
       for (const watcher of watchers) watcher.close();
@@ -145,7 +153,7 @@ async function loadAll(options: ProgramOptions, base: ProgramSource): Promise<Lo
   const taken = new Map<string, string>();
   for (const read of await listSources(options, loaded.faults)) {
     try {
-      const source = await read();
+      const source = withFetched(await read(), options.fetched?.() ?? []);
       const check = await checkForms(checkProgram(source, options.registry, base), source, options.forms);
       if (!check.ok) {
         loaded.faults.push(...check.faults);
@@ -170,6 +178,13 @@ async function loadAll(options: ProgramOptions, base: ProgramSource): Promise<Lo
     }
   }
   return loaded;
+}
+
+/** Only what a program names is part of its version. */
+function withFetched(source: ProgramSource, fetched: readonly SourceFile[]): ProgramSource {
+  const named = new Set(source.files.flatMap(({ text }) => text.match(/forms\/server\/[\w.-]+(?=\.xml)/g) ?? []));
+  const isNamed = (path: string) => [...named].some((name) => path === `${name}.xml` || path.startsWith(`${name}/`));
+  return { ...source, files: [...source.files, ...fetched.filter(({ path }) => isNamed(path))] };
 }
 
 async function listSources(

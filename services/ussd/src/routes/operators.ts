@@ -66,7 +66,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
 
     addReportRoute(typed, parts.reports);
     addRecordRoutes(typed, parts.records);
-    addSubmissionRoutes(typed, parts.submissions);
+    addSubmissionRoutes(typed, parts);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
     addPersonDataRoutes(typed, parts);
 

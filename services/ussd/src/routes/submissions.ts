@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { AppError, offsetPageQuerySchema } from '@palaver/contract';
 import { type Server, toCsvLines } from '@palaver/service-kit';
+import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { StoredSubmission, SubmissionFilter, Submissions } from '../submissions/submissions.ts';
 
@@ -13,8 +14,21 @@ const pieceSize = 500;
 const columns = ['instanceId', 'formId', 'formVersion', 'phoneNumber', 'createdAt', 'status'] as const;
 const maxColumns = 2_000;
 
+export interface SubmissionParts {
+  submissions: Submissions;
+  clock: Pick<DatabaseClock, 'now'>;
+}
+
 /** Completed forms, for operators: as a list, as a table, and as ODK writes them. */
-export function addSubmissionRoutes(server: Server, submissions: Submissions): void {
+export function addSubmissionRoutes(server: Server, { submissions, clock }: SubmissionParts): void {
+  server.post(
+    '/api/ussd/submissions/retry',
+    {
+      onRequest: server.operatorGuardFor('admin'),
+      schema: { body: z.strictObject({ instanceId: z.string().max(200).optional() }) },
+    },
+    async ({ body }) => ({ queued: await submissions.retry(clock.now(), body.instanceId) }),
+  );
   server.get('/api/ussd/submissions', { schema: { querystring: querySchema } }, async ({ query }, reply) => {
     const { limit, offset, format, formId, status } = query;
     const filter = { formId, status };

@@ -38,6 +38,8 @@ export interface Submissions {
   /** The newest first. */
   find(filter: SubmissionFilter): Promise<StoredSubmission[]>;
   load(instanceId: string): Promise<StoredSubmission | undefined>;
+  /** Queues failed ones again: one, or all of them. Gives their number. */
+  retry(now: number, instanceId?: string): Promise<number>;
   /** Forms with submissions, and how many there are of each status. */
   forms(): Promise<{ formId: string; status: string; count: number }[]>;
 }
@@ -84,6 +86,14 @@ export function createSubmissions(
     async load(id) {
       const row = await db.selectFrom('ussd_submission').selectAll().where('id', '=', id).executeTakeFirst();
       return row && open(row);
+    },
+    async retry(now, instanceId) {
+      let query = db
+        .updateTable('ussd_submission')
+        .set({ status: 'queued', attempts: 0, next_at: now })
+        .where('status', '=', 'failed');
+      if (instanceId !== undefined) query = query.where('id', '=', instanceId);
+      return Number((await query.executeTakeFirst()).numUpdatedRows);
     },
     async forms() {
       const rows = await readDb

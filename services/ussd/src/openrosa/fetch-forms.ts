@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Logger } from '@palaver/service-kit';
+import type { SourceFile } from '../menu/program-source.ts';
+import type { ListedForm, OpenRosaClient } from './openrosa-client.ts';
+
+export interface FetchedForms {
+  /** The forms as files of a program: `forms/server/ID.xml`, and what they use in `forms/server/ID/`. */
+  files(): readonly SourceFile[];
+  stop(): void;
+}
+
+export interface FetchParts {
+  client: OpenRosaClient;
+  /** Keeps what was fetched, for a start without the server. */
+  folder: string;
+  refreshMs: number;
+  logger: Logger;
+  /** Something is new. */
+  onChange(): void;
+}
+
+export const serverFolder = 'forms/server/';
+const usable = /^[\w][\w.-]{0,99}$/;
+const textFile = /\.(csv|xml|geojson)$/i;
+
+/** Fetches the forms of the server now and on a schedule. A form that cannot be fetched stays as it was. */
+export async function startFetching({
+  client,
+  folder,
+  refreshMs,
+  logger,
+  onChange,
+}: FetchParts): Promise<FetchedForms> {
+  let files = await readKept(folder);
+  const hashes = new Map<string, string>();
+  const refresh = async (): Promise<boolean> => {
+    let isChanged = false;
+    for (const form of await client.listForms()) {
+      if (!usable.test(form.formId)) continue;
+      const fetched = await fetchForm(client, form, hashes.get(form.formId));
+      if (!fetched) continue;
+      hashes.set(form.formId, fetched.hash);
+      const own = (path: string) =>
+        path === `${serverFolder}${form.formId}.xml` || path.startsWith(`${serverFolder}${form.formId}/`);
+      const before = files.filter(({ path }) => own(path));
+      const isSame =
+        before.length === fetched.files.length &&
+        fetched.files.every(({ path, text }) => before.some((file) => file.path === path && file.text === text));
+      if (isSame) continue;
+      isChanged = true;
+      files = [...files.filter(({ path }) => !own(path)), ...fetched.files];
+      await keep(folder, fetched.files);
+    }
+    return isChanged;
+  };
+  const tryRefresh = () =>
+    refresh().catch((error: unknown) => {
+      logger.warn(
+        { err: error },
+        'the forms of the server cannot be fetched; those that were fetched before are in use',
+      );
+      return false;
+    });
+  await tryRefresh();
+  const timer = setInterval(() => {
+    tryRefresh().then((isChanged) => {
+      if (isChanged) onChange();
+    });
+  }, refreshMs).unref();
+  return { files: () => files, stop: () => clearInterval(timer) };
+}
+
+/** `undefined` where nothing has changed since the hash. */
+async function fetchForm(client: OpenRosaClient, form: ListedForm, known: string | undefined) {
+  const media = (await client.listMedia(form)).filter(
+    ({ filename }) => usable.test(filename) && textFile.test(filename),
+  );
+  const listed = [form.hash, form.version, ...media.map(({ filename, hash }) => `${filename} ${hash}`)].join('\n');
+  const hash = createHash('sha256').update(listed).digest('hex');
+  if (hash === known) return undefined;
+  const path = `${serverFolder}${form.formId}`;
+  const files = [
+    { path: `${path}.xml`, url: form.downloadUrl },
+    ...media.map(({ filename, downloadUrl: url }) => ({ path: `${path}/${filename}`, url })),
+  ];
+  const texts: SourceFile[] = [];
+  for (const file of files) texts.push({ file: file.url, path: file.path, text: await client.download(file.url) });
+  return { hash, files: texts };
+}
+
+async function keep(folder: string, files: readonly SourceFile[]): Promise<void> {
+  for (const { path, text } of files) {
+    const file = join(folder, path.slice(serverFolder.length));
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(`${file}.new`, text);
+    await rename(`${file}.new`, file);
+  }
+}
+
+async function readKept(folder: string): Promise<SourceFile[]> {
+  const names = await readdir(folder, { recursive: true }).catch((): string[] => []);
+  const kept = names.filter((name) => textFile.test(name)).sort();
+  return Promise.all(
+    kept.map(async (name) => {
+      const file = join(folder, name);
+      return { file, path: `${serverFolder}${name.replaceAll('\\', '/')}`, text: await readFile(file, 'utf8') };
+    }),
+  );
+}

@@ -1,0 +1,127 @@
+import { authorize, type Credentials } from './authorization.ts';
+
+export interface ListedForm {
+  formId: string;
+  version: string;
+  /** Of the form, as `md5:…`. */
+  hash: string;
+  downloadUrl: string;
+  manifestUrl?: string;
+}
+
+export interface MediaFile {
+  filename: string;
+  hash: string;
+  downloadUrl: string;
+}
+
+/** `refused`: sending it again cannot help. */
+export type Sent = { ok: true } | { ok: false; refused: boolean; fault: string };
+
+/** A server of the OpenRosa protocols: ODK Central, KoBoToolbox, Ona. */
+export interface OpenRosaClient {
+  listForms(): Promise<ListedForm[]>;
+  listMedia(form: ListedForm): Promise<MediaFile[]>;
+  download(url: string): Promise<string>;
+  send(instanceId: string, xml: string): Promise<Sent>;
+}
+
+export interface OpenRosaOptions {
+  /** Without a slash at its end. */
+  server: string;
+  credentials?: Credentials | undefined;
+  timeoutMs?: number;
+}
+
+const maxBytes = 8_000_000;
+
+export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions): OpenRosaClient {
+  const { origin } = new URL(server);
+
+  async function request(url: string, init: { method: string; body?: FormData }): Promise<Response> {
+    // Credentials and forms stay with the server that was configured.
+    if (new URL(url).origin !== origin) throw new Error('the server names an address of another server');
+    const { pathname, search } = new URL(url);
+    const signal = AbortSignal.timeout(timeoutMs);
+    const headers = { 'x-openrosa-version': '1.0', date: new Date().toUTCString() };
+    const first = await fetch(url, { ...init, headers, signal, redirect: 'manual' });
+    const challenge = first.headers.get('www-authenticate');
+    if (first.status !== 401 || !challenge || !credentials) return first;
+    await first.body?.cancel();
+    const authorization = authorize(credentials, { method: init.method, path: `${pathname}${search}`, challenge });
+    if (authorization === undefined) return first;
+    return fetch(url, { ...init, headers: { ...headers, authorization }, signal, redirect: 'manual' });
+  }
+
+  async function read(url: string): Promise<string> {
+    const response = await request(url, { method: 'GET' });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new Error(`status ${response.status}`);
+    }
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length;
+      if (size > maxBytes) throw new Error('the answer is too large');
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  return {
+    async listForms() {
+      return elementsOf(await read(`${server}/formList`), 'xform').map((xform) => {
+        const manifestUrl = textOf(xform, 'manifestUrl');
+        return {
+          formId: textOf(xform, 'formID'),
+          version: textOf(xform, 'version'),
+          hash: textOf(xform, 'hash'),
+          downloadUrl: textOf(xform, 'downloadUrl'),
+          ...(manifestUrl !== '' && { manifestUrl }),
+        };
+      });
+    },
+    async listMedia({ manifestUrl }) {
+      if (manifestUrl === undefined) return [];
+      return elementsOf(await read(manifestUrl), 'mediaFile').map((file) => ({
+        filename: textOf(file, 'filename'),
+        hash: textOf(file, 'hash'),
+        downloadUrl: textOf(file, 'downloadUrl'),
+      }));
+    },
+    download: read,
+    async send(instanceId, xml) {
+      const body = new FormData();
+      body.set('xml_submission_file', new File([xml], 'submission.xml', { type: 'text/xml' }), 'submission.xml');
+      const url = `${server}/submission`;
+      try {
+        const response = await request(url, { method: 'POST', body });
+        await response.body?.cancel();
+        if (response.status === 201 || response.status === 202) return { ok: true };
+        // 401 and 403 end when the credentials are put right, 404 when the form is published.
+        const refused = [400, 405, 406, 409, 413, 415, 422].includes(response.status);
+        return { ok: false, refused, fault: `status ${response.status} for ${instanceId}` };
+      } catch (error) {
+        const { name, message, cause } = error as Error;
+        const fault =
+          name === 'TimeoutError' ? 'no answer in time' : ((cause as Error | undefined)?.message ?? message);
+        return { ok: false, refused: false, fault };
+      }
+    },
+  };
+}
+
+/** The lists of OpenRosa are flat; nothing of XML is needed but elements, texts and the five entities. */
+function elementsOf(xml: string, name: string): string[] {
+  return Array.from(
+    xml.matchAll(new RegExp(`<(?:\\w+:)?${name}[\\s>]([\\s\\S]*?)</(?:\\w+:)?${name}>`, 'g')),
+    ([, inner]) => inner ?? '',
+  );
+}
+
+function textOf(xml: string, name: string): string {
+  const [, text = ''] = new RegExp(`<(?:\\w+:)?${name}>([^<]*)<`).exec(xml) ?? [];
+  const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
+  return text.trim().replace(/&(lt|gt|quot|apos|amp);/g, (_, entity: string) => entities[entity] ?? '');
+}

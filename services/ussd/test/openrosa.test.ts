@@ -1,0 +1,105 @@
+// Forms that come from an OpenRosa server and go back to it, over connections that break.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createLogger } from '@palaver/service-kit';
+import { createTempDir, waitFor } from '@palaver/test-kit';
+import { expect, test, vi } from 'vitest';
+import { startFetching } from '../src/openrosa/fetch-forms.ts';
+import { createOpenRosaClient } from '../src/openrosa/openrosa-client.ts';
+import { formsServerCredentials, formsServerEnv, startOpenRosaServer } from './openrosa-server.ts';
+import { startService, type TestService } from './service-fixture.ts';
+
+// Loading the engine takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
+
+const short = readFileSync(join(import.meta.dirname, 'forms/short.xml'), 'utf8');
+
+async function writeProgram() {
+  const dir = await createTempDir();
+  writeFileSync(
+    join(dir.path, 'program.yaml'),
+    `
+name: survey
+codes: ["*384*9#"]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: home.title, options: [{ text: home.begin, to: survey }] }
+  survey: { kind: form, form: forms/server/short.xml, to: thanks }
+  thanks: { kind: page, text: home.thanks }
+`,
+  );
+  mkdirSync(join(dir.path, 'locales'));
+  writeFileSync(join(dir.path, 'locales/en.yaml'), 'home: { title: Survey, begin: Begin, thanks: Thanks. }\n');
+  return dir;
+}
+
+const fillIn = (service: TestService, session: string, name: string) =>
+  service.say(session, `1*${name}*3*2*1`, { serviceCode: '*384*9#' });
+
+interface Listed {
+  instanceId: string;
+  status: string;
+  attempts: number;
+  fault: string | null;
+}
+
+async function list(service: TestService, query = ''): Promise<Listed[]> {
+  const { submissions } = (await (await service.get(`/api/ussd/submissions${query}`)).json()) as {
+    submissions: Listed[];
+  };
+  return submissions;
+}
+
+test('a submission arrives once in spite of cut connections; a refused one waits for an operator', async () => {
+  await using server = await startOpenRosaServer();
+  server.forms.set('short', { xml: short, version: '1', media: {} });
+  await using dir = await writeProgram();
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path, ...formsServerEnv(server) });
+  // Two instances send, and the first connections break: before the server has it, and after.
+  await using other = await service.startAnother({ DATA_DIR: dir.path });
+  server.next = ['cut before', 'cut'];
+  expect(await fillIn(service, 'a', 'Ana')).toMatch(/^CON Thanks\./);
+  await waitFor('the submission', async () => (await list(other))[0]?.status === 'sent', 90_000);
+  expect([...server.stored.values()]).toEqual([expect.stringContaining('<name>Ana</name><people>3</people>')]);
+  expect(server.arrived).toBe(2);
+  expect((await list(service))[0]).toMatchObject({ attempts: 3, fault: null });
+
+  server.next = [400];
+  expect(await fillIn(service, 'b', 'Ben')).toMatch(/^CON Thanks\./);
+  await waitFor('the refusal', async () => (await list(service, '?status=failed')).length === 1, 90_000);
+  const [failed] = await list(service, '?status=failed');
+  expect(failed?.fault).toMatch(/^status 400/);
+  const retried = await fetch(`${service.url}/api/ussd/submissions/retry`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ instanceId: failed?.instanceId }),
+  });
+  expect(await retried.json()).toEqual({ queued: 1 });
+  await waitFor('the second submission', async () => (await list(service, '?status=sent')).length === 2, 90_000);
+  expect(server.stored.size).toBe(2);
+});
+
+test('new versions of forms are fetched with their files, and are there without the server', async () => {
+  const server = await startOpenRosaServer();
+  const media = { 'towns.csv': 'name,label\na,A\n', 'photo.jpg': 'x' };
+  server.forms.set('short', { xml: short, version: '1', media });
+  server.forms.set('../../etc/passwd', { xml: short, version: '1', media: {} });
+  await using dir = await createTempDir();
+  const client = createOpenRosaClient({ server: server.url, credentials: formsServerCredentials, timeoutMs: 20_000 });
+  let changes = 0;
+  const options = { client, folder: dir.path, refreshMs: 50, logger: createLogger({ name: 'test', level: 'silent' }) };
+  const first = await startFetching({ ...options, onChange: () => changes++ });
+  const pathsOf = (forms: typeof first) => forms.files().map(({ path }) => path);
+  expect(pathsOf(first)).toEqual(['forms/server/short.xml', 'forms/server/short/towns.csv']);
+  server.forms.set('short', { xml: short.replace('Your name?', 'Your full name?'), version: '2', media });
+  await waitFor('the new version', () => changes > 0, 60_000);
+  first.stop();
+  await server[Symbol.asyncDispose]();
+  const later = await startFetching({ ...options, refreshMs: 60_000, onChange: () => {} });
+  later.stop();
+  expect(pathsOf(later)).toEqual(['forms/server/short.xml', 'forms/server/short/towns.csv']);
+  expect(later.files()[0]?.text).toContain('Your full name?');
+  expect(changes).toBe(1);
+});
