@@ -10,8 +10,6 @@ export interface Answer {
   status: number;
   body: Buffer;
   headers: Record<string, string | string[]>;
-  /** Empty for errors. */
-  etag: string;
   grpcCode: number;
   /** When it came from the node. */
   madeAt: number;
@@ -31,7 +29,6 @@ export function toJsonAnswer(json: string, metadata: Metadata): Answer {
     status: 200,
     body,
     headers: { 'content-type': jsonType, ...toHeaders(metadata) },
-    etag: `"${hash('sha1', body, 'base64url')}"`,
     grpcCode: 0,
     madeAt: Date.now(),
     height: readHeight(metadata),
@@ -51,13 +48,23 @@ export function toFailureAnswer(failure: GrpcFailure, details: GatewayErrorBody[
       ...(body.statusCode === 503 && { 'retry-after': '1' }),
       ...toHeaders(failure.metadata),
     },
-    etag: '',
     grpcCode: body.code,
     madeAt: Date.now(),
     height: readHeight(failure.metadata),
     keeps: body.reason === 'NOT_FOUND',
     isOutage,
   };
+}
+
+const etags = new WeakMap<Answer, string>();
+
+/** The answer's tag; empty for errors. */
+export function etagOf(answer: Answer): string {
+  const known = etags.get(answer);
+  if (known !== undefined) return known;
+  const etag = answer.grpcCode === 0 ? `"${hash('sha1', answer.body, 'base64url')}"` : '';
+  etags.set(answer, etag);
+  return etag;
 }
 
 /** The body and what its compressed forms may add. */

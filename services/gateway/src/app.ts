@@ -32,6 +32,7 @@ import { addStatusRoute } from './routes/status.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
+import { timeCalls } from './upstream/time-calls.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
 const bodyLimit = 1024; // queries have no body
@@ -66,7 +67,7 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   addDocumentRoutes(server, nodes.live);
 
   const authorize = config.GATEWAY_AUTH === 'api-key' ? nameKeys(parts.authorize, metrics) : parts.authorize;
-  const ask = createAskNode({ upstream: nodes.upstream, metrics, logger });
+  const ask = createAskNode({ send: timeCalls(metrics)(nodes.upstream.send), logger });
   const shared = { config, live: nodes.live, authorize, ask, metrics };
   const handleQuery = createQueries(shared, nodes);
   await server.register(async (limited) => {

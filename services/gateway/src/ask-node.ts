@@ -3,14 +3,14 @@ import { type DescMessage, fromBinary, toJson } from '@bufbuild/protobuf';
 import { toGrpcCode } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { type Answer, toFailureAnswer, toJsonAnswer } from './answer.ts';
+import type { Loading } from './cache.ts';
 import type { Encoded } from './encode-response.ts';
 import { parseDetails, printDetail } from './gateway-error.ts';
 import type { Snapshot } from './live-table.ts';
 import type { RequestMetadata } from './metadata.ts';
-import type { GatewayMetrics } from './metrics.ts';
 import type { Route } from './route-table.ts';
-import type { GrpcFailure } from './upstream/call.ts';
-import type { Upstream } from './upstream/upstream.ts';
+import type { GrpcAnswer, GrpcFailure } from './upstream/call.ts';
+import type { QueryRequest, Send } from './upstream/send.ts';
 
 export interface Query {
   route: Route;
@@ -25,9 +25,11 @@ export interface Query {
   snapshot: Snapshot;
 }
 
+/** Begins a query. */
+export type AskNode = (query: Query) => Loading<Answer>;
+
 export interface AskParts {
-  upstream: Upstream;
-  metrics: GatewayMetrics;
+  send: Send;
   logger: Logger;
 }
 
@@ -36,13 +38,10 @@ const maxRounds = 8;
 /** Types of an error's details that are asked for. */
 const maxDetailTypes = 8;
 
-export function createAskNode({ upstream, metrics, logger }: AskParts) {
-  return async (
-    { route, bytes, metadata, minHeight, once, proto3, snapshot }: Query,
-    signal: AbortSignal,
-  ): Promise<Answer> => {
-    const started = performance.now();
-    const answer = await upstream.call({
+export function createAskNode({ send, logger }: AskParts): AskNode {
+  return (query) => {
+    const { route, bytes, metadata, minHeight, once } = query;
+    const request: QueryRequest = {
       path: route.grpcPath,
       body: bytes,
       metadata: metadata.metadata,
@@ -50,31 +49,48 @@ export function createAskNode({ upstream, metrics, logger }: AskParts) {
       height: metadata.height === '' ? undefined : Number(metadata.height),
       minHeight,
       once,
-      signal,
-    });
-    metrics.observeUpstream(route.grpcPath, answer.ok ? 0 : answer.code, (performance.now() - started) / 1000);
-    if (!answer.ok && (answer.fault === 'malformed' || answer.fault === 'too large'))
-      logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
-    if (!answer.ok) {
-      const details = parseDetails(answer.details);
-      await snapshot.learner?.learn(details.slice(0, maxDetailTypes).map(({ typeName }) => typeName));
-      return toFailureAnswer(
-        answer,
-        details.map((detail) => printDetail(detail, snapshot)),
-      );
-    }
-    for (let round = 0; ; round += 1) {
-      const encoded = (proto3 ? encodeProto3 : encodeAnswer)(snapshot, route, answer.message);
-      if (encoded.ok) return toJsonAnswer(encoded.json, answer.metadata);
-      const { missingTypes = [] } = encoded;
-      await snapshot.learner?.learn(missingTypes);
-      // A type that was learned may hold others; one that nobody knows is the end.
-      const isStuck = missingTypes.some((name) => !snapshot.schema.registry.getMessage(name));
-      if (round < maxRounds && missingTypes.length > 0 && !isStuck) continue;
-      logger.warn({ method: route.grpcPath, fault: encoded.message }, 'an answer of the node could not be read');
-      return toFailureAnswer(unreadable(encoded), []);
-    }
+    };
+    const { promise, resolve } = Promise.withResolvers<GrpcAnswer>();
+    const cancel = send(request, resolve);
+    return { value: promise.then((answer) => toAnswer(query, answer, logger)), cancel };
   };
+}
+
+function toAnswer(query: Query, answer: GrpcAnswer, logger: Logger): Answer | Promise<Answer> {
+  if (!answer.ok) return toFailure(query, answer, logger);
+  const encoded = encode(query, answer.message);
+  return encoded.ok ? toJsonAnswer(encoded.json, answer.metadata) : learnAndEncode(query, answer, logger);
+}
+
+async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, logger: Logger): Promise<Answer> {
+  if (answer.fault === 'malformed' || answer.fault === 'too large')
+    logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
+  const details = parseDetails(answer.details);
+  await snapshot.learner?.learn(details.slice(0, maxDetailTypes).map(({ typeName }) => typeName));
+  return toFailureAnswer(
+    answer,
+    details.map((detail) => printDetail(detail, snapshot)),
+  );
+}
+
+/** Prints an answer with types that are not known yet. */
+async function learnAndEncode(query: Query, answer: GrpcAnswer & { ok: true }, logger: Logger): Promise<Answer> {
+  const { route, snapshot } = query;
+  for (let round = 0; ; round += 1) {
+    const encoded = encode(query, answer.message);
+    if (encoded.ok) return toJsonAnswer(encoded.json, answer.metadata);
+    const { missingTypes = [] } = encoded;
+    await snapshot.learner?.learn(missingTypes);
+    // A type that was learned may hold others; one that nobody knows is the end.
+    const isStuck = missingTypes.some((name) => !snapshot.schema.registry.getMessage(name));
+    if (round < maxRounds && missingTypes.length > 0 && !isStuck) continue;
+    logger.warn({ method: route.grpcPath, fault: encoded.message }, 'an answer of the node could not be read');
+    return toFailureAnswer(unreadable(encoded), []);
+  }
+}
+
+function encode({ proto3, snapshot, route }: Query, bytes: Uint8Array): Encoded {
+  return proto3 ? encodeProto3(snapshot, route, bytes) : encodeAnswer(snapshot, route, bytes);
 }
 
 function encodeAnswer({ encoder }: Snapshot, { method, responseBody }: Route, bytes: Uint8Array): Encoded {

@@ -8,7 +8,10 @@ function createClock() {
   return { now: () => time, pass: (ms: number) => (time += ms) };
 }
 
-const open = () => new AbortController().signal;
+/** A load that nobody cancels. */
+const toLoad =
+  <T>(load: () => Promise<T>) =>
+  () => ({ value: load(), cancel: () => undefined });
 
 test('an answer is found until its time is over, and then only as a stale one', () => {
   const clock = createClock();
@@ -53,35 +56,43 @@ test('equal requests at the same time share one run', async () => {
     runs += 1;
     return runs;
   };
-  const results = [1, 2, 3].map(() => cache.share('k', open(), load));
+  const results = [1, 2, 3].map(() => cache.share('k', toLoad(load)));
   expect(results.map(({ shared }) => shared)).toEqual([false, true, true]);
   expect(await Promise.all(results.map(({ value }) => value))).toEqual([1, 1, 1]);
-  expect(await cache.share('k', open(), load).value).toBe(2);
+  expect(await cache.share('k', toLoad(load)).value).toBe(2);
 });
 
 test('a run is cancelled when its last caller leaves, not before', async () => {
   const cache = createCache<string>({ maxBytes: 1_000, weigh: () => 1, staleMs: 0 });
-  const [first, second] = [new AbortController(), new AbortController()];
   let cancelled = false;
-  const load = (signal: AbortSignal) =>
-    new Promise<string>((resolve) =>
-      signal.addEventListener('abort', () => {
-        cancelled = true;
-        resolve('cancelled');
-      }),
-    );
-  const { value } = cache.share('k', first.signal, load);
-  cache.share('k', second.signal, load);
-  first.abort();
+  const load = () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const cancel = () => {
+      cancelled = true;
+      resolve('cancelled');
+    };
+    return { value: promise, cancel };
+  };
+  const first = cache.share('k', load);
+  const second = cache.share('k', load);
+  first.leave();
   expect(cancelled).toBe(false);
-  second.abort();
+  second.leave();
   expect(cancelled).toBe(true);
-  expect(await value).toBe('cancelled');
+  expect(await first.value).toBe('cancelled');
 });
 
 test('a run that fails is not remembered', async () => {
   const cache = createCache<number>({ maxBytes: 1_000, weigh: () => 1, staleMs: 0 });
-  const failing = cache.share('k', open(), () => Promise.reject(new Error('no')));
+  const failing = cache.share(
+    'k',
+    toLoad(() => Promise.reject(new Error('no'))),
+  );
   await expect(failing.value).rejects.toThrow('no');
-  expect(await cache.share('k', open(), async () => 5).value).toBe(5);
+  expect(
+    await cache.share(
+      'k',
+      toLoad(async () => 5),
+    ).value,
+  ).toBe(5);
 });

@@ -21,27 +21,32 @@ export interface Cache<T> {
   /** An answer past its time that may stand in for an error. */
   findStale(key: string): T | undefined;
   keep(key: string, value: T, ttlMs: number): void;
-  /**
-   * Runs `load`, or joins the run of an equal request. `signal` is the caller leaving; when the last one has left,
-   * the run's own signal is aborted.
-   */
-  share(
-    key: string,
-    signal: AbortSignal,
-    load: (signal: AbortSignal) => Promise<T>,
-  ): { shared: boolean; value: Promise<T> };
+  /** Runs `load`, or joins the run of an equal request. */
+  share(key: string, load: () => Loading<T>): Shared<T>;
   clear(): void;
   bytes(): number;
+}
+
+/** A value on its way. */
+export interface Loading<T> {
+  value: Promise<T>;
+  cancel(): void;
+}
+
+export interface Shared<T> {
+  value: Promise<T>;
+  /** Whether another request began the run. */
+  shared: boolean;
+  /** The caller no longer wants the value; when the last one has left, the run is cancelled. Once for each caller. */
+  leave(): void;
 }
 
 interface Stored<T> extends CacheEntry<T> {
   weight: number;
 }
 
-interface Run<T> {
-  value: Promise<T>;
+interface Run<T> extends Loading<T> {
   callers: number;
-  controller: AbortController;
 }
 
 /** What an entry costs beside its body: the map's slot, headers, the key's own object. */
@@ -72,21 +77,15 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
     return entry.value;
   };
 
-  const join = (key: string, run: Run<T>, signal: AbortSignal) => {
+  const join = (key: string, run: Run<T>, shared: boolean): Shared<T> => {
     run.callers += 1;
     const leave = () => {
       run.callers -= 1;
-      if (run.callers > 0) return;
-      if (runs.get(key) === run) runs.delete(key);
-      run.controller.abort();
+      if (run.callers > 0 || runs.get(key) !== run) return;
+      runs.delete(key);
+      run.cancel();
     };
-    if (signal.aborted) leave();
-    else {
-      signal.addEventListener('abort', leave, { once: true });
-      const stay = () => signal.removeEventListener('abort', leave);
-      run.value.then(stay, stay);
-    }
-    return run.value;
+    return { value: run.value, shared, leave };
   };
 
   return {
@@ -104,18 +103,16 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
         drop(oldest, entry);
       }
     },
-    share(key, signal, load) {
+    share(key, load) {
       const running = runs.get(key);
-      if (running) return { shared: true, value: join(key, running, signal) };
-      const controller = new AbortController();
-      const value = load(controller.signal);
-      const run: Run<T> = { value, callers: 0, controller };
+      if (running) return join(key, running, true);
+      const run: Run<T> = { ...load(), callers: 0 };
       runs.set(key, run);
       const done = () => {
         if (runs.get(key) === run) runs.delete(key);
       };
-      value.then(done, done);
-      return { shared: false, value: join(key, run, signal) };
+      run.value.then(done, done);
+      return join(key, run, false);
     },
     clear() {
       entries.clear();

@@ -93,11 +93,25 @@ export function toHeaders(metadata: Metadata): Record<string, string | string[]>
   const headers: Record<string, string | string[]> = {};
   for (const name in metadata) {
     const value = metadata[name];
-    if (value === undefined || !metadataName.test(name) || !printable.test(String(value))) continue;
-    headers[`Grpc-Metadata-${toTitleCase(name)}`] = value;
+    const header = toHeaderName(name);
+    if (value === undefined || header === '' || !printable.test(String(value))) continue;
+    headers[header] = value;
     if (name === heightHeader) headers['X-Cosmos-Block-Height'] = value;
   }
   return headers;
+}
+
+/** Nodes send the same few names with every answer. */
+const headerNames = new Map<string, string>();
+const maxHeaderNames = 1_000;
+
+/** Empty for a name that no header can have. */
+function toHeaderName(name: string): string {
+  const known = headerNames.get(name);
+  if (known !== undefined) return known;
+  const header = metadataName.test(name) ? `Grpc-Metadata-${toTitleCase(name)}` : '';
+  if (headerNames.size < maxHeaderNames) headerNames.set(name, header);
+  return header;
 }
 
 function toTitleCase(name: string): string {

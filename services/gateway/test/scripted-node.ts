@@ -1,5 +1,11 @@
 // A node that speaks HTTP/2 but not always gRPC: every answer is scripted, frame by frame.
-import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  createServer,
+  type Http2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type Settings,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
 export type Script = (stream: ServerHttp2Stream, path: string) => void;
@@ -11,8 +17,11 @@ export interface ScriptedNode {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export async function startScriptedNode(script: Script, port = 0): Promise<ScriptedNode> {
-  const server: Http2Server = createServer();
+export async function startScriptedNode(
+  script: Script,
+  { port = 0, settings = {} }: { port?: number; settings?: Settings } = {},
+): Promise<ScriptedNode> {
+  const server: Http2Server = createServer({ settings });
   const sessions = new Set<ServerHttp2Session>();
   const calls: string[] = [];
   server.on('session', (session) => {

@@ -2,10 +2,10 @@
 // upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 import { AppError } from '@palaver/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Answer, toFailureAnswer } from '../answer.ts';
-import type { Query } from '../ask-node.ts';
+import { type Answer, etagOf, toFailureAnswer } from '../answer.ts';
+import type { AskNode, Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
-import type { Cache } from '../cache.ts';
+import type { Cache, Loading } from '../cache.ts';
 import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
 import { decodeRequest, hasField } from '../decode-request.ts';
 import type { HeightFloors } from '../height-floors.ts';
@@ -22,7 +22,7 @@ export interface QueryParts {
   live: LiveTable;
   cache: Cache<Answer>;
   authorize: Authorize;
-  ask(query: Query, signal: AbortSignal): Promise<Answer>;
+  ask: AskNode;
   metrics: GatewayMetrics;
   floors: HeightFloors;
   options: QueryOptions;
@@ -63,7 +63,8 @@ export function createQueryHandler({ live, cache, authorize, ask, metrics, floor
     const { route } = match;
     if (route.legacy) markDeprecated(reply, path, route.legacy);
 
-    const authorized = await authorize(request, path);
+    const deciding = authorize(request, path);
+    const authorized = 'then' in deciding ? await deciding : deciding;
     if (!authorized.ok) {
       reply.headers(authorized.headers ?? {});
       throw authorized.error;
@@ -88,20 +89,27 @@ export function createQueryHandler({ live, cache, authorize, ask, metrics, floor
     if (!decoded.ok) throw new AppError('BAD_REQUEST', decoded.message);
     const proto3 = wantsProto3(match, query);
     const asked: Query = { route, bytes: decoded.bytes, metadata, minHeight, proto3, snapshot };
-    const left = signalOfLeaving(reply);
-    if (!isShared) return send(await ask(asked, left), 'miss', 0);
+    if (!isShared) {
+      const { value, cancel } = ask(asked);
+      whenLeft(reply, cancel);
+      return send(await value, 'miss', 0);
+    }
 
-    const shareAs = (name: string) =>
-      cache.share(name, left, async (signal) => {
-        const answer = await ask(asked, signal);
-        if (isKept && answer.keeps) cache.keep(key, answer, lifeOf(answer));
+    const load = (): Loading<Answer> => {
+      const { value, cancel } = ask(asked);
+      if (!isKept) return { value, cancel };
+      const kept = value.then((answer) => {
+        if (answer.keeps) cache.keep(key, answer, lifeOf(answer));
         return answer;
       });
-    let run = shareAs(`${key}\n${metadata.timeoutMs}`);
+      return { value: kept, cancel };
+    };
+    let run = cache.share(`${key}\n${metadata.timeoutMs}`, load);
+    whenLeft(reply, () => run.leave());
     let answer = await run.value;
     if (run.shared && isBehind(answer)) {
       // The call was begun for a client that has not come as far.
-      run = shareAs(`${key}\n${metadata.timeoutMs}\n${minHeight}`);
+      run = cache.share(`${key}\n${metadata.timeoutMs}\n${minHeight}`, load);
       answer = await run.value;
     }
     const stale = answer.isOutage ? cache.findStale(key) : undefined;
@@ -117,7 +125,7 @@ export function createQueryHandler({ live, cache, authorize, ask, metrics, floor
       return new AppError('METHOD_NOT_ALLOWED', `This gateway only answers queries. Allowed here: ${methods}.`);
     }
 
-    async function send(answer: Answer, state: CacheState, keptMs: number): Promise<FastifyReply> {
+    function send(answer: Answer, state: CacheState, keptMs: number): FastifyReply | Promise<FastifyReply> {
       metrics.countRequest(route.template, state, answer.grpcCode);
       if (isLatest) floors.raise(socket, answer.height);
       reply.headers(answer.headers);
@@ -128,13 +136,16 @@ export function createQueryHandler({ live, cache, authorize, ask, metrics, floor
         reply.header('age', Math.max(0, Math.floor((Date.now() - answer.madeAt) / 1000)));
       if (state === 'stale') reply.header('warning', '110 - "Response is Stale"');
       const encoding = chooseEncoding(request.headers['accept-encoding'], answer.body);
-      if (answer.etag !== '') {
-        reply.header('etag', encoding ? toEncodedTag(answer.etag, encoding) : answer.etag);
-        if (isUnchanged(request.headers['if-none-match'], answer.etag)) return reply.code(304).send();
+      const wanted = request.headers['if-none-match'];
+      // The tag is a hash: it is made for answers that are kept, and for clients that ask by one.
+      const etag = isKept || wanted !== undefined ? etagOf(answer) : '';
+      if (etag !== '') {
+        reply.header('etag', encoding ? toEncodedTag(etag, encoding) : etag);
+        if (isUnchanged(wanted, etag)) return reply.code(304).send();
       }
       reply.code(answer.status);
       if (!encoding) return reply.send(answer.body);
-      return reply.header('content-encoding', encoding).send(await compress(answer.body, encoding));
+      return compress(answer.body, encoding).then((body) => reply.header('content-encoding', encoding).send(body));
     }
   };
 }
@@ -163,13 +174,11 @@ function wantsProto3({ route }: Match, query: string): boolean {
   return parsed.ok && parsed.values.get('json')?.[0] === 'proto3';
 }
 
-/** Aborts when the client is gone before the reply was written. */
-function signalOfLeaving(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
+/** Calls back when the client is gone before the reply was written. */
+function whenLeft(reply: FastifyReply, leave: () => void): void {
   reply.raw.once('close', () => {
-    if (!reply.raw.writableEnded) controller.abort();
+    if (!reply.raw.writableEnded) leave();
   });
-  return controller.signal;
 }
 
 function toCacheControl(answer: Answer, keptMs: number, isPublic: boolean): string {

@@ -1,8 +1,7 @@
 // The POST routes of the transaction service: simulate, broadcast, encode and decode. Never kept, never repeated.
 import { AppError } from '@palaver/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Answer } from '../answer.ts';
-import type { Query } from '../ask-node.ts';
+import type { AskNode, Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
 import { decodeBody, listAnyTypes } from '../decode-body.ts';
 import type { LiveTable } from '../live-table.ts';
@@ -12,7 +11,7 @@ import type { GatewayMetrics } from '../metrics.ts';
 export interface TxParts {
   live: LiveTable;
   authorize: Authorize;
-  ask(query: Query, signal: AbortSignal): Promise<Answer>;
+  ask: AskNode;
   metrics: GatewayMetrics;
   options: { timeoutMs: number; forwardAuth: boolean };
   /** What answers paths that are no route of the transaction service. */
@@ -41,7 +40,7 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
 
     // The call runs to its end when the client leaves: a transaction that was sent cannot be taken back.
     const query: Query = { route, bytes: decoded.bytes, metadata, minHeight: 0, proto3: false, snapshot, once: true };
-    const answer = await ask(query, new AbortController().signal);
+    const answer = await ask(query).value;
     metrics.countRequest(route.template, 'miss', answer.grpcCode);
     return reply
       .headers({ ...answer.headers, 'cache-control': 'no-store' })

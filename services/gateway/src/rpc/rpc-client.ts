@@ -59,11 +59,21 @@ export function createRpcClient({ url, timeoutMs, cache, pinnedTtlMs }: RpcClien
       const key = `${call.method}\n${call.query ?? ''}\n${JSON.stringify(call.params ?? {})}`;
       const kept = cache.find(key);
       if (kept) return kept;
-      return cache.share(key, signal, async (shared) => {
-        const reply = await ask(call, shared);
-        if (reply.ok && isPinned(call.method, call.params)) cache.keep(key, reply, pinnedTtlMs);
-        return reply;
-      }).value;
+      const { value, leave } = cache.share(key, () => {
+        const controller = new AbortController();
+        const askAndKeep = async () => {
+          const reply = await ask(call, controller.signal);
+          if (reply.ok && isPinned(call.method, call.params)) cache.keep(key, reply, pinnedTtlMs);
+          return reply;
+        };
+        return { value: askAndKeep(), cancel: () => controller.abort() };
+      });
+      signal.addEventListener('abort', leave, { once: true });
+      try {
+        return await value;
+      } finally {
+        signal.removeEventListener('abort', leave);
+      }
     },
   };
 }

@@ -1,5 +1,4 @@
 // One unary call on an HTTP/2 session.
-import { type ClientHttp2Session, constants, type IncomingHttpHeaders } from 'node:http2';
 import { toGrpcCode } from '@palaver/contract';
 import {
   checkFrameHead,
@@ -10,6 +9,9 @@ import {
   unframeMessage,
 } from './grpc-message.ts';
 import { codeOfHttpStatus } from './grpc-status.ts';
+import type { Received } from './http2/call.ts';
+import { encodeFields, type Fields } from './http2/hpack.ts';
+import type { Http2Session } from './http2/session.ts';
 
 export interface GrpcRequest {
   /** `/package.Service/Method`. */
@@ -17,8 +19,12 @@ export interface GrpcRequest {
   body: Uint8Array;
   metadata: Record<string, string | string[]>;
   timeoutMs: number;
-  signal?: AbortSignal | undefined;
 }
+
+/** Takes the one answer of a call; may be called before the function that sends has returned. */
+export type Done = (answer: GrpcAnswer) => void;
+/** Gives a call up: its answer is then a failure, and the node is told. Does nothing once the answer is there. */
+export type Cancel = () => void;
 
 export interface GrpcFailure {
   ok: false;
@@ -42,93 +48,61 @@ const faultMessages: Record<MessageFault, string> = {
   missing: 'the node answered with nothing',
 };
 
-/** Runs a call to its end. Never rejects: whatever happens is an answer. */
-export function callUnary(session: ClientHttp2Session, authority: string, request: GrpcRequest): Promise<GrpcAnswer> {
-  return new Promise((resolve) => {
-    const { signal } = request;
-    if (signal?.aborted) return resolve(failure('cancelled'));
-    let stream: ReturnType<ClientHttp2Session['request']>;
-    try {
-      stream = session.request(toHeaders(request, authority));
-    } catch {
-      return resolve(failure('unreachable')); // the session went away under our hands
-    }
-
-    let headers: IncomingHttpHeaders = {};
-    let trailers: IncomingHttpHeaders | undefined;
-    let body: Buffer[] = [];
-    let size = 0;
-    let early: GrpcFailure | undefined;
-    let settled = false;
-    const settle = (answer: GrpcAnswer) => {
-      if (settled) return;
-      settled = true;
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-      resolve(answer);
-    };
-    const giveUp = (answer: GrpcFailure) => {
-      early = answer;
-      body = [];
-      stream.close(constants.NGHTTP2_CANCEL);
-      settle(answer);
-    };
-    const onAbort = () => giveUp(failure('cancelled'));
-    const timer = setTimeout(() => giveUp(failure('deadline')), request.timeoutMs);
-    signal?.addEventListener('abort', onAbort, { once: true });
-
-    stream.on('response', (received) => {
-      headers = received;
-    });
-    stream.on('trailers', (received) => {
-      trailers = received;
-    });
-    stream.on('data', (chunk: Buffer) => {
-      if (early) return;
-      body.push(chunk);
-      const seen = size;
-      size += chunk.length;
-      // The length is known from the first five bytes on; nothing more is taken in when it is out of bounds.
-      if (seen < 5 && size >= 5) {
-        const fault = checkFrameHead(body.length === 1 ? chunk : Buffer.concat(body));
-        if (fault) giveUp(malformed(fault));
-      }
-    });
-    // Errors end in `close` as well, where the reason is looked at.
-    stream.on('error', () => undefined);
-    stream.on('close', () => {
-      const [only] = body;
-      const joined = body.length === 1 && only ? only : Buffer.concat(body);
-      settle(early ?? readAnswer({ headers, trailers, body: joined, resetCode: stream.rstCode }));
-    });
-    stream.end(frameMessage(request.body));
+/** Sends a call on a session and hands its answer over, once. Nothing is thrown: whatever happens is an answer. */
+export function sendUnary(session: Http2Session, authority: Authority, request: GrpcRequest, done: Done): Cancel {
+  let early: GrpcFailure | undefined;
+  const cancel = session.request(toBlock(request, authority), frameMessage(request.body), {
+    // The length is known from the first five bytes on; nothing more is taken in when it is out of bounds.
+    refuses(start) {
+      const fault = start.length < 5 ? undefined : checkFrameHead(start);
+      if (fault) early = malformed(fault);
+      return fault !== undefined;
+    },
+    onEnd: (received) => done(early ?? readAnswer(received)),
   });
+  return () => {
+    early = failure('cancelled');
+    cancel();
+  };
 }
 
-/** As a flat list, which Node takes as it is; an object it would check and copy twice. */
-function toHeaders({ path, metadata, timeoutMs }: GrpcRequest, authority: string): string[] {
-  const headers = [':method', 'POST', ':path', path, ':authority', authority];
-  headers.push('content-type', 'application/grpc', 'te', 'trailers', 'grpc-accept-encoding', 'identity');
-  headers.push('grpc-timeout', toGrpcTimeout(timeoutMs));
-  for (const name in metadata) headers.push(name, textOf(metadata[name]));
-  return headers;
+/** Where calls of a connection go to. */
+export interface Authority {
+  name: string;
+  scheme: 'http' | 'https';
+  /** Blocks of headers made before, by path and time limit. */
+  blocks: Map<string, Buffer>;
 }
 
-interface Received {
-  headers: IncomingHttpHeaders;
-  trailers: IncomingHttpHeaders | undefined;
-  body: Buffer;
-  resetCode: number | undefined;
+/** Paths are those of the routes; time limits are mostly that of the gateway. */
+const maxBlocks = 2_000;
+
+function toBlock({ path, metadata, timeoutMs }: GrpcRequest, { name, scheme, blocks }: Authority): Buffer {
+  const timeout = toGrpcTimeout(timeoutMs);
+  const key = `${path}\n${timeout}`;
+  let block = blocks.get(key);
+  if (!block) {
+    const fields = [':method', 'POST', ':scheme', scheme, ':path', path, ':authority', name];
+    fields.push('content-type', 'application/grpc', 'te', 'trailers', 'grpc-accept-encoding', 'identity');
+    block = encodeFields([...fields, 'grpc-timeout', timeout]);
+    if (blocks.size >= maxBlocks) blocks.clear();
+    blocks.set(key, block);
+  }
+  const own: string[] = [];
+  for (const field in metadata) own.push(field, textOf(metadata[field]));
+  return own.length === 0 ? block : Buffer.concat([block, encodeFields(own)]);
 }
 
-function readAnswer({ headers, trailers, body, resetCode }: Received): GrpcAnswer {
-  const status = Number(headers[':status'] ?? 0);
+function readAnswer({ headers = [], trailers, body, resetCode }: Received): GrpcAnswer {
+  const metadata: Metadata = {};
+  collectMetadata(metadata, headers);
+  if (trailers) collectMetadata(metadata, trailers);
   // A failure may come as one block of headers ("trailers only").
   const last = trailers ?? headers;
-  const metadata = collectMetadata(headers, trailers);
-  const code = last['grpc-status'];
+  const code = resetCode === undefined ? findField(last, 'grpc-status') : undefined;
   if (code === undefined) {
-    if (status === 0 || resetCode !== constants.NGHTTP2_NO_ERROR) return { ...failure('unreachable'), metadata };
+    const status = Number(findField(headers, ':status') ?? 0);
+    if (status === 0 || resetCode !== undefined) return { ...failure('unreachable'), metadata };
     if (status === 200) return { ...malformed('truncated'), metadata };
     return { ok: false, code: codeOfHttpStatus(status), message: `the node answered with HTTP ${status}`, metadata };
   }
@@ -138,25 +112,26 @@ function readAnswer({ headers, trailers, body, resetCode }: Received): GrpcAnswe
       ? { ...malformed(unframed.fault), metadata }
       : { ok: true, message: unframed.message, metadata };
   }
-  const number = /^\d{1,2}$/.test(String(code)) ? Number(code) : toGrpcCode('UNKNOWN');
-  const message = decodeGrpcMessage(textOf(last['grpc-message']));
-  const details = last['grpc-status-details-bin'];
-  return { ok: false, code: number, message, details: details === undefined ? undefined : textOf(details), metadata };
+  const number = /^\d{1,2}$/.test(code) ? Number(code) : toGrpcCode('UNKNOWN');
+  const message = decodeGrpcMessage(findField(last, 'grpc-message') ?? '');
+  return { ok: false, code: number, message, details: findField(last, 'grpc-status-details-bin'), metadata };
 }
 
 const transportHeader =
   /^(?:grpc-(?!metadata-)|:|content-type$|content-length$|date$|server$|trailer$|te$|connection$)/;
 
-/** What the node sent beside the answer, gRPC's and HTTP's own fields aside. */
-function collectMetadata(...blocks: (IncomingHttpHeaders | undefined)[]): Metadata {
-  const metadata: Metadata = {};
-  for (const block of blocks) {
-    for (const name in block) {
-      const value = block[name];
-      if (value !== undefined && !transportHeader.test(name)) metadata[name] = value;
-    }
+/** Adds what the node sent beside the answer, gRPC's and HTTP's own fields aside. */
+function collectMetadata(metadata: Metadata, fields: Fields): void {
+  for (let index = 0; index < fields.length; index += 2) {
+    const [name = '', value = ''] = [fields[index], fields[index + 1]];
+    if (transportHeader.test(name)) continue;
+    metadata[name] = name in metadata ? `${textOf(metadata[name])}, ${value}` : value;
   }
-  return metadata;
+}
+
+function findField(fields: Fields, name: string): string | undefined {
+  for (let index = 0; index < fields.length; index += 2) if (fields[index] === name) return fields[index + 1];
+  return undefined;
 }
 
 function textOf(value: string | string[] | undefined): string {

@@ -1,6 +1,9 @@
-// One node: an HTTP/2 session held open, opened again whenever it ends, and a judgement of whether to send calls there.
-import { type ClientHttp2Session, connect } from 'node:http2';
-import { callUnary, failure, type GrpcAnswer, type GrpcRequest } from './call.ts';
+// One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
+import { type Authority, failure, type GrpcAnswer, type GrpcRequest, sendUnary } from './call.ts';
+import { createEjection } from './ejection.ts';
+import { Http2Session } from './http2/session.ts';
+import { limitTime } from './limit-time.ts';
+import { type Interceptor, type Send, toCall } from './send.ts';
 
 export interface Connection {
   address: string;
@@ -11,7 +14,8 @@ export interface Connection {
   /** Resolves when the attempt under way has ended, well or not. */
   settled(): Promise<void>;
   inFlight(): number;
-  call(request: GrpcRequest): Promise<GrpcAnswer>;
+  /** Has no time limit of its own. */
+  send: Send;
   /** Calls on the session of now only: a node that is replaced is another one. */
   pin(): Caller;
   /** A question of the gateway's own: only a failure says something about the node. */
@@ -41,22 +45,15 @@ const firstBackoffMs = 50;
 const maxBackoffMs = 2_000;
 /** A session that lasted this long was a good one. */
 const steadyMs = 1_000;
-/** Calls that fail in a row before a node is set aside, and for how long at first. */
-const failuresToEject = 5;
-/** A wait that ended sooner, by the caller or by the caller's own deadline, says nothing about the node. */
-const shortWaitMs = 100;
-const ejectMs = 1_000;
-const maxEjectMs = 30_000;
-/** Large answers must not wait for window updates: the window holds a whole one. */
-const streamWindow = 4 * 1024 * 1024;
-const sessionWindow = 32 * 1024 * 1024;
 
 export function openConnection({ address, ca, onConnect }: ConnectionOptions): Connection {
   const isTls = address.startsWith('tls://');
-  const authority = address.replace(/^tls:\/\//, '');
-  const origin = `${isTls ? 'https' : 'http'}://${authority}`;
-  let session: ClientHttp2Session | undefined;
-  let newest: ClientHttp2Session | undefined;
+  const name = address.replace(/^tls:\/\//, '');
+  const scheme = isTls ? 'https' : 'http';
+  const { hostname, port } = new URL(`${scheme}://${name}`);
+  const authority: Authority = { name, scheme, blocks: new Map() };
+  let session: Http2Session | undefined;
+  let newest: Http2Session | undefined;
   let attempt: Promise<void> = Promise.resolve();
   let isConnecting = false;
   let isClosed = false;
@@ -64,60 +61,52 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   let backoffMs = firstBackoffMs;
   let retry: NodeJS.Timeout | undefined;
   let inFlight = 0;
-  let failures = 0;
-  let ejections = 0;
-  let ejectedUntil = 0;
-  let answeredAt = 0;
+  const ejection = createEjection();
   const lacking = new Set<string>();
 
   const open = () => {
     isConnecting = true;
-    const opening = connect(origin, {
-      ...(isTls && { ca, ALPNProtocols: ['h2'] }),
-      settings: { enablePush: false, initialWindowSize: streamWindow },
-      maxSessionMemory: 64,
-      // Messages of a node may end in a space; the strict reading of RFC 9113 would drop them.
-      strictFieldWhitespaceValidation: false,
-    });
     let connectedAt = Number.POSITIVE_INFINITY;
-    newest = opening;
-    attempt = new Promise((resolve) => {
-      const timer = setTimeout(() => opening.destroy(), connectTimeoutMs);
+    const ended = Promise.withResolvers<void>();
+    attempt = ended.promise;
+    const opening = new Http2Session({
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: Number(port || (isTls ? 443 : 80)),
+      tls: isTls ? { ca } : undefined,
       // The peer's settings are the first proof that it speaks HTTP/2.
-      opening.once('remoteSettings', () => {
+      onReady() {
         clearTimeout(timer);
         isConnecting = false;
-        opening.setLocalWindowSize(sessionWindow);
         session = opening;
         connectedAt = Date.now();
-        failures = 0;
-        ejectedUntil = 0;
+        ejection.clear();
         connects += 1;
         lacking.clear();
-        resolve();
+        ended.resolve();
         onConnect?.(connects > 1);
-      });
-      opening.once('close', () => {
+      },
+      // A node that says goodbye finishes what it has; new calls go to a new session at once.
+      onGoaway() {
+        if (session === opening) session = undefined;
+        reopen(opening, connectedAt);
+      },
+      onClose() {
         clearTimeout(timer);
+        clearInterval(ping);
         if (session === opening) session = undefined;
         if (newest === opening) isConnecting = false;
-        resolve();
+        ended.resolve();
         reopen(opening, connectedAt);
-      });
+      },
     });
-    opening.on('error', () => undefined); // always followed by `close`
-    // A node that says goodbye finishes what it has; new calls go to a new session at once.
-    opening.on('goaway', () => {
-      if (session === opening) session = undefined;
-      reopen(opening, connectedAt);
-    });
-    opening.unref();
+    newest = opening;
+    const timer = setTimeout(() => opening.destroy(), connectTimeoutMs);
     const ping = setInterval(() => pingOrDestroy(opening), pingEveryMs).unref();
-    opening.once('close', () => clearInterval(ping));
+    opening.unref();
   };
 
-  const replaced = new WeakSet<ClientHttp2Session>();
-  const reopen = (ended: ClientHttp2Session, connectedAt: number) => {
+  const replaced = new WeakSet<Http2Session>();
+  const reopen = (ended: Http2Session, connectedAt: number) => {
     if (isClosed || replaced.has(ended)) return;
     replaced.add(ended);
     if (Date.now() - connectedAt > steadyMs) {
@@ -130,51 +119,37 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
     backoffMs = Math.min(maxBackoffMs, backoffMs * 2);
   };
 
-  /** A call that ended without an answer counts when the node was silent to all others as well while it waited. */
-  const recordAnswer = (answer: GrpcAnswer, sentAt: number) => {
-    const isSilent = !answer.ok && (answer.fault === 'deadline' || answer.fault === 'cancelled');
-    if (isSilent) {
-      if (answeredAt >= sentAt || performance.now() - sentAt < shortWaitMs) return;
-    } else {
-      answeredAt = performance.now();
-    }
-    const failed = isSilent || (!answer.ok && answer.fault === 'unreachable');
-    failures = failed ? failures + 1 : 0;
-    if (!failed) ejections = 0;
-    if (failures < failuresToEject) return;
-    failures = 0;
-    ejectedUntil = Date.now() + Math.min(maxEjectMs, ejectMs * 2 ** ejections);
-    ejections += 1;
-  };
-
-  const callOn = async (
-    own: ClientHttp2Session | undefined,
-    request: GrpcRequest,
-    isProbe = false,
-  ): Promise<GrpcAnswer> => {
-    if (!own || own.closed || own.destroyed) return failure('unreachable');
-    inFlight += 1;
-    const sentAt = performance.now();
-    const answer = await callUnary(own, authority, request);
-    inFlight -= 1;
-    // A node may answer small questions while its queries hang.
-    if (!isProbe || (!answer.ok && answer.fault)) recordAnswer(answer, sentAt);
-    return answer;
+  /** Sends on a session where it is open; only what was sent says something about the node. */
+  const sendOn = (getSession: () => Http2Session | undefined, count: Interceptor): Send => {
+    const counted = count((request, done) => {
+      const own = getSession() as Http2Session;
+      inFlight += 1;
+      return sendUnary(own, authority, request, (answer) => {
+        inFlight -= 1;
+        done(answer);
+      });
+    });
+    return (request, done) => {
+      const own = getSession();
+      if (own?.isOpen()) return counted(request, done);
+      done(failure('unreachable'));
+      return () => undefined;
+    };
   };
 
   open();
   return {
     address,
-    healthy: () => session !== undefined && Date.now() >= ejectedUntil,
+    healthy: () => session !== undefined && !ejection.isEjected(),
     connecting: () => isConnecting,
     settled: () => attempt,
     inFlight: () => inFlight,
-    call: (request) => callOn(session, request),
+    send: sendOn(() => session, ejection.count),
     pin() {
       const own = session;
-      return { call: (request) => callOn(own, request) };
+      return { call: toCall(limitTime(sendOn(() => own, ejection.count))) };
     },
-    probe: (request) => callOn(session, request, true),
+    probe: toCall(limitTime(sendOn(() => session, ejection.countFailures))),
     lacks: (path) => lacking.has(path),
     noteLack: (path) => lacking.add(path),
     close() {
@@ -188,12 +163,8 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
 }
 
 /** A connection that died without a word is found out by a ping that is not answered. */
-function pingOrDestroy(session: ClientHttp2Session): void {
-  if (session.closed || session.destroyed) return;
+function pingOrDestroy(session: Http2Session): void {
+  if (!session.isOpen()) return;
   const timer = setTimeout(() => session.destroy(), connectTimeoutMs).unref();
-  try {
-    session.ping(() => clearTimeout(timer));
-  } catch {
-    session.destroy();
-  }
+  session.ping(() => clearTimeout(timer));
 }

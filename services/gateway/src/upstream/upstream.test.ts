@@ -104,7 +104,9 @@ test('an answer of almost 16 MiB passes', async () => {
 test('the deadline ends a call, and the node is told', async () => {
   let reset: number | undefined;
   await using node = await startScriptedNode((stream) => stream.on('close', () => (reset = stream.rstCode)));
-  const answer = await connectTo(node.address).call({ ...query, timeoutMs: 60 });
+  const upstream = connectTo(node.address);
+  await waitFor('the node', () => upstream.status()[0]?.healthy);
+  const answer = await upstream.call({ ...query, timeoutMs: 60 });
   expect(answer).toMatchObject({ ok: false, code: 4, fault: 'deadline' });
   await waitFor('the reset', () => reset === constants.NGHTTP2_CANCEL);
 });
@@ -113,7 +115,7 @@ test('a caller that leaves ends a call, and the node is told', async () => {
   let reset: number | undefined;
   await using node = await startScriptedNode((stream) => stream.on('close', () => (reset = stream.rstCode)));
   const controller = new AbortController();
-  const answer = connectTo(node.address).call({ ...query, signal: controller.signal });
+  const answer = connectTo(node.address).call(query, controller.signal);
   await waitFor('the call', () => node.calls.length === 1);
   controller.abort();
   expect(await answer).toMatchObject({ ok: false, code: 1, fault: 'cancelled' });
@@ -197,7 +199,7 @@ test('a node that hangs is set aside also when every caller leaves before the de
   await using good = await startScriptedNode((stream) => respond(stream, frame(message)));
   const upstream = connectTo(hung.address, good.address);
   await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
-  for (let round = 0; round < 30; round += 1) await upstream.call({ ...query, signal: AbortSignal.timeout(150) });
+  for (let round = 0; round < 30; round += 1) await upstream.call(query, AbortSignal.timeout(150));
   expect(upstream.status()[0]?.healthy).toBe(false);
   expect(hung.calls.length).toBeLessThan(10);
 });
@@ -209,7 +211,7 @@ test('callers that leave a node that answers others do not set it aside', async 
   const upstream = connectTo(node.address);
   expect((await upstream.call(query)).ok).toBe(true);
   for (let round = 0; round < 8; round += 1) {
-    const slow = upstream.call({ ...query, path: '/slow', signal: AbortSignal.timeout(150) });
+    const slow = upstream.call({ ...query, path: '/slow' }, AbortSignal.timeout(150));
     expect((await upstream.call(query)).ok).toBe(true);
     expect(await slow).toMatchObject({ fault: 'cancelled' });
   }
@@ -240,4 +242,23 @@ test('a node that says goodbye to a good session is asked on a new one without a
   for (const session of node.sessions) session.goaway();
   for (let round = 0; round < 100; round += 1) answers.push(await upstream.call(query));
   expect(answers.filter((answer) => !answer.ok)).toEqual([]);
+});
+
+test('calls that wait for room on a session that ends are sent on the next one', async () => {
+  const settings = { maxConcurrentStreams: 3 };
+  const script: Script = (stream) => setImmediate(() => respond(stream, frame(message)));
+  await using node = await startScriptedNode(script, { settings });
+  const upstream = connectTo(node.address);
+  expect((await upstream.call(query)).ok).toBe(true);
+  await sleep(1_100); // what counts as a good session
+  const answers: boolean[] = [];
+  const load = Promise.all(
+    Array.from({ length: 30 }, async () => {
+      for (let round = 0; round < 30; round += 1) answers.push((await upstream.call(query)).ok);
+    }),
+  );
+  await waitFor('some answers', () => answers.length > 200);
+  for (const session of node.sessions) session.close();
+  await load;
+  expect(answers.filter((ok) => !ok)).toEqual([]);
 });

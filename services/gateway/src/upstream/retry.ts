@@ -1,0 +1,147 @@
+// A call on one node after another until one has the answer: all calls but those marked `once` are queries and may be
+// repeated, so a client does not notice a node that dies under its call as long as another is there.
+import { type Done, failure, type GrpcAnswer } from './call.ts';
+import { type ChooseNode, maxWaitMs } from './choose-node.ts';
+import type { Connection } from './connection.ts';
+import { type NodeWatch, readHeight } from './node-watch.ts';
+import type { QueryRequest, Send } from './send.ts';
+
+export interface RetryOptions {
+  choose: ChooseNode;
+  watch: NodeWatch;
+  /** How many nodes are asked at most for one answer. */
+  maxAttempts: number;
+}
+
+const heightWaitMs = 100;
+/** What nodes say about a height that they have pruned or not reached yet. */
+const heightRefusal =
+  /height in the future|must be less than or equal to|version does not exist|pruned|lowest height|failed to load state|bigger than|bigger then/i;
+
+export function createRetry(options: RetryOptions): Send {
+  return (request, done) => {
+    const call = new RetriedCall(request, done, options);
+    call.next();
+    return () => call.cancel();
+  };
+}
+
+class RetriedCall {
+  private readonly started = performance.now();
+  private tried: Connection[] = [];
+  private attempts = 0;
+  private answer: GrpcAnswer = unreachable;
+  /** Whether the best node so far is below the height that is needed. */
+  private isBehind = false;
+  private isDone = false;
+  private giveUp: (() => void) | undefined;
+
+  private readonly request: QueryRequest;
+  private readonly done: Done;
+  private readonly options: RetryOptions;
+
+  constructor(request: QueryRequest, done: Done, options: RetryOptions) {
+    this.request = request;
+    this.done = done;
+    this.options = options;
+  }
+
+  /** Asks the next node, or ends. */
+  next(): void {
+    const { choose, maxAttempts } = this.options;
+    const need = this.request.height ?? this.request.minHeight ?? 0;
+    const isOver = this.attempts >= (this.request.once ? 1 : maxAttempts);
+    const node = isOver ? undefined : choose.now(this.tried, need);
+    if (node) this.ask(node);
+    else if (isOver) this.end();
+    else {
+      void choose.orWait(this.tried, need, this.msLeft()).then((found) => {
+        if (this.isDone) return;
+        if (found) this.ask(found);
+        else this.end();
+      });
+    }
+  }
+
+  cancel(): void {
+    if (this.giveUp) this.giveUp();
+    else this.finish(failure('cancelled'));
+  }
+
+  private ask(node: Connection): void {
+    const timeoutMs = this.msLeft();
+    if (timeoutMs <= 0) {
+      this.finish(failure('deadline'));
+      return;
+    }
+    this.tried.push(node);
+    this.attempts += 1;
+    const request = this.attempts === 1 ? this.request : { ...this.request, timeoutMs };
+    let isAnswered = false;
+    const cancel = node.send(request, (answer) => {
+      isAnswered = true;
+      this.giveUp = undefined;
+      this.take(node, answer);
+    });
+    if (!isAnswered) this.giveUp = cancel;
+  }
+
+  private take(node: Connection, next: GrpcAnswer): void {
+    const { watch, choose } = this.options;
+    const { height, minHeight = 0 } = this.request;
+    if (!next.ok && next.fault !== undefined) {
+      // An answer that was refused for its height says more than that another node could not be reached.
+      if (!this.isBehind && (this.answer.ok || this.answer.fault !== undefined)) this.answer = next;
+      if (next.fault === 'unreachable') this.next();
+      else this.end();
+      return;
+    }
+    if (height === undefined) watch.note(node, next.metadata);
+    const reported = readHeight(next.metadata) ?? watch.stateOf(node).height ?? minHeight;
+    this.isBehind = height === undefined && reported < minHeight;
+    this.answer = next;
+    const isElsewhere = height !== undefined && !next.ok && heightRefusal.test(next.message);
+    if ((this.isBehind || isElsewhere) && choose.now(this.tried, 0)) this.next();
+    else this.end();
+  }
+
+  private end(): void {
+    const giveUpAt = this.started + Math.min(this.request.timeoutMs, maxWaitMs);
+    if (!this.isBehind) this.finish(this.answer);
+    else if (performance.now() + heightWaitMs >= giveUpAt) this.finish(failure('behind'));
+    else this.waitForHeight();
+  }
+
+  /** A node may reach the height within moments. */
+  private waitForHeight(): void {
+    const timer = setTimeout(() => {
+      this.giveUp = undefined;
+      this.startOver();
+    }, heightWaitMs);
+    this.giveUp = () => {
+      clearTimeout(timer);
+      this.finish(failure('cancelled'));
+    };
+  }
+
+  private startOver(): void {
+    this.tried = [];
+    this.attempts = 0;
+    this.answer = unreachable;
+    this.isBehind = false;
+    this.next();
+  }
+
+  private finish(answer: GrpcAnswer): void {
+    if (this.isDone) return;
+    this.isDone = true;
+    this.giveUp = undefined;
+    this.done(answer);
+  }
+
+  private msLeft(): number {
+    return this.started + this.request.timeoutMs - performance.now();
+  }
+}
+
+const unreachable = failure('unreachable');
