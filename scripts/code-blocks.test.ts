@@ -50,7 +50,7 @@ it('TypeScript compiles', () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
-}, 120_000);
+});
 
 /** Blocks of one document share a folder: those with a file name can import each other. */
 function writeBlock(folder: string, { place, language, name, code, given }: CodeBlock): void {

@@ -15,7 +15,6 @@ test.for<[ServiceName, Engine, string]>([
   ['gateway', 'sqlite', 'the node killed for 1 s'],
 ])(
   '%s on %s, %s: nothing confirmed is lost or doubled, nothing is stuck',
-  { timeout: 180_000 },
   async ([service, engine, name], { skip }) => {
     const scenario = scenarios.find((candidate) => candidate.name === name);
     if (!scenario) throw new Error(`there is no scenario ${name}`);

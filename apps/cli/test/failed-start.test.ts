@@ -77,7 +77,6 @@ const faults: Fault[] = [
 
 testWithRedis.concurrent.for(faults)(
   'a start that fails leaves nothing that keeps the process alive: $what',
-  { timeout: 60_000 },
   async ({ script, env, message }, { redisUrl, expect }) => {
     await using dir = await createTempDir();
     const taken = createServer();

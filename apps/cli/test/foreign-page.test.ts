@@ -26,8 +26,8 @@ beforeAll(async () => {
     await child.exited;
     await dir[Symbol.asyncDispose]();
   });
-  await child.printed('Ctrl-C stops everything.', 60_000);
-}, 90_000);
+  await child.printed('Ctrl-C stops everything.');
+});
 afterAll(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
@@ -195,7 +195,7 @@ test('a foreign page in a real browser books no credit, dials nothing and reads 
 
   const rebound = await tab.goto(`http://rebound.example:${ports.ussd}/api/ussd/sessions`);
   expect(rebound?.status()).toBe(403);
-}, 60_000);
+});
 
 test('everything a browser may open forbids inline scripts, frames and guessed types; documentation still renders', async () => {
   const browser = await launchBrowser();
@@ -211,7 +211,7 @@ test('everything a browser may open forbids inline scripts, frames and guessed t
     tab.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
     tab.on('pageerror', (error) => complaints.push(String(error)));
     const url = `http://127.0.0.1:${ports[service]}${path}`;
-    await waitFor('the page', async () => (await fetch(url)).ok, 60_000);
+    await waitFor('the page', async () => (await fetch(url)).ok);
     await tab.goto(url);
     await tab.locator(shown).first().waitFor();
     expect([service, complaints]).toEqual([service, []]);
@@ -245,4 +245,4 @@ test('everything a browser may open forbids inline scripts, frames and guessed t
       ]);
     }
   }
-}, 120_000);
+});

@@ -53,4 +53,4 @@ test('operators are added, listed and revoked; tokens are shown once, kept as ha
   } finally {
     await service.close();
   }
-}, 120_000);
+});

@@ -18,7 +18,7 @@ async function modesAfterStart(folder: string): Promise<Record<string, string>> 
     output += chunk;
   });
   try {
-    await waitFor('the services', async () => output.includes('Ctrl-C stops everything.'), 60_000);
+    await waitFor('the services', async () => output.includes('Ctrl-C stops everything.'));
     const entries = readdirSync(folder).map((name) => [name, modeOf(join(folder, name))]);
     return Object.fromEntries([['.', modeOf(folder)], ...entries]);
   } finally {
@@ -54,5 +54,4 @@ test.skipIf(process.platform === 'win32')(
     });
     expect(other).toBe('644');
   },
-  120_000,
 );

@@ -32,10 +32,10 @@ test('runs as a user without rights on a read-only tree, and builds its page int
     exec setpriv --reuid ${nobody} --regid ${nobody} --clear-groups --no-new-privs --inh-caps=-all \
       "${app}/${process.execPath.slice(root.length)}" apps/cli/bin/palaver.js up`;
   const child = startProcess('unshare', ['-m', 'sh', '-c', script], { env: { ...ports, DATA_DIR: data, HOME: '/' } });
-  await child.printed('Ctrl-C stops everything.', 60_000);
+  await child.printed('Ctrl-C stops everything.');
   const page = await fetch(`http://127.0.0.1:${ports.CONSOLE_PORT}/`);
   expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<div id="root">')]);
   expect(readdirSync(join(data, 'console-page'))).toHaveLength(1);
   child.kill('SIGTERM');
   expect(await child.exited).toBe(0);
-}, 90_000);
+});

@@ -39,7 +39,7 @@ async function rollUnderLoad(main: string, env: Record<string, string>, ask: (ur
       process.kill();
       await process.exited;
     });
-    await process.printed(/listening on/, 60_000);
+    await process.printed(/listening on/);
     return { port, process };
   };
   const instances = [await start(await freePort()), await start(await freePort())];
@@ -55,7 +55,7 @@ async function rollUnderLoad(main: string, env: Record<string, string>, ask: (ur
   });
   for (const [index, { port, process }] of instances.entries()) {
     const before = asked;
-    await waitFor('some requests', () => asked > before + 40, 30_000);
+    await waitFor('some requests', () => asked > before + 40);
     const silent = connect(port, '127.0.0.1').on('error', () => {});
     process.kill('SIGTERM');
     expect(await process.exited).toBe(0);
@@ -88,7 +88,7 @@ test('USSD: instances restarted one after the other under load fail no request',
   const { asked, failures } = await rollUnderLoad('services/ussd/src/main.ts', { DATABASE_URL: database.url }, ask);
   expect(failures).toEqual([]);
   expect(asked).toBeGreaterThan(80);
-}, 120_000);
+});
 
 test('query gateway: the same', async () => {
   const devnode = startProcess(process.execPath, [`${root}services/devnode/src/main.ts`], { env: { PORT: '0' } });
@@ -103,9 +103,9 @@ test('query gateway: the same', async () => {
   devnode.kill();
   await devnode.exited;
   expect(failures).toEqual([]);
-}, 120_000);
+});
 
-testWithRedis('agent: the same, every answer complete', { timeout: 180_000 }, async ({ redisUrl }) => {
+testWithRedis('agent: the same, every answer complete', async ({ redisUrl }) => {
   await using database = await createTestDatabase('postgres');
   await using dir = await createTempDir();
   const key = await createSigner();

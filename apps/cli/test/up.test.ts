@@ -102,7 +102,7 @@ test('up reports each service as it comes up, and a person at a terminal is left
   const command = ['env', ...env, process.execPath, launcher, 'up'].join(' ');
   const child = startProcess('script', ['-qec', command, '/dev/null'], { cwd: dir.path });
   started.push(child);
-  await child.printed('Ctrl-C stops everything.', 40_000);
+  await child.printed('Ctrl-C stops everything.');
   const port = env.find((pair) => pair.startsWith('USSD_PORT'))?.split('=')[1];
   expect((await fetch(`http://127.0.0.1:${port}/no-such-path`)).status).toBe(404);
   const log = join(dir.path, 'data/palaver.log');

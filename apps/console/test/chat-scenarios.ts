@@ -138,8 +138,8 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await page.context().setOffline(true);
     await page.getByText('connecting…').waitFor();
     await page.context().setOffline(false);
-    await page.getByText('live', { exact: true }).waitFor({ timeout: 20_000 });
-    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached', timeout: 20_000 });
+    await page.getByText('live', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
     expect(((await answer.textContent()) ?? '').trim().split(/\s+/).length).toBeGreaterThanOrEqual(400);
   });
 

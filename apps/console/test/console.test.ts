@@ -9,7 +9,7 @@ let palaver: TestConsole;
 
 beforeAll(async () => {
   palaver = await startTestConsole();
-}, 120_000);
+});
 
 afterAll(() => palaver[Symbol.asyncDispose]());
 

@@ -25,7 +25,7 @@ beforeAll(async () => {
     CREDITS_RESERVATION: '1',
     CREDITS_PRICES: '{"*":{"input":100,"output":100}}',
   });
-}, 120_000);
+});
 
 afterAll(async () => {
   await palaver[Symbol.asyncDispose]();

@@ -74,14 +74,12 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     for (let index = 0; index < 40; index += 1) await fetch(`${palaver().url}/api/gateway/ixo/token/params`);
     const rates = page.getByRole('figure', { name: 'Requests a second' });
     await expect
-      .poll(async () => /Query gateway (\d+(\.\d)?)/.exec((await rates.textContent()) ?? '')?.[1] ?? '0.0', {
-        timeout: 15_000,
-      })
+      .poll(async () => /Query gateway (\d+(\.\d)?)/.exec((await rates.textContent()) ?? '')?.[1] ?? '0.0')
       .not.toBe('0.0');
     if (process.env.PICTURES) await makeTraffic(palaver());
     await keepPicture(page, 'operations');
     expect(complaints).toEqual([]);
-  }, 120_000);
+  });
 
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
     await using opened = await openPage(palaver(), '/operations', look);

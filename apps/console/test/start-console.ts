@@ -35,9 +35,9 @@ export async function startTestConsole(env: Record<string, string> = {}): Promis
     await dir[Symbol.asyncDispose]();
   };
   try {
-    await child.printed('Ctrl-C stops everything.', 60_000);
+    await child.printed('Ctrl-C stops everything.');
     const url = /console page +(http:\S+)/.exec(child.output())?.[1] ?? '';
-    await waitFor('the page to be built', async () => (await fetch(url)).ok, 60_000);
+    await waitFor('the page to be built', async () => (await fetch(url)).ok);
     const browser = await launchBrowser();
     return {
       url,
@@ -88,7 +88,7 @@ export async function openPage(
     locale: 'en-GB',
     reducedMotion: 'reduce',
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {

@@ -43,7 +43,7 @@ function isLetIn(socket: Socket): Promise<boolean> {
   });
 }
 
-testWithRedis('WebSocket first needs no sticky sessions', { timeout: 90_000 }, async ({ redisUrl, skip }) => {
+testWithRedis('WebSocket first needs no sticky sessions', async ({ redisUrl, skip }) => {
   const outcome = await countConnected(redisUrl, clients.library);
   if ('reason' in outcome) return skip(outcome.reason);
   expect(outcome.connected).toBe(connections);
@@ -51,7 +51,6 @@ testWithRedis('WebSocket first needs no sticky sessions', { timeout: 90_000 }, a
 
 testWithRedis(
   'long-polling first fails without sticky sessions, and works with them on /socket.io/',
-  { timeout: 120_000 },
   async ({ redisUrl, skip }) => {
     const outcome = await countConnected(redisUrl, clients.default);
     if ('reason' in outcome) return skip(outcome.reason);

@@ -1,76 +1,37 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { openStore } from '@palaver/store';
-import {
-  createTempDir,
-  createTestDatabase,
-  freePort,
-  startProcess,
-  type TestProcess,
-  waitFor,
-} from '@palaver/test-kit';
+import { waitFor } from '@palaver/test-kit';
 import { startTcpProxy, type TcpProxy } from '@palaver/test-kit/servers';
-import { createSigner } from '@palaver/ucan';
 import { sql } from 'kysely';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { collectFrames, readFrames, readUntil, textOf } from './read-frames.ts';
-import { createTestUser, request, type TestUser } from './test-agent.ts';
+import { type AgentInstance, createAgentInstances } from './start-agent-process.ts';
+import { request } from './test-agent.ts';
 
-const main = fileURLToPath(new URL('../../../services/agent/src/main.ts', import.meta.url));
 const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index + 1}`).join(' ');
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
-interface Instance {
+interface Instance extends AgentInstance {
   /** Under which PostgreSQL knows its connections. */
   name: string;
-  url: string;
   line: TcpProxy;
-  process: TestProcess;
-  user: TestUser;
 }
 
-/**
- * Instances of one agent as processes on one PostgreSQL, without Redis, each with a line of its own to the database, and one
- * user who speaks to each.
- */
+/** Instances of one agent on one PostgreSQL, each with a line of its own to it. */
 async function startInstances(count: number) {
-  const database = await createTestDatabase('postgres');
-  const dir = await createTempDir();
-  cleanups.push(
-    () => database[Symbol.asyncDispose](),
-    () => dir[Symbol.asyncDispose](),
-  );
-  const key = await createSigner();
-  const signer = await createSigner();
+  const opened = new AsyncDisposableStack();
+  const agent = opened.use(await createAgentInstances('postgres'));
   const start = async (name: string): Promise<Instance> => {
-    const line = await startTcpProxy(Number(new URL(database.url).port));
-    cleanups.push(async () => line[Symbol.asyncDispose]());
-    const databaseUrl = Object.assign(new URL(database.url), { port: line.port, search: `?application_name=${name}` });
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    const env = {
-      PORT: String(port),
-      DATA_DIR: dir.path,
-      DATABASE_URL: databaseUrl.href,
-      ORACLE_PRIVATE_KEY: key.toSecret(),
-      LOG_LEVEL: 'warn',
-      OFFLINE_WORDS_PER_SECOND: '20',
-    };
-    const started = startProcess(process.execPath, [main], { env });
-    cleanups.push(async () => {
-      started.kill('SIGCONT');
-      started.kill();
-      await started.exited;
-    });
-    await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 90_000);
-    const user = await createTestUser({ url: () => url, audience: key.did(), signer });
-    return { name, url, line, process: started, user };
+    const url = new URL(agent.databaseUrl);
+    const line = opened.use(await startTcpProxy(Number(url.port)));
+    Object.assign(url, { port: line.port, search: `?application_name=${name}` });
+    return { name, line, ...(await agent.start({ DATABASE_URL: url.href })) };
   };
   const instances = await Promise.all(Array.from({ length: count }, (_, index) => start(`agent${index}`)));
-  return { instances: instances as [Instance, Instance, Instance], database };
+  return {
+    instances: instances as [Instance, Instance, Instance],
+    databaseUrl: agent.databaseUrl,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 interface LoggedWrite {
@@ -108,9 +69,9 @@ async function logWrites(databaseUrl: string) {
 }
 
 describe('several processes on one PostgreSQL', () => {
-  test('killed: another takes the run up, and its reader moves on by the run id', { timeout: 240_000 }, async () => {
-    const { instances } = await startInstances(2);
-    const [one, two] = instances;
+  test('killed: another takes the run up, and its reader moves on by the run id', async () => {
+    await using agent = await startInstances(2);
+    const [one, two] = agent.instances;
     const sessionId = await one.user.createSession();
     const response = await one.user.stream(sessionId, '/long 100');
     const runId = response.headers.get('x-run-id') ?? '';
@@ -137,12 +98,10 @@ describe('several processes on one PostgreSQL', () => {
     expect(messages[1].content).toBe(words(100));
   });
 
-  test('late with its heartbeat, frozen or cut off: another owner continues, and turns of a session never overlap', {
-    timeout: 240_000,
-  }, async () => {
-    const { instances, database } = await startInstances(3);
-    const [frozen, cutOff, third] = instances;
-    const writes = await logWrites(database.url);
+  test('late with its heartbeat, frozen or cut off: another owner continues, and turns of a session never overlap', async () => {
+    await using agent = await startInstances(3);
+    const [frozen, cutOff, third] = agent.instances;
+    const writes = await logWrites(agent.databaseUrl);
     const runs = await Promise.all(
       [frozen, cutOff].map(async ({ user }) => {
         const sessionId = await user.createSession();
@@ -156,14 +115,10 @@ describe('several processes on one PostgreSQL', () => {
     await waitFor('frames of both owners', async () => (await writes.read()).filter(isFrame).length >= 2);
     frozen.process.kill('SIGSTOP');
     cutOff.line.stall();
-    await waitFor(
-      'new owners',
-      async () => {
-        const taken = (await writes.read()).filter(({ epoch }) => epoch === 2);
-        return new Set(taken.map(({ run_id }) => run_id)).size === 2;
-      },
-      60_000,
-    );
+    await waitFor('new owners', async () => {
+      const taken = (await writes.read()).filter(({ epoch }) => epoch === 2);
+      return new Set(taken.map(({ run_id }) => run_id)).size === 2;
+    });
     // While the new owner writes, both continue and try to write what they had.
     frozen.process.kill('SIGCONT');
     cutOff.line.restore();
@@ -171,9 +126,9 @@ describe('several processes on one PostgreSQL', () => {
       const all = await collectFrames(await third.user.follow(runId));
       expect([textOf(all), all.at(-1)?.data.status]).toEqual([words(60), 'complete']);
       expect((await queued).body.message).toMatchObject({ status: 'complete', content: words(5) });
-      const owner = instances[index];
+      const owner = agent.instances[index];
       if (!owner) throw new Error('no owner');
-      await waitFor('the former owner', async () => (await request(`${owner.url}/health`)).status === 200, 90_000);
+      await waitFor('the former owner', async () => (await request(`${owner.url}/health`)).status === 200);
       expect((await owner.user.say(sessionId, 'hello')).body.message.status).toBe('complete');
       expect((await third.user.messages(sessionId)).map(({ status }) => status)).toEqual(Array(6).fill('complete'));
 
@@ -187,11 +142,9 @@ describe('several processes on one PostgreSQL', () => {
     await writes.close();
   });
 
-  test('told to stop: a turn longer than the grace and those that wait move to another', {
-    timeout: 240_000,
-  }, async () => {
-    const { instances } = await startInstances(2);
-    const [one, two] = instances;
+  test('told to stop: a turn longer than the grace and those that wait move to another', async () => {
+    await using agent = await startInstances(2);
+    const [one, two] = agent.instances;
     const sessionId = await one.user.createSession();
     const response = await one.user.stream(sessionId, '/long 260');
     const runId = response.headers.get('x-run-id') ?? '';

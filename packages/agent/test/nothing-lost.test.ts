@@ -208,14 +208,10 @@ test('three instances that start together after a crash all start', async () => 
   const started = starting.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   try {
     expect(starting.map(({ status }) => status)).toEqual(Array(3).fill('fulfilled'));
-    await waitFor(
-      'the ends of all runs',
-      async () => {
-        const live = await sql`select 1 from agent_run where ended_at is null`.execute(store.db);
-        return live.rows.length === 0;
-      },
-      20_000,
-    );
+    await waitFor('the ends of all runs', async () => {
+      const live = await sql`select 1 from agent_run where ended_at is null`.execute(store.db);
+      return live.rows.length === 0;
+    });
     const answers = await sql`select id from agent_message where type = 'ai'`.execute(store.db);
     expect(answers.rows).toHaveLength(20);
   } finally {

@@ -1,69 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import {
-  createTempDir,
-  createTestDatabase,
-  type Engine,
-  engines,
-  freePort,
-  startProcess,
-  type TestProcess,
-  waitFor,
-} from '@palaver/test-kit';
-import { createSigner } from '@palaver/ucan';
-import { afterEach, describe, expect, test } from 'vitest';
+import { engines, waitFor } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
 import { openSocket } from './connect-socket.ts';
 import { collectFrames, readFrames, readUntil, textOf } from './read-frames.ts';
-import { createTestUser, request } from './test-agent.ts';
-
-const main = fileURLToPath(new URL('../../../services/agent/src/main.ts', import.meta.url));
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-/** What is needed to start the service as a process, more than once, and to speak to it. */
-async function prepare(engine: Engine) {
-  const database = await createTestDatabase(engine);
-  const dir = await createTempDir();
-  cleanups.push(
-    () => database[Symbol.asyncDispose](),
-    () => dir[Symbol.asyncDispose](),
-  );
-  const key = await createSigner();
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const env = {
-    PORT: String(port),
-    DATA_DIR: dir.path,
-    DATABASE_URL: database.url,
-    ORACLE_PRIVATE_KEY: key.toSecret(),
-    LOG_LEVEL: 'warn',
-    OFFLINE_WORDS_PER_SECOND: '20',
-  };
-  const user = await createTestUser({ url: () => url, audience: key.did() });
-  return {
-    url,
-    user,
-    async start(): Promise<TestProcess> {
-      const started = startProcess(process.execPath, [main], { env });
-      cleanups.push(async () => {
-        started.kill();
-        await started.exited;
-      });
-      await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 90_000);
-      return started;
-    },
-  };
-}
+import { createAgentInstances } from './start-agent-process.ts';
 
 // On PostgreSQL an instance counts as dead after 10 s without a heartbeat.
-describe.each(engines)('the process on %s', { timeout: 240_000 }, (engine) => {
+describe.each(engines)('the process on %s', (engine) => {
   test('killed in mid-turn, takes the run up where it was, without a character lost or doubled', async () => {
-    const { start, user } = await prepare(engine);
-    const first = await start();
-    const sessionId = await user.createSession();
-    const response = await user.stream(sessionId, '/long 80');
+    await using agent = await createAgentInstances(engine);
+    const { process: first, user: before } = await agent.start();
+    const sessionId = await before.createSession();
+    const response = await before.stream(sessionId, '/long 80');
     const runId = response.headers.get('x-run-id') ?? '';
     const frames = readFrames(response);
     await readUntil(frames, 'message');
@@ -73,7 +21,7 @@ describe.each(engines)('the process on %s', { timeout: 240_000 }, (engine) => {
     await first.exited;
     await cut;
 
-    await start();
+    const { user } = await agent.start();
     expect(await user.liveRun(sessionId)).toMatchObject({ runId });
     const replay = await collectFrames(await user.follow(runId));
     expect(replay.map(({ id }) => id)).toEqual(replay.map((_, index) => index + 1));
@@ -86,13 +34,13 @@ describe.each(engines)('the process on %s', { timeout: 240_000 }, (engine) => {
   });
 
   test('killed while a tool with side effects runs, ends the run failed with what was said', async () => {
-    const { start, user, url } = await prepare(engine);
-    const first = await start();
-    const sessionId = await user.createSession();
+    await using agent = await createAgentInstances(engine);
+    const { process: first, user: before, url } = await agent.start();
+    const sessionId = await before.createSession();
     const tools = [{ name: 'slow', description: 'Never answers', schema: { type: 'object' } }];
-    const page = openSocket(url, { query: { sessionId }, auth: { invocation: user.invocation } });
+    const page = openSocket(url, { query: { sessionId }, auth: { invocation: before.invocation } });
     await page.event('connected');
-    const response = await user.stream(sessionId, '/tool slow', { tools });
+    const response = await before.stream(sessionId, '/tool slow', { tools });
     const runId = response.headers.get('x-run-id') ?? '';
     const frames = readFrames(response);
     await page.event('browser_tool_call');
@@ -103,8 +51,8 @@ describe.each(engines)('the process on %s', { timeout: 240_000 }, (engine) => {
     await first.exited;
     await cut;
 
-    await start();
-    await waitFor('the end of the run', async () => (await user.liveRun(sessionId)) === null, 15_000);
+    const { user } = await agent.start();
+    await waitFor('the end of the run', async () => (await user.liveRun(sessionId)) === null);
     const messages = await user.messages(sessionId);
     expect(messages).toMatchObject([
       { type: 'human', content: '/tool slow', status: 'complete' },
@@ -117,8 +65,8 @@ describe.each(engines)('the process on %s', { timeout: 240_000 }, (engine) => {
   });
 
   test('told to stop, finishes a short turn, takes nothing new and exits 0', async () => {
-    const { start, user, url } = await prepare(engine);
-    const running = await start();
+    await using agent = await createAgentInstances(engine);
+    const { process: running, user, url } = await agent.start();
     const sessionId = await user.createSession();
     const frames = readFrames(await user.stream(sessionId, '/long 40'));
     const begun = await readUntil(frames, 'message');
@@ -138,9 +86,9 @@ describe.each(engines)('the process on %s', { timeout: 240_000 }, (engine) => {
   });
 });
 
-test('told to stop, ends a long turn in time with what it has, and exits 0', { timeout: 120_000 }, async () => {
-  const { start, user } = await prepare('sqlite');
-  const running = await start();
+test('told to stop, ends a long turn in time with what it has, and exits 0', async () => {
+  await using agent = await createAgentInstances('sqlite');
+  const { process: running, user } = await agent.start();
   const sessionId = await user.createSession();
   const frames = readFrames(await user.stream(sessionId, '/long 100000'));
   await readUntil(frames, 'message');

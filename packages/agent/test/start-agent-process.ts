@@ -1,9 +1,66 @@
 import { fileURLToPath } from 'node:url';
-import { createTempDir, freePort, startProcess, waitFor } from '@palaver/test-kit';
+import {
+  createTempDir,
+  createTestDatabase,
+  type Engine,
+  freePort,
+  startProcess,
+  type TestProcess,
+  waitFor,
+} from '@palaver/test-kit';
 import { createSigner } from '@palaver/ucan';
 import { createTestUser, request, type TestUser } from './test-agent.ts';
 
 const main = fileURLToPath(new URL('../../../services/agent/src/main.ts', import.meta.url));
+
+export interface AgentInstance {
+  process: TestProcess;
+  url: string;
+  /** The same person at every instance. */
+  user: TestUser;
+}
+
+export interface AgentInstances extends AsyncDisposable {
+  did: string;
+  databaseUrl: string;
+  start(env?: Record<string, string>): Promise<AgentInstance>;
+}
+
+/** Processes of one agent on one database, without Redis. */
+export async function createAgentInstances(engine: Engine, env: Record<string, string> = {}): Promise<AgentInstances> {
+  const opened = new AsyncDisposableStack();
+  const database = opened.use(await createTestDatabase(engine));
+  const dir = opened.use(await createTempDir());
+  const key = await createSigner();
+  const signer = await createSigner();
+  return {
+    did: key.did(),
+    databaseUrl: database.url,
+    async start(more = {}) {
+      const port = await freePort();
+      const url = `http://127.0.0.1:${port}`;
+      const started = startProcess(process.execPath, [main], {
+        env: {
+          PORT: String(port),
+          DATA_DIR: dir.path,
+          DATABASE_URL: database.url,
+          ORACLE_PRIVATE_KEY: key.toSecret(),
+          LOG_LEVEL: 'warn',
+          OFFLINE_WORDS_PER_SECOND: '20',
+          ...env,
+          ...more,
+        },
+      });
+      opened.defer(async () => {
+        started.kill();
+        await started.exited;
+      });
+      await waitFor('the service', async () => (await request(`${url}/health`)).status === 200);
+      return { process: started, url, user: await createTestUser({ url: () => url, audience: key.did(), signer }) };
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
 
 export interface AgentProcess extends AsyncDisposable {
   url: string;
@@ -15,24 +72,14 @@ export interface AgentProcess extends AsyncDisposable {
 
 /** The service as a process of its own: what blocks or ends it does neither to the test. */
 export async function startAgentProcess(env: Record<string, string> = {}): Promise<AgentProcess> {
-  const dir = await createTempDir();
-  const key = await createSigner();
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const started = startProcess(process.execPath, [main], {
-    env: { PORT: String(port), DATA_DIR: dir.path, ORACLE_PRIVATE_KEY: key.toSecret(), LOG_LEVEL: 'debug', ...env },
-  });
-  await waitFor('the service', async () => (await request(`${url}/health`)).status === 200, 60_000);
+  const instances = await createAgentInstances('sqlite', { LOG_LEVEL: 'debug', ...env });
+  const { url, process } = await instances.start();
   return {
     url,
-    did: key.did(),
-    pid: started.child.pid ?? 0,
-    output: started.output,
-    createUser: () => createTestUser({ url: () => url, audience: key.did() }),
-    async [Symbol.asyncDispose]() {
-      started.kill();
-      await started.exited;
-      await dir[Symbol.asyncDispose]();
-    },
+    did: instances.did,
+    pid: process.child.pid ?? 0,
+    output: process.output,
+    createUser: () => createTestUser({ url: () => url, audience: instances.did }),
+    [Symbol.asyncDispose]: () => instances[Symbol.asyncDispose](),
   };
 }

@@ -71,9 +71,7 @@ test('a second agent on one SQLite file is refused, and the next one starts as s
   await using _next = await startTestAgent({ databaseUrl: database.url });
 });
 
-test('times of messages and sessions are those of the database, whatever clock the instance has', {
-  timeout: 90_000,
-}, async () => {
+test('times of messages and sessions are those of the database, whatever clock the instance has', async () => {
   await using database = await createTestDatabase('postgres');
   await using agent = await startAgentProcess({
     DATABASE_URL: database.url,

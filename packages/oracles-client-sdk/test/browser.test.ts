@@ -58,7 +58,7 @@ describe.each([18, 19])('React %i in strict mode', (version) => {
     expect(await page.locator('h1').textContent()).toMatch(new RegExp(`^React ${version}`));
     await newSession(page);
     await send(page, '/long 60');
-    await waitFor('the answer', async () => (await lastMessage(page)) === words(60), 30_000);
+    await waitFor('the answer', async () => (await lastMessage(page)) === words(60));
     await waitForStatus(page, 'ready');
     expect(await messages(page)).toEqual(['/long 60', words(60)]);
     const { lengths, signed } = await logOf(page);
@@ -181,7 +181,7 @@ it('survives a killed service: the answer continues where it was, nothing lost o
       service.kill();
       await service.exited;
     });
-    await service.printed('listening', 60_000);
+    await service.printed('listening');
     return service;
   };
   const service = await start();
@@ -195,7 +195,7 @@ it('survives a killed service: the answer continues where it was, nothing lost o
   await service.exited;
   const seen = await lastMessage(page);
   await start();
-  await waitFor('the whole answer', async () => (await lastMessage(page)) === words(120), 30_000);
+  await waitFor('the whole answer', async () => (await lastMessage(page)) === words(120));
   expect(words(120).startsWith(seen)).toBe(true);
   await waitForStatus(page, 'ready');
   await page.locator('#chat[data-connected="true"]').waitFor();

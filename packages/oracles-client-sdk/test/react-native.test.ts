@@ -36,7 +36,7 @@ const script = (input: Record<string, string>) => `
   process.exit(0);
 `;
 
-it('chats with what React Native has', { timeout: 60_000 }, async () => {
+it('chats with what React Native has', async () => {
   await using agent = await startAgent();
   const issuer = await createSigner();
   const capability = { can: 'oracle/*', with: 'ixo:oracle' } as const;

@@ -18,7 +18,7 @@ export async function startLiveKit(binary: string) {
   let server = start();
   const url = `http://127.0.0.1:${port}`;
   const isUp = async () => (await fetch(url).catch(() => undefined))?.ok;
-  await waitFor('LiveKit', isUp, 20_000);
+  await waitFor('LiveKit', isUp);
   return {
     /** The agent's configuration for it. */
     env: { LIVEKIT_URL: `ws://127.0.0.1:${port}`, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret },
@@ -33,7 +33,7 @@ export async function startLiveKit(binary: string) {
       await server.exited;
       await whileAway();
       server = start();
-      await waitFor('LiveKit', isUp, 20_000);
+      await waitFor('LiveKit', isUp);
     },
     async [Symbol.asyncDispose]() {
       server.kill();

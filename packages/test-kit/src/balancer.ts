@@ -25,7 +25,7 @@ export interface BalancerOptions {
 export async function startBalancer(ports: readonly number[], options: BalancerOptions = {}): Promise<Balancer> {
   const hasHaproxy = spawnSync('haproxy', ['-v']).status === 0;
   const balancer = await (hasHaproxy ? startHaproxy(ports, options) : startRoundRobin(ports));
-  await waitFor('an instance behind the balancer', async () => (await fetch(`${balancer.url}/ready`)).ok, 30_000);
+  await waitFor('an instance behind the balancer', async () => (await fetch(`${balancer.url}/ready`)).ok);
   return balancer;
 }
 

@@ -21,10 +21,11 @@ export interface StartOptions {
 
 /** Starts a real process for a test and collects what it prints. */
 export function startProcess(command: string, args: string[], options: StartOptions = {}): TestProcess {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd,
     detached: options.group ?? false,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...options.env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
@@ -43,7 +44,7 @@ export function startProcess(command: string, args: string[], options: StartOpti
     child,
     exited,
     output: () => text,
-    async printed(pattern, timeoutMs = 20_000) {
+    async printed(pattern, timeoutMs = 90_000) {
       const what = `${pattern} in the output of ${command}`;
       const early = exited.then((code) => {
         if (!matches(pattern)) throw new Error(`it ended with ${code} before ${what}:\n${text}`);

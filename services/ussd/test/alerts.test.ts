@@ -40,7 +40,7 @@ testWithRedis('every metric of the example alert rules is one that the services 
   await using dir = await createTempDir();
   const agentMain = new URL('../../agent/src/main.ts', import.meta.url).pathname;
   const agent = startProcess(process.execPath, [agentMain], { env: { PORT: '0', DATA_DIR: dir.path } });
-  await agent.printed(/listening on http:\S+/, 60_000);
+  await agent.printed(/listening on http:\S+/);
   const agentUrl = /listening on (http:[^\s"]+)/.exec(agent.output())?.[1];
   pages.push(await (await fetch(`${agentUrl}/metrics`)).text());
   agent.kill();

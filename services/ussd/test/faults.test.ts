@@ -12,7 +12,7 @@ import { registration, serviceCode, startService, testKey } from './service-fixt
 test.each(engines)(
   'any body gives 200, 400, 413, 415 or 429, never a 5xx, and the service lives on: %s',
   async (engine) => {
-    await using service = await startService(engine, { RATE_LIMIT_PER_MINUTE: '450' });
+    await using service = await startService(engine, { RATE_LIMIT_PER_MINUTE: '200' });
     let turns = 0;
     const seen = new Set<number>();
     await fc.assert(
@@ -29,11 +29,11 @@ test.each(engines)(
         expect(Array.from(text.slice(4)).length).toBeLessThanOrEqual(182);
         if (text !== 'END Invalid input. Please try again.') turns++;
       }),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
     expect(seen).toEqual(new Set([200, 413, 415, 429]));
     // Bodies that only ever fail validation would prove little.
-    expect(turns).toBeGreaterThan(100);
+    expect(turns).toBeGreaterThan(40);
     expect((await service.get('/health')).status).toBe(200);
   },
 );
@@ -91,7 +91,7 @@ describe.each(engines)('killed in the middle of load, on %s', (engine) => {
         else if (reply === '') return;
       }
     });
-    await waitFor('some confirmed reports', () => confirmed.size >= 12, 20_000);
+    await waitFor('some confirmed reports', () => confirmed.size >= 12);
     running.process.kill('SIGKILL');
     await running.process.exited;
     stop = true;
@@ -115,7 +115,7 @@ describe.each(engines)('killed in the middle of load, on %s', (engine) => {
     expect(log).toContain('"audit":"PIN accepted"');
     expect(log).not.toContain('4071"');
     for (const phone of phones) expect(log).not.toContain(phone);
-  }, 60_000);
+  });
 });
 
 describe('the database going away', () => {

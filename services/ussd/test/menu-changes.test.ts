@@ -73,7 +73,6 @@ test('a single menu file is watched through any number of atomic saves', async (
     await waitFor(
       `the menu of save ${round}`,
       async () => (await service.say(`s${Math.random()}`, '')).includes('3. Ask') === (round === 2),
-      5_000,
     );
   }
 });

@@ -41,7 +41,7 @@ describe.each(engines)('on %s', (engine) => {
     };
     const keeps = async (...ids: string[]) => {
       // The statements of a sweep follow each other; questions are the last of the three.
-      await waitFor('a sweep', async () => (await load())[2] === ids.join(), 20_000);
+      await waitFor('a sweep', async () => (await load())[2] === ids.join());
       expect(await load()).toEqual([ids.join(), ids.join(), ids.join()]);
     };
     await keeps('hours-1', 'hours-30');

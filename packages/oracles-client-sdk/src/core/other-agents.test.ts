@@ -147,7 +147,7 @@ it('shows calls and components that are told by socket alone', async () => {
 
 it('asks the wallet once for what an agent refuses by ending the connection', async () => {
   const { chat, other, signed } = await open({ isEnded: (connection) => connection <= 2 });
-  await waitFor('to be let in', () => other.handshakes.length === 3 && chat.get().isRealTimeConnected, 15_000);
+  await waitFor('to be let in', () => other.handshakes.length === 3 && chat.get().isRealTimeConnected);
   expect(other.handshakes).toEqual([
     { invocation: 'invocations 1', ucanDelegation: 'delegations 1' },
     { invocation: 'invocations 2', ucanDelegation: 'delegations 1' },

@@ -56,7 +56,7 @@ describe('a result beyond what is read at all', () => {
   });
 });
 
-it('a stream that is cut off before the result is a failure at once', { timeout: 30_000 }, async () => {
+it('a stream that is cut off before the result is a failure at once', async () => {
   await using server = await startSessionMcpServer({
     addTools: (mcp) => mcp.registerTool('echo', { inputSchema: {} }, async () => text('still here')),
   });

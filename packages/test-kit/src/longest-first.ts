@@ -1,0 +1,31 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take longest, with processes, timers and browsers. One that began last would run alone while a core is idle. */
+const long = [
+  'test/faults/faults.test.ts',
+  'apps/console/test/console.test.ts',
+  'packages/agent/test/process.test.ts',
+  'packages/agent/test/instances.test.ts',
+  'apps/cli/test/rolling-restart.test.ts',
+  'packages/oracles-client-sdk/test/browser.test.ts',
+  'services/ussd/test/sessions.test.ts',
+  'apps/cli/test/up.test.ts',
+  'services/gateway/test/heights.test.ts',
+  'packages/agent/test/nothing-lost.test.ts',
+  'services/ussd/test/clocks.test.ts',
+  'test/packages/packages.test.ts',
+  'apps/console/test/guarded.test.ts',
+  'packages/agent/test/logs.test.ts',
+  'services/ussd/test/faults.test.ts',
+];
+
+/** Long files first; the others as Vitest sorts them, by their last duration or their size. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = long.findIndex((path) => moduleId.endsWith(path));
+      return at === -1 ? long.length : at;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
