@@ -15,7 +15,7 @@ export default defineConfig({
     // Limits for what never ends. No test is meant to come near them, on however slow or busy a machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 150_000 } },
     // An unhandled rejection fails the run: vitest's own default, stated because the house relies on it.
     dangerouslyIgnoreUnhandledErrors: false,
   },

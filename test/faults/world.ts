@@ -65,7 +65,7 @@ export interface WorldOptions {
 export async function createWorld(options: WorldOptions): Promise<World | { reason: string }> {
   const { service, engine } = options;
   await using opened = new AsyncDisposableStack();
-  const dir = opened.use(await createTempDir());
+  const dir = opened.use(await createTempDir({ durable: true }));
   const dataDir = options.dataDir ?? dir.path;
   const env: Record<string, string> = { ...defaultEnv, DATA_DIR: dataDir, ...options.env };
   const world: Pick<World, 'postgres' | 'redis' | 'node'> = {};

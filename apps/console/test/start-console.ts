@@ -88,7 +88,7 @@ export async function openPage(
     locale: 'en-GB',
     reducedMotion: 'reduce',
   });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(150_000);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {

@@ -22,7 +22,7 @@ export const createKey = async () => (await createSigner()).toSecret();
 /** Opens the test page; its address says which agent, user and session. Faults of the page fail the test. */
 export async function openPage(browser: Browser, siteUrl: string, params: Record<string, string>): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 900, height: 900 } });
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(150_000);
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(error.message));
   onTestFinished(async () => {

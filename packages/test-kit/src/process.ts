@@ -44,7 +44,7 @@ export function startProcess(command: string, args: string[], options: StartOpti
     child,
     exited,
     output: () => text,
-    async printed(pattern, timeoutMs = 90_000) {
+    async printed(pattern, timeoutMs = 150_000) {
       const what = `${pattern} in the output of ${command}`;
       const early = exited.then((code) => {
         if (!matches(pattern)) throw new Error(`it ended with ${code} before ${what}:\n${text}`);

@@ -2,7 +2,7 @@
 export async function waitFor<T>(
   what: string,
   probe: () => T | Promise<T>,
-  timeoutMs = 90_000,
+  timeoutMs = 150_000,
 ): Promise<NonNullable<T>> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;
