@@ -95,7 +95,7 @@ testWithRedis.concurrent.for(faults)(
         ...env,
       },
     });
-    const stuck = setTimeout(() => child.kill(), 40_000);
+    const stuck = setTimeout(() => child.kill(), 150_000);
     expect(await child.exited, child.output()).toBe(1);
     expect(child.output()).toMatch(message);
     clearTimeout(stuck);
