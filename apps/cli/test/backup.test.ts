@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, readdirSync, statSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, createTestDatabase, startProcess } from '@palaver/test-kit';
 import { startUssd } from '@palaver/ussd';
@@ -28,13 +28,14 @@ async function start(env: Record<string, string>) {
   return { ...service, say };
 }
 
-test('a backup taken under load restores every account that was confirmed before it, PINs included', async () => {
+test('an encrypted backup taken under load restores every account that was confirmed before it, PINs included', async () => {
   await using source = await createTempDir();
   await using target = await createTempDir();
   const folder = join(target.path, 'backup');
-  const service = await start({ DATA_DIR: source.path });
+  const key = { DATA_ENCRYPTION_KEY: 'ab'.repeat(32) };
+  const service = await start({ DATA_DIR: source.path, ...key });
   const phone = (index: number) => `+2547000${String(index).padStart(5, '0')}`;
-  for (let index = 0; index < 5; index++) await service.say(`r${index}`, '2*1*Ana*4071*4071', phone(index));
+  for (let index = 0; index < 5; index++) await service.say(`r${index}`, '2*1*Anazebra*4071*4071', phone(index));
   let isLoading = true;
   const load = (async () => {
     for (let index = 100; isLoading; index++) await service.say(`l${index}`, '', phone(index));
@@ -46,14 +47,16 @@ test('a backup taken under load restores every account that was confirmed before
   for (const name of readdirSync(folder))
     expect([name, statSync(join(folder, name)).mode & 0o777]).toEqual([name, 0o600]);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
+  expect(readFileSync(join(folder, 'ussd.sqlite'), 'latin1')).not.toMatch(/Anazebra|254700000/);
   expect((await palaver(source.path, 'backup', folder))[0]).toBe(1);
   expect(await palaver(source.path, 'restore', folder)).toEqual([1, expect.stringContaining('already holds')]);
 
   const fresh = join(target.path, 'fresh');
   expect((await palaver(target.path, 'restore', folder))[0]).toBe(0);
-  const restored = await start({ DATA_DIR: target.path });
+  await expect(start({ DATA_DIR: target.path })).rejects.toThrow('DATA_ENCRYPTION_KEY is not set');
+  const restored = await start({ DATA_DIR: target.path, ...key });
   for (let index = 0; index < 5; index++) {
-    expect(await restored.say(`in${index}`, '2*2*4071', phone(index))).toContain('Ana');
+    expect(await restored.say(`in${index}`, '2*2*4071', phone(index))).toContain('Anazebra');
   }
   await restored.close();
   appendFileSync(join(folder, 'ussd.sqlite'), 'x');
@@ -62,7 +65,7 @@ test('a backup taken under load restores every account that was confirmed before
     1,
     expect.stringContaining('damaged; nothing was restored'),
   ]);
-});
+}, 120_000);
 
 test('a database on PostgreSQL is restored from pg_dump', async ({ skip }) => {
   await using database = await createTestDatabase('postgres');

@@ -1,4 +1,4 @@
-import { type AuditActor, type AuditLog, encryptTables, type Store } from '@palaver/store';
+import { type AuditActor, type AuditLog, encryptTables, registerSealed, type Store } from '@palaver/store';
 import type { OraclePlugin } from './plugins/plugin.ts';
 import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
 import type { AgentDatabase } from './store/schema.ts';
@@ -23,6 +23,7 @@ export type UserData = ReturnType<typeof createUserData>;
 /** Everything the agent and its plugins keep of a user: handed out, or erased. */
 export function createUserData({ store, audit, agentDid, plugins, dropSession }: UserDataParts) {
   const parts = [...plugins.flatMap(({ personalData }) => personalData ?? []), agentPersonalData];
+  const sealedTables = parts.flatMap(({ sealed = [] }) => sealed);
   const toPerson = (did: string) => toAgentPerson(did, agentDid, audit.person(did));
   return {
     /** Tables that hold rows of users. */
@@ -38,12 +39,12 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
       return { did, exportedAt: new Date().toISOString(), data };
     },
 
+    /** Notes the encrypted columns of all plugins, so that `palaver keys rotate` knows those of an author too. */
+    registerSealed: () => registerSealed(store, sealedTables),
+
     /** Encrypts what is not encrypted with the current key, while the agent runs; gives the number of rows changed. */
     async encrypt(by: AskedBy): Promise<number> {
-      const rows = await encryptTables(
-        store,
-        parts.flatMap(({ sealed = [] }) => sealed),
-      );
+      const rows = await encryptTables(store, sealedTables);
       await audit.record({ ...by, action: 'keys.rotated', details: { rows } });
       return rows;
     },

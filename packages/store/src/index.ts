@@ -22,6 +22,7 @@ export {
   encryptTables,
   encryptTokens,
   openCipher,
+  registerSealed,
 } from './cipher/stored-cipher.ts';
 
 export { claimSqliteFile } from './claim-sqlite-file.ts';

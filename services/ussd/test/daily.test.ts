@@ -1,8 +1,9 @@
 import { openStore } from '@palaver/store';
-import { createTestDatabase } from '@palaver/test-kit';
+import { createTestDatabase, searchDatabase } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { phoneNumber, register, startService } from './service-fixture.ts';
+import { withPersonData } from '../src/commands/person-data.ts';
+import { phoneNumber, register, startService, testKey } from './service-fixture.ts';
 
 const sinceLong = { USSD_DAILY_FROM: '2020-01-01' };
 
@@ -54,6 +55,29 @@ test('what began before the first day goes on after it, and no side effect is re
   await later.say('s4', '');
   expect(await service.say('s4', '1')).toMatch(/^CON /);
   expect(await countRows(service.databaseUrl)).toEqual({ ...counts, ussd_session_day: 1 });
+});
+
+test('rows by the day are encrypted, found by their number and rotated', async () => {
+  const [first, second] = ['ab'.repeat(32), 'cd'.repeat(32)];
+  await using service = await startService('postgres', sinceLong);
+  await register(service, 's1');
+  const filed = await service.say('s2', '3*1*25*4071');
+  const rotate = (keys: string) =>
+    withPersonData(
+      { DATABASE_URL: service.databaseUrl, DATA_ENCRYPTION_KEY: keys, PIN_ENCRYPTION_KEY: testKey },
+      (data) => data.encrypt({ actor: 'command', from: null }),
+    );
+  await using encrypted = await service.startAnother({ DATA_ENCRYPTION_KEY: first });
+  expect(await encrypted.say('s2', '3*1*25*4071')).toBe(filed);
+  expect(await encrypted.say('s3', '1')).toMatch(/^CON /);
+  expect(await rotate(first)).toBeGreaterThan(3);
+  expect(await searchDatabase(service.databaseUrl, [phoneNumber])).toEqual([]);
+  expect(await rotate(`${second},${first}`)).toBeGreaterThan(3);
+  await using rotated = await service.startAnother({ DATA_ENCRYPTION_KEY: second });
+  expect(await rotated.say('s2', '3*1*25*4071')).toBe(filed);
+  expect(await rotated.say('s3', '1*0', { phoneNumber: '+254700000002' })).toMatch(/^END /);
+  expect(await rotated.say('s3', '1*0')).toMatch(/^CON /);
+  expect(await countRows(service.databaseUrl)).toMatchObject({ ussd_session_day: 3, ussd_report: 1 });
 });
 
 test('a start without the variable on a database that has partitions is refused, and so is one on SQLite', async () => {

@@ -158,6 +158,7 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
       clients.drop(sessionId);
     },
   });
+  await userData.registerSealed();
   addUserDataRoutes(server, { userData, audit });
   addDelegationRoutes(server, { delegations, verifier, audit, onRevoked: clients.dropDelegation });
 }

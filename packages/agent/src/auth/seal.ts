@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 import { deriveKey } from './derive-key.ts';
 
 /** Encrypts small texts at rest by AES-256-GCM, bound to what they belong to. */
@@ -14,7 +14,7 @@ const tagBytes = 16;
 
 /** The key is derived from the agent's own secret, so that there is one secret to keep. */
 export function createSeal(secret: string): Seal {
-  const key = deriveKey(secret, 'delegations at rest');
+  const key = createSecretKey(deriveKey(secret, 'delegations at rest'));
   return {
     seal(text, belongsTo) {
       const nonce = randomBytes(nonceBytes);

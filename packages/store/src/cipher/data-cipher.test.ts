@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../open-store.ts';
 import { createDataCipher, type SealedTable } from './data-cipher.ts';
-import { encryptTable, encryptTables, openCipher } from './stored-cipher.ts';
+import { encryptTable, encryptTables, openCipher, registerSealed } from './stored-cipher.ts';
 
 const table: SealedTable = { table: 'note', key: ['id'], sealed: ['body'], tokens: ['phone'] };
 const [first, second] = [randomBytes(32), randomBytes(32)];
@@ -96,9 +96,9 @@ describe.each(engines)('an encrypted database on %s', (engine) => {
       const stored = await reader.db.selectFrom('note').selectAll().execute();
       return stored.map((row) => reader.cipher.openRow(table, row)).sort((a, b) => Number(a.id) - Number(b.id));
     };
-    expect(await encryptTable(store, table, ['phone'])).toBe(450);
+    expect(await encryptTable(store, table, ['phone'])).toEqual({ changed: 450, left: 0 });
     const written = { id: '8', body: 'meanwhile' };
-    const [changed] = await Promise.all([
+    const [{ changed }] = await Promise.all([
       encryptTable(store, table),
       store.db.updateTable('note').set(store.cipher.sealRow(table, written)).where('id', '=', '8').execute(),
     ]);
@@ -110,8 +110,19 @@ describe.each(engines)('an encrypted database on %s', (engine) => {
     await store.close();
 
     const rotating = await openNotes(database.url, [second, first]);
-    expect(await encryptTables(rotating, [table])).toBe(rows.filter(({ body }) => body !== null).length);
+    await registerSealed(rotating, [table]);
+    expect(await encryptTables(rotating, [])).toBe(rows.filter(({ body }) => body !== null).length);
     expect(await encryptTables(rotating, [table])).toBe(0);
+    // An instance without the key wrote the same number again, and a row is damaged: both are left and named.
+    await rotating.db.insertInto('note').values({ id: 'plain', body: 'again', phone: '+254700001' }).execute();
+    await rotating.db.updateTable('note').set({ body: '\u0001v1.x.y.z' }).where('id', '=', '8').execute();
+    await rotating.db.insertInto('note').values({ id: 'new', body: 'new', phone: '+1' }).execute();
+    await expect(encryptTables(rotating, [])).rejects.toThrow(
+      /^1 rows were encrypted\. .* 2 of note\. Keep the old key/,
+    );
+    await rotating.db.deleteFrom('note').where('id', 'in', ['plain', 'new']).execute();
+    const repaired = rotating.cipher.sealRow(table, written);
+    await rotating.db.updateTable('note').set(repaired).where('id', '=', '8').execute();
     await rotating.close();
     const rotated = await openNotes(database.url, [second]);
     expect(await readAll(rotated)).toEqual(expected);

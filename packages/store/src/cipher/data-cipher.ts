@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { StoreError } from '../store-error.ts';
 import { createKeyRing, keyIdOf } from './key-ring.ts';
 
@@ -40,7 +40,7 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
   const [current, ...old] = keys.map((key) => Buffer.from(key));
   const ring = current && createKeyRing(current, old);
   let onUnreadable: ((cell: UnreadableCell) => void) | undefined;
-  let index: { tokenKey: Buffer; nonceKey: Buffer; hashKey: Buffer } | undefined;
+  let index: Record<'tokenKey' | 'nonceKey' | 'hashKey', KeyObject> | undefined;
 
   function indexKeys() {
     if (!index) throw new StoreError('encrypted', 'the key of the database was not loaded');
@@ -137,7 +137,8 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
 
     /** Takes the key of tokens and hashes, which rotation does not change. */
     load(indexKey: Buffer): void {
-      const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', indexKey, '', `palaver ${purpose}`, 32));
+      const derive = (purpose: string) =>
+        createSecretKey(Buffer.from(hkdfSync('sha256', indexKey, '', `palaver ${purpose}`, 32)));
       index = { tokenKey: derive('token'), nonceKey: derive('token nonce'), hashKey: derive('hash') };
     },
   };

@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from '../migrate.ts';
 import type { Store } from '../store.ts';
-import { StoreError } from '../store-error.ts';
+import { faultKind, StoreError } from '../store-error.ts';
 import { keyMissing, type SealedTable } from './data-cipher.ts';
 import { keyIdOf } from './key-ring.ts';
 
 interface CipherTables {
-  /** `index key`, encrypted with the key ring; and one row for each component whose rows from before were converted. */
+  /**
+   * `index key`, encrypted with the key ring; one row for each component whose rows from before were converted; and one for
+   * each table with encrypted columns, so that a command that does not know its plugin encrypts it too.
+   */
   palaver_cipher: { name: string; value: string };
 }
 
@@ -21,6 +24,7 @@ const migrations: readonly Migration[] = [
 ];
 
 const indexKeyName = 'index key';
+const sealedPrefix = 'sealed ';
 const pageSize = 200;
 
 export interface CipherStore extends Pick<Store<never>, 'cipher'> {
@@ -64,13 +68,51 @@ export async function encryptTokens(store: CipherStore, tables: readonly SealedT
   for (const table of await presentOf(store, tables)) await encryptTable(store, table, table.tokens ?? []);
 }
 
-/** Encrypts tables and the index key with the current key, while services run; gives the number of rows changed. */
+/** Notes the tables that have encrypted columns, for `encryptTables`. */
+export async function registerSealed(store: CipherStore, tables: readonly SealedTable[]): Promise<void> {
+  if (!store.cipher.isOn) return;
+  for (const table of tables) {
+    const [name, value] = [sealedPrefix + table.table, JSON.stringify(table)];
+    await toDb(store)
+      .insertInto('palaver_cipher')
+      .values({ name, value })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+      .execute();
+  }
+}
+
+/** Those given, and those that a service has registered. */
+async function withRegistered(store: CipherStore, tables: readonly SealedTable[]): Promise<SealedTable[]> {
+  const rows = await toDb(store)
+    .selectFrom('palaver_cipher')
+    .selectAll()
+    .where('name', 'like', `${sealedPrefix}%`)
+    .execute();
+  const registered = rows.map(({ value }) => JSON.parse(value) as SealedTable);
+  const given = new Set(tables.map(({ table }) => table));
+  return [...tables, ...registered.filter(({ table }) => !given.has(table))];
+}
+
+/**
+ * Encrypts tables, registered ones included, and the index key with the current key, while services run; gives the number of
+ * rows changed. Rejects at the end where rows had to be left as they are: their old key is still needed.
+ */
 export async function encryptTables(store: CipherStore, tables: readonly SealedTable[]): Promise<number> {
   if (!store.cipher.isOn)
     throw new StoreError('encrypted', 'DATA_ENCRYPTION_KEY is not set; make a key with: openssl rand -hex 32');
   let changed = 0;
-  for (const table of await presentOf(store, tables)) changed += await encryptTable(store, table);
+  const left: string[] = [];
+  for (const table of await presentOf(store, await withRegistered(store, tables))) {
+    const result = await encryptTable(store, table);
+    changed += result.changed;
+    if (result.left > 0) left.push(`${result.left} of ${table.table}`);
+  }
   await rotateIndexKey(store);
+  if (left.length > 0)
+    throw new StoreError(
+      'encrypted',
+      `${changed} rows were encrypted. Left as they were, because they cannot be read or because an encrypted row stands for the same: ${left.join(', ')}. Keep the old key until they are removed`,
+    );
   return changed;
 }
 
@@ -106,19 +148,20 @@ export async function convertOnce(
 
 /**
  * Encrypts every cell of a table that is not encrypted with the current key, while services run on: in small steps, each
- * row only as it was read. Gives the number of rows changed. `columns` leaves the others alone.
+ * row only as it was read. Gives the number of rows changed, and of those left: damaged, or already there in their encrypted
+ * form, written by an instance that had the key. `columns` leaves the others alone.
  */
 export async function encryptTable(
   store: CipherStore,
   table: SealedTable,
   columns: readonly string[] = [...table.sealed, ...(table.tokens ?? [])],
-): Promise<number> {
+): Promise<{ changed: number; left: number }> {
   const { cipher } = store;
   const db = toDb(store);
   const wanted = [...new Set([...table.key, ...columns])];
   const name = sql.table(table.table);
   const key = sql.join(table.key.map((column) => sql.ref(column)));
-  let changed = 0;
+  const count = { changed: 0, left: 0 };
   let after: unknown[] | undefined;
   while (true) {
     const since = after ? sql`where (${key}) > (${sql.join(after)})` : sql``;
@@ -126,16 +169,23 @@ export async function encryptTable(
       select ${sql.join(wanted.map((column) => sql.ref(column)))} from ${name} ${since}
       order by ${key} limit ${sql.lit(pageSize)}`.execute(db);
     const last = rows.at(-1);
-    if (!last) return changed;
+    if (!last) return count;
     after = table.key.map((column) => last[column]);
     for (const row of rows) {
       const due = columns.filter((column) => !cipher.isCurrent(row[column] as string | null));
       if (due.length === 0) continue;
-      const next = cipher.sealRow(table, cipher.openRow(table, row));
       const equals = (column: string) => sql`${sql.ref(column)} = ${row[column]}`;
-      const set = sql.join(due.map((column) => sql`${sql.ref(column)} = ${next[column]}`));
       const where = sql.join([...new Set([...table.key, ...due])].map(equals), sql` and `);
-      changed += Number((await sql`update ${name} set ${set} where ${where}`.execute(db)).numAffectedRows ?? 0n);
+      try {
+        const next = cipher.sealRow(table, cipher.openRow(table, row));
+        const set = sql.join(due.map((column) => sql`${sql.ref(column)} = ${next[column]}`));
+        const result = await sql`update ${name} set ${set} where ${where}`.execute(db);
+        count.changed += Number(result.numAffectedRows ?? 0n);
+      } catch (error) {
+        // The database itself is at fault, not this row.
+        if (faultKind(error) !== undefined) throw error;
+        count.left += 1;
+      }
     }
     // SQLite works on this thread: let requests in between.
     await new Promise(setImmediate);

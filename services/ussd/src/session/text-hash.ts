@@ -1,4 +1,4 @@
-import { createHmac, hash, hkdfSync } from 'node:crypto';
+import { createHmac, createSecretKey, hash, hkdfSync } from 'node:crypto';
 
 export interface TextHash {
   /** Stands for a text of a session. The empty text, which says nothing, stands for itself. */
@@ -16,7 +16,7 @@ const characters = 22;
 
 /** Hashes under keys derived from the service's secret, so that a guess at a PIN cannot be tried against a stolen table. */
 export function createTextHash(secret: Buffer): TextHashFor {
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text, hmac', 32));
+  const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', 'palaver ussd text, hmac', 32)));
   const hmac = (message: string) => createHmac('sha256', key).update(message).digest('base64url').slice(0, characters);
   const today = toTextHash((message) => `${mark}${hmac(message)}`);
   const earlier = toTextHash(createEarlierMac(secret));
