@@ -143,6 +143,10 @@ export const agentConfigSchema = z
         'Days that a session is kept after its last message, with its messages, summary and tasks; 0 keeps it until its user deletes it.',
       example: '730',
     }),
+    RETENTION_DELEGATIONS_DAYS: envInteger({ min: 1, max: 36_500 }).prefault('1').meta({
+      description: 'Days that delegations and their revocations are kept after they expire.',
+      example: '30',
+    }),
     IDEMPOTENCY_HOURS: envInteger({ min: 1, max: 8_760 }).prefault('24').meta({
       description: 'How long an Idempotency-Key of a message is remembered.',
       example: '24',

@@ -203,6 +203,7 @@ function toRetention(config: AgentConfig) {
     sendsMs: config.IDEMPOTENCY_HOURS * hourMs,
     messagesMs: config.RETENTION_MESSAGES_DAYS * 24 * hourMs,
     sessionsMs: config.RETENTION_SESSIONS_DAYS * 24 * hourMs,
+    delegationsMs: config.RETENTION_DELEGATIONS_DAYS * 24 * hourMs,
   };
 }
 

@@ -153,4 +153,12 @@ export const agentMigrations: readonly Migration[] = [
       );
     },
   },
+  {
+    name: '007-indexes-for-expired-delegations',
+    concurrent: true,
+    async up(db, engine) {
+      for (const table of ['agent_delegation', 'agent_known_delegation', 'agent_revocation'])
+        await createIndex(db, engine, { name: `${table}_by_expiry`, on: `${table} (expires_at)` });
+    },
+  },
 ];

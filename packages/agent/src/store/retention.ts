@@ -11,6 +11,8 @@ export interface RetentionRules {
   messagesMs: number;
   /** After the last message; 0 keeps them. */
   sessionsMs: number;
+  /** After their expiry. */
+  delegationsMs: number;
 }
 
 const instanceMs = 24 * 3_600_000;
@@ -34,6 +36,9 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
     await remove('agent_send', 'user_did, key', sql`old.created_at < ${before(rules.sendsMs)}`),
     await remove('agent_run', 'id', sql`old.ended_at < ${before(rules.runsMs)}`),
     await remove('agent_instance', 'id', sql`old.seen_at < ${before(instanceMs)}`),
+    await remove('agent_delegation', 'user_did, agent_did', sql`old.expires_at < ${before(rules.delegationsMs)}`),
+    await remove('agent_known_delegation', 'cid, user_did', sql`old.expires_at < ${before(rules.delegationsMs)}`),
+    await remove('agent_revocation', 'cid', sql`old.expires_at < ${before(rules.delegationsMs)}`),
   ];
   if (rules.messagesMs > 0)
     counts.push(await remove('agent_message', 'id', sql`old.created_at < ${before(rules.messagesMs)} and ${ended}`));

@@ -217,7 +217,7 @@ describe.each(engines)('runs on %s', (engine) => {
     const count = async (table: 'agent_frame' | 'agent_run') =>
       (await store.db.selectFrom(table).selectAll().execute()).length;
     const hour = 3_600_000;
-    const kept = { messagesMs: 0, sessionsMs: 0 };
+    const kept = { messagesMs: 0, sessionsMs: 0, delegationsMs: hour };
     await deleteExpired(store, { framesMs: hour, runsMs: hour, sendsMs: hour, ...kept });
     expect([await count('agent_frame'), await count('agent_run')]).toEqual([2, 2]);
     await deleteExpired(store, { framesMs: -1_000, runsMs: hour, sendsMs: hour, ...kept });
