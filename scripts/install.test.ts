@@ -19,6 +19,16 @@ it('installs without a word about the version of Node', () => {
   expect(stdout + stderr).not.toMatch(/EBADENGINE|deprecated/);
 });
 
+it('has a lockfile that npm ci takes, on every platform', () => {
+  const options = ['ci', '--dry-run', '--offline', '--no-audit', '--ignore-scripts'];
+  const { stderr, status } = spawnSync('npm', options, {
+    cwd: root,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+  });
+  expect(status, stderr).toBe(0);
+});
+
 it('asks for no Node of its own in any workspace: all run on the Node that is installed with them', () => {
   const manifests = globSync('{package.json,{packages,services,apps}/*/package.json}', { cwd: root });
   expect(manifests.length).toBeGreaterThan(8);
