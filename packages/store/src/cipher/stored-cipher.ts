@@ -95,7 +95,7 @@ async function withRegistered(store: CipherStore, tables: readonly SealedTable[]
 
 /**
  * Encrypts tables, registered ones included, and the index key with the current key, while services run; gives the number of
- * rows changed. Rejects at the end where rows had to be left as they are: their old key is still needed.
+ * rows changed. Rejects at the end where rows could not be encrypted: their old key is still needed.
  */
 export async function encryptTables(store: CipherStore, tables: readonly SealedTable[]): Promise<number> {
   if (!store.cipher.isOn)
