@@ -28,6 +28,14 @@ const nativeError = (code: string) => ({ code, message: expect.any(String), stat
 
 const doors: StandardDoor[] = [
   {
+    name: 'agui',
+    path: '/agui',
+    toBody: (content, threadId) => ({ threadId, runId: 'r', messages: [{ id: 'm', role: 'user', content }] }),
+    hasThreads: true,
+    stopsOnLeave: true,
+    error: nativeError,
+  },
+  {
     name: 'ai-sdk',
     path: '/api/chat',
     toBody: (text, id) => ({ id, messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text }] }] }),

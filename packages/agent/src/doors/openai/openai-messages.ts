@@ -2,6 +2,7 @@ import type { ToolCall } from '@palaver/contract';
 import { z } from 'zod';
 import type { CallerTool, EarlierMessage } from '../../plugins/agent-run.ts';
 import { invalid } from '../define-door.ts';
+import { parseOutput } from '../parse-output.ts';
 
 export const contentSchema = z.union([
   z.string(),
@@ -76,15 +77,6 @@ export function createConversation() {
 function parseArguments(json: string): Record<string, unknown> {
   const args = parseOutput(json);
   return typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
-}
-
-/** Results are texts in this protocol; most of them are JSON. */
-export function parseOutput(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 const emptySchema = { type: 'object', properties: {} };

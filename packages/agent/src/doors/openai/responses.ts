@@ -6,14 +6,8 @@ import type { PluginContext } from '../../plugins/plugin.ts';
 import { collectAnswer } from '../collect-answer.ts';
 import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
 import { sendEventStream } from '../event-stream.ts';
-import {
-  contentSchema,
-  createConversation,
-  parseOutput,
-  toCallerTool,
-  toolChoiceSchema,
-  toText,
-} from './openai-messages.ts';
+import { parseOutput } from '../parse-output.ts';
+import { contentSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
 import { type ResponseBase, toCompleted, toResponseEvents } from './response-events.ts';
 
 const itemSchema = z.looseObject({

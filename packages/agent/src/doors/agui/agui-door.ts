@@ -1,0 +1,102 @@
+import type { Server } from '@palaver/service-kit';
+import { z } from 'zod';
+import type { CallerResult, EarlierMessage } from '../../plugins/agent-run.ts';
+import type { OraclePlugin, PluginContext } from '../../plugins/plugin.ts';
+import { openCallsOf } from '../../run/caller-input.ts';
+import { abortOnLeave, defineDoor, invalid, signalOf, toBody } from '../define-door.ts';
+import { sendEventStream } from '../event-stream.ts';
+import { parseOutput } from '../parse-output.ts';
+import { toAguiEvents } from './agui-events.ts';
+
+const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))]);
+
+const messageSchema = z.looseObject({
+  id: z.string(),
+  role: z.string(),
+  content: z.unknown().optional(),
+  toolCallId: z.string().optional(),
+  error: z.string().optional(),
+});
+
+const toolSchema = z.looseObject({
+  name: z.string(),
+  description: z.string().default(''),
+  parameters: z.record(z.string(), z.unknown()).optional(),
+});
+
+const bodySchema = z.looseObject({
+  threadId: z.string().min(1).max(255),
+  runId: z.string().min(1).max(255),
+  messages: z.array(messageSchema),
+  tools: z.array(toolSchema).default([]),
+  context: z.array(z.looseObject({ description: z.string(), value: z.string() })).default([]),
+  state: z.unknown().optional(),
+});
+
+type Input = z.infer<typeof bodySchema>;
+
+/** `POST /agui`: runs of AG-UI. A thread is a session. */
+export function createAguiDoor(): OraclePlugin {
+  return defineDoor({ name: 'agui', title: 'AG-UI', addRoutes });
+}
+
+function addRoutes(server: Server, ctx: PluginContext): void {
+  const schema = { tags: ['AG-UI'], summary: 'A run of AG-UI', body: bodySchema };
+  server.post('/agui', { config: { bareBearer: true }, schema }, async (request, reply) => {
+    const input = request.body;
+    const signal = signalOf(reply);
+    const sender = ctx.senderOf(request, reply);
+    const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, input.threadId);
+    const callerTools = input.tools.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      schema: parameters ?? { type: 'object', properties: {} },
+    }));
+    const run = await ctx.open({ ...sender, sessionId, callerTools, ...(await toMessage(ctx, sessionId, input)) });
+    abortOnLeave(run, signal);
+    return sendEventStream(reply, toAguiEvents(run, input, signal));
+  });
+}
+
+/** The client keeps the messages as well: what is new stands after its last answer. */
+async function toMessage(ctx: PluginContext, sessionId: string, { messages, context, state }: Input) {
+  const last = await ctx.messages.last(sessionId);
+  const open = new Set(openCallsOf(last).map(({ id }) => id));
+  const answered = messages.findLastIndex(({ role }) => role === 'assistant');
+  const fresh = messages.slice(answered + 1);
+  const results = fresh.flatMap(({ role, toolCallId = '', content, error }): CallerResult[] => {
+    if (role !== 'tool' || !open.has(toolCallId)) return [];
+    return [error ? { toolCallId, error } : { toolCallId, output: parseOutput(toText(content)) }];
+  });
+  const question = fresh.findLast(({ role }) => role === 'user');
+  if (!question && results.length === 0)
+    throw invalid('messages', 'must end with a message of the user or a result that is waited for');
+  // A session that knows nothing yet is given what the client has; later the session knows itself.
+  const told = last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier);
+  const hints = [
+    ...context.map(({ description, value }) => `${description}: ${value}`),
+    ...(isEmpty(state) ? [] : [`State of the application: ${JSON.stringify(state)}`]),
+  ];
+  const earlier = [...told, ...hints.map((content): EarlierMessage => ({ type: 'human', content }))];
+  return {
+    body: toBody(question ? toText(question.content) : ''),
+    earlier,
+    ...(results.length > 0 && { results }),
+  };
+}
+
+function toEarlier({ role, content }: z.infer<typeof messageSchema>): EarlierMessage[] {
+  const text = role === 'tool' ? '' : toText(content);
+  if (text === '') return [];
+  return [{ type: role === 'assistant' ? 'ai' : 'human', content: text }];
+}
+
+function toText(content: unknown): string {
+  const parsed = contentSchema.safeParse(content);
+  if (!parsed.success) return '';
+  return typeof parsed.data === 'string' ? parsed.data : parsed.data.map(({ text = '' }) => text).join('');
+}
+
+function isEmpty(state: unknown): boolean {
+  return typeof state !== 'object' || state === null || Object.keys(state).length === 0;
+}

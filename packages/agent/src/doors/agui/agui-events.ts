@@ -1,0 +1,90 @@
+import type { SseEventData } from '@palaver/contract';
+import type { AgentRun } from '../../plugins/agent-run.ts';
+import { toEvent } from '../event-stream.ts';
+
+export interface AguiRun {
+  threadId: string;
+  runId: string;
+  state?: unknown;
+}
+
+/** A run as the events of AG-UI. Calls of tools without a result are the client's. */
+export async function* toAguiEvents(
+  run: AgentRun,
+  { threadId, runId, state }: AguiRun,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const event = (type: string, data: object) => toEvent({ type, timestamp: Date.now(), ...data });
+  const texts = createTextEvents(run.messageId, event);
+  yield event('RUN_STARTED', { threadId, runId });
+  if (state !== undefined && state !== null) yield event('STATE_SNAPSHOT', { snapshot: state });
+  for await (const { name, data } of run.events({ signal })) {
+    switch (name) {
+      case 'message':
+        yield* texts.add('text', data.content, data.part);
+        break;
+      case 'reasoning':
+        yield* texts.add('reasoning', data.reasoning, data.part);
+        break;
+      case 'tool_call':
+        if (data.parentId !== undefined || data.progress) break;
+        yield* texts.end();
+        yield* toCallEvents(data, run.messageId, event);
+        break;
+      case 'render_component':
+        yield event('CUSTOM', { name: 'render_component', value: { name: data.componentName, args: data.args } });
+        break;
+      case 'error':
+        yield* texts.end();
+        // Nothing may follow it.
+        yield event('RUN_ERROR', { message: data.error, code: data.code });
+        return;
+      case 'done':
+        yield* texts.end();
+        yield event('RUN_FINISHED', { threadId, runId });
+    }
+  }
+}
+
+type ToEvent = (type: string, data: object) => string;
+
+function* toCallEvents(call: SseEventData['tool_call'], parentMessageId: string, event: ToEvent): Generator<string> {
+  const { eventId: toolCallId, toolName: toolCallName, args, status } = call;
+  if (status === 'isRunning') {
+    yield event('TOOL_CALL_START', { toolCallId, toolCallName, parentMessageId });
+    yield event('TOOL_CALL_ARGS', { toolCallId, delta: JSON.stringify(args) });
+    yield event('TOOL_CALL_END', { toolCallId });
+    return;
+  }
+  const content = call.error ?? (typeof call.output === 'string' ? call.output : JSON.stringify(call.output ?? null));
+  yield event('TOOL_CALL_RESULT', { messageId: `${toolCallId}-result`, toolCallId, content, role: 'tool' });
+}
+
+/** Texts and reasoning as messages, one for each part. */
+function createTextEvents(messageId: string, event: ToEvent) {
+  let open: { kind: 'text' | 'reasoning'; messageId: string } | undefined;
+  function* end(): Generator<string> {
+    if (open?.kind === 'text') yield event('TEXT_MESSAGE_END', { messageId: open.messageId });
+    if (open?.kind === 'reasoning') {
+      yield event('REASONING_MESSAGE_END', { messageId: open.messageId });
+      yield event('REASONING_END', { messageId: open.messageId });
+    }
+    open = undefined;
+  }
+  function* start(kind: 'text' | 'reasoning', id: string): Generator<string> {
+    yield* end();
+    open = { kind, messageId: id };
+    if (kind === 'text') return yield event('TEXT_MESSAGE_START', { messageId: id, role: 'assistant' });
+    yield event('REASONING_START', { messageId: id });
+    yield event('REASONING_MESSAGE_START', { messageId: id, role: 'reasoning' });
+  }
+  return {
+    *add(kind: 'text' | 'reasoning', delta: string, part = 0): Generator<string> {
+      if (delta === '') return;
+      const id = `${messageId}-${part}`;
+      if (open?.messageId !== id) yield* start(kind, id);
+      yield event(kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', { messageId: id, delta });
+    },
+    end,
+  };
+}

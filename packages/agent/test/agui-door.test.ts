@@ -1,0 +1,81 @@
+// The unmodified client of AG-UI.
+import { loadClient } from '@palaver/test-kit/install-tools';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+let agent: TestAgent;
+let ana: TestUser;
+// biome-ignore lint/suspicious/noExplicitAny: the package is not there when types are checked.
+let HttpAgent: any;
+
+beforeAll(async () => {
+  ({ HttpAgent } = await loadClient('@ag-ui/client'));
+  agent = await startTestAgent();
+  ana = await agent.createUser();
+});
+afterAll(() => agent[Symbol.asyncDispose]());
+
+const createAgent = (threadId: string, more: object = {}) =>
+  new HttpAgent({
+    url: `${agent.url}/agui`,
+    threadId,
+    headers: { authorization: `Bearer ${ana.invocation}` },
+    ...more,
+  });
+
+// biome-ignore lint/suspicious/noExplicitAny: it is an agent of the package.
+async function run(client: any, parameters: object = {}): Promise<string[]> {
+  const types: string[] = [];
+  const onEvent = ({ event }: { event: { type: string } }) => void types.push(event.type);
+  await client.runAgent(parameters, { onEvent });
+  return types;
+}
+
+test('text, reasoning, tool calls and state; the thread is a session', async () => {
+  const sessionId = await ana.createSession();
+  const client = createAgent(sessionId, { initialState: { page: 'farm' } });
+  client.addMessage({ id: 'q1', role: 'user', content: '/tool set_user_preferences {"tone":"warm"}' });
+  const types = await run(client);
+  expect(types.filter((type, index) => type !== types[index - 1])).toEqual([
+    'RUN_STARTED',
+    'STATE_SNAPSHOT',
+    'REASONING_START',
+    'REASONING_MESSAGE_START',
+    'REASONING_MESSAGE_CONTENT',
+    'REASONING_MESSAGE_END',
+    'REASONING_END',
+    'TOOL_CALL_START',
+    'TOOL_CALL_ARGS',
+    'TOOL_CALL_END',
+    'TOOL_CALL_RESULT',
+    'TEXT_MESSAGE_START',
+    'TEXT_MESSAGE_CONTENT',
+    'TEXT_MESSAGE_END',
+    'RUN_FINISHED',
+  ]);
+  const [, answer] = await ana.messages(sessionId);
+  expect(client.messages.at(-1)).toMatchObject({ role: 'assistant', content: answer.content });
+  expect(client.state).toEqual({ page: 'farm' });
+});
+
+test('a tool of the page: the stream ends at the call, the next run brings the result', async () => {
+  const client = createAgent('thermometer');
+  const tools = [{ name: 'read_thermometer', description: 'The temperature.', parameters: { type: 'object' } }];
+  client.addMessage({ id: 'q1', role: 'user', content: '/tool read_thermometer {"room":"kitchen"}' });
+  const types = await run(client, { tools });
+  expect(types).not.toContain('TOOL_CALL_RESULT');
+  expect(types.at(-1)).toBe('RUN_FINISHED');
+  const [call] = client.messages.at(-1).toolCalls;
+  expect(call.function).toEqual({ name: 'read_thermometer', arguments: '{"room":"kitchen"}' });
+  client.addMessage({ id: 'r1', role: 'tool', toolCallId: call.id, content: '{"celsius":21}' });
+  await run(client, { tools });
+  expect(client.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'read_thermometer: {"celsius":21}' });
+  client.addMessage({ id: 'q2', role: 'user', content: '/long 2' });
+  await run(client, { tools, context: [{ description: 'Where', value: 'at home' }] });
+  expect(client.messages.at(-1)).toMatchObject({ content: 'word1 word2' });
+});
+
+test('refusals reach the client', async () => {
+  const client = createAgent('refused');
+  await expect(client.runAgent()).rejects.toThrow('400');
+});
