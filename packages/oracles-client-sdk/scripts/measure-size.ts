@@ -19,9 +19,9 @@ const uses = [
   {
     name: 'chat, Markdown, sessions, actions',
     code: `export { OraclesProvider, useChat, useOracleSessions, useAgAction, renderMessageContent } from './src/index.ts';`,
-    budget: 32_000,
+    budget: 33_000,
   },
-  { name: 'every export', code: `export * from './src/index.ts';`, budget: 34_000 },
+  { name: 'every export', code: `export * from './src/index.ts';`, budget: 35_000 },
   { name: 'core', code: `export * from './src/core/index.ts';`, budget: 27_000 },
   { name: 'live-agent (without livekit-client)', code: `export * from './src/live-agent/index.ts';`, budget: 5_000 },
   { name: 'wallet', code: `export * from './src/wallet/index.ts';`, budget: 5_000 },

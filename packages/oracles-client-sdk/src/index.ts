@@ -8,7 +8,16 @@ export { getOpenIdToken, type OpenIdToken } from './core/open-id-token.ts';
 export type { ConfigOverrides, OracleConfig, Price } from './core/oracle-config.ts';
 export { OracleError } from './core/oracle-error.ts';
 export type { Schema } from './core/schema.ts';
-export type { AnyEvent, Attachment, Memory, MessageComponent, MessagePart, Session, ToolCall } from './core/wire.ts';
+export type {
+  AnyEvent,
+  Approval,
+  Attachment,
+  Memory,
+  MessageComponent,
+  MessagePart,
+  Session,
+  ToolCall,
+} from './core/wire.ts';
 export type { ActionRenderProps, AgActionOptions } from './react/action-registry.ts';
 export type { IComponentMetadata, IMessage, MessageContent } from './react/message-content.ts';
 export {

@@ -30,6 +30,12 @@ const weather = defineOraclePlugin({
         return 'shown';
       },
     },
+    pay: {
+      description: 'Pays.',
+      input: z.object({ amount: z.number() }),
+      needsApproval: true,
+      execute: ({ amount }) => `paid ${amount}`,
+    },
   }),
 });
 
@@ -37,6 +43,7 @@ it('runs an application of the older library: everything in its place, no messag
   const model = createScriptedModel([
     { text: 'I look.', toolCalls: [{ name: 'look_up', args: { city: 'Nairobi' } }, { name: 'get_title' }] },
     { text: 'And a table.', toolCalls: [{ name: 'create_data_table', args: { title: 'Rain', rows: [1, 2] } }] },
+    { toolCalls: [{ name: 'pay', args: { amount: 5 } }] },
     { text: 'That is all.' },
   ]);
   await using agent = await startAgent({}, [weather], { model });
@@ -62,6 +69,8 @@ it('runs an application of the older library: everything in its place, no messag
   await isConnected;
   await page.getByLabel('Message').fill('How is it?');
   await page.getByRole('button', { name: 'Send' }).click();
+  // A page that knows no approvals can answer all the same.
+  await page.getByRole('group', { name: 'May pay run?' }).getByRole('button', { name: 'Approve' }).click();
   await page.locator('.chat-container[data-ended="done"]').waitFor();
 
   const answer = page.locator('.messages .ai');
@@ -71,11 +80,13 @@ it('runs an application of the older library: everything in its place, no messag
     'Weather in Nairobi24°C',
     'get_title is done An application of the older library',
     'And a table.',
+    'pay: approved{\n  "amount": 5\n}',
+    'pay is done paid 5',
     'That is all.',
   ].join('');
   expect(await answer.textContent()).toBe(drawn);
   expect(await answer.getAttribute('data-kind')).toBe(
-    'text look_up WeatherWidget get_title text create_data_table text',
+    'text look_up WeatherWidget get_title text create_data_table Approval pay text',
   );
   expect(await answer.locator('table').getAttribute('data-rows')).toBe('2');
   expect(sent).toEqual([expect.objectContaining({ metadata: { spaceId: 'space-1' }, attachments: [] })]);

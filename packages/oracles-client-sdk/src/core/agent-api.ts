@@ -1,10 +1,11 @@
 import { OracleError } from './oracle-error.ts';
 import type { Transport } from './transport.ts';
-import type { Memory, MemoryList, MessagePage, Session, SessionList } from './wire.ts';
+import type { Approval, Memory, MemoryList, MessagePage, Session, SessionList } from './wire.ts';
 
 export interface LiveRun {
   runId: string;
-  status: 'queued' | 'running';
+  /** `waiting`: until the user has answered an approval. */
+  status: 'queued' | 'running' | 'waiting';
 }
 
 /** One call to LiveKit, as the agent arranges it. */
@@ -46,6 +47,12 @@ export function createAgentApi({ json }: Transport) {
     /** With a run's id, that run alone is stopped. */
     abort: (sessionId: string, runId?: string) =>
       json<{ ok: true; aborted: boolean }>('/messages/abort', { method: 'POST', body: { sessionId, runId } }),
+
+    answerApproval: (runId: string, approvalId: string, body: { approved: boolean; reason?: string | undefined }) =>
+      json<{ approval: Approval }>(`/runs/${encodeURIComponent(runId)}/approvals/${encodeURIComponent(approvalId)}`, {
+        method: 'POST',
+        body,
+      }),
 
     storeDelegation: (raw: string) =>
       json<{ ok: true; expiration?: number }>('/delegation', { method: 'POST', body: { raw } }),

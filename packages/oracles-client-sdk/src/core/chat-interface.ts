@@ -1,7 +1,9 @@
+import type { Approvals } from './approvals.ts';
 import type { ChatMessage } from './chat-message.ts';
 import type { ChatState } from './chat-state.ts';
 import type { ClientTools } from './client-tools.ts';
 import type { StreamingMode } from './event-buffer.ts';
+import type { OracleError } from './oracle-error.ts';
 import type { MatrixSession, Transport } from './transport.ts';
 import type { AnyEvent, Attachment } from './wire.ts';
 
@@ -25,7 +27,7 @@ export interface ChatOptions {
   /** Called with each answer that is complete or was stopped by the service's `done`. */
   onFinish?: ((message: ChatMessage) => void) | undefined;
   /** Called when a message or its answer fails. */
-  onError?: ((error: Error) => void) | undefined;
+  onError?: ((error: OracleError) => void) | undefined;
 }
 
 export interface SendOptions {
@@ -48,6 +50,8 @@ export interface Chat {
   send(text: string, options?: SendOptions): Promise<void>;
   /** Sends the last message that failed once more. */
   retry(): Promise<void>;
+  /** Answers an approval of a message: the tool runs, or the agent reads the reason why not. */
+  answerApproval: Approvals['answer'];
   /** Stops the answer on this page at once, then at the service. Never rejects. */
   abort(): Promise<void>;
   refetch(): Promise<readonly ChatMessage[]>;

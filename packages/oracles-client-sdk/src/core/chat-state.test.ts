@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ChatAction, type ChatState, initialChatState, reduceChat, toChatStatus } from './chat-state.ts';
+import { OracleError } from './oracle-error.ts';
 import type { MessagePage, StreamEvent, WireMessage } from './wire.ts';
 
+const refused = new OracleError('refused', { code: 'PAYMENT_REQUIRED', status: 402 });
 const at = '2026-01-01T00:00:00.000Z';
 const sent = (requestId: string): ChatAction => ({ type: 'sent', requestId, text: `ask ${requestId}`, createdAt: at });
 const streamed = (localId: string, ...events: StreamEvent[]): ChatAction => ({ type: 'streamed', localId, events });
@@ -51,8 +53,8 @@ describe('status', () => {
     ['done', [sent('1'), streamed('1', run('1'), done('1'))], 'ready'],
     ['an abort', [sent('1'), streamed('1', run('1'), done('1', 'aborted'))], 'ready'],
     ['a failure in the stream', [sent('1'), streamed('1', run('1'), error, done('1', 'failed'))], 'error'],
-    ['a refusal', [sent('1'), { type: 'failed', localId: '1', error: new Error('402') }], 'error'],
-    ['the next send', [sent('1'), { type: 'failed', localId: '1', error: new Error() }, sent('2')], 'submitted'],
+    ['a refusal', [sent('1'), { type: 'failed', localId: '1', error: refused }], 'error'],
+    ['the next send', [sent('1'), { type: 'failed', localId: '1', error: refused }, sent('2')], 'submitted'],
     ['a run taken up', [{ type: 'resumed', runId: 'r' }], 'submitted'],
     ['two sends, one done', [sent('1'), sent('2'), streamed('1', run('1'), done('1'))], 'submitted'],
     ['a page that left', [sent('1'), streamed('1', run('1')), { type: 'detached' }], 'ready'],
@@ -118,7 +120,7 @@ describe('history', () => {
   });
 
   it('keeps a message that was refused until it is sent again', () => {
-    const state = play([sent('1'), { type: 'failed', localId: '1', error: new Error('402') }, loaded([])]);
+    const state = play([sent('1'), { type: 'failed', localId: '1', error: refused }, loaded([])]);
     expect(state.messages).toMatchObject([{ content: 'ask 1', status: 'failed' }]);
   });
 

@@ -17,8 +17,8 @@ export interface ChatRun {
 export interface ChatState extends History {
   readonly runs: readonly ChatRun[];
   readonly isLoading: boolean;
-  readonly loadError: Error | undefined;
-  readonly sendError: Error | undefined;
+  readonly loadError: OracleError | undefined;
+  readonly sendError: OracleError | undefined;
 }
 
 export type ChatAction =
@@ -26,14 +26,14 @@ export type ChatAction =
   | { type: 'resumed'; runId: string }
   | { type: 'streamed'; localId: string; events: readonly StreamEvent[] }
   | { type: 'stopped'; localId: string }
-  | { type: 'failed'; localId: string; error: Error }
+  | { type: 'failed'; localId: string; error: OracleError }
   | { type: 'heard'; event: StreamEvent }
   | { type: 'broken'; localId: string }
   | { type: 'settled'; localId: string }
   | { type: 'detached' }
   | { type: 'loading' }
   | { type: 'loaded'; page: MessagePage; older: boolean }
-  | { type: 'loadFailed'; error: Error }
+  | { type: 'loadFailed'; error: OracleError }
   | { type: 'dropped'; key: string };
 
 export const initialChatState: ChatState = {
@@ -159,8 +159,11 @@ function stop(state: ChatState, localId: string): ChatState {
 }
 
 /** A message that seemed lost with its connection and is found in the history has not failed. */
-function keepSendError(error: Error | undefined, { messages }: Pick<ChatState, 'messages'>): Error | undefined {
-  const isUnsure = error instanceof OracleError && error.status === 0 && error.code === 'NETWORK_ERROR';
+function keepSendError(
+  error: OracleError | undefined,
+  { messages }: Pick<ChatState, 'messages'>,
+): OracleError | undefined {
+  const isUnsure = error?.status === 0 && error.code === 'NETWORK_ERROR';
   return isUnsure && messages.every(({ status, isStored }) => isStored || status !== 'failed') ? undefined : error;
 }
 
@@ -203,7 +206,7 @@ function acceptQuestion(
   );
 }
 
-function fail(state: ChatState, localId: string, error: Error): ChatState {
+function fail(state: ChatState, localId: string, error: OracleError): ChatState {
   const isStopped = state.runs.some((run) => run.localId === localId && run.phase === 'stopped');
   const keys = [humanKey(localId), answerKey(localId)];
   return {

@@ -1,4 +1,5 @@
 import { type AgentApi, createAgentApi } from './agent-api.ts';
+import { createApprovals } from './approvals.ts';
 import type { Chat, ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
 import { answerKey, type ChatAction, initialChatState, reduceChat } from './chat-state.ts';
 import { declareClientTools, runBrowserTool, runClientAction } from './client-tools.ts';
@@ -22,6 +23,7 @@ export function createChat(options: ChatOptions): Chat {
   const api: AgentApi = createAgentApi(transport);
   const store = createStore<ChatSnapshot>({ ...initialChatState, isRealTimeConnected: false });
   const reauthorize = createReauthorizer(transport, api);
+  const approvals = createApprovals(api);
   const followed = new Set<string>();
   /** Request ids of the runs followed here: their events come by stream. */
   const streamed = new Set<string>();
@@ -99,6 +101,7 @@ export function createChat(options: ChatOptions): Chat {
       }
       buffer.add(event);
       reauthorize(event);
+      approvals.add(event);
       if (event.eventName === 'error') askForPayment(toStreamError(event.payload));
       options.onEvent?.(event);
     };
@@ -206,9 +209,12 @@ export function createChat(options: ChatOptions): Chat {
       event.eventName !== 'browser_tool_call' && event.eventName !== 'action_call' && streamed.has(requestId ?? '');
     if (!isRepeat) options.onEvent?.(event);
     reauthorize(event);
+    approvals.add(event);
     const { eventName } = event;
     if (eventName === 'message_cache_invalidation') syncQuietly();
-    if (eventName === 'tool_call' || eventName === 'render_component') dispatch({ type: 'heard', event });
+    if (eventName === 'tool_call' || eventName === 'render_component' || eventName === 'approval_request') {
+      dispatch({ type: 'heard', event });
+    }
     if (eventName === 'browser_tool_call' || eventName === 'action_call') void answer(event);
   }
 
@@ -247,6 +253,7 @@ export function createChat(options: ChatOptions): Chat {
     get: store.get,
     subscribe: store.subscribe,
     send,
+    answerApproval: approvals.answer,
     start() {
       const here = new AbortController();
       life = here;

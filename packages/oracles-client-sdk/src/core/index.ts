@@ -22,6 +22,7 @@ export type { Schema, SchemaOutput } from './schema.ts';
 export { createTransport, type MatrixSession, type Transport, type TransportOptions } from './transport.ts';
 export type {
   AnyEvent,
+  Approval,
   Attachment,
   Memory,
   MemoryList,

@@ -66,8 +66,11 @@ export function toStreamError({ error, code, ...details }: StreamEventData['erro
   return new OracleError(error, { code, details, retryable: details.retryable });
 }
 
-export function toError(cause: unknown): Error {
-  return cause instanceof Error ? cause : new Error(String(cause));
+/** Whatever was thrown, as an `OracleError`: `CLIENT_ERROR` for what comes from the page or its wallet. */
+export function toError(cause: unknown): OracleError {
+  if (cause instanceof OracleError) return cause;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new OracleError(message, { code: 'CLIENT_ERROR', cause });
 }
 
 /** The claims to be paid, as the error of a payment wall names them; undefined for any other error. */

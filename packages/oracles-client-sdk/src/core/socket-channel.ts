@@ -25,6 +25,7 @@ const heard = [
   'connected',
   'tool_call',
   'action_call',
+  'approval_request',
   'browser_tool_call',
   'render_component',
   'router_update',

@@ -2,9 +2,9 @@
 
 import { type ReactNode, useContext, useSyncExternalStore } from 'react';
 import type { Store } from '../core/store.ts';
-import type { Arguments, CallStatus } from '../core/wire.ts';
+import type { Approval, Arguments, CallStatus } from '../core/wire.ts';
 import type { IComponentMetadata } from './message-content.ts';
-import { OraclesContext, type OraclesContextValue, type UIComponents } from './oracles-context.ts';
+import { type AnswerApproval, OraclesContext, type OraclesContextValue, type UIComponents } from './oracles-context.ts';
 
 interface ContentViewProps {
   content: IComponentMetadata;
@@ -15,7 +15,7 @@ interface ContentViewProps {
 export function ContentView({ content: { name, props }, components }: ContentViewProps): ReactNode {
   const context = useContext(OraclesContext);
   useRegistered(context);
-  const { id, args, status = 'done', output, error, isToolCall, isAgAction } = props;
+  const { id, args, status = 'done', output, error, isToolCall, isAgAction, approval } = props;
   const isLoading = status === 'isRunning';
   const isCall = isToolCall || isAgAction;
   const action = isCall ? context?.actions.find(name) : undefined;
@@ -26,11 +26,37 @@ export function ContentView({ content: { name, props }, components }: ContentVie
   const find = (other: string) => findComponent(other, components, context);
   const Component =
     find(name) ?? (isAgAction ? find('AgActionToolCall') : undefined) ?? (isCall ? find('ToolCall') : undefined);
+  const answer = approval?.status === 'pending' ? context?.answers.get(id) : undefined;
+  if (Component && approval) {
+    return <Component {...{ id, name, args, status, toolName: props.toolName, approval, answer }} />;
+  }
   if (Component) {
     const named = isCall ? { toolName: name, eventId: id, ...(isAgAction && { actionName: name }) } : toOwnProps(args);
     return <Component {...named} {...{ id, name, args, status, isLoading, output, error }} />;
   }
+  if (approval) return <ApprovalView approval={approval} answer={answer} />;
   return name === 'Error' ? null : <Quiet name={name} status={status} />;
+}
+
+/** Pages without a component named `Approval` can answer too: the agent waits. */
+function ApprovalView({ approval, answer }: { approval: Approval; answer: AnswerApproval | undefined }): ReactNode {
+  const { toolName, args, status } = approval;
+  return (
+    <fieldset data-oracle-approval={status}>
+      <legend>{status === 'pending' ? `May ${toolName} run?` : `${toolName}: ${status}`}</legend>
+      <pre>{JSON.stringify(args, null, 2)}</pre>
+      {answer && (
+        <>
+          <button type="button" onClick={() => void answer(true).catch(() => {})}>
+            Approve
+          </button>
+          <button type="button" onClick={() => void answer(false).catch(() => {})}>
+            Refuse
+          </button>
+        </>
+      )}
+    </fieldset>
+  );
 }
 
 /** Names by which React or a browser would run or replace something if a component passes its props on to an element. */

@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../core/chat-message.ts';
 import { toMessageParts } from '../core/message-parts.ts';
-import type { Arguments, Attachment, CallStatus, MessagePart } from '../core/wire.ts';
+import type { Approval, Arguments, Attachment, CallStatus, MessagePart } from '../core/wire.ts';
 
 /** A call or a component inside of a message, as data; `renderMessageContent` draws it. */
 export interface IComponentMetadata {
@@ -15,6 +15,8 @@ export interface IComponentMetadata {
     isToolCall?: boolean | undefined;
     isAgAction?: boolean | undefined;
     toolName?: string | undefined;
+    /** Of an approval: what the user is asked, or has answered. */
+    approval?: Approval | undefined;
   };
 }
 
@@ -71,6 +73,12 @@ export function toContentPart(part: MessagePart): (string | IComponentMetadata)[
       const { type, id, name, args, status, output, error } = part;
       const kind = type === 'action_call' ? { isAgAction: true } : { isToolCall: true };
       return [{ name, props: { id, args, status, output, error, toolName: name, ...kind } }];
+    }
+    case 'approval': {
+      const { type: _type, ...approval } = part;
+      const status = approval.status === 'pending' ? 'isRunning' : approval.status === 'approved' ? 'done' : 'error';
+      const { approvalId: id, args, toolName } = approval;
+      return [{ name: 'Approval', props: { id, args, status, toolName, approval } }];
     }
     default:
       return [];

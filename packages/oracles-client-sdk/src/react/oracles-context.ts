@@ -19,6 +19,9 @@ export interface Wallet {
 /** Signs and broadcasts chain transactions. */
 export type TransactSignX = (messages: ChainMessage[], memo?: string) => Promise<unknown>;
 
+/** Lets a tool run, or not; the agent reads the reason. */
+export type AnswerApproval = (approved: boolean, reason?: string) => Promise<unknown>;
+
 /** What every component of `uiComponents` gets. */
 interface ComponentProps {
   id: string;
@@ -72,6 +75,8 @@ export interface OraclesContextValue {
   /** Who listens to events. */
   events: Set<(event: AnyEvent, sessionId: string) => void>;
   findChat: FindChat;
+  /** How pending approvals of the page's chats are answered, by their ids. */
+  answers: Map<string, AnswerApproval>;
   /** Ids of the calls that run on this page at this moment. */
   executing: Store<ReadonlySet<string>>;
 }

@@ -9,6 +9,7 @@ import { createTransport, toAuthHeaders } from '../core/transport.ts';
 import type { AnyEvent } from '../core/wire.ts';
 import { createActionRegistry } from './action-registry.ts';
 import {
+  type AnswerApproval,
   OraclesContext,
   type OraclesContextValue,
   type TransactSignX,
@@ -77,6 +78,7 @@ export function OraclesProvider(props: OraclesProviderProps) {
       agents: createStore<readonly string[]>([]),
       events: new Set<(event: AnyEvent, sessionId: string) => void>(),
       findChat: createSharedChats(),
+      answers: new Map<string, AnswerApproval>(),
       executing: createStore<ReadonlySet<string>>(new Set()),
     }),
     [],

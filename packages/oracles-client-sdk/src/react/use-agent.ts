@@ -3,6 +3,7 @@
 import { useMemo } from 'react';
 import { type AgentApi, createAgentApi } from '../core/agent-api.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
+import type { OracleError } from '../core/oracle-error.ts';
 import type { Transport } from '../core/transport.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useOracleDid } from './use-oracle-did.ts';
@@ -20,7 +21,7 @@ export interface Agent {
 export function useAgent(
   oracleDid?: string,
   overrides?: ConfigOverrides,
-): { agent: Agent | undefined; error: Error | undefined } {
+): { agent: Agent | undefined; error: OracleError | undefined } {
   const { createTransport, wallet } = useOraclesContext();
   const did = useOracleDid(oracleDid);
   const { config, isReady, error } = useOraclesConfig(did, overrides);

@@ -7,8 +7,9 @@ import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-st
 import type { BrowserTools } from '../core/client-tools.ts';
 import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
+import { OracleError } from '../core/oracle-error.ts';
 import type { Schema } from '../core/schema.ts';
-import type { AnyEvent, Attachment } from '../core/wire.ts';
+import type { AnyEvent, Approval, Attachment } from '../core/wire.ts';
 import { type IMessage, toIMessage } from './message-content.ts';
 import { type ChatRunState, toRunState } from './older-names.ts';
 import { type UIComponents, useOraclesContext } from './oracles-context.ts';
@@ -34,7 +35,7 @@ export interface IChatOptions<Schemas extends Record<string, Schema> = Record<st
   /** Called when an answer has ended without a failure. */
   onFinish?: ((message: IMessage) => void) | undefined;
   /** Called when a message or its answer fails. */
-  onError?: ((error: Error) => void) | undefined;
+  onError?: ((error: OracleError) => void) | undefined;
 }
 
 export interface UseChatResult {
@@ -47,8 +48,12 @@ export interface UseChatResult {
   isSending: boolean;
   /** While the history is fetched for the first time. */
   isLoading: boolean;
-  error: Error | undefined;
-  sendMessageError: Error | undefined;
+  error: OracleError | undefined;
+  sendMessageError: OracleError | undefined;
+  /** Approvals that the agent waits for. */
+  pendingApprovals: Approval[];
+  /** Lets a tool run, or not; the agent reads the reason. */
+  answerApproval: (approvalId: string, approved: boolean, reason?: string) => Promise<void>;
   refetchMessages: () => Promise<IMessage[]>;
   isRealTimeConnected: boolean;
   isConfigReady: boolean;
@@ -76,21 +81,21 @@ interface SendMessage {
 const idle: ChatSnapshot = { ...initialChatState, isRealTimeConnected: false };
 const getIdle = () => idle;
 const subscribeNever = () => () => {};
-const notReady = () => new Error('The agent is not ready yet.');
+const notReady = () => new OracleError('The agent is not ready yet.', { code: 'ORACLE_NOT_READY', retryable: true });
 
 /** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
 export function useChat<Schemas extends Record<string, Schema>>(options: IChatOptions<Schemas>): UseChatResult {
   const { oracleDid, sessionId, uiComponents } = options;
-  const { wallet, actions, components, executing, turns, events, findChat } = useOraclesContext();
+  const { wallet, actions, components, executing, turns, events, answers, findChat } = useOraclesContext();
   const { agent, error: configError } = useAgent(oracleDid, options.overrides);
   const latest = useLatest({ ...options, browserTools: options.browserTools as BrowserTools, matrix: wallet.matrix });
-  const [earlyError, setEarlyError] = useState<Error>();
+  const [earlyError, setEarlyError] = useState<OracleError>();
 
   const shared = useMemo(() => {
     if (!agent || !sessionId) return undefined;
     const { transport, config } = agent;
-    return findChat(JSON.stringify([agent.key, config.socketUrl, sessionId]), (views) =>
-      createChat({
+    return findChat(JSON.stringify([agent.key, config.socketUrl, sessionId]), (views) => {
+      const made = createChat({
         transport,
         sessionId,
         socketUrl: config.socketUrl,
@@ -120,6 +125,11 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
           for (const { onError } of views()) onError?.(error);
         },
         onEvent(event) {
+          if (event.eventName === 'approval_request') {
+            const { approvalId, status } = event.payload;
+            if (status !== 'pending') answers.delete(approvalId);
+            else answers.set(approvalId, (approved, reason) => made.answerApproval(approvalId, { approved, reason }));
+          }
           for (const { onEvent } of views()) onEvent?.(event);
           for (const listener of [...events]) listener(event, sessionId);
         },
@@ -129,9 +139,10 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
           else calls.delete(toolCallId);
           executing.set(calls);
         },
-      }),
-    );
-  }, [agent, sessionId, actions, events, executing, findChat]);
+      });
+      return made;
+    });
+  }, [agent, sessionId, actions, answers, events, executing, findChat]);
   const chat = shared?.chat;
   useEffect(() => shared?.join(latest), [shared, latest]);
 
@@ -172,6 +183,14 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
         else setEarlyError(notReady());
       },
       [chat, latest],
+    ),
+    pendingApprovals: useMemo(
+      () => messages.flatMap(({ approvals = [] }) => approvals.filter(({ status }) => status === 'pending')),
+      [messages],
+    ),
+    answerApproval: useCallback(
+      async (approvalId, approved, reason) => void (await chat?.answerApproval(approvalId, { approved, reason })),
+      [chat],
     ),
     retry: useCallback(() => void chat?.retry(), [chat]),
     abortStream: useCallback(async () => chat?.abort(), [chat]),

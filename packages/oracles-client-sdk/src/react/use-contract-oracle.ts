@@ -3,7 +3,7 @@
 import { useCallback, useState } from 'react';
 import { checkTransaction, toPaymentMessages } from '../core/contract-messages.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
-import { toError } from '../core/oracle-error.ts';
+import { type OracleError, toError } from '../core/oracle-error.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
@@ -20,7 +20,7 @@ export interface ContractOracleResult {
   isContracted: boolean;
   /** Pays for claims an agent has asked payment for: its price for each. Resolves with the wallet's result. */
   pay: (claimIds: string[]) => Promise<unknown>;
-  error: Error | undefined;
+  error: OracleError | undefined;
   /** @deprecated Use `contract`. */
   contractOracle: (options?: { useAuthz?: boolean }) => Promise<void>;
   /** @deprecated Use `status`. */
@@ -57,7 +57,7 @@ export function useContractOracle(
   const { wallet, transactSignX, credentials, resolveConfig, ...context } = useOraclesContext();
   const did = useOracleDid(oracleDid);
   const { agent, error: configError } = useAgent(did, options.overrides);
-  const [state, setState] = useState<{ status: ContractStatus; error?: Error }>({ status: 'idle' });
+  const [state, setState] = useState<{ status: ContractStatus; error?: OracleError }>({ status: 'idle' });
   const delegation = useLoad(agent && `delegation ${agent.key}`, async () =>
     agent?.transport.json<{ authorized: boolean }>('/delegation'),
   );

@@ -2,13 +2,14 @@
 
 import { useCallback } from 'react';
 import { getOpenIdToken, type OpenIdToken } from '../core/open-id-token.ts';
+import type { OracleError } from '../core/oracle-error.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useLoad } from './use-load.ts';
 
 export interface OpenIdTokenResult {
   openIdToken: OpenIdToken | undefined;
   isLoading: boolean;
-  error: Error | undefined;
+  error: OracleError | undefined;
   /** A token in force: the one there is, or a new one when it is about to expire. */
   getToken: () => Promise<OpenIdToken>;
   /** @deprecated Use `getToken`. */

@@ -1,12 +1,12 @@
 'use client';
 
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { toError } from '../core/oracle-error.ts';
+import { type OracleError, toError } from '../core/oracle-error.ts';
 import { useLatest } from './use-latest.ts';
 
 export interface Loaded<T> {
   data: T | undefined;
-  error: Error | undefined;
+  error: OracleError | undefined;
   isLoading: boolean;
   /** Loads again; resolves with what came, or undefined after a failure. */
   reload(): Promise<T | undefined>;
@@ -17,7 +17,7 @@ export interface Loaded<T> {
 interface State<T> {
   key: string | undefined;
   data?: T;
-  error?: Error;
+  error?: OracleError;
   isLoading: boolean;
 }
 

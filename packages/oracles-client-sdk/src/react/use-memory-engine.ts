@@ -2,6 +2,7 @@
 
 import { useCallback, useState } from 'react';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
+import type { OracleError } from '../core/oracle-error.ts';
 import type { Memory } from '../core/wire.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
@@ -11,7 +12,7 @@ export interface MemoryEngineResult {
   memories: Memory[];
   isLoading: boolean;
   /** `NOT_FOUND` where the agent has no memory. */
-  error: Error | undefined;
+  error: OracleError | undefined;
   hasMore: boolean;
   loadMore: () => Promise<void>;
   /** Narrows the list down; an empty query shows everything again. */

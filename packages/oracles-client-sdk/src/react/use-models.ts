@@ -2,6 +2,7 @@
 
 import { useCallback } from 'react';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
+import type { OracleError } from '../core/oracle-error.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
 
@@ -26,7 +27,7 @@ export interface UseModelsResult {
   defaultModelId: string | undefined;
   defaultModel: ModelInfo | undefined;
   isLoading: boolean;
-  error: Error | undefined;
+  error: OracleError | undefined;
   refetch: () => void;
 }
 

@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect } from 'react';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
+import type { OracleError } from '../core/oracle-error.ts';
 import type { Session } from '../core/wire.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
@@ -14,7 +15,7 @@ export interface OracleSessionsResult {
   createSession: (session?: { title?: string; metadata?: Record<string, unknown> }) => Promise<Session>;
   deleteSession: (sessionId: string) => Promise<void>;
   isLoading: boolean;
-  error: Error | undefined;
+  error: OracleError | undefined;
   hasMore: boolean;
   loadMore: () => Promise<void>;
   refetch: () => Promise<void>;

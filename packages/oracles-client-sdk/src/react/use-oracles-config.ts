@@ -12,7 +12,7 @@ export interface OraclesConfigResult {
   config: Partial<OracleConfig>;
   isLoading: boolean;
   isReady: boolean;
-  error: Error | undefined;
+  error: OracleError | undefined;
 }
 
 const unknown: Partial<OracleConfig> = {};
