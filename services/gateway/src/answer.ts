@@ -37,12 +37,18 @@ export function toJsonAnswer(json: string, metadata: Metadata): Answer {
   };
 }
 
-export function toFailureAnswer(failure: GrpcFailure, details: GatewayErrorBody['details']): Answer {
+export type WriteError = (body: GatewayErrorBody) => object;
+
+export function toFailureAnswer(
+  failure: GrpcFailure,
+  details: GatewayErrorBody['details'],
+  writeError: WriteError,
+): Answer {
   const body = toFailureBody(failure, details);
   const isOutage = body.statusCode === 503 || body.statusCode === 504;
   return {
     status: body.statusCode,
-    body: Buffer.from(JSON.stringify(body)),
+    body: Buffer.from(JSON.stringify(writeError(body))),
     headers: {
       'content-type': `${jsonType}; charset=utf-8`,
       ...(body.statusCode === 503 && { 'retry-after': '1' }),

@@ -14,12 +14,13 @@ import {
   toEdge,
 } from '@palaver/service-kit';
 import type { FastifyInstance } from 'fastify';
-import { type Answer, weighAnswer } from './answer.ts';
+import { type Answer, type WriteError, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import { nameKeys } from './auth/api-key.ts';
 import type { Authorize } from './auth/authorize.ts';
 import { type Cache, createCache } from './cache.ts';
 import { type GatewayConfig, toPrefixes } from './config.ts';
+import { chain, type Extensions } from './extensions.ts';
 import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
 import { createLiveTable, type LiveTable } from './live-table.ts';
@@ -46,6 +47,7 @@ export interface GatewayParts {
   authorize: Authorize;
   /** Certificates for `tls://` nodes. */
   ca?: string | undefined;
+  extensions?: Extensions;
   /** Where rate limits are counted when several gateways share them. */
   redis?: Awaited<ReturnType<typeof openRedis>> | undefined;
 }
@@ -67,8 +69,11 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   addDocumentRoutes(server, nodes.live);
 
   const authorize = config.GATEWAY_AUTH === 'api-key' ? nameKeys(parts.authorize, metrics) : parts.authorize;
-  const ask = createAskNode({ send: timeCalls(metrics)(nodes.upstream.send), logger });
-  const shared = { config, live: nodes.live, authorize, ask, metrics };
+  const { interceptors = [], matchHeader } = parts.extensions ?? {};
+  const writeError = createWriteError(parts);
+  const send = chain([timeCalls(metrics), ...interceptors])(nodes.upstream.send);
+  const ask = createAskNode({ send, logger, writeError });
+  const shared = { config, live: nodes.live, authorize, ask, metrics, writeError, matchHeader };
   const handleQuery = createQueries(shared, nodes);
   await server.register(async (limited) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
@@ -87,6 +92,20 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   server.addHook('onReady', () => Promise.race([nodes.firstLoad, sleep(firstLoadMs)]));
   server.addHook('onClose', keepOpen(started));
   return server;
+}
+
+/** Errors in the operator's shape; in the gateway's own where that fails. */
+function createWriteError({ extensions, logger }: GatewayParts): WriteError {
+  const { writeError } = extensions ?? {};
+  if (!writeError) return (body) => body;
+  return (body) => {
+    try {
+      return writeError(body);
+    } catch (error) {
+      logger.error({ err: error }, 'writeError of GATEWAY_EXTENSIONS failed');
+      return body;
+    }
+  };
 }
 
 /** The nodes, the routes they offer and the answers that are kept. */
@@ -141,7 +160,9 @@ function openNodes({ config, logger, ca }: GatewayParts, started: CloseStack): N
   return { upstream, live, cache, firstLoad: firstLoad.promise, checkHealth };
 }
 
-function createEdge({ config, logger, redis }: GatewayParts, { checkHealth }: Nodes): Promise<Server> {
+function createEdge(parts: GatewayParts, { checkHealth }: Nodes): Promise<Server> {
+  const { config, logger, redis } = parts;
+  const writeError = createWriteError(parts);
   return createServer({
     name: 'gateway',
     logger,
@@ -153,7 +174,7 @@ function createEdge({ config, logger, redis }: GatewayParts, { checkHealth }: No
       extraHeaders: ['x-api-key', 'x-cosmos-block-height', 'x-min-block-height', 'if-none-match'],
       exposedHeaders: ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Cache', 'ETag', 'Warning'],
     },
-    toErrorBody: toRefusalBody,
+    toErrorBody: (error) => writeError(toRefusalBody(error)),
     health: async () => checkHealth(),
   });
 }
@@ -165,10 +186,12 @@ interface Shared {
   authorize: Authorize;
   ask: ReturnType<typeof createAskNode>;
   metrics: GatewayMetrics;
+  writeError: WriteError;
+  matchHeader: Extensions['matchHeader'];
 }
 type Handler = ReturnType<typeof createQueryHandler>;
 
-function createQueries({ config, ...shared }: Shared, { cache, upstream }: Nodes): Handler {
+function createQueries({ config, matchHeader, ...shared }: Shared, { cache, upstream }: Nodes): Handler {
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'Accept-Encoding',
@@ -183,6 +206,7 @@ function createQueries({ config, ...shared }: Shared, { cache, upstream }: Nodes
     options: {
       timeoutMs: config.GATEWAY_TIMEOUT_MS,
       forwardAuth: config.GATEWAY_FORWARD_AUTH,
+      matchHeader,
       ttlMs: config.GATEWAY_CACHE_TTL_MS,
       pinnedTtlMs: config.GATEWAY_PINNED_TTL_MS,
       isPublic,
@@ -201,8 +225,9 @@ function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, hand
   scope.route({ method, url: '/*', handler });
 }
 
-function addTx(scope: FastifyInstance, { config, ...shared }: Shared, otherwise: Handler): void {
-  const options = { timeoutMs: config.GATEWAY_TIMEOUT_MS, forwardAuth: config.GATEWAY_FORWARD_AUTH };
+function addTx(scope: FastifyInstance, { config, matchHeader, ...shared }: Shared, otherwise: Handler): void {
+  const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_FORWARD_AUTH: forwardAuth } = config;
+  const options = { timeoutMs, forwardAuth, matchHeader };
   scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, createTxHandler({ ...shared, options, otherwise }));
 }
 

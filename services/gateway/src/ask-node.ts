@@ -2,7 +2,7 @@
 import { type DescMessage, fromBinary, toJson } from '@bufbuild/protobuf';
 import { toGrpcCode } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
-import { type Answer, toFailureAnswer, toJsonAnswer } from './answer.ts';
+import { type Answer, toFailureAnswer, toJsonAnswer, type WriteError } from './answer.ts';
 import type { Loading } from './cache.ts';
 import type { Encoded } from './encode-response.ts';
 import { parseDetails, printDetail } from './gateway-error.ts';
@@ -31,6 +31,7 @@ export type AskNode = (query: Query) => Loading<Answer>;
 export interface AskParts {
   send: Send;
   logger: Logger;
+  writeError: WriteError;
 }
 
 /** How deep types that have to be asked for may lie inside each other. */
@@ -38,7 +39,7 @@ const maxRounds = 8;
 /** Types of an error's details that are asked for. */
 const maxDetailTypes = 8;
 
-export function createAskNode({ send, logger }: AskParts): AskNode {
+export function createAskNode({ send, ...reading }: AskParts): AskNode {
   return (query) => {
     const { route, bytes, metadata, minHeight, once } = query;
     const request: QueryRequest = {
@@ -52,17 +53,23 @@ export function createAskNode({ send, logger }: AskParts): AskNode {
     };
     const { promise, resolve } = Promise.withResolvers<GrpcAnswer>();
     const cancel = send(request, resolve);
-    return { value: promise.then((answer) => toAnswer(query, answer, logger)), cancel };
+    return { value: promise.then((answer) => toAnswer(query, answer, reading)), cancel };
   };
 }
 
-function toAnswer(query: Query, answer: GrpcAnswer, logger: Logger): Answer | Promise<Answer> {
-  if (!answer.ok) return toFailure(query, answer, logger);
+type Reading = Omit<AskParts, 'send'>;
+
+function toAnswer(query: Query, answer: GrpcAnswer, reading: Reading): Answer | Promise<Answer> {
+  if (!answer.ok) return toFailure(query, answer, reading);
   const encoded = encode(query, answer.message);
-  return encoded.ok ? toJsonAnswer(encoded.json, answer.metadata) : learnAndEncode(query, answer, logger);
+  return encoded.ok ? toJsonAnswer(encoded.json, answer.metadata) : learnAndEncode(query, answer, reading);
 }
 
-async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, logger: Logger): Promise<Answer> {
+async function toFailure(
+  { route, snapshot }: Query,
+  answer: GrpcFailure,
+  { logger, writeError }: Reading,
+): Promise<Answer> {
   if (answer.fault === 'malformed' || answer.fault === 'too large')
     logger.warn({ method: route.grpcPath, fault: answer.message }, 'an answer of the node could not be taken');
   const details = parseDetails(answer.details);
@@ -70,11 +77,16 @@ async function toFailure({ route, snapshot }: Query, answer: GrpcFailure, logger
   return toFailureAnswer(
     answer,
     details.map((detail) => printDetail(detail, snapshot)),
+    writeError,
   );
 }
 
 /** Prints an answer with types that are not known yet. */
-async function learnAndEncode(query: Query, answer: GrpcAnswer & { ok: true }, logger: Logger): Promise<Answer> {
+async function learnAndEncode(
+  query: Query,
+  answer: GrpcAnswer & { ok: true },
+  { logger, writeError }: Reading,
+): Promise<Answer> {
   const { route, snapshot } = query;
   for (let round = 0; ; round += 1) {
     const encoded = encode(query, answer.message);
@@ -85,7 +97,7 @@ async function learnAndEncode(query: Query, answer: GrpcAnswer & { ok: true }, l
     const isStuck = missingTypes.some((name) => !snapshot.schema.registry.getMessage(name));
     if (round < maxRounds && missingTypes.length > 0 && !isStuck) continue;
     logger.warn({ method: route.grpcPath, fault: encoded.message }, 'an answer of the node could not be read');
-    return toFailureAnswer(unreadable(encoded), []);
+    return toFailureAnswer(unreadable(encoded), [], writeError);
   }
 }
 

@@ -135,6 +135,10 @@ export const gatewayConfigSchema = z
       description: 'Different queries that one client address may be subscribed to; a gateway has 90 for all.',
       example: '40',
     }),
+    GATEWAY_EXTENSIONS: z.string().optional().meta({
+      description: 'A module with code of your own: `matchHeader`, `writeError`, `interceptors` (docs/gateway.md).',
+      example: './gateway-extensions.ts',
+    }),
     GATEWAY_RATE_LIMIT_PER_MINUTE: envInteger({ min: 0, max: 10_000_000 }).prefault('0').meta({
       description: 'Queries a minute from one client address. 0 is off.',
       example: '600',

@@ -20,15 +20,17 @@ import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
 import { type Authorize, authorizeAnyone } from './auth/authorize.ts';
 import { authorizeUcan } from './auth/ucan.ts';
 import { type GatewayConfig, gatewayConfigSchema } from './config.ts';
+import { loadExtensions } from './extensions.ts';
 import { loadCertificates } from './load-certificates.ts';
 
 /** Starts the query gateway from its environment. */
 export async function startGateway(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
   const config = loadConfig(gatewayConfigSchema, env, options);
   const logger = createLogger({ name: 'gateway', level: config.LOG_LEVEL });
-  const [keys, ca] = await Promise.all([
+  const [keys, ca, extensions] = await Promise.all([
     config.GATEWAY_AUTH === 'api-key' ? loadApiKeys(config.GATEWAY_API_KEYS_FILE ?? '') : [],
     loadCertificates(config.GATEWAY_TLS_CA_FILE),
+    loadExtensions(config.GATEWAY_EXTENSIONS),
   ]);
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
   await using started = new CloseStack();
@@ -36,7 +38,7 @@ export async function startGateway(env: Env, options: ConfigOptions = {}): Promi
   const redis = hasLimits && config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
   started.defer(() => redis?.disconnect());
   const authorize = createAuthorize(config, keys, redis && countInRedis(redis, 'gateway-key'));
-  const server = await createGatewayApp({ config, logger, authorize, ca, redis });
+  const server = await createGatewayApp({ config, logger, authorize, ca, redis, extensions });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'gateway', url, drainDelayMs, close: keepOpen(started) };

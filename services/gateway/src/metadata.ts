@@ -1,5 +1,6 @@
 // Headers of a request as gRPC metadata, and metadata of an answer as headers.
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Extensions } from './extensions.ts';
 import type { Metadata } from './upstream/call.ts';
 import { parseGrpcTimeout } from './upstream/grpc-message.ts';
 
@@ -35,6 +36,7 @@ export type ReadMetadata = ({ ok: true } & RequestMetadata) | { ok: false; messa
 export interface MetadataOptions {
   timeoutMs: number;
   forwardAuth: boolean;
+  matchHeader?: Extensions['matchHeader'];
 }
 
 export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOptions): ReadMetadata {
@@ -46,16 +48,14 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
     const value = headers[name];
     if (typeof value !== 'string' && !Array.isArray(value)) continue;
     const text = Array.isArray(value) ? value.join(',') : value;
-    let target: string;
-    if (name === heightHeader) target = name;
-    else if (name === 'authorization' && options.forwardAuth) target = name;
-    else if (name.startsWith(prefix)) target = name.slice(prefix.length);
-    else if (name === 'grpc-timeout') {
+    if (name === 'grpc-timeout') {
       const asked = parseGrpcTimeout(text);
       if (asked === undefined) return { ok: false, message: `invalid grpc-timeout: ${text}` };
       timeoutMs = Math.min(timeoutMs, asked);
       continue;
-    } else continue;
+    }
+    const target = options.matchHeader?.(name) ?? toMetadataName(name, options);
+    if (target === undefined) continue;
     if (!metadataName.test(target) || reserved.test(target) || !printable.test(text))
       return { ok: false, message: `the header ${name} cannot be sent on as metadata` };
     if (target.endsWith('-bin') && !base64.test(text)) return { ok: false, message: `invalid binary header ${name}` };
@@ -70,6 +70,12 @@ export function readMetadata(headers: IncomingHttpHeaders, options: MetadataOpti
   if (minHeight === undefined || !Number.isSafeInteger(Number(minHeight)))
     return invalidHeight(minHeightHeader, headers[minHeightHeader]);
   return { ok: true, metadata, height, minHeight: Number(minHeight), timeoutMs, key, hasCredentials: hasAny(metadata) };
+}
+
+/** Undefined for a header that does not go up. */
+function toMetadataName(name: string, { forwardAuth }: MetadataOptions): string | undefined {
+  if (name === heightHeader || (name === 'authorization' && forwardAuth)) return name;
+  return name.startsWith(prefix) ? name.slice(prefix.length) : undefined;
 }
 
 /** The digits of a height; empty for none and for 0, which nodes read as the latest. */

@@ -2,12 +2,13 @@
 // upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 import { AppError } from '@palaver/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Answer, etagOf, toFailureAnswer } from '../answer.ts';
+import { type Answer, etagOf, toFailureAnswer, type WriteError } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
 import type { Cache, Loading } from '../cache.ts';
 import { chooseEncoding, compress, toEncodedTag } from '../compress.ts';
 import { decodeRequest, hasField } from '../decode-request.ts';
+import type { Extensions } from '../extensions.ts';
 import type { HeightFloors } from '../height-floors.ts';
 import type { LiveTable } from '../live-table.ts';
 import { readMetadata } from '../metadata.ts';
@@ -25,12 +26,14 @@ export interface QueryParts {
   ask: AskNode;
   metrics: GatewayMetrics;
   floors: HeightFloors;
+  writeError: WriteError;
   options: QueryOptions;
 }
 
 export interface QueryOptions {
   timeoutMs: number;
   forwardAuth: boolean;
+  matchHeader?: Extensions['matchHeader'];
   /** How long answers are kept; with 0 none is, and equal requests share a call only while it runs. */
   ttlMs: number;
   pinnedTtlMs: number;
@@ -41,7 +44,8 @@ export interface QueryOptions {
 
 const allowed = 'GET, HEAD, OPTIONS';
 
-export function createQueryHandler({ live, cache, authorize, ask, metrics, floors, options }: QueryParts) {
+export function createQueryHandler(parts: QueryParts) {
+  const { live, cache, authorize, ask, metrics, floors, writeError, options } = parts;
   return async function handleQuery(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const url = request.raw.url ?? '/';
     const mark = url.indexOf('?');
@@ -54,7 +58,7 @@ export function createQueryHandler({ live, cache, authorize, ask, metrics, floor
 
     const snapshot = live.current();
     if (!snapshot) {
-      const { status, headers, body } = toFailureAnswer(failure('unreachable'), []);
+      const { status, headers, body } = toFailureAnswer(failure('unreachable'), [], writeError);
       return reply.code(status).headers(headers).send(body);
     }
     const match = snapshot.table.match(path);

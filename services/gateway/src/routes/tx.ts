@@ -5,7 +5,7 @@ import type { AskNode, Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
 import { decodeBody, listAnyTypes } from '../decode-body.ts';
 import type { LiveTable } from '../live-table.ts';
-import { readMetadata } from '../metadata.ts';
+import { type MetadataOptions, readMetadata } from '../metadata.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 
 export interface TxParts {
@@ -13,7 +13,7 @@ export interface TxParts {
   authorize: Authorize;
   ask: AskNode;
   metrics: GatewayMetrics;
-  options: { timeoutMs: number; forwardAuth: boolean };
+  options: MetadataOptions;
   /** What answers paths that are no route of the transaction service. */
   otherwise(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
 }

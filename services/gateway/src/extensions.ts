@@ -1,0 +1,33 @@
+// Where an operator's own code takes part, without a change to the gateway.
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { GatewayErrorBody } from '@palaver/contract';
+import { StartError } from '@palaver/service-kit';
+import type { Interceptor } from './upstream/send.ts';
+
+export interface Extensions {
+  /** The metadata name under which a request header goes up to the node; undefined leaves the usual rule. */
+  matchHeader?(name: string): string | undefined;
+  /** The body of an error in another shape. */
+  writeError?(body: GatewayErrorBody): object;
+  /** Around every query, the first one outermost. The time limit and retries are inside. */
+  interceptors?: Interceptor[];
+}
+
+const names = ['matchHeader', 'writeError', 'interceptors'];
+
+/** The module that `GATEWAY_EXTENSIONS` names. */
+export async function loadExtensions(path: string | undefined): Promise<Extensions> {
+  if (path === undefined) return {};
+  const loaded: object = await import(pathToFileURL(resolve(path)).href).catch((error: Error) => {
+    throw new StartError(`GATEWAY_EXTENSIONS=${path}: ${error.message}`, { cause: error });
+  });
+  if (!names.some((name) => name in loaded))
+    throw new StartError(`GATEWAY_EXTENSIONS=${path}: the module exports none of ${names.join(', ')}`);
+  return loaded;
+}
+
+/** All interceptors as one. */
+export function chain(interceptors: Interceptor[]): Interceptor {
+  return (send) => interceptors.reduceRight((inner, intercept) => intercept(inner), send);
+}
