@@ -16,6 +16,11 @@ const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk…
 const doorNames = ['agui', 'ai-sdk', 'openai', 'a2a', 'mcp'] as const;
 export type DoorName = (typeof doorNames)[number];
 export const defaultDoors = doorNames.join(',');
+export const publicUrl = envUrl('http:', 'https:').optional().meta({
+  description:
+    'The address by which clients reach the service, in the documents that name it (agent card, OAuth metadata). That of the request when not set.',
+  example: 'https://agent.example',
+});
 const modelId = z.string().max(200);
 
 export const agentConfigSchema = z
@@ -39,6 +44,7 @@ export const agentConfigSchema = z
         description: 'The standard protocols by which clients reach the agent beside its own; empty for none.',
         example: 'openai,mcp',
       }),
+    PUBLIC_URL: publicUrl,
     ORACLE_NAME: z.string().max(80).prefault('Palaver').meta({
       description: 'What the agent calls itself.',
       example: 'Farm helper',

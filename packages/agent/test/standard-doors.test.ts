@@ -13,6 +13,8 @@ interface StandardDoor {
   hasThreads: boolean;
   /** Whether closing the connection stops the run. */
   stopsOnLeave: boolean;
+  /** Whether a refused message is a result of the protocol, under status 200. */
+  refusesInReply?: boolean;
   /** The error of a refusal in the protocol's own form. */
   error(code: string): object;
 }
@@ -26,7 +28,41 @@ const openAiError = (code: string) => ({ error: { message: expect.any(String), c
 
 const nativeError = (code: string) => ({ code, message: expect.any(String), statusCode: expect.any(Number) });
 
+const toUserMessage = (text: string, contextId: string) => ({
+  messageId: 'm',
+  role: 'ROLE_USER',
+  contextId,
+  parts: [{ text }],
+});
+
 const doors: StandardDoor[] = [
+  {
+    name: 'a2a',
+    path: '/a2a',
+    toBody: (text, thread) => ({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'SendStreamingMessage',
+      params: { message: toUserMessage(text, thread) },
+    }),
+    hasThreads: true,
+    stopsOnLeave: false,
+    error: (reason) => ({ jsonrpc: '2.0', error: { data: [{ reason }] } }),
+  },
+  {
+    name: 'mcp',
+    path: '/mcp',
+    toBody: (message, conversation) => ({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'ask', arguments: { message, conversation } },
+    }),
+    hasThreads: true,
+    stopsOnLeave: false,
+    refusesInReply: true,
+    error: (code) => ({ jsonrpc: '2.0', error: { data: { code } } }),
+  },
   {
     name: 'agui',
     path: '/agui',
@@ -92,6 +128,8 @@ describe.each(doors)('$name', (door) => {
     expect(taken.status).toBe(200);
     expect(await taken.text()).toContain('word3');
     const refused = await post(door, agent.url, ana.invocation);
+    if (door.refusesInReply)
+      return expect(await refused.text()).toMatch(/"isError":true.*RATE_LIMITED|RATE_LIMITED.*"isError":true/);
     expect(refused.status).toBe(429);
     expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
     expect(await refused.json()).toMatchObject(door.error('RATE_LIMITED'));
@@ -142,6 +180,10 @@ test('credits refuse on every door before the first byte', async () => {
   const ana = await agent.createUser();
   for (const door of doors) {
     const refused = await post(door, agent.url, ana.invocation);
+    if (door.refusesInReply) {
+      expect(await refused.text()).toContain('PAYMENT_REQUIRED');
+      continue;
+    }
     expect([door.name, refused.status]).toEqual([door.name, 402]);
     expect(await refused.json()).toMatchObject(door.error('PAYMENT_REQUIRED'));
   }

@@ -1,9 +1,11 @@
 import type { OraclePlugin } from '../plugins/plugin.ts';
+import { createA2aDoor } from './a2a/a2a-door.ts';
 import { createAguiDoor } from './agui/agui-door.ts';
 import { createAiSdkDoor } from './ai-sdk/ai-sdk-door.ts';
+import { createMcpDoor } from './mcp/mcp-door.ts';
 import { createOpenAiDoor } from './openai/openai-door.ts';
 
 /** The doors of standard protocols; `DOORS` says which are open. */
 export function createStandardDoors(): OraclePlugin[] {
-  return [createAguiDoor(), createAiSdkDoor(), createOpenAiDoor()];
+  return [createAguiDoor(), createAiSdkDoor(), createOpenAiDoor(), createA2aDoor(), createMcpDoor()];
 }

@@ -1,8 +1,9 @@
 import { AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
 import { type Server, sendError } from '@palaver/service-kit';
 import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
-import { type DoorName, defaultDoors } from '../config.ts';
+import { type DoorName, defaultDoors, publicUrl } from '../config.ts';
 import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
 import { type Awaitable, defineOraclePlugin, type OraclePlugin, type PluginContext } from '../plugins/plugin.ts';
 
@@ -28,6 +29,7 @@ export function defineDoor({ name, title, toErrorBody, publicRoutes = [], addRou
       visibility: 'silent',
       stability: 'stable',
     },
+    configSchema: z.object({ PUBLIC_URL: publicUrl }),
     autoDetect: ({ DOORS = defaultDoors }) => DOORS.split(',').some((door) => door.trim() === name),
     autoDetectHint: `DOORS does not name ${name}`,
     getAuthExcludedRoutes: () => publicRoutes,

@@ -1,0 +1,141 @@
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { AppError } from '@palaver/contract';
+import type { Server as HttpServer } from '@palaver/service-kit';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { AgentRun, Sender } from '../../plugins/agent-run.ts';
+import type { OraclePlugin, PluginContext } from '../../plugins/plugin.ts';
+import { defineDoor, openInNewSession, toBody } from '../define-door.ts';
+import { publicUrlOf } from '../public-url.ts';
+
+const metadataPath = '/.well-known/oauth-protected-resource';
+const askSchema = z.object({
+  message: z.string().describe('What to ask or tell the agent'),
+  conversation: z.string().max(255).optional().describe('The conversation of an earlier answer, to continue it'),
+});
+const askTool = 'ask';
+
+/** `POST /mcp`: the agent as a tool of other agents, over streamable HTTP. */
+export function createMcpDoor(): OraclePlugin {
+  return defineDoor({
+    name: 'mcp',
+    title: 'MCP',
+    toErrorBody: ({ code, message }) => ({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32000, message, data: { code } },
+    }),
+    publicRoutes: [
+      { path: metadataPath, method: 'GET' },
+      { path: `${metadataPath}/mcp`, method: 'GET' },
+    ],
+    addRoutes,
+  });
+}
+
+function addRoutes(server: HttpServer, ctx: PluginContext): void {
+  const urlOf = (request: FastifyRequest) => publicUrlOf(request, ctx.config.PUBLIC_URL);
+  const tags = ['MCP'];
+  for (const path of [metadataPath, `${metadataPath}/mcp`])
+    server.get(path, { schema: { tags, summary: 'How to get a token for MCP' } }, async (request) => ({
+      resource: `${urlOf(request)}/mcp`,
+      resource_name: ctx.oracle.name,
+      bearer_methods_supported: ['header'],
+      // The agent has no authorization server: tokens are UCANs that users sign themselves.
+      resource_documentation: `${urlOf(request)}/docs`,
+    }));
+
+  const challenge = (request: FastifyRequest) => `Bearer resource_metadata="${urlOf(request)}${metadataPath}/mcp"`;
+  const schema = { tags, summary: 'MCP over streamable HTTP', body: z.unknown() };
+  server.post('/mcp', { config: { bareBearer: true, challenge }, schema }, async (request, reply) => {
+    const mcp = createMcpServer(ctx, ctx.senderOf(request, reply));
+    // Without sessions: every request is whole, so any instance answers it.
+    const transport = new StreamableHTTPServerTransport({});
+    reply.hijack();
+    reply.raw.once('close', () => void mcp.close());
+    for (const [name, value] of Object.entries(reply.getHeaders()))
+      if (value !== undefined) reply.raw.setHeader(name, value);
+    await mcp.connect(transport as Parameters<typeof mcp.connect>[0]);
+    await transport.handleRequest(request.raw, reply.raw, request.body);
+    return reply;
+  });
+  const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('allow', 'POST');
+    throw new AppError('METHOD_NOT_ALLOWED', 'There are no streams beside those of requests.');
+  };
+  server.route({
+    method: ['GET', 'DELETE'],
+    url: '/mcp',
+    config: { bareBearer: true, challenge },
+    schema: { tags },
+    handler: refuse,
+  });
+}
+
+function createMcpServer(ctx: PluginContext, sender: Sender): Server {
+  const mcp = new Server({ name: ctx.oracle.name, version: '1' }, { capabilities: { tools: {} } });
+  mcp.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: [
+      {
+        name: askTool,
+        description: `Asks ${ctx.oracle.name} and gives its answer.`,
+        inputSchema: z.toJSONSchema(askSchema, { io: 'input' }) as { type: 'object' },
+      },
+    ],
+  }));
+  mcp.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification }) => {
+    const progressToken = params._meta?.progressToken;
+    const onText = async (progress: number, message: string) => {
+      if (progressToken === undefined) return;
+      await sendNotification({ method: 'notifications/progress', params: { progressToken, progress, message } });
+    };
+    try {
+      return await toResult(await open(ctx, sender, params), onText);
+    } catch (error) {
+      if (error instanceof AppError) return toFault(error.code, error.message);
+      ctx.logger.error({ err: error }, 'a tool call of an MCP client failed');
+      return toFault('INTERNAL_ERROR', 'Something went wrong on our side.');
+    }
+  });
+  return mcp;
+}
+
+async function open(
+  ctx: PluginContext,
+  sender: Sender,
+  { name, arguments: args }: { name: string; arguments?: unknown },
+): Promise<AgentRun> {
+  if (name !== askTool) throw new AppError('NOT_FOUND', `There is no tool ${name.slice(0, 60)}.`);
+  const parsed = askSchema.safeParse(args ?? {});
+  if (!parsed.success)
+    throw new AppError('VALIDATION_FAILED', parsed.error.issues.map(({ message }) => message).join('; '));
+  const { message, conversation } = parsed.data;
+  if (message === '') throw new AppError('VALIDATION_FAILED', 'message: must not be empty');
+  const sent = { ...sender, body: toBody(message) };
+  if (!conversation) return openInNewSession(ctx, sent);
+  const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, conversation);
+  return ctx.open({ ...sent, sessionId });
+}
+
+/** Reports the words as they come; the run continues where the client leaves, as the protocol wants it. */
+async function toResult(
+  run: AgentRun,
+  onText: (progress: number, text: string) => Promise<void>,
+): Promise<CallToolResult> {
+  let progress = 0;
+  for await (const { name, data } of run.events()) {
+    if (name === 'message') await onText((progress += 1), data.content);
+    if (name === 'error') return toFault(data.code, data.error);
+  }
+  const { content } = await run.answer();
+  return {
+    content: [{ type: 'text', text: content }],
+    structuredContent: { answer: content, conversation: run.sessionId },
+  };
+}
+
+function toFault(code: string, message: string): CallToolResult {
+  return { isError: true, content: [{ type: 'text', text: `${code}: ${message}` }] };
+}

@@ -1,0 +1,83 @@
+// The unmodified client of A2A.
+import { loadClient } from '@palaver/test-kit/install-tools';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createGate } from './gate-plugin.ts';
+import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const gate = createGate();
+let agent: TestAgent;
+let ana: TestUser;
+// biome-ignore lint/suspicious/noExplicitAny: the package is not there when types are checked.
+let client: any;
+
+beforeAll(async () => {
+  const a2a = await loadClient('@a2a-js/sdk/client');
+  agent = await startTestAgent({ plugins: [gate.plugin] });
+  ana = await agent.createUser();
+  const fetchImpl = (url: string, init: RequestInit = {}) => {
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${ana.invocation}`);
+    return fetch(url, { ...init, headers });
+  };
+  const factory = new a2a.ClientFactory({
+    transports: [new a2a.JsonRpcTransportFactory({ fetchImpl })],
+    cardResolver: new a2a.DefaultAgentCardResolver({ fetchImpl }),
+  });
+  client = await factory.createFromUrl(agent.url);
+});
+afterAll(() => agent[Symbol.asyncDispose]());
+
+const toMessage = (text: string, contextId = '') => ({
+  message: { messageId: 'm', role: 1, contextId, taskId: '', parts: [{ content: { $case: 'text', value: text } }] },
+});
+const completed = 3;
+const canceled = 5;
+const textOf = (task: { artifacts: { parts: { content: { value: string } }[] }[] }) =>
+  task.artifacts.flatMap(({ parts }) => parts.map(({ content }) => content.value)).join('');
+
+test('the card names the route and how to sign in', async () => {
+  const { status, body } = await request(`${agent.url}/.well-known/agent-card.json`);
+  expect({ status, interfaces: body.supportedInterfaces }).toEqual({
+    status: 200,
+    interfaces: [{ url: `${agent.url}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+  });
+});
+
+test('send, get and stream: a task is a run, its context a session', async () => {
+  const sessionId = await ana.createSession();
+  const sent = await client.sendMessage(toMessage('/long 3', sessionId));
+  const task = sent.payload?.value ?? sent;
+  expect(task).toMatchObject({ contextId: sessionId, status: { state: completed } });
+  expect(textOf(task)).toBe('word1 word2 word3');
+  const found = await client.getTask({ id: task.id });
+  expect(textOf(found)).toBe('word1 word2 word3');
+  expect(await ana.messages(sessionId)).toHaveLength(2);
+  let text = '';
+  let state: number | undefined;
+  for await (const { payload } of client.sendMessageStream(toMessage('/long 4', sessionId))) {
+    if (payload.$case === 'artifactUpdate') text += textOf({ artifacts: [payload.value.artifact] });
+    if (payload.$case === 'statusUpdate') ({ state } = payload.value.status);
+  }
+  expect({ text, state }).toEqual({ text: 'word1 word2 word3 word4', state: completed });
+});
+
+test('a task under way is read again and cancelled; nobody else finds it', async () => {
+  const { message } = toMessage('/tool gate {}');
+  const sent = await client.sendMessage({ message, configuration: { returnImmediately: true } });
+  const { id } = sent.payload?.value ?? sent;
+  await gate.reached();
+  const states: number[] = [];
+  const reading = (async () => {
+    for await (const { payload } of client.resubscribeTask({ id }))
+      if (payload.$case === 'statusUpdate') states.push(payload.value.status.state);
+  })();
+  expect(await client.cancelTask({ id })).toMatchObject({ status: { state: canceled } });
+  await reading;
+  expect(states).toEqual([canceled]);
+  await expect(client.cancelTask({ id })).rejects.toThrow();
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id } });
+  const ben = await agent.createUser();
+  const headers = { authorization: `Bearer ${ben.invocation}`, 'content-type': 'application/json' };
+  const stolen = await request(`${agent.url}/a2a`, { method: 'POST', headers, body });
+  expect(stolen.body).toMatchObject({ id: 1, error: { code: -32001 } });
+});

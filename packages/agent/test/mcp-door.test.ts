@@ -1,0 +1,58 @@
+// Both generations of the official client of MCP.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { loadClient } from '@palaver/test-kit/install-tools';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+let agent: TestAgent;
+let ana: TestUser;
+beforeAll(async () => {
+  agent = await startTestAgent();
+  ana = await agent.createUser();
+});
+afterAll(() => agent[Symbol.asyncDispose]());
+
+const next = await loadClient('@modelcontextprotocol/client');
+const generations = [
+  { name: 'sdk', Client, Transport: StreamableHTTPClientTransport },
+  { name: 'client', Client: next.Client, Transport: next.StreamableHTTPClientTransport },
+];
+
+describe.each(generations)('@modelcontextprotocol/$name', (generation) => {
+  test('lists what there is, asks with progress, and continues a conversation', async () => {
+    const headers = { authorization: `Bearer ${ana.invocation}` };
+    const client = new generation.Client({ name: 'test', version: '1' });
+    await client.connect(new generation.Transport(new URL(`${agent.url}/mcp`), { requestInit: { headers } }));
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }: { name: string }) => name)).toContain('ask');
+    const words: unknown[] = [];
+    const ask = (message: string, conversation?: string) => {
+      const options = { onprogress: ({ message: word }: { message?: string }) => void words.push(word) };
+      const call = { name: 'ask', arguments: { message, ...(conversation && { conversation }) } };
+      return generation.name === 'sdk'
+        ? (client as Client).callTool(call, undefined, options)
+        : next.Client.prototype.callTool.call(client, call, options);
+    };
+    const first = await ask('/long 3');
+    expect(first).toMatchObject({ content: [{ type: 'text', text: 'word1 word2 word3' }] });
+    expect(words.join('')).toBe('word1 word2 word3');
+    const { conversation } = first.structuredContent as { conversation: string };
+    expect(await ask('/long 2', conversation)).toMatchObject({
+      structuredContent: { answer: 'word1 word2', conversation },
+    });
+    expect(await ana.messages(conversation)).toHaveLength(4);
+    expect(await client.callTool({ name: 'nothing', arguments: {} })).toMatchObject({ isError: true });
+    await client.close();
+  });
+});
+
+test('without a token the challenge names the metadata, which names the resource', async () => {
+  const refused = await request(`${agent.url}/mcp`, { method: 'POST' });
+  expect(refused.status).toBe(401);
+  const [, url = ''] = /resource_metadata="(.+)"/.exec(refused.headers.get('www-authenticate') ?? '') ?? [];
+  expect((await request(url)).body).toMatchObject({
+    resource: `${agent.url}/mcp`,
+    bearer_methods_supported: ['header'],
+  });
+});
