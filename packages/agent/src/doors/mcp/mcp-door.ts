@@ -126,7 +126,10 @@ async function toResult(
 ): Promise<CallToolResult> {
   let progress = 0;
   for await (const { name, data } of run.events()) {
-    if (name === 'message') await onText((progress += 1), data.content);
+    if (name === 'message') {
+      progress += 1;
+      await onText(progress, data.content);
+    }
     if (name === 'error') return toFault(data.code, data.error);
   }
   const { content } = await run.answer();
