@@ -1,7 +1,16 @@
 import { CBOR } from '@ucanto/core';
 import { equalBytes } from './bytes.ts';
 
-/** What may be done (`can`) with what (`with`), under which conditions (`nb`). */
+/**
+ * What may be done (`can`) with what (`with`), under which conditions (`nb`).
+ *
+ * @example
+ * ```ts
+ * import type { Capability } from '@palaver/agent';
+ *
+ * export const read: Capability = { can: 'herd/read', with: 'ixo:herd' };
+ * ```
+ */
 export interface Capability {
   readonly can: string;
   readonly with: string;

@@ -1,6 +1,6 @@
 import { type Capability, coversAbility, coversCapability } from './capability.ts';
-import type { UcanView } from './parse-token.ts';
 import type { UcanError, UcanErrorCode } from './result.ts';
+import type { UcanView } from './ucan-view.ts';
 
 /** Everything that is checked of a chain besides its signatures. Times are Unix seconds. */
 export interface ChainPolicy {

@@ -11,8 +11,9 @@ import {
 } from './check-chain.ts';
 import type { ResolveDid } from './did/resolve-did.ts';
 import { LruMap } from './lru-map.ts';
-import { parseToken, type UcanView } from './parse-token.ts';
+import { parseToken } from './parse-token.ts';
 import type { Awaitable, Result, UcanError } from './result.ts';
+import type { UcanView } from './ucan-view.ts';
 import { verifySignatures } from './verify-signatures.ts';
 
 /** `revoked`: the token or one of its proofs is. `shared`: the token was sent downstream as a proof, so others may hold it. */

@@ -20,6 +20,7 @@ export {
   type MintedToken,
   mintDownstream,
 } from './mint.ts';
-export { parseToken, type UcanView } from './parse-token.ts';
+export { parseToken } from './parse-token.ts';
 export type { Result, UcanError, UcanErrorCode } from './result.ts';
 export { createSigner, deriveSigner, parseSigner, type Signer } from './signer.ts';
+export type { UcanView } from './ucan-view.ts';

@@ -3,10 +3,21 @@ import { type API, delegate } from '@ucanto/core';
 import { encodeBase64 } from './base64.ts';
 import { type Capability, hasCapability } from './capability.ts';
 import { findExpiration } from './check-chain.ts';
-import type { UcanView } from './parse-token.ts';
 import type { Result } from './result.ts';
 import type { Signer } from './signer.ts';
+import type { UcanView } from './ucan-view.ts';
+import { toUcantoDelegation, toUcantoSigner } from './ucanto.ts';
 
+/**
+ * A signed token, ready for a header.
+ *
+ * @example
+ * ```ts
+ * import type { MintedToken } from '@palaver/agent';
+ *
+ * export const toHeaders = ({ serialized }: MintedToken) => ({ authorization: `Bearer ${serialized}` });
+ * ```
+ */
 export interface MintedToken {
   /** A ucanto CAR archive in standard base64: what goes into a header. */
   readonly serialized: string;
@@ -75,13 +86,13 @@ export async function mintDownstream(options: DownstreamOptions): Promise<Result
 async function mint(options: DelegationOptions & { lifetimeSeconds: number }): Promise<MintedToken> {
   const expiresAt = options.expiration ?? nowSeconds() + options.lifetimeSeconds;
   const delegation = await delegate({
-    issuer: options.issuer,
+    issuer: toUcantoSigner(options.issuer),
     audience: { did: () => options.audience as API.DID },
     capabilities: options.capabilities as API.Capabilities,
     expiration: expiresAt,
     // Two tokens of the same second and content stay two tokens: revoking one leaves the other.
     nonce: encodeBase64(crypto.getRandomValues(new Uint8Array(12))),
-    proofs: (options.proofs ?? []).map((proof) => proof.delegation),
+    proofs: (options.proofs ?? []).map(toUcantoDelegation),
     facts: [...(options.facts ?? [])],
     ...(options.notBefore !== undefined && { notBefore: options.notBefore }),
   });

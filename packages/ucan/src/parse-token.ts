@@ -4,17 +4,10 @@ import { sha256 } from '#crypto';
 import { equalBytes } from './bytes.ts';
 import { decodeMultibaseOrBase64 } from './multibase.ts';
 import { type ArchiveBlock, readArchive, readVariant, type UcanBlock } from './read-archive.ts';
-import { readUcan, type UcanFields } from './read-ucan.ts';
+import { readUcan } from './read-ucan.ts';
 import { malformed, Refusal, toUcanError } from './refusal.ts';
 import type { Result, UcanError } from './result.ts';
-
-/** A token as it reads, with its proofs. Parsing proves nothing: see `createVerifier`. */
-export interface UcanView extends UcanFields {
-  readonly cid: string;
-  readonly proofs: readonly UcanView[];
-  /** ucanto's own view of the same token, with its blocks. */
-  readonly delegation: API.Delegation;
-}
+import type { UcanView } from './ucan-view.ts';
 
 const maxCharacters = agentLimits.tokenCharacters;
 const maxChain = 8;

@@ -4,18 +4,7 @@ import { equalBytes, startsWithBytes } from './bytes.ts';
 import type { Capability } from './capability.ts';
 import { toDid } from './did/did-key.ts';
 import { malformed } from './refusal.ts';
-
-export interface UcanFields {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly capabilities: readonly Capability[];
-  /** Unix seconds; null for a token that never expires. */
-  readonly expiration: number | null;
-  /** Unix seconds. */
-  readonly notBefore: number | null;
-  readonly nonce: string | null;
-  readonly facts: readonly Readonly<Record<string, unknown>>[];
-}
+import type { UcanFields } from './ucan-view.ts';
 
 const maxCapabilities = 32;
 const maxFacts = 32;

@@ -1,4 +1,3 @@
-import type * as UCAN from '@ipld/dag-ucan';
 import { Signature } from '@ucanto/core';
 import { createKeyPair, type KeyPair } from '#crypto';
 import { encodeBase64 } from './base64.ts';
@@ -7,8 +6,13 @@ import { ed25519Tag, toDidKey, untagPublicKey } from './did/did-key.ts';
 import { decodeHex, decodeMultibaseOrBase64 } from './multibase.ts';
 import type { Result } from './result.ts';
 
-/** An Ed25519 key that signs tokens. It is also a signer to every function of ucanto. */
-export interface Signer extends UCAN.Signer {
+/** An Ed25519 key that signs tokens. It is also a `Signer` to every function of ucanto. */
+export interface Signer {
+  did(): `did:${string}:${string}`;
+  readonly signatureCode: number;
+  readonly signatureAlgorithm: string;
+  /** The bytes of a signature with its code, as ucanto reads it. */
+  sign(payload: Uint8Array): Promise<Uint8Array>;
   /**
    * The secret as text, in ucanto's own form: `Mg…`, multibase base64 of the tagged seed and the tagged public key.
    * `parseSigner` reads it back.
@@ -59,7 +63,7 @@ async function fromSeed(seed: Uint8Array): Promise<Signer> {
 // The secret lives in the closure only: logging or serialising a signer shows nothing of it.
 function fromKeyPair(keyPair: KeyPair, secret: string, did: string): Signer {
   return {
-    did: () => did as UCAN.DID,
+    did: () => did as ReturnType<Signer['did']>,
     signatureCode: Signature.EdDSA,
     signatureAlgorithm: 'EdDSA',
     sign: async (payload) => Signature.create(Signature.EdDSA, await keyPair.sign(payload)),

@@ -3,8 +3,9 @@ import { verifyEd25519 } from '#crypto';
 import { listChain } from './check-chain.ts';
 import type { DidKeys } from './did/did-document.ts';
 import { fromDidKey } from './did/did-key.ts';
-import type { UcanView } from './parse-token.ts';
 import type { UcanError } from './result.ts';
+import type { UcanView } from './ucan-view.ts';
+import { toUcantoDelegation } from './ucanto.ts';
 
 export interface SignatureVerdict {
   readonly error: UcanError | null;
@@ -68,9 +69,9 @@ async function isSignedByAny(view: UcanView, keys: readonly string[]): Promise<b
   return false;
 }
 
-async function isSignedBy({ issuer, delegation }: UcanView, publicKey: Uint8Array): Promise<boolean> {
-  return await UCAN.verifySignature(delegation.data, {
-    did: () => issuer as UCAN.DID,
+async function isSignedBy(view: UcanView, publicKey: Uint8Array): Promise<boolean> {
+  return await UCAN.verifySignature(toUcantoDelegation(view).data, {
+    did: () => view.issuer as UCAN.DID,
     verify: (payload, signature) => verifyEd25519({ publicKey, payload, signature: signature.raw }),
   });
 }

@@ -2,6 +2,7 @@ import * as UCAN from '@ipld/dag-ucan';
 import { type API, CAR, CBOR } from '@ucanto/core';
 import { encodeBase64 } from '../src/base64.ts';
 import { createSigner, parseToken, type Result, type Signer, type UcanView } from '../src/index.ts';
+import { toUcantoSigner } from '../src/ucanto.ts';
 
 export function unwrap<T>(result: Result<T, { message: string }>): T {
   if (result.error) throw new Error(result.error.message);
@@ -51,7 +52,7 @@ export async function signBlock(
 ): Promise<RawBlock> {
   const { audience, ...payload } = fields;
   const ucan = await UCAN.issue({
-    issuer,
+    issuer: toUcantoSigner(issuer),
     audience: { did: () => audience as API.DID },
     capabilities: payload.att ?? [{ can: 'oracle/chat', with: 'ixo:oracle' }],
     expiration: payload.exp === null ? Number.POSITIVE_INFINITY : (payload.exp ?? nowSeconds() + 300),

@@ -1,0 +1,22 @@
+// Types that authors meet: nothing of ucanto's own is in them, because its declarations do not pass a strict compiler.
+import type { Capability } from './capability.ts';
+
+export interface UcanFields {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly capabilities: readonly Capability[];
+  /** Unix seconds; null for a token that never expires. */
+  readonly expiration: number | null;
+  /** Unix seconds. */
+  readonly notBefore: number | null;
+  readonly nonce: string | null;
+  readonly facts: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** A token as it reads, with its proofs. Parsing proves nothing: see `createVerifier`. */
+export interface UcanView extends UcanFields {
+  readonly cid: string;
+  readonly proofs: readonly UcanView[];
+  /** ucanto's own view of the same token, with its blocks: an `API.Delegation`. */
+  readonly delegation: object;
+}
