@@ -1,5 +1,19 @@
-export { AppError, type Approval } from '@palaver/contract';
-export { withEnvFile } from '@palaver/service-kit';
+export {
+  AppError,
+  type Approval,
+  type BrowserTool,
+  type EndedRunStatus,
+  type ErrorCode,
+  type Message,
+  type MessageFinish,
+  type SendMessage,
+  type SseEvent,
+  type SseEventData,
+  type ToolErrorCode,
+} from '@palaver/contract';
+export { type Logger, type RateStanding, type Server, withEnvFile } from '@palaver/service-kit';
+export type { AuditLog, Migration, PersonalData, Store } from '@palaver/store';
+export type { Capability, MintedToken } from '@palaver/ucan';
 export { createOracleApp, type OracleApp, type OracleAppOptions } from './app/create-oracle-app.ts';
 export {
   createTestRuntime,
@@ -11,6 +25,8 @@ export {
 export type { PublicRoute } from './auth/auth-hook.ts';
 export { identityOf } from './auth/auth-hook.ts';
 export type { AgentBehaviour, CallSettings } from './loop/agent-behaviour.ts';
+export type { StepContent } from './loop/collect-content.ts';
+export type { ModelRole, Models } from './models/create-models.ts';
 export {
   createScriptedModel,
   type ScriptedModel,
@@ -28,7 +44,9 @@ export type {
 } from './plugins/agent-run.ts';
 export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
 export {
+  type Awaitable,
   defineOraclePlugin,
+  type JsonSchema,
   type Middleware,
   type ModelCall,
   type ModelResult,
@@ -49,3 +67,7 @@ export {
 } from './plugins/plugin.ts';
 export { type BlobStore, type RuntimeContext, ToolError, type ToolProgress } from './plugins/runtime-context.ts';
 export type { Features, PluginStatus } from './plugins/select-plugins.ts';
+export type { ApprovalAnswer } from './store/approvals.ts';
+export type { MessageStore } from './store/messages.ts';
+export type { AgentPerson } from './store/personal-data.ts';
+export type { OracleIdentity, SessionStore } from './store/sessions.ts';

@@ -20,6 +20,16 @@ export const approvalSchema = z
   })
   .meta({ id: 'Approval', description: 'A tool call that runs only once the user has approved it.' });
 
+/**
+ * What a user is asked before a tool runs.
+ *
+ * @example
+ * ```ts
+ * import type { Approval } from '@palaver/agent';
+ *
+ * export const isSmall = ({ toolName, args }: Approval) => toolName === 'pay' && Number(args.amount) < 10;
+ * ```
+ */
 export type Approval = z.infer<typeof approvalSchema>;
 
 export const approvalParamsSchema = z

@@ -61,8 +61,28 @@ export const toolErrorCodes = [
   'TOOL_FAILED',
 ] as const;
 
+/**
+ * Why a tool failed, as the model reads it.
+ *
+ * @example
+ * ```ts
+ * import { ToolError, type ToolErrorCode } from '@palaver/agent';
+ *
+ * export const fail = (code: ToolErrorCode) => new ToolError(code, 'the station does not answer');
+ * ```
+ */
 export type ToolErrorCode = (typeof toolErrorCodes)[number];
 
+/**
+ * The code of an error, which decides its HTTP status.
+ *
+ * @example
+ * ```ts
+ * import { AppError, type ErrorCode } from '@palaver/agent';
+ *
+ * export const refuse = (code: ErrorCode) => new AppError(code, 'Not today.');
+ * ```
+ */
 export type ErrorCode = keyof typeof errorStatus;
 
 const reasonPhrases: Record<number, string> = {
@@ -92,7 +112,16 @@ export function toReasonPhrase(status: number): string {
   return reasonPhrases[status] ?? 'Error';
 }
 
-/** An error with a public code. `message` and `details` are shown to clients; `cause` only to the log. */
+/**
+ * An error with a public code. `message` and `details` are shown to clients; `cause` only to the log.
+ *
+ * @example
+ * ```ts
+ * import { AppError } from '@palaver/agent';
+ *
+ * export const refusal = new AppError('PAYMENT_REQUIRED', 'Pay first.', { details: { claimIds: ['c1'] } });
+ * ```
+ */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;

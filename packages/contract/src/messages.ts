@@ -33,6 +33,16 @@ export const messageFinishSchema = z.enum(messageFinishes).meta({
     'The answer is not whole: it reached the length limit, was filtered by the provider, used up the steps of a turn, or waits for results of tools that the caller runs.',
 });
 
+/**
+ * Why an answer ends before its end.
+ *
+ * @example
+ * ```ts
+ * import type { MessageFinish } from '@palaver/agent';
+ *
+ * export const isCut = (finish: MessageFinish | undefined) => finish === 'length';
+ * ```
+ */
 export type MessageFinish = z.infer<typeof messageFinishSchema>;
 
 export const messageErrorSchema = z
@@ -79,6 +89,16 @@ export const messageSchema = z
   })
   .meta({ id: 'Message', description: 'A message of the user or of the agent.' });
 
+/**
+ * A message of the user or of the agent.
+ *
+ * @example
+ * ```ts
+ * import type { Message } from '@palaver/agent';
+ *
+ * export const isWhole = ({ status, finish }: Message) => status === 'complete' && finish === undefined;
+ * ```
+ */
 export type Message = z.infer<typeof messageSchema>;
 
 export const messageListSchema = z

@@ -8,6 +8,16 @@ export const callStatuses = ['isRunning', 'done', 'error'] as const;
 export const approvalStatuses = ['pending', 'approved', 'refused', 'expired'] as const;
 
 export type LiveRunStatus = (typeof liveRunStatuses)[number];
+/**
+ * How a run ended.
+ *
+ * @example
+ * ```ts
+ * import type { EndedRunStatus } from '@palaver/agent';
+ *
+ * export const isGood = (status: EndedRunStatus) => status === 'complete';
+ * ```
+ */
 export type EndedRunStatus = (typeof endedRunStatuses)[number];
 export type RunStatus = LiveRunStatus | EndedRunStatus;
 export type CallStatus = (typeof callStatuses)[number];

@@ -23,6 +23,16 @@ export const browserToolSchema = z
     description: 'A tool that runs on the page; `schema` is the JSON Schema of its arguments.',
   });
 
+/**
+ * A tool that the client runs.
+ *
+ * @example
+ * ```ts
+ * import type { BrowserTool } from '@palaver/agent';
+ *
+ * export const scroll: BrowserTool = { name: 'scroll', description: 'Scrolls the page.', schema: { type: 'object' } };
+ * ```
+ */
 export type BrowserTool = z.infer<typeof browserToolSchema>;
 
 export const agActionSchema = z
@@ -102,7 +112,16 @@ export const sendMessageSchema = z
   })
   .meta({ id: 'SendMessageDto', description: 'A message to the agent.' });
 
-/** After parsing: defaults are filled in. */
+/**
+ * After parsing: defaults are filled in.
+ *
+ * @example
+ * ```ts
+ * import type { SendMessage } from '@palaver/agent';
+ *
+ * export const toBody = (message: string): SendMessage => ({ message, stream: true, returnAllMessages: false });
+ * ```
+ */
 export type SendMessage = z.output<typeof sendMessageSchema>;
 /** As a client writes it. */
 export type SendMessageInput = z.input<typeof sendMessageSchema>;

@@ -95,8 +95,27 @@ export const sseEventDataSchemas = {
 };
 
 export type SseEventName = keyof typeof sseEventDataSchemas;
+/**
+ * The data of every event of a run, by event name.
+ *
+ * @example
+ * ```ts
+ * import type { SseEventData } from '@palaver/agent';
+ *
+ * export const wordsOf = ({ content }: SseEventData['message']) => content.split(' ');
+ * ```
+ */
 export type SseEventData = { [Name in SseEventName]: z.infer<(typeof sseEventDataSchemas)[Name]> };
-/** One event of the stream, told apart by `name`. */
+/**
+ * One event of the stream, told apart by `name`.
+ *
+ * @example
+ * ```ts
+ * import type { SseEvent } from '@palaver/agent';
+ *
+ * export const isLast = ({ name }: SseEvent) => name === 'done';
+ * ```
+ */
 export type SseEvent = { [Name in SseEventName]: { name: Name; data: SseEventData[Name] } }[SseEventName];
 
 const event = <Name extends SseEventName>(name: Name) =>

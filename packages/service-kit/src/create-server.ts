@@ -28,6 +28,25 @@ import { toRequestId } from './request-id.ts';
 import { createRequestLog, pathOf } from './request-log.ts';
 import { addTracing } from './tracing.ts';
 
+/**
+ * A Fastify server whose routes take zod schemas.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin, identityOf } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getRoutes: (ctx) => (server) => {
+ *     server.post('/herd', async (request, reply) => {
+ *       return reply.send({ by: identityOf(request).did });
+ *     });
+ *   },
+ * });
+ * ```
+ */
 export type Server = FastifyInstance<
   RawServerDefault,
   IncomingMessage,

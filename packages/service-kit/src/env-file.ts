@@ -2,7 +2,16 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import type { Env } from './config.ts';
 
-/** The environment with the values of a `.env` file under it: what is set in the environment wins. */
+/**
+ * The environment with the values of a `.env` file under it: what is set in the environment wins.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp, withEnvFile } from '@palaver/agent';
+ *
+ * export const app = await createOracleApp({ env: withEnvFile(process.env) });
+ * ```
+ */
 export function withEnvFile(env: Env, path = '.env'): Env {
   try {
     return { ...parseEnv(readFileSync(path, 'utf8')), ...env };

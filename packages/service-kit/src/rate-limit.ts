@@ -16,7 +16,16 @@ export interface RateLimitOptions {
   hook?: 'onRequest' | 'preHandler';
 }
 
-/** How a key stands against its limit. */
+/**
+ * How a key stands against its limit.
+ *
+ * @example
+ * ```ts
+ * import type { RateStanding } from '@palaver/agent';
+ *
+ * export const isClose = ({ remaining }: RateStanding) => remaining < 5;
+ * ```
+ */
 export interface RateStanding {
   perMinute: number;
   remaining: number;

@@ -4,7 +4,20 @@ import type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
 // biome-ignore lint/suspicious/noExplicitAny: whoever owns the tables knows their types.
 type Db = Kysely<any>;
 
-/** What a part of a service keeps of a person, and how it is handed out and removed. `Person` is how it knows them. */
+/**
+ * What a part of a service keeps of a person, and how it is handed out and removed. `Person` is how it knows them.
+ *
+ * @example
+ * ```ts
+ * import type { AgentPerson, PersonalData } from '@palaver/agent';
+ *
+ * export const personalData: PersonalData<AgentPerson> = {
+ *   tables: ['agent_goat'],
+ *   collect: async () => ({ agent_goat: [] }),
+ *   erase: async () => {},
+ * };
+ * ```
+ */
 export interface PersonalData<Person> {
   /** Every table that holds rows of persons. A test compares them with the schema. */
   tables: readonly string[];

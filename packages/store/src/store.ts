@@ -39,6 +39,29 @@ export type RunTransaction<DB> = <T>(
   options?: TransactionOptions,
 ) => Promise<T>;
 
+/**
+ * A database: typed queries by Kysely, transactions, migrations.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin, tablesOf, tool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   tables: tablesOf<{ agent_goat: { id: string } }>(),
+ *   getTools: ({ store }) => ({
+ *     list_goats: tool({
+ *       description: 'The goats.',
+ *       input: z.object({}),
+ *       execute: () => store.db.selectFrom('agent_goat').select('id').execute(),
+ *     }),
+ *   }),
+ * });
+ * ```
+ */
 export interface Store<DB> {
   readonly engine: Engine;
   readonly db: Kysely<DB>;

@@ -28,6 +28,17 @@ import type { OraclePlugin, PluginManifest } from '../plugins/plugin.ts';
 import type { Features, PluginStatus } from '../plugins/select-plugins.ts';
 import { createAgentApp } from './create-agent-app.ts';
 
+/**
+ * What an agent is made of.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp, type OracleAppOptions } from '@palaver/agent';
+ *
+ * const options: OracleAppOptions = { features: { memory: false }, instructions: 'You advise farmers.' };
+ * await createOracleApp(options);
+ * ```
+ */
 export interface OracleAppOptions extends AgentBehaviour {
   /** The agent's name; `ORACLE_NAME` when not given. */
   config?: { name?: string };
@@ -51,6 +62,18 @@ export interface OracleAppOptions extends AgentBehaviour {
   configOptions?: ConfigOptions;
 }
 
+/**
+ * An agent that is ready to listen.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp, type OracleApp } from '@palaver/agent';
+ *
+ * const app: OracleApp = await createOracleApp();
+ * await app.inject('/health');
+ * await app.close();
+ * ```
+ */
 export interface OracleApp {
   /** The DID users know it by. */
   did: string;
@@ -65,7 +88,17 @@ export interface OracleApp {
   plugins: { status(): PluginStatus[] };
 }
 
-/** An agent, ready to listen: configuration from `env`, its database opened, its plugins loaded. */
+/**
+ * An agent, ready to listen: configuration from `env`, its database opened, its plugins loaded.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp } from '@palaver/agent';
+ *
+ * const app = await createOracleApp({ config: { name: 'Farm helper' }, env: process.env });
+ * console.log(await app.listen());
+ * ```
+ */
 export async function createOracleApp(options: OracleAppOptions = {}): Promise<OracleApp> {
   const { configOptions = {} } = options;
   const env = { ...options.env, ...(options.config?.name && { ORACLE_NAME: options.config.name }) };

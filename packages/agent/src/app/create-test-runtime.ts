@@ -17,6 +17,16 @@ import { createTurns } from './create-turns.ts';
 
 type ModelChoice = LanguageModelV4 | ScriptedStep[];
 
+/**
+ * How a plugin is run in its tests.
+ *
+ * @example
+ * ```ts
+ * import type { TestRuntimeOptions } from '@palaver/agent';
+ *
+ * export const options: TestRuntimeOptions = { env: { HERD_SIZE: '12' }, model: [{ text: 'Twelve.' }] };
+ * ```
+ */
 export interface TestRuntimeOptions {
   /** The environment the plugin's `configSchema` reads. */
   env?: Env;
@@ -30,6 +40,16 @@ export interface TestRuntimeOptions {
   logger?: Logger;
 }
 
+/**
+ * The turn of a test: its events and its stored answer.
+ *
+ * @example
+ * ```ts
+ * import type { TestTurn } from '@palaver/agent';
+ *
+ * export const toolsOf = ({ message }: TestTurn) => message.toolCalls?.map(({ name }) => name);
+ * ```
+ */
 export interface TestTurn {
   /** The answer as it was stored. */
   message: Message;
@@ -37,6 +57,17 @@ export interface TestTurn {
   events: SseEvent[];
 }
 
+/**
+ * What goes with a message of a test.
+ *
+ * @example
+ * ```ts
+ * import type { TestRuntime, TestSend } from '@palaver/agent';
+ *
+ * const send: TestSend = { timezone: 'Africa/Nairobi', approve: ({ toolName }) => toolName === 'pay' };
+ * export const pay = (runtime: TestRuntime) => runtime.send('pay Ben 50', send);
+ * ```
+ */
 export interface TestSend {
   /** One session per user unless named. */
   sessionId?: string;
@@ -48,6 +79,16 @@ export interface TestSend {
   approve?(approval: Approval): boolean;
 }
 
+/**
+ * A plugin that runs without a server, for its own tests.
+ *
+ * @example
+ * ```ts
+ * import type { TestRuntime } from '@palaver/agent';
+ *
+ * export const ask = async (runtime: TestRuntime) => (await runtime.send('hello')).message.content;
+ * ```
+ */
 export interface TestRuntime {
   plugins: Pick<PluginHost, 'status'> & { loaded: LoadedPlugin[] };
   ctx: PluginContext;
@@ -60,7 +101,20 @@ export interface TestRuntime {
 
 const defaultUser = 'did:key:z6MkTestUser';
 
-/** Runs a plugin without a server, for its own tests: a real database in memory, real turns, and a model that is scripted. */
+/**
+ * Runs a plugin without a server, for its own tests: a real database in memory, real turns, and a model that is scripted.
+ *
+ * @example
+ * ```ts
+ * import type { OraclePlugin } from '@palaver/agent';
+ * import { createTestRuntime } from '@palaver/agent';
+ *
+ * declare const herd: OraclePlugin;
+ * const runtime = await createTestRuntime(herd, { model: [{ text: 'Twelve.' }] });
+ * await runtime.send('how many goats?');
+ * await runtime.close();
+ * ```
+ */
 export async function createTestRuntime(plugin: OraclePlugin, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
   await using started = new CloseStack();
   const logger = options.logger ?? createLogger({ name: 'test', level: 'silent' });

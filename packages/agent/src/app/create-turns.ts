@@ -179,6 +179,7 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
     audit: identity.audit,
     oracle: identity.oracle,
     models,
+    shared: (rt) => rt.shared,
     llm: { get: models.get },
     sessions: parts.sessions,
     messages: parts.messages,

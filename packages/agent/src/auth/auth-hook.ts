@@ -22,6 +22,18 @@ declare module 'fastify' {
 /**
  * A route that asks for no credentials: a path, or a path for one method. `*` at the end stands for the rest; the
  * specification writes `(.*)`, which is the same.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getAuthExcludedRoutes: () => ['/herd/*', { path: '/goats', method: 'GET' }],
+ * });
+ * ```
  */
 export type PublicRoute = string | { path: string; method?: string };
 
@@ -47,7 +59,25 @@ export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: 
   });
 }
 
-/** The caller of a protected route. */
+/**
+ * The caller of a protected route.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin, identityOf } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getRoutes: (ctx) => (server) => {
+ *     server.post('/herd', async (request, reply) => {
+ *       return reply.send({ by: identityOf(request).did });
+ *     });
+ *   },
+ * });
+ * ```
+ */
 export function identityOf(request: FastifyRequest): Identity {
   if (request.identity) return request.identity;
   throw new AppError('UNAUTHORIZED', 'This route knows no caller.');

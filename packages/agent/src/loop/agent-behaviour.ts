@@ -4,7 +4,16 @@ import type { Awaitable } from '../plugins/plugin.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import { TurnError } from '../run/stream-error.ts';
 
-/** What is passed to the model with every call of the main agent. */
+/**
+ * What is passed to the model with every call of the main agent.
+ *
+ * @example
+ * ```ts
+ * import type { CallSettings } from '@palaver/agent';
+ *
+ * export const careful: CallSettings = { temperature: 0, maxOutputTokens: 800, toolChoice: { type: 'auto' } };
+ * ```
+ */
 export interface CallSettings
   extends Pick<
     LanguageModelV4CallOptions,
@@ -14,7 +23,16 @@ export interface CallSettings
   toolChoice?: LanguageModelV4ToolChoice;
 }
 
-/** How the main agent answers, beside its plugins. */
+/**
+ * How the main agent answers, beside its plugins.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp } from '@palaver/agent';
+ *
+ * await createOracleApp({ instructions: 'You advise farmers.', maxSteps: 6, callSettings: { temperature: 0 } });
+ * ```
+ */
 export interface AgentBehaviour {
   /**
    * What the agent is for and how it behaves: a text, or a function that is asked before every step.

@@ -5,7 +5,16 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
 
-/** What the model said in one step, in order, in the form in which it is sent back. */
+/**
+ * What the model said in one step, in order, in the form in which it is sent back.
+ *
+ * @example
+ * ```ts
+ * import type { StepContent } from '@palaver/agent';
+ *
+ * export const texts = (content: StepContent) => content.filter(({ type }) => type === 'text');
+ * ```
+ */
 export type StepContent = Extract<LanguageModelV4Prompt[number], { role: 'assistant' }>['content'];
 
 type OpenPart = Extract<StepContent[number], { type: 'text' | 'reasoning' }>;

@@ -7,9 +7,28 @@ import type { AgentConfig } from '../config.ts';
 import { limitResponses } from './limit-responses.ts';
 import { createOfflineModel } from './offline-model.ts';
 
+/**
+ * What a model is used for.
+ *
+ * @example
+ * ```ts
+ * import type { ModelRole, RuntimeContext } from '@palaver/agent';
+ *
+ * export const nameOf = (rt: RuntimeContext, role: ModelRole) => rt.llm.get(role).modelId;
+ * ```
+ */
 export type ModelRole = 'main' | 'utility' | 'subagent';
 
-/** The language models of this deployment. */
+/**
+ * The language models of this deployment.
+ *
+ * @example
+ * ```ts
+ * import type { Models } from '@palaver/agent';
+ *
+ * export const ids = (models: Models) => models.list.models.map(({ id }) => id);
+ * ```
+ */
 export interface Models {
   list: ModelList;
   get(role: ModelRole): LanguageModelV4;

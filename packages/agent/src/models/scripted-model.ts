@@ -1,6 +1,15 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 
-/** What the model says in one step. */
+/**
+ * What the model says in one step.
+ *
+ * @example
+ * ```ts
+ * import type { ScriptedReply } from '@palaver/agent';
+ *
+ * export const reply: ScriptedReply = { reasoning: 'Count them.', toolCalls: [{ name: 'count_goats' }] };
+ * ```
+ */
 export interface ScriptedReply {
   text?: string;
   reasoning?: string;
@@ -8,10 +17,30 @@ export interface ScriptedReply {
   usage?: { inputTokens: number; outputTokens: number };
 }
 
+/**
+ * A reply, or a function that makes one from what the model is asked.
+ *
+ * @example
+ * ```ts
+ * import type { ScriptedStep } from '@palaver/agent';
+ *
+ * export const echo: ScriptedStep = ({ prompt }) => ({ text: `I was given ${prompt.length} messages.` });
+ * ```
+ */
 export type ScriptedStep =
   | ScriptedReply
   | ((call: LanguageModelV4CallOptions) => ScriptedReply | Promise<ScriptedReply>);
 
+/**
+ * A scripted model, and what it was asked.
+ *
+ * @example
+ * ```ts
+ * import type { ScriptedModel } from '@palaver/agent';
+ *
+ * export const lastPrompt = (model: ScriptedModel) => model.systemPrompts().at(-1);
+ * ```
+ */
 export interface ScriptedModel extends LanguageModelV4 {
   /** What it was asked, call by call. */
   readonly calls: LanguageModelV4CallOptions[];
@@ -19,7 +48,16 @@ export interface ScriptedModel extends LanguageModelV4 {
   systemPrompts(): string[];
 }
 
-/** A language model for tests that says what it is told to, step by step, and keeps what it was asked. */
+/**
+ * A language model for tests that says what it is told to, step by step, and keeps what it was asked.
+ *
+ * @example
+ * ```ts
+ * import { createScriptedModel } from '@palaver/agent';
+ *
+ * export const model = createScriptedModel([{ toolCalls: [{ name: 'count_goats' }] }, { text: 'Twelve.' }]);
+ * ```
+ */
 export function createScriptedModel(steps: ScriptedStep[], modelId = 'scripted'): ScriptedModel {
   const calls: LanguageModelV4CallOptions[] = [];
 

@@ -2,7 +2,26 @@ import type { BrowserTool, Message, SendMessage, SseEvent } from '@palaver/contr
 import type { RateStanding } from '@palaver/service-kit';
 import type { RuntimeContext } from './runtime-context.ts';
 
-/** Who sends a message, and what came along with the request. */
+/**
+ * Who sends a message, and what came along with the request.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getRoutes: (ctx) => (server) => {
+ *     server.post('/herd', async (request, reply) => {
+ *       const { userDid } = ctx.senderOf(request, reply);
+ *       return reply.send({ userDid });
+ *     });
+ *   },
+ * });
+ * ```
+ */
 export interface Sender {
   userDid: string;
   requestId: string;
@@ -18,7 +37,29 @@ export interface Sender {
   onCounted?(standing: RateStanding): void;
 }
 
-/** A message of an authenticated sender; its body is valid. */
+/**
+ * A message of an authenticated sender; its body is valid.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getRoutes: (ctx) => (server) => {
+ *     server.post('/herd', async (request, reply) => {
+ *       const sender = ctx.senderOf(request, reply);
+ *       const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, 'herd');
+ *       const body = { message: 'how many goats?', stream: true, returnAllMessages: false };
+ *       const run = await ctx.open({ ...sender, sessionId, body });
+ *       return reply.send(await run.answer());
+ *     });
+ *   },
+ * });
+ * ```
+ */
 export interface OpenMessage extends Sender {
   sessionId: string;
   /** Its `message` may be empty where `results` or `earlier` say what the run continues with. */
@@ -31,10 +72,26 @@ export interface OpenMessage extends Sender {
 /**
  * A tool that the caller runs: the run ends at its call with `finish: tool_calls`, and a later message of the session brings
  * the result. A tool of the agent with the same name has precedence.
+ *
+ * @example
+ * ```ts
+ * import type { CallerTool } from '@palaver/agent';
+ *
+ * export const locate: CallerTool = { name: 'locate', description: 'Where you are.', schema: { type: 'object' } };
+ * ```
  */
 export type CallerTool = BrowserTool;
 
-/** The result of a call that the last run of the session handed to its caller. */
+/**
+ * The result of a call that the last run of the session handed to its caller.
+ *
+ * @example
+ * ```ts
+ * import type { CallerResult } from '@palaver/agent';
+ *
+ * export const result: CallerResult = { toolCallId: 'call-1', output: { place: 'Kisumu' } };
+ * ```
+ */
 export interface CallerResult {
   toolCallId: string;
   output?: unknown;
@@ -45,13 +102,44 @@ export interface CallerResult {
 /**
  * A message of the conversation so far, as a caller tells it who keeps conversations itself. Only the model reads it: it
  * loads no capability and answers no approval.
+ *
+ * @example
+ * ```ts
+ * import type { EarlierMessage } from '@palaver/agent';
+ *
+ * export const earlier: EarlierMessage[] = [
+ *   { type: 'human', content: 'Hello' },
+ *   { type: 'ai', content: 'Hello. What can I do?' },
+ * ];
+ * ```
  */
 export type EarlierMessage = Pick<Message, 'type' | 'content' | 'toolCalls'>;
 
-/** An event of a run with its number, from 1 without gaps. */
+/**
+ * An event of a run with its number, from 1 without gaps.
+ *
+ * @example
+ * ```ts
+ * import type { RunEvent } from '@palaver/agent';
+ *
+ * export const toLine = ({ id, name }: RunEvent) => `${id} ${name}`;
+ * ```
+ */
 export type RunEvent = SseEvent & { id: number };
 
-/** A run as a stream. It continues when nobody reads it. */
+/**
+ * A run as a stream. It continues when nobody reads it.
+ *
+ * @example
+ * ```ts
+ * import type { AgentRun } from '@palaver/agent';
+ *
+ * export async function printRun(run: AgentRun) {
+ *   for await (const event of run.events()) console.log(event.id, event.name);
+ *   return run.answer();
+ * }
+ * ```
+ */
 export interface AgentRun {
   readonly runId: string;
   readonly sessionId: string;

@@ -14,8 +14,34 @@ import type { OracleIdentity, SessionStore } from '../store/sessions.ts';
 import type { AgentRun, OpenMessage, Sender } from './agent-run.ts';
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 
+/**
+ * A value, or a promise of it.
+ *
+ * @example
+ * ```ts
+ * import type { Awaitable } from '@palaver/agent';
+ *
+ * export const read = async (value: Awaitable<number>) => (await value) + 1;
+ * ```
+ */
 export type Awaitable<T> = T | Promise<T>;
 
+/**
+ * What the agent and its operators read about a plugin.
+ *
+ * @example
+ * ```ts
+ * import type { PluginManifest } from '@palaver/agent';
+ *
+ * export const manifest: PluginManifest = {
+ *   title: 'Herd',
+ *   summary: 'Counts goats.',
+ *   whenToUse: ['the user asks how many goats there are'],
+ *   visibility: 'always',
+ *   stability: 'stable',
+ * };
+ * ```
+ */
 export interface PluginManifest {
   title: string;
   /** One sentence the agent reads. */
@@ -32,9 +58,34 @@ export interface PluginManifest {
   stability: 'stable' | 'beta' | 'experimental';
 }
 
-/** A JSON Schema object, as declared by pages and MCP servers. */
+/**
+ * A JSON Schema object, as declared by pages and MCP servers.
+ *
+ * @example
+ * ```ts
+ * import type { JsonSchema } from '@palaver/agent';
+ *
+ * export const input: JsonSchema = { type: 'object', properties: { place: { type: 'string' } } };
+ * ```
+ */
 export type JsonSchema = Record<string, unknown>;
 
+/**
+ * A function that the model can call. `tool()` makes one whose arguments are typed.
+ *
+ * @example
+ * ```ts
+ * import { type Tool, tool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const now: Tool = tool({
+ *   description: 'The time.',
+ *   input: z.object({}),
+ *   repeatable: true,
+ *   execute: () => new Date().toISOString(),
+ * });
+ * ```
+ */
 export interface Tool {
   description: string;
   /** The arguments: a zod object, checked and typed, or a JSON Schema. */
@@ -55,9 +106,35 @@ export interface Tool {
   event?: 'tool_call' | 'none';
 }
 
+/**
+ * Tools by the names under which the model calls them.
+ *
+ * @example
+ * ```ts
+ * import { type Tools, tool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const tools: Tools = {
+ *   count_goats: tool({ description: 'How many goats.', input: z.object({}), execute: () => ({ goats: 12 }) }),
+ * };
+ * ```
+ */
 export type Tools = Record<string, Tool>;
 
-/** An agent of its own that the main one hands a task to: a tool to the one, a conversation of its own to the other. */
+/**
+ * An agent of its own that the main one hands a task to: a tool to the one, a conversation of its own to the other.
+ *
+ * @example
+ * ```ts
+ * import type { SubAgent } from '@palaver/agent';
+ *
+ * export const librarian: SubAgent = {
+ *   name: 'librarian',
+ *   description: 'Finds books.',
+ *   instructions: 'You are a librarian. Name the shelf.',
+ * };
+ * ```
+ */
 export interface SubAgent {
   /** The name of the tool. */
   name: string;
@@ -68,6 +145,25 @@ export interface SubAgent {
   maxSteps?: number;
 }
 
+/**
+ * What the model is asked in one step.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       beforeModel: (call) => ({ ...call, modelId: call.prompt.length > 50 ? 'large' : call.modelId }),
+ *     },
+ *   ],
+ * });
+ * ```
+ */
 export interface ModelCall {
   prompt: LanguageModelV4Prompt;
   tools: LanguageModelV4CallOptions['tools'];
@@ -75,6 +171,27 @@ export interface ModelCall {
   modelId: string;
 }
 
+/**
+ * What the model said in one step.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       afterModel({ usage }, rt) {
+ *         rt.logger.info(usage, 'the model answered');
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
 export interface ModelResult {
   text: string;
   /** `fault`: why the arguments of a call cannot be read, in words for the model. */
@@ -86,6 +203,28 @@ export interface ModelResult {
   content?: StepContent;
 }
 
+/**
+ * A call of a tool, its arguments checked.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       wrapToolCall(call, next, rt) {
+ *         rt.logger.info({ tool: call.toolName }, 'a tool is called');
+ *         return next(call);
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
 export interface ToolCallRequest {
   toolCallId: string;
   toolName: string;
@@ -96,6 +235,19 @@ export interface ToolCallRequest {
  * Steps into every turn, in the order plugins are loaded; what wraps is outermost first. A hook that throws is left out and
  * logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
  * the model in place of the tool's result.
+ *
+ * @example
+ * ```ts
+ * import type { Middleware } from '@palaver/agent';
+ *
+ * export const timing: Middleware = {
+ *   async wrapTurn(next, rt) {
+ *     const begun = Date.now();
+ *     await next();
+ *     rt.logger.info({ ms: Date.now() - begun }, 'a turn ended');
+ *   },
+ * };
+ * ```
  */
 export interface Middleware {
   /** Stands around everything that model and tools do in a turn; again where another instance takes the run over. */
@@ -122,7 +274,27 @@ export interface Middleware {
   onTurnEnd?(end: TurnEnd): Awaitable<void>;
 }
 
-/** How a message ended, and what it cost. */
+/**
+ * How a message ended, and what it cost.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       onTurnEnd({ status, usage }) {
+ *         console.log(status, usage.outputTokens);
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
 export interface TurnEnd {
   sendId: string;
   userDid: string;
@@ -134,7 +306,27 @@ export interface TurnEnd {
   usage: { inputTokens: number; outputTokens: number };
 }
 
-/** A message that has passed authentication and validation and is about to be queued. */
+/**
+ * A message that has passed authentication and validation and is about to be queued.
+ *
+ * @example
+ * ```ts
+ * import { AppError, defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       beforeSend({ message }) {
+ *         if (message.message.length > 2_000) throw new AppError('PAYLOAD_TOO_LARGE', 'Write less.');
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
 export interface PendingSend {
   /** Unique, where a request id may be repeated by its client. */
   sendId: string;
@@ -153,8 +345,17 @@ export interface PendingSend {
 // biome-ignore lint/suspicious/noExplicitAny: a plugin that does not name its tables has any.
 type AnyTables = any;
 
-/** What a plugin gets once, when the application starts. `Config` is what its `configSchema` says. */
-export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTables> {
+/**
+ * What a plugin gets once, when the application starts. `Config` is what its `configSchema` says.
+ *
+ * @example
+ * ```ts
+ * import type { PluginContext } from '@palaver/agent';
+ *
+ * export const hello = (ctx: PluginContext) => `${ctx.oracle.name} keeps ${ctx.models.list.models.length} models`;
+ * ```
+ */
+export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTables, Shared = Record<string, unknown>> {
   config: Config;
   logger: Logger;
   store: Store<Tables>;
@@ -162,6 +363,8 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   audit: Pick<AuditLog<Tables>, 'record' | 'person'>;
   oracle: OracleIdentity;
   models: Models;
+  /** `rt.shared` with the types of what `getSharedState` gives. */
+  shared(rt: RuntimeContext): Shared;
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
   sessions: Pick<SessionStore, 'create' | 'find' | 'findNamed' | 'findOrCreate' | 'list' | 'remove'>;
   messages: Pick<MessageStore, 'list' | 'last'>;
@@ -195,6 +398,16 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   senderOf(request: FastifyRequest, reply: FastifyReply): Sender;
 }
 
+/**
+ * A plugin as the agent takes it; `defineOraclePlugin` makes one.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp, type OraclePlugin } from '@palaver/agent';
+ *
+ * export const start = (plugins: OraclePlugin[]) => createOracleApp({ plugins, env: process.env });
+ * ```
+ */
 export interface OraclePlugin {
   /** Kebab-case. */
   name: string;
@@ -227,7 +440,24 @@ export interface OraclePlugin {
   teardown?(): Awaitable<void>;
 }
 
-/** A tool whose arguments are typed by its schema. */
+/**
+ * A tool whose arguments are typed by its schema.
+ *
+ * @example
+ * ```ts
+ * import { tool, type ToolDefinition } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * const input = z.object({ amount: z.number() });
+ * const pay: ToolDefinition<typeof input> = {
+ *   description: 'Pays.',
+ *   input,
+ *   needsApproval: ({ amount }) => amount > 10,
+ *   execute: ({ amount }) => ({ paid: amount }),
+ * };
+ * export const tools = { pay: tool(pay) };
+ * ```
+ */
 export interface ToolDefinition<Input extends ZodType> extends Omit<Tool, 'input' | 'execute' | 'needsApproval'> {
   input: Input;
   needsApproval?: boolean | ((args: z.output<Input>, rt: RuntimeContext) => Awaitable<boolean>);
@@ -262,7 +492,16 @@ export function tool<Input extends ZodType>(definition: ToolDefinition<Input>): 
   };
 }
 
-/** The types of a plugin's own tables, for `tables` of `defineOraclePlugin`. */
+/**
+ * The types of a plugin's own tables, for `tables` of `defineOraclePlugin`.
+ *
+ * @example
+ * ```ts
+ * import { tablesOf, type TableTypes } from '@palaver/agent';
+ *
+ * export const tables: TableTypes<{ agent_goat: { id: string } }> = tablesOf();
+ * ```
+ */
 export interface TableTypes<Tables> {
   readonly types?: Tables;
 }
@@ -281,23 +520,61 @@ export function tablesOf<Tables>(): TableTypes<Tables> {
   return {};
 }
 
-type ContextMembers = 'configSchema' | 'getTools' | 'getSubAgents' | 'getMiddlewares' | 'getRoutes' | 'setup';
+type ContextMembers =
+  | 'configSchema'
+  | 'getSharedState'
+  | 'getTools'
+  | 'getSubAgents'
+  | 'getMiddlewares'
+  | 'getRoutes'
+  | 'setup';
 
-/** A plugin as its author writes it: `ctx.config` follows from `configSchema`, `ctx.store` from `tables`. */
-export interface PluginDefinition<Schema extends ZodObject, Tables> extends Omit<OraclePlugin, ContextMembers> {
+/** First values of shared state by key, made for each request. */
+type SharedValues = Record<string, () => unknown>;
+type SharedOf<Values extends SharedValues> = { [Key in keyof Values]: ReturnType<Values[Key]> };
+
+/**
+ * A plugin as its author writes it: `ctx.config` follows from `configSchema`, `ctx.store` from `tables`, `ctx.shared(rt)` from
+ * `getSharedState`.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin, tool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getSharedState: () => ({ counted: () => 0 }),
+ *   getTools: (ctx) => ({
+ *     count_goats: tool({
+ *       description: 'How many goats.',
+ *       input: z.object({}),
+ *       execute: (_args, rt) => ({ goats: 12, asked: (ctx.shared(rt).counted += 1) }),
+ *     }),
+ *   }),
+ * });
+ * ```
+ */
+export interface PluginDefinition<Schema extends ZodObject, Tables, Values extends SharedValues = SharedValues>
+  extends Omit<OraclePlugin, ContextMembers> {
   /** The environment variables it reads. */
   configSchema?: Schema;
   /** The types of its own tables, by `tablesOf`. */
   tables?: TableTypes<Tables>;
-  getTools?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<Tools>;
-  getSubAgents?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<SubAgent[]>;
-  getMiddlewares?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<Middleware[]>;
-  getRoutes?(ctx: PluginContext<z.output<Schema>, Tables>): (server: Server) => Awaitable<void>;
-  setup?(ctx: PluginContext<z.output<Schema>, Tables>): Awaitable<void>;
+  /** Keys of `rt.shared` that it owns, with their first value for each request. */
+  getSharedState?(): Values;
+  getTools?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<Tools>;
+  getSubAgents?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<SubAgent[]>;
+  getMiddlewares?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<Middleware[]>;
+  getRoutes?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): (server: Server) => Awaitable<void>;
+  setup?(ctx: PluginContext<z.output<Schema>, Tables, SharedOf<Values>>): Awaitable<void>;
 }
 
 /**
- * Defines a plugin; `ctx.config` is typed by its `configSchema` and `ctx.store` by its `tables`.
+ * Defines a plugin; `ctx.config` is typed by its `configSchema`, `ctx.store` by its `tables`, `ctx.shared(rt)` by its
+ * `getSharedState`.
  *
  * @example
  * ```ts
@@ -325,9 +602,11 @@ export interface PluginDefinition<Schema extends ZodObject, Tables> extends Omit
  * });
  * ```
  */
-export function defineOraclePlugin<Schema extends ZodObject = ZodObject, Tables = AnyTables>(
-  plugin: PluginDefinition<Schema, Tables>,
-): OraclePlugin {
-  // Its context is made from its own schema and its own tables.
+export function defineOraclePlugin<
+  Schema extends ZodObject = ZodObject,
+  Tables = AnyTables,
+  Values extends SharedValues = SharedValues,
+>(plugin: PluginDefinition<Schema, Tables, Values>): OraclePlugin {
+  // Its context is made from its own schema, tables and shared state.
   return plugin as OraclePlugin;
 }

@@ -6,7 +6,16 @@ import type { ModelRole } from '../models/create-models.ts';
 
 type Without<T> = Omit<T, 'sessionId' | 'requestId'>;
 
-/** What a plugin sees of the request it works for. */
+/**
+ * What a plugin sees of the request it works for.
+ *
+ * @example
+ * ```ts
+ * import type { RuntimeContext } from '@palaver/agent';
+ *
+ * export const greet = ({ user, session }: RuntimeContext) => `${user.did} in ${session.id}`;
+ * ```
+ */
 export interface RuntimeContext {
   user: {
     did: string;
@@ -66,9 +75,36 @@ export interface RuntimeContext {
   traceHeaders(): Record<string, string>;
 }
 
+/**
+ * How far a tool is.
+ *
+ * @example
+ * ```ts
+ * import { tool } from '@palaver/agent';
+ * import { z } from 'zod';
+ *
+ * export const count = tool({
+ *   description: 'Counts slowly.',
+ *   input: z.object({}),
+ *   execute(_args, rt) {
+ *     rt.reportProgress({ value: 5, total: 10, message: 'half of them' });
+ *     return { goats: 10 };
+ *   },
+ * });
+ * ```
+ */
 export type ToolProgress = NonNullable<SseEventData['tool_call']['progress']>;
 
-/** Bytes that belong to a request, such as its attachments. */
+/**
+ * Bytes that belong to a request, such as its attachments.
+ *
+ * @example
+ * ```ts
+ * import type { BlobStore } from '@palaver/agent';
+ *
+ * export const addNote = (blobs: BlobStore) => blobs.put('note.txt', new TextEncoder().encode('12 goats'), 'text/plain');
+ * ```
+ */
 export interface BlobStore {
   put(name: string, bytes: Uint8Array, mediaType: string): void;
   get(name: string): { bytes: Uint8Array; mediaType: string } | undefined;
@@ -84,7 +120,16 @@ export function createBlobStore(): BlobStore {
   };
 }
 
-/** Why a tool failed, in words for the model. */
+/**
+ * Why a tool failed, in words for the model.
+ *
+ * @example
+ * ```ts
+ * import { ToolError } from '@palaver/agent';
+ *
+ * export const fault = new ToolError('TOOL_FAILED', 'there is no weather station at Kisumu');
+ * ```
+ */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly code: ToolErrorCode;

@@ -1,6 +1,17 @@
 import { type Env, parseConfig } from '@palaver/service-kit';
 import type { OraclePlugin, PluginManifest } from './plugin.ts';
 
+/**
+ * Which plugins are loaded, by name.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp, type Features } from '@palaver/agent';
+ *
+ * const features: Features = { memory: false, credits: 'auto' };
+ * await createOracleApp({ features });
+ * ```
+ */
 export type Features = Record<string, boolean | 'auto'>;
 
 export interface SelectOptions {
@@ -16,6 +27,17 @@ export interface SelectedPlugin {
   config: Record<string, unknown>;
 }
 
+/**
+ * Whether a plugin is loaded, and why.
+ *
+ * @example
+ * ```ts
+ * import { createOracleApp, type PluginStatus } from '@palaver/agent';
+ *
+ * const isOff = ({ loaded }: PluginStatus) => !loaded;
+ * export const off = (await createOracleApp()).plugins.status().filter(isOff);
+ * ```
+ */
 export interface PluginStatus {
   name: string;
   version: string;

@@ -7,6 +7,27 @@ import type { OwnedRun, StepBegin } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
+/**
+ * What a user answers when a tool asks for approval.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getRoutes: (ctx) => (server) => {
+ *     server.post('/herd', async (request, reply) => {
+ *       const { userDid } = ctx.senderOf(request, reply);
+ *       const answer = { userDid, runId: 'a-run', approvalId: 'an-approval', approved: true };
+ *       return reply.send(await ctx.answerApproval(answer));
+ *     });
+ *   },
+ * });
+ * ```
+ */
 export interface ApprovalAnswer {
   userDid: string;
   runId: string;

@@ -34,6 +34,16 @@ export function toShown({ files, earlier, ...message }: StoredMessage): Message 
   return message;
 }
 
+/**
+ * The messages of sessions.
+ *
+ * @example
+ * ```ts
+ * import type { MessageStore } from '@palaver/agent';
+ *
+ * export const count = async (messages: Pick<MessageStore, 'list'>, id: string) => (await messages.list(id)).length;
+ * ```
+ */
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /** The messages of sessions whose ownership the caller has checked. */

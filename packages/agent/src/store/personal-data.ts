@@ -3,7 +3,16 @@ import { type SqlBool, sql } from 'kysely';
 import { sealedTables } from './sealed-tables.ts';
 import { toRoomId } from './sessions.ts';
 
-/** A user as the tables of the agent know them. */
+/**
+ * A user as the tables of the agent know them.
+ *
+ * @example
+ * ```ts
+ * import type { AgentPerson } from '@palaver/agent';
+ *
+ * export const keyOf = ({ roomId }: AgentPerson) => `goats of ${roomId}`;
+ * ```
+ */
 export interface AgentPerson {
   did: string;
   /** The user's room with this agent: memories and preferences belong to it. */

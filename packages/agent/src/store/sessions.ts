@@ -16,7 +16,16 @@ import { databaseTime } from './database-time.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
-/** Who the sessions of this process are held with. */
+/**
+ * Who the sessions of this process are held with.
+ *
+ * @example
+ * ```ts
+ * import type { OracleIdentity } from '@palaver/agent';
+ *
+ * export const sign = ({ name, did }: OracleIdentity) => `${name} (${did})`;
+ * ```
+ */
 export interface OracleIdentity {
   name: string;
   /** The DID users know it by: its entity on the protocol, else its key's. */
@@ -27,6 +36,16 @@ export interface OracleIdentity {
   signingDid: string;
 }
 
+/**
+ * The sessions of users.
+ *
+ * @example
+ * ```ts
+ * import type { SessionStore } from '@palaver/agent';
+ *
+ * export const start = (sessions: Pick<SessionStore, 'create'>, did: string) => sessions.create(did, { title: 'Goats' });
+ * ```
+ */
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** A user's room with an agent: one for the pair, whatever the session. */

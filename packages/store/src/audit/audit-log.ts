@@ -20,6 +20,23 @@ export interface AuditEvent {
   details?: Record<string, string | number | boolean | null> | undefined;
 }
 
+/**
+ * Records what an auditor asks about, in a chain of hashes.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   async setup({ audit }) {
+ *     await audit.record({ actor: audit.person('did:key:z6Mk'), action: 'operator.write' });
+ *   },
+ * });
+ * ```
+ */
 export interface AuditLog<DB> {
   /** One insert. With `trx` the line is committed with the event it tells of, or not at all. */
   record(event: AuditEvent, trx?: Transaction<DB>): Promise<void>;

@@ -13,7 +13,17 @@ import { createTelemetryPlugin } from './telemetry/telemetry.ts';
 import { createUserPreferences } from './user-preferences/user-preferences.ts';
 import { createWebhooksPlugin } from './webhooks/webhooks.ts';
 
-/** The plugins every agent comes with; each can be switched by `features`. */
+/**
+ * The plugins every agent comes with; each can be switched by `features`.
+ *
+ * @example
+ * ```ts
+ * import { createBundledPlugins, createOracleApp } from '@palaver/agent';
+ *
+ * const bundledPlugins = createBundledPlugins().filter(({ name }) => name !== 'memory');
+ * await createOracleApp({ bundledPlugins });
+ * ```
+ */
 export function createBundledPlugins(): OraclePlugin[] {
   return [
     // First, so that its spans contain what other plugins add to a call.

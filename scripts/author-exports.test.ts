@@ -1,0 +1,49 @@
+// What authors import from @palaver/agent: each export explains itself with an example, which `code-blocks.test.ts` compiles,
+// and whatever the documented hooks take or give can be imported too.
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+const sources = globSync('packages/{agent,contract,service-kit,store,ucan}/src/**/*.ts', { cwd: root })
+  .filter((file) => !file.includes('.test'))
+  .map(read);
+/** Of pino, which documents it. */
+const others = ['Logger'];
+
+/** The names in the braces of imports or exports. */
+function namesIn(text: string, statement: RegExp): string[] {
+  return [...text.matchAll(statement)].flatMap(([, list = '']) =>
+    list
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter(Boolean),
+  );
+}
+
+const exported = namesIn(read('packages/agent/src/index.ts'), /export (?:type )?\{([^}]*)\} from/g);
+
+it('every export has an example', () => {
+  const withoutExample = exported.filter((name) => {
+    const declaration = new RegExp(
+      `/\\*\\*((?:(?!\\*/)[^])*)\\*/\\nexport (?:async )?(?:interface|type|function|class) ${name}\\b`,
+    );
+    return !sources.some((text) => declaration.exec(text)?.[1]?.includes('@example'));
+  });
+  expect(withoutExample).toEqual(others);
+  expect(exported.length).toBeGreaterThan(60);
+});
+
+it('what hooks take, give and throw is exported', () => {
+  const hooks = ['plugin.ts', 'runtime-context.ts', 'agent-run.ts'].map((file) =>
+    read(`packages/agent/src/plugins/${file}`),
+  );
+  const named = hooks.flatMap((text) => [
+    ...namesIn(text, /import (?:type )?\{([^}]*)\} from '(?:@palaver\/|\.)/g),
+    ...[...text.matchAll(/^export (?:interface|type|class) (\w+)/gm)].map(([, name = '']) => name),
+  ]);
+  expect(named.filter((name) => !exported.includes(name))).toEqual([]);
+  expect(exported).toEqual(expect.arrayContaining(['AppError', 'ToolError']));
+});
