@@ -53,7 +53,7 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   }
 
   function findPlace(type: 'tool_call' | 'action_call' | 'approval' | 'component', id: string): number {
-    const known = order.findIndex(([, place]) => place === id);
+    const known = order.findIndex((place) => place[0] === type && place[1] === id);
     return known === -1 ? order.push([type, id]) - 1 : known;
   }
 

@@ -1,4 +1,4 @@
-import type { Message, SseEvent } from '@palaver/contract';
+import type { Message, MessagePart, SseEvent } from '@palaver/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createRun } from '../run/run.ts';
@@ -7,6 +7,8 @@ import { toPartOrder, toParts } from './message-parts.ts';
 const ids = { runId: 'x', sessionId: 's', userDid: 'u', requestId: 'r', messageId: 'm' };
 const turn = { sessionId: 's', requestId: 'r' };
 const timestamp = '2026-01-01T00:00:00.000Z';
+
+const asked = { askedAt: timestamp, expiresAt: timestamp };
 
 const id = fc.constantFrom('a', 'b', 'c');
 const words = fc.constantFrom('', 'one', ' two', '\n', '\n\nthree', 'four\n');
@@ -22,10 +24,16 @@ const event: fc.Arbitrary<SseEvent> = fc.oneof(
       data: { ...turn, eventId, toolName: 't', args: {}, status: is },
     }),
   ),
+  fc.tuple(id, fc.constantFrom('pending' as const, 'approved' as const)).map(
+    ([approvalId, is]): SseEvent => ({
+      name: 'approval_request',
+      data: { ...turn, runId: 'x', approvalId, toolCallId: 't', toolName: 't', args: {}, status: is, ...asked },
+    }),
+  ),
   id.map(
     (eventId): SseEvent => ({
       name: 'render_component',
-      data: { ...turn, eventId: `c${eventId}`, componentName: 'C', args: {}, status: 'done' },
+      data: { ...turn, eventId, componentName: 'C', args: {}, status: 'done' },
     }),
   ),
 );
@@ -57,6 +65,52 @@ test('parts survive the store and another owner, and hold every word', () => {
       expect(plain(joined('text').join(''))).toBe(plain(message.content));
       expect(plain(joined('reasoning').join(''))).toBe(plain(message.reasoning ?? ''));
       for (const text of joined('text').filter(Boolean).slice(1)) expect(text).not.toMatch(/^\n/);
+    }),
+  );
+});
+
+/** The parts as a reader of the stream puts them together, by the `part` of each event alone. */
+function readParts(events: SseEvent[]): string[] {
+  const parts: string[] = [];
+  for (const { name, data } of events) {
+    if (!('part' in data) || data.part === undefined) continue;
+    if (name === 'message' || name === 'reasoning') {
+      const words = name === 'message' ? data.content : data.reasoning;
+      const type = name === 'message' ? 'text' : 'reasoning';
+      const known = parts[data.part]?.slice(type.length + 1) ?? '';
+      const isFirst = !parts.slice(0, data.part).some((part) => part.startsWith(type));
+      parts[data.part] = `${type} ${known === '' && !isFirst ? words.replace(/^\n+/, '') : known + words}`;
+    } else if (name === 'tool_call') parts[data.part] = `tool_call ${data.eventId} ${data.status}`;
+    else if (name === 'approval_request') parts[data.part] = `approval ${data.approvalId} ${data.status}`;
+    else if (name === 'render_component') parts[data.part] = `component ${data.eventId}`;
+  }
+  return parts;
+}
+
+test('whoever reads the stream has the parts of the stored message', () => {
+  const show = (part: MessagePart) => {
+    switch (part.type) {
+      case 'text':
+      case 'reasoning':
+        return `${part.type} ${part.text}`;
+      case 'approval':
+        return `approval ${part.approvalId} ${part.status}`;
+      case 'component':
+        return `component ${part.eventId}`;
+      case 'file':
+        return 'file';
+      default:
+        return `${part.type} ${part.id} ${part.status}`;
+    }
+  };
+  fc.assert(
+    fc.property(fc.array(event), (events) => {
+      const sent: SseEvent[] = [];
+      const run = createRun(ids, { onEvent: (each) => void sent.push(each) });
+      emit(run, events);
+      run.stopCalls();
+      const stored = run.draft('complete').parts ?? [];
+      expect(readParts(sent)).toEqual(stored.map(show));
     }),
   );
 });
