@@ -22,29 +22,31 @@ const bite = 500;
 export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules: RetentionRules): Promise<number> {
   const now = databaseTime(engine);
   const ended = sql`not exists (select 1 from agent_run where agent_run.id = old.run_id and agent_run.ended_at is null)`;
-  const remove = async (table: string, key: string, condition: ReturnType<typeof sql>) => {
-    const columns = sql.raw(key);
-    const result = await sql`delete from ${sql.table(table)} where (${columns}) in (
-      select ${columns} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(bite)}
-    )`.execute(db);
+  const remove = async (table: string, condition: ReturnType<typeof sql>) => {
+    const rows = (row: 'ctid' | 'rowid') =>
+      sql`select ${sql.raw(row)} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(bite)}`;
+    // PostgreSQL would read the whole table for `in (select …)`.
+    const among = engine === 'postgres' ? sql`ctid = any(array(${rows('ctid')}))` : sql`rowid in (${rows('rowid')})`;
+    const result = await sql`delete from ${sql.table(table)} where ${among}`.execute(db);
     return Number(result.numAffectedRows ?? 0n);
   };
-  const before = (ms: number) => sql`${now} - ${sql.lit(ms)}`;
+  // A query of its own, so that the time is read once: PostgreSQL uses no index to compare with a clock that runs.
+  const before = (ms: number) => sql`(select ${now} - ${sql.lit(ms)})`;
   const counts = [
-    await remove('agent_frame', 'run_id, first', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
-    await remove('agent_step', 'run_id, number', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
-    await remove('agent_send', 'user_did, key', sql`old.created_at < ${before(rules.sendsMs)}`),
-    await remove('agent_run', 'id', sql`old.ended_at < ${before(rules.runsMs)}`),
-    await remove('agent_instance', 'id', sql`old.seen_at < ${before(instanceMs)}`),
-    await remove('agent_delegation', 'user_did, agent_did', sql`old.expires_at < ${before(rules.delegationsMs)}`),
-    await remove('agent_known_delegation', 'cid, user_did', sql`old.expires_at < ${before(rules.delegationsMs)}`),
-    await remove('agent_revocation', 'cid', sql`old.expires_at < ${before(rules.delegationsMs)}`),
+    await remove('agent_frame', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
+    await remove('agent_step', sql`old.created_at < ${before(rules.framesMs)} and ${ended}`),
+    await remove('agent_send', sql`old.created_at < ${before(rules.sendsMs)}`),
+    await remove('agent_run', sql`old.ended_at < ${before(rules.runsMs)}`),
+    await remove('agent_instance', sql`old.seen_at < ${before(instanceMs)}`),
+    await remove('agent_delegation', sql`old.expires_at < ${before(rules.delegationsMs)}`),
+    await remove('agent_known_delegation', sql`old.expires_at < ${before(rules.delegationsMs)}`),
+    await remove('agent_revocation', sql`old.expires_at < ${before(rules.delegationsMs)}`),
   ];
   if (rules.messagesMs > 0)
-    counts.push(await remove('agent_message', 'id', sql`old.created_at < ${before(rules.messagesMs)} and ${ended}`));
+    counts.push(await remove('agent_message', sql`old.created_at < ${before(rules.messagesMs)} and ${ended}`));
   if (rules.sessionsMs > 0) {
     const isIdle = sql`not exists (select 1 from agent_run where session_id = old.id and ended_at is null)`;
-    counts.push(await remove('agent_session', 'id', sql`old.updated_at < ${before(rules.sessionsMs)} and ${isIdle}`));
+    counts.push(await remove('agent_session', sql`old.updated_at < ${before(rules.sessionsMs)} and ${isIdle}`));
   }
   return Math.max(...counts);
 }

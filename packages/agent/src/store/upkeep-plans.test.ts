@@ -1,0 +1,59 @@
+import { openStore } from '@palaver/store';
+import { createTestDatabase } from '@palaver/test-kit';
+import { type Kysely, sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { createInterruptedRuns } from './interrupted-runs.ts';
+import { agentMigrations } from './migrations.ts';
+import { deleteExpired } from './retention.ts';
+import type { AgentDatabase } from './schema.ts';
+
+const runs = 20_000;
+/** Past their time; the others are of today. */
+const old = 300;
+const hour = 3_600_000;
+
+/** Ended runs with everything that belongs to them. */
+async function fill(db: Kysely<AgentDatabase>): Promise<void> {
+  const at = sql.raw(`case when n <= ${old} then 1 else (extract(epoch from clock_timestamp()) * 1000)::bigint end`);
+  const numbers = sql.raw(`generate_series(1, ${runs}) as n`);
+  for (const statement of [
+    sql`insert into agent_session (id, user_did, title, named, room_id, created_at, updated_at)
+      select 's' || n, 'u', 't', 1, 'r', ${at}, ${at} from ${numbers}`,
+    sql`insert into agent_run (id, session_id, user_did, request_id, message_id, instance, status, model, number,
+        created_at, ended_at)
+      select 'r' || n, 's' || n, 'u', 'q', 'm' || n, 'one', 'complete', 'm', 1, ${at}, ${at} from ${numbers}`,
+    sql`insert into agent_message (id, session_id, run_id, position, number, type, content, status, request_id, created_at)
+      select 'm' || n, 's' || n, 'r' || n, 'p', 1, 'ai', 'c', 'complete', 'q', ${at} from ${numbers}`,
+    sql`insert into agent_frame (run_id, first, last, body, created_at)
+      select 'r' || n, 1, 1, 'b', ${at} from ${numbers}`,
+    sql`insert into agent_step (run_id, number, said, body, created_at)
+      select 'r' || n, 0, 0, 'b', ${at} from ${numbers}`,
+    sql`insert into agent_send (user_did, key, run_id, body_hash, created_at)
+      select 'u', 'k' || n, 'r' || n, 'h', ${at} from ${numbers}`,
+    sql`analyze`,
+  ])
+    await statement.execute(db);
+}
+
+test('PostgreSQL: the sweep for interrupted runs and retention read no table whole', async () => {
+  await using database = await createTestDatabase('postgres');
+  const store = await openStore<AgentDatabase>(database.url, { poolSize: 1 });
+  const { db } = store;
+  await store.migrate('agent', agentMigrations);
+  await fill(db);
+  const readSequentially = async () => {
+    await sql`select pg_stat_force_next_flush()`.execute(db);
+    const { rows } = await sql<{ name: string; rows: number }>`select relname as name, seq_tup_read as rows
+      from pg_stat_user_tables where relname like 'agent%' order by 1`.execute(db);
+    return rows;
+  };
+  const before = await readSequentially();
+  const interrupted = createInterruptedRuns(store);
+  expect(await interrupted.list({ instance: 'two', isAlone: false, limit: 20 })).toEqual([]);
+  const rules = { framesMs: hour, sendsMs: hour, runsMs: hour, messagesMs: hour, sessionsMs: hour };
+  expect(await deleteExpired(store, rules)).toBe(old);
+  const after = await readSequentially();
+  const whole = after.filter(({ rows }, index) => rows - (before[index]?.rows ?? 0) >= runs - old);
+  expect(whole).toEqual([]);
+  await store.close();
+});
