@@ -38,14 +38,14 @@ export function createUssdLoad(world: World, options: { leaveEarly?: boolean } =
   }
 
   async function askUntilAnswered(session: string, phone: string, text: string): Promise<string> {
-    const deadline = performance.now() + answerMs;
+    const begun = performance.now();
     for (;;) {
       try {
         const reply = await ask(session, phone, text);
         confirmedAt = performance.now();
         return reply;
       } catch (error) {
-        if (performance.now() > deadline) {
+        if (performance.now() > Math.max(begun, world.healedAt) + answerMs) {
           stuck += 1;
           findings.push(`no answer for ${session} ${text.replaceAll(pin, 'PIN')}: ${error}`);
           return '';

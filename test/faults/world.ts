@@ -29,6 +29,8 @@ export interface World extends AsyncDisposable {
   engine: Engine;
   databaseUrl(): string;
   dataDir: string;
+  /** When the latest fault ended, by `performance.now()`; infinite while there is one. */
+  healedAt: number;
   instances: [Instance, ...Instance[]];
   postgres?: PostgresWorld;
   redis?: RedisWorld;
@@ -47,7 +49,7 @@ export const defaultEnv = {
   SENDS_PER_MINUTE: '1000000',
   OFFLINE_WORDS_PER_SECOND: '40',
 };
-const startMs = 60_000;
+const startMs = 180_000;
 
 export interface WorldOptions {
   service: ServiceName;
@@ -102,6 +104,7 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
     engine,
     databaseUrl: () => world.postgres?.primary().url ?? `file:${join(dataDir, `${service}.sqlite`)}`,
     dataDir,
+    healedAt: performance.now(),
     instances: instances as World['instances'],
     ...world,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

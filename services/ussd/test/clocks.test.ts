@@ -37,6 +37,7 @@ async function startInstance(env: Record<string, string>, shiftMs: number) {
       });
       return response.text();
     },
+    clock: async () => ((await (await fetch(`${url}/health`)).json()) as { clock?: string }).clock,
     async [Symbol.asyncDispose]() {
       running.kill('SIGTERM');
       await running.exited;
@@ -52,6 +53,10 @@ test.each([200_000, -200_000])(
     const env = { DATABASE_URL: database.url, DATA_DIR: dir.path, LOG_LEVEL: 'info' };
     await using right = await startInstance(env, 0);
     await using off = await startInstance(env, shiftMs);
+    expect(await right.clock()).toBeUndefined();
+    expect(await off.clock()).toMatch(
+      shiftMs > 0 ? /^(199|200)\.\d s ahead of the database$/ : /^(199|200)\.\d s behind/,
+    );
     expect(await right.say('a', '1')).toMatch(/^CON About/);
     expect(await off.say('a', '1*1')).toMatch(/^CON Palaver lets you/);
     expect(await right.say('a', '1*1*0')).toMatch(/^CON About/);

@@ -50,7 +50,14 @@ test('PostgreSQL: the sweep for interrupted runs and retention read no table who
   const before = await readSequentially();
   const interrupted = createInterruptedRuns(store);
   expect(await interrupted.list({ instance: 'two', isAlone: false, limit: 20 })).toEqual([]);
-  const rules = { framesMs: hour, sendsMs: hour, runsMs: hour, messagesMs: hour, sessionsMs: hour };
+  const rules = {
+    framesMs: hour,
+    sendsMs: hour,
+    runsMs: hour,
+    messagesMs: hour,
+    sessionsMs: hour,
+    delegationsMs: hour,
+  };
   expect(await deleteExpired(store, rules)).toBe(old);
   const after = await readSequentially();
   const whole = after.filter(({ rows }, index) => rows - (before[index]?.rows ?? 0) >= runs - old);
