@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { convertXlsForm, XlsFormFault } from '../forms/convert-xlsform.ts';
 import { type ProgramSource, programFile, type SourceFile } from '../menu/program-source.ts';
 
 export interface MenuSources {
@@ -79,8 +80,13 @@ async function readFolder(path: string, pattern: RegExp): Promise<SourceFile[]> 
 
 async function readOne(file: string, path: string): Promise<SourceFile> {
   if ((await statOf(file)).size > maxFileBytes) throw new SourceFault(file, 'the file is too large');
-  // An .xlsx file is not text; its bytes are kept as base64.
-  return { file, path, text: await readFile(file, path.endsWith('.xlsx') ? 'base64' : 'utf8') };
+  if (!path.endsWith('.xlsx')) return { file, path, text: await readFile(file, 'utf8') };
+  // A version keeps what it was converted to: other instances need no converter.
+  const text = await convertXlsForm(await readFile(file)).catch((error: unknown) => {
+    if (!(error instanceof XlsFormFault)) throw error;
+    throw new SourceFault(file, error.message);
+  });
+  return { file, path, text };
 }
 
 function statOf(path: string) {

@@ -1,0 +1,129 @@
+// Whole forms, filled in with made-up answers in every language: no fault, no dead end, and no screen that is too long.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createTempDir } from '@palaver/test-kit';
+import { expect, test, vi } from 'vitest';
+import { toMenuSources, toRegistry } from '../src/actions/default-menu.ts';
+import { defaultSignatures } from '../src/actions/default-signatures.ts';
+import { createForms } from '../src/forms/forms.ts';
+import type { FormSource } from '../src/forms/protocol.ts';
+import { isGsm } from '../src/gsm.ts';
+import { checkProgram } from '../src/menu/check-program.ts';
+import type { Dialogue } from '../src/menu/dialogue.ts';
+import type { Menu } from '../src/menu/menu.ts';
+import { countPages, renderScreen } from '../src/menu/render.ts';
+import { readMenuSource, readProgramSource } from '../src/programs/read-source.ts';
+import { walkForm } from './walk-form.ts';
+
+// Loading the engine takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
+
+const survey = join(import.meta.dirname, '../../../examples/household-survey');
+
+async function loadSurvey(): Promise<Menu> {
+  const base = await readMenuSource('palaver', toMenuSources({}));
+  const check = checkProgram(await readProgramSource(survey), toRegistry(defaultSignatures), base);
+  if (!check.ok) throw new Error(JSON.stringify(check.faults));
+  return check.menu;
+}
+
+/** Every page of a screen fits a phone. */
+function expectToFit(menu: Menu, dialogue: Dialogue): void {
+  for (let page = 0; page < countPages(menu, dialogue); page++) {
+    const { text } = renderScreen(menu, { ...dialogue, page });
+    expect(text.length, text).toBeLessThanOrEqual(isGsm(text) ? 182 : 80);
+  }
+}
+
+test('the household survey is filled in to its end, in three languages', async () => {
+  const menu = await loadSurvey();
+  const source = menu.forms.get('forms/household.xml') as FormSource;
+  await using forms = createForms();
+  for (const manner of ['first', 'last'] as const) {
+    for (const language of menu.locales.keys()) {
+      const seen = new Set<string>();
+      const { answers } = await walkForm({
+        manner,
+        press: (shown, input) =>
+          forms.press(source, {
+            language,
+            phoneNumber: '+254700000001',
+            ...(shown && { progress: shown.progress }),
+            ...(input !== undefined && { input }),
+          }),
+        see({ screen, progress }) {
+          seen.add(progress.at);
+          const form = { state: 'household', screen, progress };
+          expectToFit(menu, { state: 'household', stack: ['home'], page: 0, values: {}, secrets: {}, language, form });
+        },
+      });
+      // Who does not agree is asked nothing more.
+      expect(answers.consent).toBe(manner === 'first' ? 'yes' : 'no');
+      if (manner === 'last') expect([...seen]).toEqual(['/data/welcome', '/data/consent', '/']);
+      else expect(seen.size).toBeGreaterThan(45);
+      if (manner === 'first')
+        expect(answers).toMatchObject({ village: 'ahero', children: '2', 'member[2]/first': 'Ana' });
+    }
+  }
+});
+
+const hasPyxform = spawnSync('xls2xform', ['--help']).status === 0;
+const makeSheet = `
+import openpyxl, sys
+book = openpyxl.Workbook()
+survey = book.active
+survey.title = 'survey'
+for row in [['type', 'name', 'label::English (en)', 'label::French (fr)', 'relevant', 'required', 'constraint'],
+            ['text', 'name', 'Your name?', 'Votre nom ?', '', 'yes', ''],
+            ['select_one yesno', 'farms', 'Do you farm?', 'Cultivez-vous ?', '', 'yes', ''],
+            ['begin repeat', 'plot', 'Plot', 'Parcelle', "\${farms} = 'yes'", '', ''],
+            ['decimal', 'acres', 'Acres?', 'Acres ?', '', 'yes', '. > 0'],
+            ['end repeat', '', '', '', '', '', ''],
+            ['calculate', 'total', '', '', '', '', '']]:
+    survey.append(row)
+choices = book.create_sheet('choices')
+for row in [['list_name', 'name', 'label::English (en)', 'label::French (fr)'], ['yesno', 'yes', 'Yes', 'Oui'], ['yesno', 'no', 'No', 'Non']]:
+    choices.append(row)
+settings = book.create_sheet('settings')
+settings.append(['form_id', 'version'])
+settings.append(['plots', '7'])
+survey.cell(row=1, column=8, value='calculation')
+survey.cell(row=7, column=8, value='sum(\${acres})')
+book.save(sys.argv[1])
+`;
+
+test('without pyxform an XLSForm is a fault that says how to get it', async () => {
+  await using dir = await createTempDir();
+  mkdirSync(join(dir.path, 'forms'));
+  writeFileSync(join(dir.path, 'program.yaml'), '');
+  writeFileSync(join(dir.path, 'forms/plots.xlsx'), 'not a workbook');
+  const fault = hasPyxform ? 'pyxform cannot convert the form' : '"pip install pyxform"';
+  await expect(readProgramSource(dir.path)).rejects.toThrow(fault);
+});
+
+test('an XLSForm is converted and filled in', async ({ skip }) => {
+  if (!hasPyxform) return skip('xls2xform is not on the PATH: pip install pyxform');
+  await using dir = await createTempDir();
+  mkdirSync(join(dir.path, 'forms'));
+  const sheet = join(dir.path, 'forms/plots.xlsx');
+  const made = spawnSync('python3', ['-c', makeSheet, sheet], { encoding: 'utf8' });
+  expect(made.status, made.stderr).toBe(0);
+  writeFileSync(join(dir.path, 'program.yaml'), '');
+  const { files } = await readProgramSource(dir.path);
+  const xml = files.find(({ path }) => path === 'forms/plots.xlsx')?.text ?? '';
+  await using forms = createForms();
+  const source = { xml, attachments: {} };
+  expect(await forms.inspect(source)).toMatchObject({ formId: 'plots', version: '7', faults: [] });
+  const submission = await walkForm({
+    manner: 'first',
+    press: (shown, input) =>
+      forms.press(source, {
+        language: 'fr',
+        phoneNumber: '+254700000001',
+        ...(shown && { progress: shown.progress }),
+        ...(input !== undefined && { input }),
+      }),
+  });
+  expect(submission.answers).toMatchObject({ farms: 'yes', 'plot[2]/acres': '2.5', total: '5' });
+});
