@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type DescMessage, fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
 import { loadProtoFolder } from '../../services/gateway/src/descriptors/load-proto-folder.ts';
 import { createSchema } from '../../services/gateway/src/descriptors/schema.ts';
+import { createEncoder } from '../../services/gateway/src/encode-response.ts';
 
 export const protoFolder = fileURLToPath(new URL('protos', import.meta.url));
 
@@ -60,5 +61,29 @@ export async function createAnswers(): Promise<Record<string, Uint8Array>> {
     '/palaver.bench.Query/Params': encode('ParamsAnswer', { params: { ixo1155ContractCode: '25' } }),
     '/palaver.bench.Query/Entity': encode('EntityAnswer', { entity: entity(7), document }),
     '/palaver.bench.Query/Entities': encode('EntitiesAnswer', { entities, pagination: { total: '18' } }),
+  };
+}
+
+/** Processor time of turning an answer's bytes into JSON, in microseconds. */
+export async function measurePrinting(): Promise<Record<TargetName, number>> {
+  const { registry } = createSchema(await loadProtoFolder(protoFolder));
+  const encoder = createEncoder(registry);
+  const answers = await createAnswers();
+  const measure = (method: string, name: string) => {
+    const type = registry.getMessage(`palaver.bench.${name}`) as DescMessage;
+    const bytes = answers[`/palaver.bench.Query/${method}`] ?? new Uint8Array();
+    const print = (rounds: number) => {
+      for (let round = 0; round < rounds; round += 1) encoder.encode(type, bytes);
+    };
+    print(5_000);
+    const before = process.cpuUsage();
+    print(5_000);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 5_000;
+  };
+  return {
+    params: measure('Params', 'ParamsAnswer'),
+    entity: measure('Entity', 'EntityAnswer'),
+    list: measure('Entities', 'EntitiesAnswer'),
   };
 }

@@ -11,6 +11,8 @@ export interface LoadOptions {
   distinct: boolean;
   connections: number;
   seconds: number;
+  /** At most this many requests. */
+  requests?: number;
   /** At most this many requests a second, of all connections together. */
   perSecond?: number;
 }
@@ -44,7 +46,7 @@ async function run(): Promise<void> {
   const ask = () => {
     asked = performance.now();
     const early = options.perSecond ? started + (sent / options.perSecond) * 1000 - asked : 0;
-    if (asked >= deadline) socket.destroy();
+    if (asked >= deadline || sent >= (options.requests ?? Number.POSITIVE_INFINITY)) socket.destroy();
     else if (early > 1) setTimeout(ask, early);
     else socket.write(nextRequest());
   };
