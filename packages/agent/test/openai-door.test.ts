@@ -178,3 +178,31 @@ test('closing the connection stops the run', async () => {
   await waitFor('the run to be stopped', () => gate.waiting() === 0);
   await waitFor('its session to be gone', async () => (await sessionsOf()) === sessions);
 });
+
+test('results of tools that are nested too deep, or named like what every object has, are only texts', async () => {
+  const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+  const ask = (name: string, args: string, content: string) =>
+    client.chat.completions.create({
+      model: 'offline',
+      messages: [
+        user('hi'),
+        {
+          role: 'assistant',
+          content: '',
+          tool_calls: [{ id: 'a', type: 'function', function: { name, arguments: args } }],
+        },
+        { role: 'tool', tool_call_id: 'a', content },
+      ],
+    });
+  // Larger than what a conversation may bring along, but not a fault of the service.
+  for (const [args, content] of [
+    [`{"a":${deep}}`, ''],
+    ['{}', deep],
+  ] as const)
+    expect(await ask('read_thermometer', args, content).catch(({ status }: { status: number }) => status)).not.toBe(
+      500,
+    );
+  for (const name of ['__proto__', 'constructor', 'toString'])
+    expect((await ask(name, '{"__proto__":{"a":1}}', '{"__proto__":{"b":1}}')).choices[0].finish_reason).toBe('stop');
+  expect({}).not.toHaveProperty('b');
+});

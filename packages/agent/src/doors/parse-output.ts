@@ -1,5 +1,8 @@
-/** Results of tools are texts in most protocols, and most of these are JSON. */
+import { isJsonTooDeep } from '@palaver/service-kit';
+
+/** Results of tools are texts in most protocols, and most of these are JSON. One that is nested too deep stays a text. */
 export function parseOutput(text: string): unknown {
+  if (isJsonTooDeep(text)) return text;
   try {
     return JSON.parse(text);
   } catch {

@@ -148,7 +148,9 @@ function reportResults({ results, system }: OfflineQuestion): OfflineReply {
     const text = typeof output === 'string' ? output : JSON.stringify(output);
     if (/REAUTHORIZATION_REQUIRED/.test(text ?? '')) return say.reauthorize;
     if (failed) return `${say.toolFailed(name)} ${text}`;
-    return say.toolDone[name]?.(output) ?? `${name}: ${text}`;
+    // The name is the caller's: it may be one that every object has.
+    const done = Object.hasOwn(say.toolDone, name) ? say.toolDone[name] : undefined;
+    return done?.(output) ?? `${name}: ${text}`;
   });
   return { text: lines.join('\n'), toolCalls: [] };
 }
