@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { StartError } from './start-error.ts';
@@ -18,11 +18,24 @@ export function prepareDataDir(path: string): string {
       cause: error,
     });
   }
-  if (process.platform === 'win32') return folder;
+  makeAllPrivate(folder);
+  return folder;
+}
+
+/** With a database elsewhere the folder holds keys and operators at most, may be read-only, and may be missing. */
+function closeDataDir(path: string): void {
+  try {
+    if (existsSync(path)) makeAllPrivate(resolve(path));
+  } catch {
+    // The files themselves are written with mode 0600.
+  }
+}
+
+function makeAllPrivate(folder: string): void {
+  if (process.platform === 'win32') return;
   makePrivate(folder, 0o700);
   for (const { name } of readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()))
     if (ownFiles.test(name)) makePrivate(join(folder, name), 0o600);
-  return folder;
 }
 
 function makePrivate(path: string, mode: number): void {
@@ -43,7 +56,9 @@ function makePrivate(path: string, mode: number): void {
 
 /** The database of a service: `DATABASE_URL`, or a file of its own in the data folder. */
 export function toDatabaseUrl(config: Pick<BaseConfig, 'DATABASE_URL' | 'DATA_DIR'>, service: string): string {
-  return config.DATABASE_URL ?? `file:${join(prepareDataDir(config.DATA_DIR), `${service}.sqlite`)}`;
+  if (config.DATABASE_URL === undefined) return `file:${join(prepareDataDir(config.DATA_DIR), `${service}.sqlite`)}`;
+  closeDataDir(config.DATA_DIR);
+  return config.DATABASE_URL;
 }
 
 /** How a service opens its database, as `openStore` of `@palaver/store` takes it. */
