@@ -3,12 +3,29 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineOraclePlugin, tool } from '../src/index.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const herd = defineOraclePlugin({
+  name: 'herd',
+  version: '1.0.0',
+  manifest: { title: 'Herd', summary: 'Goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+  getTools: () => ({
+    count_goats: tool({
+      description: 'How many goats the user has.',
+      input: z.object({ colour: z.string() }),
+      public: true,
+      execute: ({ colour }, { user }) => ({ colour, goats: 3, owner: user.did }),
+    }),
+    sell_goats: tool({ description: 'Sells them.', input: z.object({}), execute: () => 'sold' }),
+  }),
+});
 
 let agent: TestAgent;
 let ana: TestUser;
 beforeAll(async () => {
-  agent = await startTestAgent();
+  agent = await startTestAgent({ plugins: [herd] });
   ana = await agent.createUser();
 });
 afterAll(() => agent[Symbol.asyncDispose]());
@@ -25,7 +42,13 @@ describe.each(generations)('@modelcontextprotocol/$name', (generation) => {
     const client = new generation.Client({ name: 'test', version: '1' });
     await client.connect(new generation.Transport(new URL(`${agent.url}/mcp`), { requestInit: { headers } }));
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }: { name: string }) => name)).toContain('ask');
+    expect(tools.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['ask', 'count_goats']));
+    expect(JSON.stringify(tools)).not.toContain('sell_goats');
+    const call = (name: string, args: object) => client.callTool({ name, arguments: args as Record<string, unknown> });
+    const [counted] = (await call('count_goats', { colour: 'white' })).content as { text: string }[];
+    expect(JSON.parse(counted?.text ?? '')).toEqual({ colour: 'white', goats: 3, owner: ana.did });
+    expect(await call('count_goats', {})).toMatchObject({ isError: true });
+    expect(await call('sell_goats', {})).toMatchObject({ isError: true });
     const words: unknown[] = [];
     const ask = (message: string, conversation?: string) => {
       const options = { onprogress: ({ message: word }: { message?: string }) => void words.push(word) };
@@ -42,7 +65,6 @@ describe.each(generations)('@modelcontextprotocol/$name', (generation) => {
       structuredContent: { answer: 'word1 word2', conversation },
     });
     expect(await ana.messages(conversation)).toHaveLength(4);
-    expect(await client.callTool({ name: 'nothing', arguments: {} })).toMatchObject({ isError: true });
     await client.close();
   });
 });

@@ -12,9 +12,10 @@ import { createBrowserCalls } from '../loop/browser-calls.ts';
 import { createExecutor } from '../loop/create-executor.ts';
 import { createRunCounters } from '../metrics.ts';
 import type { Models } from '../models/create-models.ts';
-import type { OraclePlugin, PluginContext } from '../plugins/plugin.ts';
+import type { OraclePlugin, PluginContext, PublicTool } from '../plugins/plugin.ts';
 import type { SelectOptions } from '../plugins/select-plugins.ts';
-import { startPlugins } from '../plugins/start-plugins.ts';
+import { type LoadedPlugin, startPlugins } from '../plugins/start-plugins.ts';
+import { toInputSchema } from '../plugins/tool-input.ts';
 import { createRunFollower } from '../run/follow-runs.ts';
 import { createRunReader } from '../run/open-run.ts';
 import { createTurnPreparation } from '../run/prepare-turn.ts';
@@ -65,7 +66,14 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const plugins = await startPlugins({
     ...parts,
     createContext: (plugin, pluginConfig) =>
-      createPluginContext(plugin, { ...parts, ...stores, pluginConfig, senderOf, access: ready.promise }),
+      createPluginContext(plugin, {
+        ...parts,
+        ...stores,
+        pluginConfig,
+        senderOf,
+        access: ready.promise,
+        publicTools: () => listPublicTools(plugins.loaded),
+      }),
   });
   started.defer(() => plugins.close());
 
@@ -167,6 +175,7 @@ interface PluginContextParts extends Pick<TurnsParts, 'logger' | 'store' | 'iden
   messages: MessageStore;
   senderOf: SenderOf;
   access: Promise<RunAccess>;
+  publicTools: PluginContext['publicTools'];
 }
 
 function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): PluginContext {
@@ -191,8 +200,17 @@ function createPluginContext(plugin: OraclePlugin, parts: PluginContextParts): P
     resume: async (run) => (await access).resume(run),
     answerApproval: async (answer) => (await access).answerApproval(answer),
     liveRun: async (session) => (await access).liveRun(session),
+    publicTools: parts.publicTools,
     senderOf: parts.senderOf,
   };
+}
+
+function listPublicTools(plugins: LoadedPlugin[]): PublicTool[] {
+  return plugins
+    .filter(({ manifest }) => manifest.visibility !== 'on-demand')
+    .flatMap(({ tools }) => Object.entries(tools))
+    .filter(([, tool]) => tool.public)
+    .map(([name, tool]) => ({ name, description: tool.description, inputSchema: toInputSchema(tool) }));
 }
 
 const hourMs = 3_600_000;

@@ -9,6 +9,7 @@ import type { Turn } from '../run/turn.ts';
 import type { StoredMessage } from '../store/messages.ts';
 import { type AgentBehaviour, checkOutput, defaultMaxSteps, toCallOptions } from './agent-behaviour.ts';
 import { bindTools } from './bind-tools.ts';
+import { createDirectModel } from './direct-model.ts';
 import { completeCalls, markUnanswered, toAsked, toFileText, toPromptHistory, toUserMessage } from './history.ts';
 import { createTurnMiddlewares, type TurnMiddlewares } from './middlewares.ts';
 import type { StepOutput } from './model-step.ts';
@@ -23,7 +24,7 @@ export interface TurnParts {
   rt: RuntimeContext;
   run: Run;
   history: StoredMessage[];
-  turn: Pick<Turn, 'callerTools' | 'results' | 'earlier'>;
+  turn: Pick<Turn, 'callerTools' | 'results' | 'earlier' | 'call'>;
   /** The summary of what is older than the history, when there is one. */
   summary?: string | undefined;
   idleMs: number;
@@ -49,7 +50,7 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
   const summary = parts.summary ? `Earlier in this conversation: ${parts.summary}` : undefined;
   const { text, finish, isWaiting } = await runToolLoop({
     ...base,
-    model: typeof behaviour.model === 'function' ? await behaviour.model(rt) : parts.model,
+    model: await chooseModel(parts),
     tools: await bindTools({
       plugins,
       rt,
@@ -68,9 +69,14 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
     output: createRunOutput(run, parts.steps),
   });
   if (isWaiting) return 'waiting';
-  if (behaviour.output && finish !== 'tool_calls') checkOutput(behaviour.output, text);
+  if (behaviour.output && finish !== 'tool_calls' && !parts.turn.call) checkOutput(behaviour.output, text);
   if (finish) run.setFinish(finish);
   return 'answered';
+}
+
+async function chooseModel({ turn, behaviour, rt, model }: TurnParts): Promise<LanguageModelV4> {
+  if (turn.call) return createDirectModel(turn.call);
+  return typeof behaviour.model === 'function' ? behaviour.model(rt) : model;
 }
 
 /** Streams words into the run, but for those that an earlier owner has sent. */

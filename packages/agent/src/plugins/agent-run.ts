@@ -67,6 +67,22 @@ export interface OpenMessage extends Sender {
   callerTools?: CallerTool[] | undefined;
   results?: CallerResult[] | undefined;
   earlier?: EarlierMessage[] | undefined;
+  call?: DirectCall | undefined;
+}
+
+/**
+ * A tool that the caller names itself: no language model is asked, and the result is the answer.
+ *
+ * @example
+ * ```ts
+ * import type { DirectCall } from '@palaver/agent';
+ *
+ * export const call: DirectCall = { name: 'count_goats', args: { colour: 'white' } };
+ * ```
+ */
+export interface DirectCall {
+  name: string;
+  args: Record<string, unknown>;
 }
 
 /**

@@ -102,6 +102,8 @@ export interface Tool {
   showArgs?(args: Record<string, unknown>): Record<string, unknown>;
   /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be taken up by another. */
   repeatable?: boolean;
+  /** Clients of MCP are shown the tool and may call it, with the rights of their user. */
+  public?: boolean;
   /** Which event tells of the call; page tools and actions have their own and send it themselves. */
   event?: 'tool_call' | 'none';
 }
@@ -120,6 +122,23 @@ export interface Tool {
  * ```
  */
 export type Tools = Record<string, Tool>;
+
+/**
+ * A tool as clients of other protocols are shown it.
+ *
+ * @example
+ * ```ts
+ * import type { PluginContext, PublicTool } from '@palaver/agent';
+ *
+ * export const namesOf = (ctx: PluginContext) => ctx.publicTools().map(({ name }: PublicTool) => name);
+ * ```
+ */
+export interface PublicTool {
+  name: string;
+  description: string;
+  /** JSON Schema of its arguments. */
+  inputSchema: object;
+}
 
 /**
  * An agent of its own that the main one hands a task to: a tool to the one, a conversation of its own to the other.
@@ -392,6 +411,8 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
   /** Answers an approval of a run of this user; `APPROVAL_ANSWERED` where it has another answer already. */
   answerApproval(answer: ApprovalAnswer): Promise<Approval>;
+  /** The tools of all plugins that are marked public, as other agents are shown them. */
+  publicTools(): PublicTool[];
   /** The run of a session that is in flight, if this user has one there. */
   liveRun(session: { userDid: string; sessionId: string }): Promise<AgentRun | undefined>;
   /** The caller of a protected route as the sender of a message; sets the `RateLimit-*` headers of its reply. */

@@ -44,7 +44,7 @@ export function createTurnPreparation(parts: PrepareParts) {
       const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
       await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client });
-      return { ...sent, session, user, body, timezone, socketId, callerTools, results, earlier };
+      return { ...sent, session, user, body, timezone, socketId, callerTools, results, earlier, call: request.call };
     },
 
     /** Of a run whose owner died; undefined where it cannot be continued. */

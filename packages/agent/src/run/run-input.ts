@@ -8,12 +8,13 @@ const storedInputSchema = z.object({
   timezone: z.string().optional(),
   socketId: z.string().optional(),
   callerTools: z.array(browserToolSchema).optional(),
+  call: z.object({ name: z.string(), args: z.record(z.string(), z.unknown()) }).optional(),
   body: sendMessageSchema.omit({ message: true }),
 });
 
 /** What another instance needs to take a run up, beside the session. */
 export interface RunInput
-  extends Pick<Turn, 'sendId' | 'timezone' | 'socketId' | 'callerTools' | 'results' | 'earlier'> {
+  extends Pick<Turn, 'sendId' | 'timezone' | 'socketId' | 'callerTools' | 'results' | 'earlier' | 'call'> {
   body: SendMessage;
 }
 
@@ -21,10 +22,10 @@ export interface RunInput
  * Null for a message that came with files or credentials: they are kept in memory alone, so nobody else can continue with
  * them.
  */
-export function toStoredInput({ body, sendId, timezone, socketId, callerTools, blobs }: Turn): string | null {
+export function toStoredInput({ body, sendId, timezone, socketId, callerTools, call, blobs }: Turn): string | null {
   if (body.mcpInvocations || body.attachments?.length || blobs.list().length > 0) return null;
   const { message: _, ...rest } = body;
-  return JSON.stringify({ sendId, timezone, socketId, callerTools, body: rest });
+  return JSON.stringify({ sendId, timezone, socketId, callerTools, call, body: rest });
 }
 
 /** The id of the message a run answers, for plugins; undefined where the input was not stored. */

@@ -1,5 +1,5 @@
 import type { SendMessage, ToolCall } from '@palaver/contract';
-import type { CallerTool, EarlierMessage } from '../plugins/agent-run.ts';
+import type { CallerTool, DirectCall, EarlierMessage } from '../plugins/agent-run.ts';
 import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
 
 export interface TurnUser {
@@ -21,6 +21,7 @@ export interface Turn {
   results?: ToolCall[] | undefined;
   /** The conversation before this session, as the caller tells it. */
   earlier?: EarlierMessage[] | undefined;
+  call?: DirectCall | undefined;
   model: string;
   timezone: string | undefined;
   /** The socket of the tab that sent the message: it runs the client tools. */

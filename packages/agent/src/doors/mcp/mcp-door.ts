@@ -74,6 +74,11 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
   });
 }
 
+interface ToolParams {
+  name: string;
+  arguments?: Record<string, unknown> | undefined;
+}
+
 function createMcpServer(ctx: PluginContext, sender: Sender): Server {
   const mcp = new Server({ name: ctx.oracle.name, version: '1' }, { capabilities: { tools: {} } });
   mcp.setRequestHandler(ListToolsRequestSchema, () => ({
@@ -83,6 +88,7 @@ function createMcpServer(ctx: PluginContext, sender: Sender): Server {
         description: `Asks ${ctx.oracle.name} and gives its answer.`,
         inputSchema: z.toJSONSchema(askSchema, { io: 'input' }) as { type: 'object' },
       },
+      ...ctx.publicTools().map((tool) => ({ ...tool, inputSchema: tool.inputSchema as { type: 'object' } })),
     ],
   }));
   mcp.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification }) => {
@@ -92,6 +98,7 @@ function createMcpServer(ctx: PluginContext, sender: Sender): Server {
       await sendNotification({ method: 'notifications/progress', params: { progressToken, progress, message } });
     };
     try {
+      if (params.name !== askTool) return await callTool(ctx, sender, params);
       return await toResult(await open(ctx, sender, params), onText);
     } catch (error) {
       if (error instanceof AppError) return toFault(error.code, error.message);
@@ -102,12 +109,7 @@ function createMcpServer(ctx: PluginContext, sender: Sender): Server {
   return mcp;
 }
 
-async function open(
-  ctx: PluginContext,
-  sender: Sender,
-  { name, arguments: args }: { name: string; arguments?: unknown },
-): Promise<AgentRun> {
-  if (name !== askTool) throw new AppError('NOT_FOUND', `There is no tool ${name.slice(0, 60)}.`);
+async function open(ctx: PluginContext, sender: Sender, { arguments: args }: ToolParams): Promise<AgentRun> {
   const parsed = askSchema.safeParse(args ?? {});
   if (!parsed.success)
     throw new AppError('VALIDATION_FAILED', parsed.error.issues.map(({ message }) => message).join('; '));
@@ -117,6 +119,24 @@ async function open(
   if (!conversation) return openInNewSession(ctx, sent);
   const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, conversation);
   return ctx.open({ ...sent, sessionId });
+}
+
+/** A public tool runs in a run and a session of its own, so that limits, credits and approvals apply; neither is kept. */
+async function callTool(ctx: PluginContext, sender: Sender, params: ToolParams): Promise<CallToolResult> {
+  const { name, arguments: args = {} } = params;
+  if (!ctx.publicTools().some((tool) => tool.name === name))
+    throw new AppError('NOT_FOUND', `There is no tool ${name.slice(0, 60)}.`);
+  const run = await openInNewSession(ctx, { ...sender, body: toBody(''), call: { name, args } });
+  try {
+    const { toolCalls = [], error } = await run.answer();
+    const [call] = toolCalls;
+    const fault = error?.message ?? call?.error;
+    if (fault !== undefined || !call)
+      return { isError: true, content: [{ type: 'text', text: fault ?? 'It did not run.' }] };
+    return { content: [{ type: 'text', text: JSON.stringify(call.output ?? null) }] };
+  } finally {
+    await ctx.sessions.remove(sender.userDid, run.sessionId);
+  }
 }
 
 /** Reports the words as they come; the run continues where the client leaves, as the protocol wants it. */

@@ -115,6 +115,7 @@ function toTool<Shape extends z.ZodRawShape>(gatewayUrl: string, question: Quest
     description,
     input: z.object(input),
     repeatable: true,
+    public: true,
     execute(args: z.infer<z.ZodObject<Shape>>, { abortSignal: signal }: RuntimeContext) {
       const { limit, key } = args as { limit?: number; key?: string };
       const query = { 'pagination.limit': limit?.toString(), 'pagination.key': key };
