@@ -13,6 +13,12 @@ for (const name of readdirSync(modules).filter((name) => /^node-(bin-)?(darwin|l
 // typed-emitter, whose types livekit-client uses, brings rxjs (12 MB) for an entry that nobody imports.
 for (const part of ['dist', 'src']) remove('rxjs', part);
 
+// Sources (20 MB) of packages that ship them beside what is run, for debuggers.
+const inScope = (scope) => (existsSync(join(modules, scope)) ? readdirSync(join(modules, scope)) : []);
+for (const name of ['zod', 'zod3', 'livekit-client', '@livekit/protocol', '@grpc/grpc-js']) remove(name, 'src');
+for (const name of inScope('@ai-sdk')) remove('@ai-sdk', name, 'src');
+for (const name of inScope('@opentelemetry')) remove('@opentelemetry', name, 'build', 'esnext');
+
 // Source maps of dependencies (35 MB) are for stepping through their code in a debugger.
 removeMaps(modules);
 
