@@ -7,7 +7,7 @@ export default defineConfig({
     include: ['{packages,services,apps,scripts,examples,test}/**/*.test.ts', '{packages,apps}/**/*.test.tsx'],
     globalSetup: ['packages/test-kit/src/global-setup.ts'],
     pool: 'forks',
-    // The files of a worker share its modules: loading them again for each took half the time. Modules do nothing at import.
+    // The files of a worker share its modules. Loading them for each took most of the CPU time of small files.
     isolate: false,
     // One more than there are cores, because tests with processes and timers mostly wait.
     maxWorkers: availableParallelism() + 1,

@@ -7,7 +7,7 @@ import { parseCLI, startVitest } from 'vitest/node';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 process.chdir(root);
-// Tests start hundreds of processes that load the same modules: compiled once, all of them start in half the time.
+// Tests start hundreds of processes that load the same modules: compiled once, they start with a third less CPU time.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/node-compile');
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
 const vitest = await startVitest('test', filter, { ...options, watch: false });
