@@ -1,10 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { glob, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, glob, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entries = ['src/index.ts', 'src/core/index.ts', 'src/live-agent/index.ts', 'src/wallet/index.ts'];
+const entries = [
+  'src/ui/index.ts',
+  'src/index.ts',
+  'src/core/index.ts',
+  'src/live-agent/index.ts',
+  'src/wallet/index.ts',
+];
 
 /** Writes `dist`: one JavaScript file per source file with its source map, and the declarations. */
 export async function buildPackage(): Promise<void> {
@@ -28,6 +34,7 @@ export async function buildPackage(): Promise<void> {
       },
     },
   });
+  await cp(`${root}src/ui/ui.css`, `${root}dist/ui/ui.css`);
   const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', 'dist'], {
     cwd: root,
     stdio: 'inherit',

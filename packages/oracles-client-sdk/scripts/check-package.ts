@@ -17,7 +17,16 @@ const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-d
   shell: process.platform === 'win32',
 });
 const [{ filename }] = JSON.parse(packed.stdout);
-const args = [attw, join(folder, filename), '--profile', 'esm-only', '--format', 'ascii'];
+const args = [
+  attw,
+  join(folder, filename),
+  '--profile',
+  'esm-only',
+  '--format',
+  'ascii',
+  '--exclude-entrypoints',
+  'ui.css',
+];
 const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
 rmSync(folder, { recursive: true });
 process.exit(status ?? 1);

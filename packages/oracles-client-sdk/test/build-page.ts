@@ -32,7 +32,7 @@ export async function buildPage(version: ReactVersion): Promise<Map<string, stri
       minify: false,
       target: 'es2022',
       modulePreload: false,
-      rolldownOptions: { input: ['index', 'guest', 'older'].map((name) => `${root}/${name}.html`) },
+      rolldownOptions: { input: ['index', 'guest', 'older', 'ui'].map((name) => `${root}/${name}.html`) },
     },
   })) as Rolldown.RolldownOutput;
   return new Map(output.map((file) => [`/${file.fileName}`, file.type === 'chunk' ? file.code : file.source]));

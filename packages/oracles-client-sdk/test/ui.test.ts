@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launchBrowser } from '@palaver/test-kit';
+import { installTools } from '@palaver/test-kit/install-tools';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { buildPage } from './build-page.ts';
+import { openPage, type Page, words } from './open-page.ts';
+import { serveFiles } from './serve-files.ts';
+import { startAgent, type TestAgent } from './start-agent.ts';
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
+
+const axe = readFileSync(join(installTools('test'), 'node_modules/axe-core/axe.min.js'), 'utf8');
+let agent: TestAgent;
+let site: Awaited<ReturnType<typeof serveFiles>>;
+let browser: Awaited<ReturnType<typeof launchBrowser>>;
+
+beforeAll(async () => {
+  agent = await startAgent({ OFFLINE_WORDS_PER_SECOND: '60' });
+  site = await serveFiles(await buildPage(19));
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await site?.close();
+  await agent?.[Symbol.asyncDispose]();
+});
+
+const open = (params: Record<string, string> = {}) =>
+  openPage(browser, `${site.url}/ui.html`, { url: agent.url, did: agent.did, ...params });
+
+/** What axe finds, minor findings included. */
+async function findBarriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { axe: checker } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } };
+    return (await checker.run()).violations.map((finding) => JSON.stringify(finding));
+  });
+}
+
+it('is used by keyboard alone: a conversation, an answer, a stop', async () => {
+  const page = await open();
+  await page.getByRole('button', { name: 'New conversation' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Message', { exact: true }).focus();
+  await page.keyboard.type('/long 3');
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByText(words(3)).waitFor();
+  await page.getByRole('navigation').getByText('/long 3').waitFor();
+  await page.keyboard.type('/long 50000');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Stop' }).waitFor();
+  await page.getByRole('log').getByText('word9').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('[data-status="aborted"]').waitFor();
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+});
+
+it.each([
+  { dir: 'ltr', colorScheme: 'light', width: 900 },
+  { dir: 'rtl', colorScheme: 'dark', width: 360 },
+] as const)('has no barrier that axe finds: %o', async ({ dir, colorScheme, width }) => {
+  const page = await open({ dir });
+  await page.emulateMedia({ colorScheme });
+  await page.setViewportSize({ width, height: 700 });
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await page.getByLabel('Message', { exact: true }).fill('/tool nothing {}');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.locator('.palaver-message:not(.palaver-human)[data-status="complete"]').waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  const { x: human = 0 } = (await page.locator('.palaver-human').boundingBox()) ?? {};
+  const { x: answer = 0 } = (await page.locator('.palaver-message:not(.palaver-human)').boundingBox()) ?? {};
+  if (dir === 'ltr') expect(human).toBeGreaterThan(answer);
+  else expect(human).toBeLessThan(width / 2);
+  // biome-ignore lint/style/noProcessEnv: a wish of the person who runs the tests, not configuration.
+  const folder = process.env.SCREENSHOTS;
+  if (folder) await page.screenshot({ path: `${folder}/ui-${dir}.png` });
+});
