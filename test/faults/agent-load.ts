@@ -28,21 +28,26 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
   if (!agent.ok) throw new Error(agent.error.message);
   const user = await createSigner();
   const capability = { can: 'oracle/chat', with: 'ixo:oracle' } as const;
-  const invocation = await createInvocation({ issuer: user, audience: agent.ok.did(), capability });
-  const headers = {
-    authorization: `Bearer ${invocation.serialized}`,
-    'x-auth-type': 'ucan',
-    'content-type': 'application/json',
-  };
+  // A series may take longer than a token lives.
+  const mint = () => createInvocation({ issuer: user, audience: agent.ok.did(), capability });
+  let invocation = await mint();
+  async function toHeaders() {
+    if (invocation.expiresAt * 1000 < Date.now() + 60_000) invocation = await mint();
+    return {
+      authorization: `Bearer ${invocation.serialized}`,
+      'x-auth-type': 'ucan',
+      'content-type': 'application/json',
+    };
+  }
   const turns: Turn[] = [];
   const sessions: (Promise<string> | undefined)[] = [];
   let turn = 0;
   let confirmedAt = 0;
 
-  const send = (url: string, method: string, path: string, body?: object) =>
+  const send = async (url: string, method: string, path: string, body?: object) =>
     fetch(url + path, {
       method,
-      headers,
+      headers: await toHeaders(),
       signal: AbortSignal.timeout(requestMs),
       ...(body && { body: JSON.stringify(body) }),
     });
@@ -89,7 +94,7 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
     if (options.leaveEarly && turn % 3 === 0) {
       const signal = AbortSignal.timeout(50 + (turn % 100));
       const body = JSON.stringify({ message: entry.question, stream: true });
-      const init = { method: 'POST', headers, body, signal };
+      const init = { method: 'POST', headers: await toHeaders(), body, signal };
       await fetch(`${url}/messages/${sessionId}`, init)
         .then((left) => left.text())
         .catch(() => {});
