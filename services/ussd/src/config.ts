@@ -66,6 +66,11 @@ export const ussdConfigSchema = z.object({
       description: 'Hours that ended sessions, results of actions, questions and answers are kept.',
       example: '48',
     }),
+  RETENTION_SUBMISSIONS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
+    description:
+      'Days that submissions of forms are kept, except those that wait for FORMS_SERVER; 0 keeps them until erased.',
+    example: '365',
+  }),
   RESUME_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('30')
     .meta({

@@ -163,6 +163,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
     timeoutMs,
     resumeMs,
     retentionMs,
+    submissionsMs: toSubmissionsMs(config),
     logger,
     intervalMs: sweepIntervalMs,
   });
@@ -203,6 +204,9 @@ function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: UssdConfi
   const isAlone = folder !== undefined && USSD_MENUS === undefined;
   return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
+
+const toSubmissionsMs = ({ RETENTION_SUBMISSIONS_DAYS: days }: UssdConfig) =>
+  days === 0 ? undefined : days * 24 * 3_600_000;
 
 const toRetentionMs = (config: UssdConfig) => config.RETENTION_USSD_HOURS * 3_600_000;
 

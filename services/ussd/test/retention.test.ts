@@ -8,7 +8,7 @@ const ages = [1, 30, 60];
 
 describe.each(engines)('on %s', (engine) => {
   test('sessions, results of actions and questions are removed after RETENTION_USSD_HOURS', async () => {
-    await using service = await startService(engine, { RETENTION_USSD_HOURS: '48' });
+    await using service = await startService(engine, { RETENTION_USSD_HOURS: '48', RETENTION_SUBMISSIONS_DAYS: '2' });
     const store = await openStore<UssdTables>(service.databaseUrl);
     for (const hours of ages) {
       const at = Date.now() - hours * 3_600_000;
@@ -28,6 +28,20 @@ describe.each(engines)('on %s', (engine) => {
         .insertInto('ussd_question')
         .values({ id, ...question })
         .execute();
+      const form = {
+        program: 'p',
+        form_id: 'f',
+        form_version: '1',
+        phone: id,
+        xml: '<data/>',
+        answers: '{}',
+        fault: null,
+      };
+      for (const status of ['sent', 'queued'] as const)
+        await store.db
+          .insertInto('ussd_submission')
+          .values({ id: `${id}-${status}`, ...form, created_at: at, status, attempts: 1, next_at: null })
+          .execute();
     }
     const load = async () => {
       const sessions = await store.db.selectFrom('ussd_session').select('id').orderBy('opened_at', 'desc').execute();
@@ -45,6 +59,12 @@ describe.each(engines)('on %s', (engine) => {
       expect(await load()).toEqual([ids.join(), ids.join(), ids.join()]);
     };
     await keeps('hours-1', 'hours-30');
+    // What still waits for a server is never removed.
+    const wanted = 'hours-1-queued,hours-1-sent,hours-30-queued,hours-30-sent,hours-60-queued';
+    await waitFor('the submissions', async () => {
+      const rows = await store.db.selectFrom('ussd_submission').select('id').orderBy('id').execute();
+      return rows.map(({ id }) => id).join() === wanted;
+    });
     await service.close();
     await using _shorter = await service.startAnother({ RETENTION_USSD_HOURS: '24' });
     await keeps('hours-1');

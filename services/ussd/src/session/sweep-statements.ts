@@ -9,6 +9,8 @@ export interface SweepLimits {
   resumeMs: number;
   /** How long what is over is kept. */
   retentionMs: number;
+  /** How long submissions are kept that no server still waits for; absent: until erased. */
+  submissionsMs?: number | undefined;
   /** Rows that one statement changes at most. */
   bite: number;
   /** Sessions are kept by the day as well. */
@@ -20,7 +22,7 @@ export interface SweepLimits {
  * order of that index, so that a bite costs the same however large the table is.
  */
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
-  const { engine, now, timeoutMs, resumeMs, retentionMs, bite, isDaily = false } = limits;
+  const { engine, now, timeoutMs, resumeMs, retentionMs, submissionsMs, bite, isDaily = false } = limits;
   const old = now - retentionMs;
   const idle = now - timeoutMs;
   const limit = sql`limit ${sql.lit(bite)}`;
@@ -36,6 +38,8 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const questions = sql`select id from ussd_question where asked_at <= ${old} order by asked_at ${limit}`;
   const inputs = sql`select session_id from ussd_input where seen_at <= ${idle} order by seen_at ${limit}`;
   const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} order by resume_at ${limit}`;
+  const submissions = (before: number) =>
+    sql`select id from ussd_submission where created_at <= ${before} and status in ('stored', 'sent') order by created_at ${limit}`;
   return [
     expire('ussd_session'),
     // Removed with its partition.
@@ -45,6 +49,9 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     sql`delete from ussd_session where id ${among(over(sessionStatus.expired))}`,
     sql`delete from ussd_effect where key ${among(effects)}`,
     sql`delete from ussd_question where id ${among(questions)}`,
+    ...(submissionsMs === undefined
+      ? []
+      : [sql`delete from ussd_submission where id ${among(submissions(now - submissionsMs))}`]),
     sql`delete from ussd_input where session_id ${among(inputs)}`,
     sql`update ussd_profile set resume = null, resume_at = null where phone ${among(forms)}`,
   ];

@@ -13,6 +13,7 @@ export interface SweepParts {
   timeoutMs: number;
   resumeMs: number;
   retentionMs: number;
+  submissionsMs?: number | undefined;
   /** Rows of one transaction: small, so that a sweep holds nobody up. */
   bite?: number;
   /** Sweeping ends after this long, and goes on at the next time. */
@@ -27,11 +28,30 @@ const advisoryLock = 7_252_838;
 
 /** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */
 export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal): Promise<SweepResult> {
-  const { store, daily, cache, timeoutMs, resumeMs, retentionMs, bite = 1_000, budgetMs = 4_000 } = parts;
+  const {
+    store,
+    daily,
+    cache,
+    timeoutMs,
+    resumeMs,
+    retentionMs,
+    submissionsMs,
+    bite = 1_000,
+    budgetMs = 4_000,
+  } = parts;
   cache.sweep(now - timeoutMs);
   const endsAt = performance.now() + budgetMs;
   await daily?.rotate(now);
-  const limits = { engine: store.engine, now, timeoutMs, resumeMs, retentionMs, bite, isDaily: daily !== undefined };
+  const limits = {
+    engine: store.engine,
+    now,
+    timeoutMs,
+    resumeMs,
+    retentionMs,
+    submissionsMs,
+    bite,
+    isDaily: daily !== undefined,
+  };
   for (const statement of toSweepStatements(limits)) {
     while (true) {
       if (signal?.aborted || performance.now() > endsAt) return 'late';

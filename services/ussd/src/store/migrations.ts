@@ -117,6 +117,13 @@ const migrations: readonly Migration[] = [
       await sql`create index ussd_submission_due on ussd_submission (status, next_at)`.execute(trx);
     },
   },
+  {
+    name: '012-submissions-by-time',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, { name: 'ussd_submission_created', on: 'ussd_submission (created_at)' });
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */
