@@ -136,7 +136,10 @@ describe.each(engines)('approval on %s', (engine) => {
     const [tab, other] = [connect(), connect()];
     await Promise.all([tab.event('connected'), other.event('connected')]);
     const { frames } = await ask(ana, sessionId, pay(90));
-    const { runId, approvalId } = await tab.event('approval_request');
+    const { runId, approvalId, requestId, payload } = await tab.event('approval_request');
+    expect(requestId).toEqual(expect.any(String));
+    // The older library shows every event as a message whose enveloped payload has both ids.
+    expect(payload).not.toHaveProperty('requestId');
     const respond = (answer: object) => tab.socket.emitWithAck('approval_response', answer);
     expect(await respond({ runId, approvalId })).toMatchObject({ code: 'VALIDATION_FAILED' });
     expect(await respond({ runId, approvalId: 'x', approved: true })).toMatchObject({ code: 'APPROVAL_NOT_FOUND' });

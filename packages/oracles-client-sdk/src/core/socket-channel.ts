@@ -143,8 +143,14 @@ function openConnection(options: SocketChannelOptions, io: typeof IO): SocketCha
   });
   for (const eventName of heard) {
     socket.on(eventName, (body: unknown) => {
-      const payload = asRecord(asRecord(body)?.payload) ?? asRecord(body);
-      if (!payload) return;
+      const flat = asRecord(body);
+      if (!flat) return;
+      // `approval_request` has its request id in the flat form alone.
+      const { requestId } = flat;
+      const payload: Record<string, unknown> = {
+        ...(requestId !== undefined && { requestId }),
+        ...(asRecord(flat.payload) ?? flat),
+      };
       if (eventName === 'connected' && typeof payload.socketId === 'string') socketId = payload.socketId;
       options.onEvent({ eventName, payload } as unknown as SocketEvent);
     });

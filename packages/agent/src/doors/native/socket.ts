@@ -184,7 +184,8 @@ export function createSocketTransport(parts: SocketParts) {
     io,
     /** Tells everyone who looks at a session. */
     notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void {
-      io.to(sessionId).emit(name, toSocketPayload(name, payload));
+      const event = toSocketPayload(name, payload);
+      io.to(sessionId).emit(name, name === 'approval_request' ? hideFromOlder(event) : event);
     },
     /** Sends a request to the tab that sent the message, else to the latest; false where the user has none on this session. */
     async deliver({ event, socketId: sender, userDid, signal: _, ...call }: BrowserCall): Promise<boolean> {
@@ -211,6 +212,12 @@ export function createSocketTransport(parts: SocketParts) {
       return closing;
     },
   };
+}
+
+/** The older client library draws every event that it does not know as a message, unless its payload lacks the request id. */
+function hideFromOlder(event: { payload: object }): object {
+  const { requestId, ...payload } = event.payload as { requestId?: string };
+  return { ...event, payload };
 }
 
 /** The checks of an HTTP request, for a handshake; the authenticated DID is the token's, never the query's. */
