@@ -10,7 +10,14 @@ export function createDirectModel(call: DirectCall): LanguageModelV4 {
     supportedUrls: {},
     async doStream({ prompt }) {
       const parts = toParts(call, prompt);
-      return { stream: ReadableStream.from(parts) as ReadableStream<LanguageModelV4StreamPart> };
+      return {
+        stream: new ReadableStream<LanguageModelV4StreamPart>({
+          start(controller) {
+            for (const part of parts) controller.enqueue(part);
+            controller.close();
+          },
+        }),
+      };
     },
     doGenerate: () => Promise.reject(new Error('a direct call is streamed')),
   };
