@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { sealedTables } from '../store/sealed-tables.ts';
@@ -23,6 +24,7 @@ const maxWaitMs = 3_600_000;
 /** About two days. */
 const maxAttempts = 50;
 const batch = 20;
+const stopMs = 3_000;
 
 /**
  * Sends queued submissions until the server has them. One whose answer was lost is sent again: the server knows it by its
@@ -42,7 +44,8 @@ export function startSender({ intervalMs = 2_000, ...parts }: SenderParts): Send
     async stop() {
       clearInterval(timer);
       stopping.abort();
-      await running;
+      // A server that does not answer does not hold up the end: what is under way is sent again after its lease.
+      await Promise.race([running, sleep(stopMs, undefined, { ref: false })]);
     },
   };
 }
