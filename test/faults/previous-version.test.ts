@@ -84,7 +84,7 @@ test('a chat begun on the previous version continues on this one and back', { ti
     post(instance, `/messages/${sessionId}`, { message, stream: true });
   const follow = async ({ url }: Instance, response: Response) =>
     (await fetch(`${url}/runs/${response.headers.get('x-run-id')}`, { headers })).text();
-  const complete = /"status":"complete"\}\n\n$/;
+  const complete = /\nevent: done\nid: \d+\ndata: \{[^\n]*"status":"complete"[^\n]*\}\n\n$/;
 
   expect(await send(older, 'hello')).toBe('complete');
   await newer.start();
