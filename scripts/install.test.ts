@@ -66,3 +66,17 @@ it('pins the Node that everything runs on by its hash; no install script brings 
   }
   expect(lock.packages).not.toHaveProperty('node_modules/node');
 });
+
+it('lists what is installed as CycloneDX, the Node that everything runs on with its hash', () => {
+  const options = {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 2 ** 20,
+    shell: process.platform === 'win32',
+  } as const;
+  const { stdout, stderr, status } = spawnSync('npm', ['run', '--silent', 'sbom'], options);
+  expect(status, stderr).toBe(0);
+  const { bomFormat, components } = JSON.parse(stdout);
+  const node = components.find(({ name }: { name: string }) => /^node-(bin-)?(darwin|linux|win)-/.test(name));
+  expect([bomFormat, node?.hashes]).toEqual(['CycloneDX', [expect.objectContaining({ alg: 'SHA-512' })]]);
+});

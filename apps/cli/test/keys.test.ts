@@ -71,4 +71,6 @@ test('keys are set, rotated while services run, and the old one dropped; no file
   expect(await rotated.say('m', '2*2*4071')).toContain('Anazebra');
   await rotated.close();
   expect(await search()).toEqual([]);
+  const [, audited] = await palaver([second], 'audit', 'export');
+  expect(audited.match(/"keys\.rotated"/g)).toHaveLength(4);
 });
