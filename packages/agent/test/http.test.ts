@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectFrames } from './read-frames.ts';
@@ -150,8 +152,30 @@ describe('cross-origin rules', () => {
     const { headers } = await preflight(named.url, 'https://evil.example');
     expect(headers.get('access-control-allow-origin')).not.toBe('https://evil.example');
     expect(headers.get('access-control-allow-origin')).not.toBe('*');
+    // CORS leaves sockets open to every page, so their handshakes are refused.
+    for (const transport of ['polling', 'websocket']) {
+      const handshake = (origin?: string) =>
+        statusOfHandshake(`${named.url}/socket.io/?EIO=4&transport=${transport}`, origin);
+      const opened = transport === 'polling' ? 200 : 101;
+      expect([await handshake(), await handshake('https://a.example')]).toEqual([opened, opened]);
+      expect(await handshake('https://evil.example')).toBe(transport === 'polling' ? 403 : 400);
+    }
   });
 });
+
+async function statusOfHandshake(url: string, origin?: string): Promise<number | undefined> {
+  const upgrade = {
+    connection: 'upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': Buffer.alloc(16).toString('base64'),
+  };
+  const headers = { ...(url.endsWith('websocket') && upgrade), ...(origin && { origin }) };
+  const sent = get(url, { headers, agent: false });
+  const [{ statusCode, socket }] = await Promise.race([once(sent, 'response'), once(sent, 'upgrade')]);
+  socket.destroy();
+  return statusCode;
+}
 
 test('the rate limit counts sends of a DID, not what auth or validation refuse', async () => {
   await using strict = await startTestAgent({ env: { SENDS_PER_MINUTE: '3' } });

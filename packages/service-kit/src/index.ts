@@ -24,7 +24,7 @@ export { envBoolean, envInteger, envList, envUrl, parseKeyBytes } from './env-ty
 export { sendError, toAppError } from './error-reply.ts';
 export { createProbes } from './health-probes.ts';
 export { isJsonTooDeep } from './json-depth.ts';
-export { isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
+export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { createLogger, type Logger, sendLogsTo } from './logger.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';

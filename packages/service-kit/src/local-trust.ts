@@ -67,12 +67,16 @@ export function checkHosts(server: FastifyInstance, allowed: string[]): void {
   });
 }
 
+/** Whether a request comes from no page, from one of this origin, or from one that CORS names. */
+export function isAllowedPage(headers: IncomingHttpHeaders, origins: string[]): boolean {
+  return origins.includes('*') || origins.includes(headers.origin ?? '') || !isForeignOrigin(headers);
+}
+
 /** Refuses what a page of another origin would change, and its sockets, which CORS leaves open, unless CORS names that origin. */
 export function refuseForeignPages(server: FastifyInstance, origins: string[]): void {
-  if (origins.includes('*')) return;
   server.addHook('onRequest', ({ method, headers }, _reply, done) => {
     const isHarmless = harmlessMethods.has(method) && headers.upgrade === undefined;
-    const isRefused = !isHarmless && !origins.includes(headers.origin ?? '') && isForeignOrigin(headers);
+    const isRefused = !isHarmless && !isAllowedPage(headers, origins);
     done(isRefused ? new AppError('FORBIDDEN', 'Pages of other origins may not send this request.') : undefined);
   });
 }

@@ -16,6 +16,7 @@ import {
 } from '@palaver/contract';
 import {
   type Edge,
+  isAllowedPage,
   isServedHost,
   type Logger,
   rawClientAddress,
@@ -88,7 +89,8 @@ export function createSocketTransport(parts: SocketParts) {
     // Handshakes do not pass Fastify's hooks.
     allowRequest: ({ headers }, callback) => {
       const { allowedHosts } = parts.edge;
-      callback(null, allowedHosts === undefined || isServedHost(headers.host, allowedHosts));
+      const isServed = allowedHosts === undefined || isServedHost(headers.host, allowedHosts);
+      callback(null, isServed && isAllowedPage(headers, parts.origins));
     },
     cors: { origin: any ? '*' : parts.origins, credentials: !any },
   });
