@@ -2,10 +2,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '@palaver/service-kit';
-import { createTempDir, waitFor } from '@palaver/test-kit';
+import { countSteps, createTempDir, waitFor } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
 import { startFetching } from '../src/openrosa/fetch-forms.ts';
-import { createOpenRosaClient } from '../src/openrosa/openrosa-client.ts';
+import { createOpenRosaClient, elementsOf } from '../src/openrosa/openrosa-client.ts';
 import { formsServerCredentials, formsServerEnv, startOpenRosaServer } from './openrosa-server.ts';
 import { startService, type TestService } from './service-fixture.ts';
 
@@ -84,6 +84,9 @@ test('a submission arrives once in spite of cut connections; a refused one waits
 test('new versions of forms are fetched with their files, and are there without the server', async () => {
   const server = await startOpenRosaServer();
   const media = { 'towns.csv': 'name,label\na,A\n', 'photo.jpg': 'x' };
+  // A form whose address is not the server's keeps no other form from being fetched.
+  const elsewhere = '1</version><downloadUrl>http://169.254.169.254/</downloadUrl><version>';
+  server.forms.set('elsewhere', { xml: short, version: elsewhere, media: {} });
   server.forms.set('short', { xml: short, version: '1', media });
   server.forms.set('../../etc/passwd', { xml: short, version: '1', media: {} });
   await using dir = await createTempDir();
@@ -102,4 +105,13 @@ test('new versions of forms are fetched with their files, and are there without 
   expect(pathsOf(later)).toEqual(['forms/server/short.xml', 'forms/server/short/towns.csv']);
   expect(later.files()[0]?.text).toContain('Your full name?');
   expect(changes).toBe(1);
+});
+
+test('a list of openings alone is read once, and what closes nothing is no element', () => {
+  const steps = (count: number) => countSteps(() => elementsOf('<xform>'.repeat(count), 'xform'));
+  expect(steps(20_000)).toBeLessThan(2.5 * steps(10_000));
+  expect(elementsOf('</xform><xforms><o:xform a="b"> 1 </o:xform><xform>2</xform></xform></xforms>', 'xform')).toEqual([
+    'a="b"> 1 ',
+    '2',
+  ]);
 });

@@ -39,7 +39,9 @@ export async function startFetching({
     let isChanged = false;
     for (const form of await client.listForms()) {
       if (!usable.test(form.formId)) continue;
-      const fetched = await fetchForm(client, form, hashes.get(form.formId));
+      const fetched = await fetchForm(client, form, hashes.get(form.formId)).catch((error: unknown) => {
+        logger.warn({ err: error, form: form.formId }, 'a form of the server cannot be fetched; it stays as it was');
+      });
       if (!fetched) continue;
       hashes.set(form.formId, fetched.hash);
       const own = (path: string) =>

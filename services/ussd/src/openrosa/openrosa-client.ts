@@ -112,16 +112,24 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
   };
 }
 
-/** The lists of OpenRosa are flat; nothing of XML is needed but elements, texts and the five entities. */
-function elementsOf(xml: string, name: string): string[] {
-  return Array.from(
-    xml.matchAll(new RegExp(`<(?:\\w+:)?${name}[\\s>]([\\s\\S]*?)</(?:\\w+:)?${name}>`, 'g')),
-    ([, inner]) => inner ?? '',
-  );
+/**
+ * What stands between an opening and the closing after it. The lists of OpenRosa are flat: nothing of XML is needed but
+ * elements, texts and the five entities. Tag by tag, since a pattern for a whole element reads to the end from each opening.
+ */
+export function elementsOf(xml: string, name: string): string[] {
+  const elements: string[] = [];
+  const tags = new RegExp(`<(/?)(?:\\w{1,40}:)?${name}[\\s>]`, 'g');
+  let start: number | undefined;
+  for (let tag = tags.exec(xml); tag; tag = tags.exec(xml)) {
+    const isEnd = tag[1] === '/';
+    if (isEnd && start !== undefined) elements.push(xml.slice(start, tag.index));
+    start = isEnd ? undefined : tags.lastIndex;
+  }
+  return elements;
 }
 
 function textOf(xml: string, name: string): string {
-  const [, text = ''] = new RegExp(`<(?:\\w+:)?${name}>([^<]*)<`).exec(xml) ?? [];
+  const [, text = ''] = new RegExp(`<(?:\\w{1,40}:)?${name}>([^<]*)<`).exec(xml) ?? [];
   const entities: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
   return text.trim().replace(/&(lt|gt|quot|apos|amp);/g, (_, entity: string) => entities[entity] ?? '');
 }
