@@ -1,5 +1,5 @@
 // Forms that come from an OpenRosa server and go back to it, over connections that break.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '@palaver/service-kit';
 import { countSteps, createTempDir, waitFor } from '@palaver/test-kit';
@@ -96,6 +96,7 @@ test('new versions of forms are fetched with their files, and are there without 
   const first = await startFetching({ ...options, onChange: () => changes++ });
   const pathsOf = (forms: typeof first) => forms.files().map(({ path }) => path);
   expect(pathsOf(first)).toEqual(['forms/server/short.xml', 'forms/server/short/towns.csv']);
+  expect(statSync(join(dir.path, 'short/towns.csv')).mode & 0o777).toBe(0o600);
   server.forms.set('short', { xml: short.replace('Your name?', 'Your full name?'), version: '2', media });
   await waitFor('the new version', () => changes > 0, 60_000);
   first.stop();

@@ -95,8 +95,8 @@ async function fetchForm(client: OpenRosaClient, form: ListedForm, known: string
 async function keep(folder: string, files: readonly SourceFile[]): Promise<void> {
   for (const { path, text } of files) {
     const file = join(folder, path.slice(serverFolder.length));
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(`${file}.new`, text);
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(`${file}.new`, text, { mode: 0o600 });
     await rename(`${file}.new`, file);
   }
 }
