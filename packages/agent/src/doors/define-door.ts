@@ -75,7 +75,7 @@ export function signalOf({ raw }: FastifyReply): AbortSignal {
   return controller.signal;
 }
 
-/** For clients that have no other way to stop a run. Nothing is left to do where that fails: the run ends by itself. */
+/** Aborts the run when its client disconnects. If the abort fails, the run finishes as usual. */
 export function abortOnLeave(run: AgentRun, signal: AbortSignal): void {
   const abort = () => void run.abort().catch(() => undefined);
   if (signal.aborted) abort();

@@ -49,7 +49,7 @@ export interface ScriptedModel extends LanguageModelV4 {
 }
 
 /**
- * A language model for tests that says what it is told to, step by step, and keeps what it was asked.
+ * A language model for tests: it returns the given steps in order and records its prompts.
  *
  * @example
  * ```ts

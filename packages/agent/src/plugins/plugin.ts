@@ -1,3 +1,4 @@
+// One file for all that plugin authors import; most of its lines are examples, which the documentation shows and tests compile.
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Approval, EndedRunStatus, Message, MessageFinish, SendMessage } from '@palaver/contract';
 import type { Logger, Server } from '@palaver/service-kit';

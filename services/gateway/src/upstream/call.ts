@@ -23,7 +23,7 @@ export interface GrpcRequest {
 
 /** Takes the one answer of a call; may be called before the function that sends has returned. */
 export type Done = (answer: GrpcAnswer) => void;
-/** Gives a call up: its answer is then a failure, and the node is told. Does nothing once the answer is there. */
+/** Cancels a call at the node; its answer is then a failure. Does nothing after the answer has arrived. */
 export type Cancel = () => void;
 
 export interface GrpcFailure {

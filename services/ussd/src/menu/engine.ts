@@ -3,7 +3,7 @@ import { isCelList } from '@bufbuild/cel';
 import type { FormReply, Submission } from '../forms/protocol.ts';
 import { cutToMenu } from './cut-to-menu.ts';
 import type { Caller, Dialogue, FormSnapshot, Frame, Place } from './dialogue.ts';
-import { computeText, evaluate, holds, todayOf } from './evaluate.ts';
+import { computeText, evaluate, holds } from './evaluate.ts';
 import { formBackKey } from './form-screen.ts';
 import { isSearchable } from './list-options.ts';
 import {
@@ -18,11 +18,10 @@ import {
   reservedKeys,
   resumeTarget,
   signatureOf,
-  type Validation,
 } from './menu.ts';
-import { parseAnswer } from './question.ts';
 import { backKeyOf, canGoBack, choosableOptions, countPages } from './render.ts';
-import { fromExpressionValue, toExpressionValue } from './value-types.ts';
+import { type Input, validateAnswer } from './validate-answer.ts';
+import { fromExpressionValue } from './value-types.ts';
 
 /** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
 export interface PendingAction {
@@ -38,15 +37,6 @@ export interface Step {
   /** The form must be asked first what it shows: at its beginning, or after an input. */
   form?: { input?: string };
   ended: boolean;
-}
-
-export interface Input {
-  value: string;
-  /** Its index among the parts of the accumulated text. */
-  part: number;
-  /** All parts so far, for answers that are kept by their place only. */
-  parts: readonly string[];
-  phoneNumber: string;
 }
 
 /** What an action reports back. */
@@ -174,7 +164,7 @@ function readOn(menu: Menu, dialogue: Dialogue, value: string): Step {
 }
 
 function answer(menu: Menu, dialogue: Dialogue, state: PromptState, input: Input): Step {
-  const validation = validate(menu, dialogue, state, input);
+  const validation = validateAnswer(menu, dialogue, state, input);
   if (!validation.ok) return stay(withLimits(dialogue, state), validation.hint);
   const { value, labels } = validation;
   const answered = state.secret
@@ -182,25 +172,6 @@ function answer(menu: Menu, dialogue: Dialogue, state: PromptState, input: Input
     : { ...dialogue, values: { ...dialogue.values, [state.save]: value } };
   if (labels) answered.values = { ...answered.values, [`${state.save}.label`]: labels.join('\n') };
   return continueDialogue(menu, answered, state.to);
-}
-
-function validate(menu: Menu, dialogue: Dialogue, { validator, question }: PromptState, input: Input): Validation {
-  if (question) {
-    const { value, phoneNumber } = input;
-    const parsed = parseAnswer(question, value, { phoneNumber, today: todayOf(dialogue) });
-    if (!parsed.ok || !question.check) return parsed;
-    const answer = toExpressionValue(parsed.value, question.type);
-    return holds(menu, dialogue, question.check.that, { answer }) ? parsed : { ok: false, hint: question.check.hint };
-  }
-  const validation = menu.registry.validators[validator ?? '']?.check(input.value, {
-    answer: (name) => {
-      const part = dialogue.secrets[name];
-      return part === undefined ? dialogue.values[name] : input.parts[part];
-    },
-    phoneNumber: input.phoneNumber,
-  });
-  if (!validation) throw new Error(`no validator named ${validator}`);
-  return validation;
 }
 
 /** Hints may name the limits. */

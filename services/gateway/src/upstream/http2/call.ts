@@ -6,7 +6,7 @@ export interface Received {
   headers: Fields | undefined;
   trailers: Fields | undefined;
   body: Buffer;
-  /** Why the stream was reset; undefined when it ended by itself. */
+  /** The error code of a stream that was reset; undefined for one that was completed. */
   resetCode: number | undefined;
 }
 

@@ -1,0 +1,34 @@
+import type { Dialogue } from './dialogue.ts';
+import { holds, todayOf } from './evaluate.ts';
+import type { Menu, PromptState, Validation } from './menu.ts';
+import { parseAnswer } from './question.ts';
+import { toExpressionValue } from './value-types.ts';
+
+export interface Input {
+  value: string;
+  /** Its index among the parts of the accumulated text. */
+  part: number;
+  /** All parts so far, for answers that are kept by their place only. */
+  parts: readonly string[];
+  phoneNumber: string;
+}
+
+/** Whether an input answers the question of a state, by its type and check or by its validator. */
+export function validateAnswer(menu: Menu, dialogue: Dialogue, { validator, question }: PromptState, input: Input): Validation {
+  if (question) {
+    const { value, phoneNumber } = input;
+    const parsed = parseAnswer(question, value, { phoneNumber, today: todayOf(dialogue) });
+    if (!parsed.ok || !question.check) return parsed;
+    const answer = toExpressionValue(parsed.value, question.type);
+    return holds(menu, dialogue, question.check.that, { answer }) ? parsed : { ok: false, hint: question.check.hint };
+  }
+  const validation = menu.registry.validators[validator ?? '']?.check(input.value, {
+    answer: (name) => {
+      const part = dialogue.secrets[name];
+      return part === undefined ? dialogue.values[name] : input.parts[part];
+    },
+    phoneNumber: input.phoneNumber,
+  });
+  if (!validation) throw new Error(`no validator named ${validator}`);
+  return validation;
+}
