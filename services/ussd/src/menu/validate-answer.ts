@@ -14,7 +14,12 @@ export interface Input {
 }
 
 /** Whether an input answers the question of a state, by its type and check or by its validator. */
-export function validateAnswer(menu: Menu, dialogue: Dialogue, { validator, question }: PromptState, input: Input): Validation {
+export function validateAnswer(
+  menu: Menu,
+  dialogue: Dialogue,
+  { validator, question }: PromptState,
+  input: Input,
+): Validation {
   if (question) {
     const { value, phoneNumber } = input;
     const parsed = parseAnswer(question, value, { phoneNumber, today: todayOf(dialogue) });
