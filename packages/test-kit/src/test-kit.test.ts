@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
-import { createTestDatabase, launchBrowser, startProcess, testWithRedis } from './index.ts';
+import { createTestDatabase, freePort, launchBrowser, startProcess, testWithRedis } from './index.ts';
 
 test('each test database is empty and its own', async () => {
   await using one = await createTestDatabase('postgres');
@@ -33,4 +33,10 @@ test('a process that ends early is told with what it printed', async () => {
   const child = startProcess(process.execPath, ['-e', 'console.log("so far"); process.exit(3)']);
   await expect(child.printed('never')).rejects.toThrow(/so far/);
   expect(await child.exited).toBe(3);
+});
+
+test('a free port is given to one caller and not to outgoing connections', async () => {
+  const ports = await Promise.all(Array.from({ length: 300 }, freePort));
+  expect(new Set(ports).size).toBe(300);
+  expect(Math.max(...ports)).toBeLessThan(32_768);
 });
