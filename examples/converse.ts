@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { OracleApp } from '@palaver/agent';
-import type { Message } from '@palaver/contract';
+import { sendMessageReplySchema, sessionSchema } from '@palaver/contract';
 import { createInvocation, createSigner } from '@palaver/ucan';
 
 export interface Exchange {
@@ -27,18 +27,19 @@ export async function converse(app: OracleApp, exchanges: Exchange[], look: stri
     'x-auth-type': 'ucan',
     'content-type': 'application/json',
   };
-  const call = async <Reply>(method: string, path: string, body?: object): Promise<Reply> => {
+  const call = async (method: string, path: string, body?: object): Promise<unknown> => {
     const response = await fetch(url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
     assert.ok(response.ok, `${method} ${path}: ${response.status}`);
-    return (await response.json()) as Reply;
+    return response.json();
   };
-  const { sessionId } = await call<{ sessionId: string }>('POST', '/sessions');
+  const { sessionId } = sessionSchema.parse(await call('POST', '/sessions'));
   for (const { say, expect } of exchanges) {
-    const { message } = await call<{ message: Message }>('POST', `/messages/${sessionId}`, { message: say });
+    const reply = await call('POST', `/messages/${sessionId}`, { message: say });
+    const { message } = sendMessageReplySchema.parse(reply);
     console.log(`\n> ${say}\n${message.content}`);
     assert.match(message.content, expect);
   }
   for (const path of look) console.log(`\nGET ${path}\n${JSON.stringify(await call('GET', path))}`);
-  if (process.argv.includes('--serve')) console.log('\nIt goes on listening; Ctrl-C stops it.');
+  if (process.argv.includes('--serve')) console.log('\nIt listens until Ctrl-C stops it.');
   else await app.close();
 }

@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { toCodeBlocks } from './code-blocks.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
@@ -37,9 +38,14 @@ it('every export has an example', () => {
 });
 
 it('what hooks take, give and throw is exported', () => {
-  const hooks = ['plugin.ts', 'runtime-context.ts', 'agent-run.ts'].map((file) =>
-    read(`packages/agent/src/plugins/${file}`),
-  );
+  const hooks = [
+    'plugin.ts',
+    'plugin-context.ts',
+    'tool.ts',
+    'middleware.ts',
+    'runtime-context.ts',
+    'agent-run.ts',
+  ].map((file) => read(`packages/agent/src/plugins/${file}`));
   const named = hooks.flatMap((text) => [
     ...namesIn(text, /import (?:type )?\{([^}]*)\} from '(?:@palaver\/|\.)/g),
     ...[...text.matchAll(/^export (?:interface|type|class) (\w+)/gm)].map(([, name = '']) => name),
@@ -47,3 +53,30 @@ it('what hooks take, give and throw is exported', () => {
   expect(named.filter((name) => !exported.includes(name))).toEqual([]);
   expect(exported).toEqual(expect.arrayContaining(['AppError', 'ToolError']));
 });
+
+it('bundled plugins, doors, examples, the template and the documents need no cast and no any', () => {
+  const programs = globSync(
+    [
+      'packages/agent/src/{plugins/bundled,doors}/**/*.ts',
+      'examples/**/*.ts',
+      'packages/create-palaver/template/**/*.ts',
+    ],
+    { cwd: root, exclude: ['**/*.test.ts', '**/native/**'] },
+  ).map((file) => ({ place: file, language: 'ts', code: read(file) }));
+  const blocks = globSync('docs/**/*.md', { cwd: root }).flatMap((file) => toCodeBlocks(file, read(file)));
+  const untyped = [...programs, ...blocks]
+    .filter(({ language }) => ['ts', 'tsx'].includes(language))
+    .flatMap(({ place, code }) =>
+      withoutTexts(code)
+        .split('\n')
+        .filter((line) => /\bas (?!const\b)\S|: any\b|<any\b/.test(line) && !/^\s*(import|export) /.test(line))
+        .map((line) => `${place}: ${line.trim()}`),
+    );
+  expect(programs.length).toBeGreaterThan(50);
+  expect(untyped).toEqual([]);
+});
+
+/** Code alone: what comments and quoted texts say in words is no code. */
+function withoutTexts(code: string): string {
+  return code.replace(/\/\*.*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|`[^`]*`/gms, '');
+}

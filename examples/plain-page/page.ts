@@ -16,7 +16,8 @@ const agentUrl = new URLSearchParams(location.search).get('agent') ?? 'http://12
 // A real page has its user's wallet sign; here the user is a key that lives as long as the page.
 const user = await createSigner();
 const capability = { can: 'oracle/*', with: 'ixo:oracle' } as const;
-const { id: oracleDid } = (await (await fetch(`${agentUrl}/.well-known/did.json`)).json()) as { id: string };
+const reply = await fetch(`${agentUrl}/.well-known/did.json`);
+const { id: oracleDid } = z.object({ id: z.string() }).parse(await reply.json());
 
 const credentials = createCredentialCache({
   userDid: user.did(),
@@ -45,9 +46,13 @@ const chat = createChat({
   }),
 });
 
-const find = <E extends Element>(id: string) => document.querySelector<E>(`#${id}`) as E;
-const list = find<HTMLOListElement>('messages');
-const text = find<HTMLInputElement>('text');
+function find<E extends HTMLElement>(id: string, kind: new () => E): E {
+  const element = document.getElementById(id);
+  if (element instanceof kind) return element;
+  throw new Error(`the page has no #${id}`);
+}
+const list = find('messages', HTMLOListElement);
+const text = find('text', HTMLInputElement);
 
 function draw(state: ChatSnapshot): void {
   const items = state.messages.map(({ type, content, status }) => {
@@ -60,15 +65,15 @@ function draw(state: ChatSnapshot): void {
   });
   list.replaceChildren(...items);
   const error = state.loadError ?? state.sendError;
-  find('status').textContent = `${toChatStatus(state)}${error ? `: ${error.message}` : ''}`;
+  find('status', HTMLElement).textContent = `${toChatStatus(state)}${error ? `: ${error.message}` : ''}`;
   document.body.dataset.connected = String(state.isRealTimeConnected);
 }
 
 chat.subscribe(() => draw(chat.get()));
 chat.start();
-find<HTMLFormElement>('form').addEventListener('submit', (event) => {
+find('form', HTMLFormElement).addEventListener('submit', (event) => {
   event.preventDefault();
   void chat.send(text.value);
   text.value = '';
 });
-find('stop').addEventListener('click', () => void chat.abort());
+find('stop', HTMLButtonElement).addEventListener('click', () => void chat.abort());

@@ -43,32 +43,36 @@ export type {
   RunEvent,
   Sender,
 } from './plugins/agent-run.ts';
+export type { Awaitable } from './plugins/awaitable.ts';
 export { createBundledPlugins } from './plugins/bundled/create-bundled-plugins.ts';
+export type {
+  Middleware,
+  ModelCall,
+  ModelResult,
+  PendingSend,
+  ToolCallRequest,
+  TurnEnd,
+} from './plugins/middleware.ts';
 export {
-  type Awaitable,
   defineOraclePlugin,
-  type JsonSchema,
-  type Middleware,
-  type ModelCall,
-  type ModelResult,
   type OraclePlugin,
-  type PendingSend,
-  type PluginContext,
   type PluginDefinition,
   type PluginManifest,
-  type PublicTool,
-  type SubAgent,
   type TableTypes,
-  type Tool,
-  type ToolCallRequest,
-  type ToolDefinition,
-  type Tools,
-  type TurnEnd,
   tablesOf,
-  tool,
 } from './plugins/plugin.ts';
+export type { PluginContext } from './plugins/plugin-context.ts';
 export { type BlobStore, type RuntimeContext, ToolError, type ToolProgress } from './plugins/runtime-context.ts';
 export type { Features, PluginStatus } from './plugins/select-plugins.ts';
+export {
+  type JsonSchema,
+  type PublicTool,
+  type SubAgent,
+  type Tool,
+  type ToolDefinition,
+  type Tools,
+  tool,
+} from './plugins/tool.ts';
 export type { ApprovalAnswer } from './store/approvals.ts';
 export type { MessageStore } from './store/messages.ts';
 export type { AgentPerson } from './store/personal-data.ts';

@@ -32,8 +32,12 @@ export async function collectAnswer(run: AgentRun, signal: AbortSignal): Promise
 
 /** Why a run failed, as the error of a reply. */
 export function toFailure(error: { message: string; code: string } | undefined): AppError {
-  const code = error && error.code in errorStatus ? (error.code as ErrorCode) : 'INTERNAL_ERROR';
+  const code = error && isErrorCode(error.code) ? error.code : 'INTERNAL_ERROR';
   return new AppError(code, error?.message ?? 'The turn failed.');
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return code in errorStatus;
 }
 
 type CallEvent = SseEventData['tool_call'];

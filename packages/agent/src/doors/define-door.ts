@@ -5,7 +5,9 @@ import { z } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { type DoorName, defaultDoors, publicUrl } from '../config.ts';
 import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
-import { type Awaitable, defineOraclePlugin, type OraclePlugin, type PluginContext } from '../plugins/plugin.ts';
+import type { Awaitable } from '../plugins/awaitable.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../plugins/plugin.ts';
+import type { PluginContext } from '../plugins/plugin-context.ts';
 
 export interface DoorParts {
   name: DoorName;

@@ -10,6 +10,12 @@ export function toEvent(data: unknown, name?: string): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
 }
 
+/** The headers that hooks have set, such as those of CORS, for a reply that is written past the framework. */
+export function copyHeaders(reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
+}
+
 /** Sends events as they come; resolves when the connection is done with. The reader's pace is the pace of `events`. */
 export async function sendEventStream(
   reply: FastifyReply,
@@ -19,7 +25,8 @@ export async function sendEventStream(
   reply.hijack();
   const { raw } = reply;
   if (raw.destroyed || raw.socket?.destroyed) return reply;
-  raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...eventStreamHeaders, ...headers });
+  copyHeaders(reply);
+  raw.writeHead(200, { ...eventStreamHeaders, ...headers });
   raw.flushHeaders();
   const heartbeat = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(': heartbeat\n\n');

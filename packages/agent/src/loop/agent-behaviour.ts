@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4ToolChoice } from '@ai-sdk/provider';
 import { type ZodType, z } from 'zod';
-import type { Awaitable } from '../plugins/plugin.ts';
+import type { Awaitable } from '../plugins/awaitable.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import { TurnError } from '../run/stream-error.ts';
 

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTestRuntime } from '../app/create-test-runtime.ts';
 import { createScriptedModel } from '../models/scripted-model.ts';
-import { tool } from '../plugins/plugin.ts';
 import { createTestPlugin } from '../plugins/test-plugin.ts';
+import { tool } from '../plugins/tool.ts';
 
 function createShop() {
   const ran: string[] = [];

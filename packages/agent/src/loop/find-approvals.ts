@@ -1,6 +1,7 @@
 import { checkArguments } from '../plugins/check-arguments.ts';
-import type { ModelResult, Tool } from '../plugins/plugin.ts';
+import type { ModelResult } from '../plugins/middleware.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
+import type { Tool } from '../plugins/tool.ts';
 import type { GatedCall } from '../store/approvals.ts';
 import type { BoundTools } from './bind-tools.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createTestRuntime, type TestRuntime } from '../app/create-test-runtime.ts';
 import { createOfflineModel } from '../models/offline-model.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
-import type { TurnEnd } from '../plugins/plugin.ts';
+import type { TurnEnd } from '../plugins/middleware.ts';
 import { createTestPlugin } from '../plugins/test-plugin.ts';
 
 const contextTokens = 1_000;

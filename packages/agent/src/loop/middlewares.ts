@@ -1,5 +1,5 @@
 import { AppError } from '@palaver/contract';
-import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../plugins/plugin.ts';
+import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../plugins/middleware.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 

@@ -8,7 +8,7 @@ import {
   type LanguageModelV4ToolCall,
   type LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
-import type { ModelResult } from '../plugins/plugin.ts';
+import type { ModelResult } from '../plugins/middleware.ts';
 import { TurnError } from '../run/stream-error.ts';
 import { createContentCollector } from './collect-content.ts';
 

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '@palaver/service-kit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Middleware, Tool } from '../plugins/plugin.ts';
+import type { Middleware } from '../plugins/middleware.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
+import type { Tool } from '../plugins/tool.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
 import { type ArgumentFaults, runToolCall } from './run-tool-call.ts';
 

@@ -1,8 +1,8 @@
 import { agentLimits } from '@palaver/contract';
 import { serializeErrorPlaces } from '@palaver/service-kit';
 import { checkArguments } from '../plugins/check-arguments.ts';
-import type { Tool } from '../plugins/plugin.ts';
 import { type RuntimeContext, ToolError, type ToolProgress } from '../plugins/runtime-context.ts';
+import type { Tool } from '../plugins/tool.ts';
 import { rejectOnAbort } from '../run/reject-on-abort.ts';
 import type { ToolOutcome } from '../run/run-steps.ts';
 import type { TurnMiddlewares } from './middlewares.ts';

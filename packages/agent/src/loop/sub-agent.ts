@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { SubAgent, Tool } from '../plugins/plugin.ts';
 import { ToolError } from '../plugins/runtime-context.ts';
+import type { SubAgent, Tool } from '../plugins/tool.ts';
 import { TurnError } from '../run/stream-error.ts';
 import { toBoundTools } from './bind-tools.ts';
 import { toUserMessage } from './history.ts';

@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { ModelResult } from '../plugins/plugin.ts';
+import type { ModelResult } from '../plugins/middleware.ts';
 import type { RuntimeContext, ToolProgress } from '../plugins/runtime-context.ts';
 import type { Run } from '../run/run.ts';
 import type { RecordedStep, RunSteps, ToolOutcome } from '../run/run-steps.ts';

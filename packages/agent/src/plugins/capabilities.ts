@@ -1,8 +1,8 @@
 import type { Message } from '@palaver/contract';
 import { z } from 'zod';
-import type { Tools } from './plugin.ts';
 import { ToolError } from './runtime-context.ts';
 import type { LoadedPlugin } from './start-plugins.ts';
+import type { Tools } from './tool.ts';
 
 const listCapabilitiesTool = 'list_capabilities';
 const loadCapabilityTool = 'load_capability';

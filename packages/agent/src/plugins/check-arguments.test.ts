@@ -2,7 +2,7 @@ import { agentLimits } from '@palaver/contract';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { checkArguments } from './check-arguments.ts';
-import type { Tool } from './plugin.ts';
+import type { Tool } from './tool.ts';
 
 const check = (input: Tool['input'], args: unknown) =>
   checkArguments({ description: '', input, execute: () => null }, args);

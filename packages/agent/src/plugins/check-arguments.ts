@@ -1,6 +1,6 @@
 import { agentLimits } from '@palaver/contract';
 import { z } from 'zod';
-import type { JsonSchema, Tool } from './plugin.ts';
+import type { JsonSchema, Tool } from './tool.ts';
 
 export type CheckedArguments = { args: Record<string, unknown> } | { error: string };
 

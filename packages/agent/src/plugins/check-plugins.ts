@@ -1,7 +1,7 @@
 import { toolNamePattern } from '@palaver/contract';
 import { capabilityToolNames } from './capabilities.ts';
-import type { Tool } from './plugin.ts';
 import type { LoadedPlugin } from './start-plugins.ts';
+import type { Tool } from './tool.ts';
 import { toInputSchema } from './tool-input.ts';
 
 /** What is wrong with plugins once they have told what they bring; each fault names the plugin and the remedy. */

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTestRuntime } from '../app/create-test-runtime.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
-import type { Middleware, OraclePlugin, TurnEnd } from './plugin.ts';
+import type { Middleware, TurnEnd } from './middleware.ts';
+import type { OraclePlugin } from './plugin.ts';
 import { ToolError } from './runtime-context.ts';
 import { createTestPlugin } from './test-plugin.ts';
 

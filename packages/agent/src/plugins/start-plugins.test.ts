@@ -1,9 +1,11 @@
 import { createLogger, StartError } from '@palaver/service-kit';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { OraclePlugin, PluginContext, Tool } from './plugin.ts';
+import type { OraclePlugin } from './plugin.ts';
+import type { PluginContext } from './plugin-context.ts';
 import { startPlugins } from './start-plugins.ts';
 import { createTestPlugin } from './test-plugin.ts';
+import type { Tool } from './tool.ts';
 
 const tool: Tool = { description: 'Does nothing.', input: z.object({}), execute: () => null };
 const plugin = createTestPlugin;

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTestRuntime } from '../app/create-test-runtime.ts';
 import { createScriptedModel, type ScriptedStep } from '../models/scripted-model.ts';
-import type { SubAgent, TurnEnd } from './plugin.ts';
+import type { TurnEnd } from './middleware.ts';
 import { createTestPlugin } from './test-plugin.ts';
+import type { SubAgent } from './tool.ts';
 
 const librarian: SubAgent = {
   name: 'librarian',

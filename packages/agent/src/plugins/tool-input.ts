@@ -1,6 +1,6 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { z } from 'zod';
-import type { Tool } from './plugin.ts';
+import type { Tool } from './tool.ts';
 
 type InputSchema = LanguageModelV4FunctionTool['inputSchema'];
 

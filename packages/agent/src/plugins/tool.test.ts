@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createTestRuntime } from '../app/create-test-runtime.ts';
-import { defineOraclePlugin, type PluginManifest, tablesOf, tool } from './plugin.ts';
+import { defineOraclePlugin, type PluginManifest, tablesOf } from './plugin.ts';
+import { tool } from './tool.ts';
 
 const manifest: PluginManifest = {
   title: 'T',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AppError } from '@palaver/contract';
 import type { Models } from '../models/create-models.ts';
 import type { OpenMessage } from '../plugins/agent-run.ts';
-import type { PendingSend } from '../plugins/plugin.ts';
+import type { PendingSend } from '../plugins/middleware.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
 import type { DelegationStore } from '../store/delegations.ts';
 import type { InterruptedRun } from '../store/interrupted-runs.ts';

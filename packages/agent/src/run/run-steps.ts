@@ -1,5 +1,5 @@
 import type { Approval } from '@palaver/contract';
-import type { ModelResult } from '../plugins/plugin.ts';
+import type { ModelResult } from '../plugins/middleware.ts';
 import type { GatedCall } from '../store/approvals.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
 import type { OwnedRun, RunStore } from '../store/runs.ts';

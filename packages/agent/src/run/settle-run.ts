@@ -1,6 +1,6 @@
 import { AppError, type Message } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
-import type { TurnEnd } from '../plugins/plugin.ts';
+import type { TurnEnd } from '../plugins/middleware.ts';
 import type { RunEnd, RunStore } from '../store/runs.ts';
 import type { LiveRun } from './live-runs.ts';
 import { hasEnded } from './run-state.ts';

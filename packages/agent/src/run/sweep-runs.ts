@@ -1,6 +1,6 @@
 import type { EndedRunStatus } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
-import type { TurnEnd } from '../plugins/plugin.ts';
+import type { TurnEnd } from '../plugins/middleware.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
 import type { RunStore } from '../store/runs.ts';

@@ -1,4 +1,4 @@
-import type { TurnEnd } from '../plugins/plugin.ts';
+import type { TurnEnd } from '../plugins/middleware.ts';
 import type { Turn } from './turn.ts';
 
 const refused: Pick<TurnEnd, 'runId' | 'status' | 'usage'> = {

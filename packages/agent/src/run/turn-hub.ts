@@ -1,6 +1,6 @@
 import { AppError, type LiveRunReply, type LiveRunStatus, type SseEvent } from '@palaver/contract';
 import type { Broadcast } from '../cluster/broadcast.ts';
-import type { TurnEnd } from '../plugins/plugin.ts';
+import type { TurnEnd } from '../plugins/middleware.ts';
 import type { InterruptedRun, StoredStep } from '../store/interrupted-runs.ts';
 import type { OwnedRun, SendKey } from '../store/runs.ts';
 import { beginRun, type KnownRun } from './begin-run.ts';

@@ -107,14 +107,14 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
      * The row as it was before `sealRow`. It must hold the columns of the key. A cell that cannot be decrypted is an error,
      * unless `instead` has a value for it: lists and exports show what they can.
      */
-    openRow<Row extends object>(table: SealedTable, row: Row, instead: Partial<Row> = {}): Row {
+    openRow<Row extends object>(table: SealedTable, row: Row, instead: Cells = {}): Row {
       const opened = { ...row } as Cells;
       const set = (column: string, read: () => string) => {
         try {
           opened[column] = read();
         } catch (error) {
           if (!(column in instead)) throw error;
-          opened[column] = (instead as Cells)[column] ?? null;
+          opened[column] = instead[column] ?? null;
           onUnreadable?.({ table: table.table, column, error });
         }
       };

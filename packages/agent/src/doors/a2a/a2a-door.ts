@@ -3,7 +3,8 @@ import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AgentRun } from '../../plugins/agent-run.ts';
-import type { OraclePlugin, PluginContext } from '../../plugins/plugin.ts';
+import type { OraclePlugin } from '../../plugins/plugin.ts';
+import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { defineDoor, openInNewSession, signalOf, toBody } from '../define-door.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
@@ -61,7 +62,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
   server.post('/a2a', { config: { bareBearer: true }, schema }, async (request, reply) => {
     const { id, method, params } = request.body;
     try {
-      return await answer(ctx, { request, reply, method, params });
+      return await answer(ctx, { request, reply, requestId: id, method, params });
     } catch (error) {
       // Faults of the call itself are replies of JSON-RPC; who is refused gets the status of HTTP as well.
       if (error instanceof AppError && error.code in codes && error.code !== 'INTERNAL_ERROR')
@@ -74,12 +75,13 @@ function addRoutes(server: Server, ctx: PluginContext): void {
 interface Call {
   request: FastifyRequest;
   reply: FastifyReply;
+  /** Of JSON-RPC. */
+  requestId: unknown;
   method: string;
   params: unknown;
 }
 
-async function answer(ctx: PluginContext, { request, reply, method, params }: Call): Promise<unknown> {
-  const { id: requestId } = request.body as z.infer<typeof requestSchema>;
+async function answer(ctx: PluginContext, { request, reply, requestId, method, params }: Call): Promise<unknown> {
   const toResult = (result: object) => ({ jsonrpc: '2.0', id: requestId, result });
   const signal = signalOf(reply);
   const stream = (run: AgentRun, contextId = run.sessionId) =>

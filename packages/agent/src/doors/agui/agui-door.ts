@@ -1,7 +1,8 @@
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
 import type { CallerResult, EarlierMessage } from '../../plugins/agent-run.ts';
-import type { OraclePlugin, PluginContext } from '../../plugins/plugin.ts';
+import type { OraclePlugin } from '../../plugins/plugin.ts';
+import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
 import { abortOnLeave, defineDoor, invalid, signalOf, toBody } from '../define-door.ts';
 import { sendEventStream } from '../event-stream.ts';

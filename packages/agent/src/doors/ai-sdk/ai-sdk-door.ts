@@ -1,7 +1,8 @@
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
 import type { CallerResult, CallerTool } from '../../plugins/agent-run.ts';
-import type { OraclePlugin, PluginContext } from '../../plugins/plugin.ts';
+import type { OraclePlugin } from '../../plugins/plugin.ts';
+import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
 import { defineDoor, invalid, toBody } from '../define-door.ts';
 import { sendEventStream } from '../event-stream.ts';
@@ -30,7 +31,7 @@ const toolSchema = z.looseObject({
 
 const bodySchema = z.looseObject({
   id: z.string().min(1).max(255),
-  messages: z.array(messageSchema).min(1),
+  messages: z.array(messageSchema),
   /** By name, as `assistant-ui` sends them; others put them into the transport's `body`. */
   tools: z.record(z.string(), toolSchema).optional(),
   system: z.string().optional(),
@@ -55,7 +56,8 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     { config, schema: { tags, summary: 'Send a message of useChat', body: bodySchema } },
     async (request, reply) => {
       const { id, messages, tools = {}, system, model } = request.body;
-      const last = messages.at(-1) as UiMessage;
+      const last = messages.at(-1);
+      if (!last) throw invalid('messages', 'must not be empty');
       const sender = ctx.senderOf(request, reply);
       const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, id);
       const results = last.role === 'assistant' ? await findResults(ctx, sessionId, last) : undefined;

@@ -6,8 +6,10 @@ import type { Server as HttpServer } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { AgentRun, Sender } from '../../plugins/agent-run.ts';
-import type { OraclePlugin, PluginContext } from '../../plugins/plugin.ts';
+import type { OraclePlugin } from '../../plugins/plugin.ts';
+import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { defineDoor, openInNewSession, toBody } from '../define-door.ts';
+import { copyHeaders } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
@@ -55,9 +57,8 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
     const transport = new StreamableHTTPServerTransport({});
     reply.hijack();
     reply.raw.once('close', () => void mcp.close());
-    for (const [name, value] of Object.entries(reply.getHeaders()))
-      if (value !== undefined) reply.raw.setHeader(name, value);
-    await mcp.connect(transport as Parameters<typeof mcp.connect>[0]);
+    copyHeaders(reply);
+    await mcp.connect(transport);
     await transport.handleRequest(request.raw, reply.raw, request.body);
     return reply;
   });
@@ -86,9 +87,9 @@ function createMcpServer(ctx: PluginContext, sender: Sender): Server {
       {
         name: askTool,
         description: `Asks ${ctx.oracle.name} and gives its answer.`,
-        inputSchema: z.toJSONSchema(askSchema, { io: 'input' }) as { type: 'object' },
+        inputSchema: { ...z.toJSONSchema(askSchema, { io: 'input' }), type: 'object' as const },
       },
-      ...ctx.publicTools().map((tool) => ({ ...tool, inputSchema: tool.inputSchema as { type: 'object' } })),
+      ...ctx.publicTools().map((tool) => ({ ...tool, inputSchema: { ...tool.inputSchema, type: 'object' as const } })),
     ],
   }));
   mcp.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification }) => {

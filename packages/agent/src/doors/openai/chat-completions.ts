@@ -2,7 +2,7 @@ import type { MessageFinish, ToolCall } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
 import type { AgentRun } from '../../plugins/agent-run.ts';
-import type { PluginContext } from '../../plugins/plugin.ts';
+import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { collectAnswer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
 import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
 import { sendEventStream, toEvent } from '../event-stream.ts';

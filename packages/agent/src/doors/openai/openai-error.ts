@@ -1,4 +1,5 @@
 import type { AppError } from '@palaver/contract';
+import { z } from 'zod';
 
 /** Codes that clients of OpenAI know; the others are ours in lower case. */
 const codes: Record<string, string> = {
@@ -15,10 +16,12 @@ const types: Record<number, string> = {
   429: 'rate_limit_error',
 };
 
+const issuesSchema = z.array(z.object({ path: z.string() })).catch([]);
+
 /** An error in OpenAI's form. */
 export function toOpenAiError(error: AppError) {
   const { statusCode, code, message, details } = error;
-  const [issue] = (details.issues ?? []) as { path: string }[];
+  const [issue] = issuesSchema.parse(details.issues);
   return {
     error: {
       message,

@@ -20,6 +20,8 @@ export const chatMessageSchema = z.looseObject({
   tool_call_id: z.string().optional(),
 });
 
+const argumentsSchema = z.record(z.string(), z.unknown()).catch({});
+
 export const toolChoiceSchema = z.enum(['auto', 'none'], { error: 'must be auto or none' }).nullish();
 
 /** The text of a content; images, sounds and files are not taken. */
@@ -46,7 +48,7 @@ export function createConversation() {
         const call: ToolCall = {
           id,
           name,
-          args: parseArguments(json),
+          args: argumentsSchema.parse(parseOutput(json)),
           status: 'error',
           error: 'The caller gave no result.',
         };
@@ -74,14 +76,12 @@ export function createConversation() {
   };
 }
 
-function parseArguments(json: string): Record<string, unknown> {
-  const args = parseOutput(json);
-  return typeof args === 'object' && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
-}
-
 const emptySchema = { type: 'object', properties: {} };
 
-export function toCallerTool(tool: { name: string; description?: string | null; parameters?: unknown }): CallerTool {
-  const schema = (tool.parameters ?? emptySchema) as Record<string, unknown>;
-  return { name: tool.name, description: tool.description ?? '', schema };
+export function toCallerTool(tool: {
+  name: string;
+  description?: string | null | undefined;
+  parameters?: Record<string, unknown> | null | undefined;
+}): CallerTool {
+  return { name: tool.name, description: tool.description ?? '', schema: tool.parameters ?? emptySchema };
 }

@@ -2,7 +2,8 @@ import { AppError, type Attachment, agentLimits } from '@palaver/contract';
 import { envList } from '@palaver/service-kit';
 import { z } from 'zod';
 import { agentConfigSchema } from '../../../config.ts';
-import { defineOraclePlugin, type OraclePlugin, type PendingSend } from '../../plugin.ts';
+import type { PendingSend } from '../../middleware.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 import { UnreachableError } from './guarded-get.ts';
 import { fetchAttachment, type MatrixMediaOptions } from './matrix-media.ts';
 import { fitsDeclared, readFileKind } from './read-file-kind.ts';
@@ -46,7 +47,7 @@ export function createAttachmentsPlugin(): OraclePlugin {
             await loadAttachments(send, config);
           } catch (error) {
             // The sentence names the user's file; what operators need is the cause.
-            const { cause } = error as AppError;
+            const cause = error instanceof AppError && error.cause;
             if (cause) logger.warn({ err: cause, requestId: send.requestId }, 'an attachment could not be fetched');
             throw error;
           }
@@ -74,11 +75,13 @@ async function loadAttachments(
   const allowance = createAllowance();
   try {
     const files = await Promise.all(
-      attachments.map((attachment) => download(attachment, { ...common, onBytes: allowance(attachment) })),
+      attachments.map(async (attachment) => ({
+        attachment,
+        bytes: await download(attachment, { ...common, onBytes: allowance(attachment) }),
+      })),
     );
     let charactersLeft = contextTokens * charactersPerContextToken;
-    for (const [index, bytes] of files.entries()) {
-      const attachment = attachments[index] as Attachment;
+    for (const { attachment, bytes } of files) {
       const { content, mediaType } = await readFile(attachment, bytes, charactersLeft);
       if (typeof content === 'string') charactersLeft -= content.length;
       blobs.put(toUniqueName(attachment.filename, blobs.list()), Buffer.from(content), mediaType);

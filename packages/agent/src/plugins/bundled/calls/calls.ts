@@ -1,11 +1,12 @@
 import { AppError, errorBodySchema } from '@palaver/contract';
 import { envUrl, type Server } from '@palaver/service-kit';
-import { type Migration, personalTables, type Store } from '@palaver/store';
+import { type Migration, personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
-import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import type { PluginContext } from '../../plugin-context.ts';
 import { createLiveKitToken } from './livekit-token.ts';
 
 const configSchema = z.object({
@@ -85,6 +86,7 @@ export function createCallsPlugin(): OraclePlugin {
     configSchema,
     autoDetect: (env) => Boolean(env.LIVEKIT_URL && env.LIVEKIT_API_KEY && env.LIVEKIT_API_SECRET),
     autoDetectHint: 'set LIVEKIT_URL, LIVEKIT_API_KEY and LIVEKIT_API_SECRET',
+    tables: tablesOf<CallDatabase>(),
     migrations,
     personalData: personalTables([{ table: 'agent_call', where: ({ did }) => sql`user_did = ${did}` }]),
     getRoutes: (ctx) => (server) => addCallRoutes(server, ctx),
@@ -95,10 +97,9 @@ export function createCallsPlugin(): OraclePlugin {
 
 function addCallRoutes(
   server: Server,
-  { config, store, sessions, oracle, deriveKey, logger }: PluginContext<CallsConfig>,
+  { config, store: { db }, sessions, oracle, deriveKey, logger }: PluginContext<CallsConfig, CallDatabase>,
 ): void {
   const { LIVEKIT_URL: url, LIVEKIT_API_KEY: apiKey, LIVEKIT_API_SECRET: apiSecret } = config;
-  const { db }: Store<CallDatabase> = store;
   const tags = ['Calls'];
 
   function createTicket({ callId, sessionId, roomName }: Call, who: { identity: string; name?: string }) {

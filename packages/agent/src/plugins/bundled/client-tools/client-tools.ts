@@ -1,6 +1,7 @@
 import type { AgAction, BrowserTool } from '@palaver/contract';
-import { defineOraclePlugin, type OraclePlugin, type Tool, type Tools } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 import type { RuntimeContext } from '../../runtime-context.ts';
+import type { Tool, Tools } from '../../tool.ts';
 
 /** Tools of the user's page: what a message declares becomes a tool of that turn, run on the page. */
 export function createBrowserToolsPlugin(): OraclePlugin {

@@ -14,11 +14,12 @@ import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { createClientKey } from '../../../auth/client-key.ts';
 import { agentConfigSchema } from '../../../config.ts';
-import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import type { PluginContext } from '../../plugin-context.ts';
 import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
 import { creditsPersonalData } from './credits-personal-data.ts';
 import { envPrices, toCost } from './credits-prices.ts';
-import { creditsMigrations } from './credits-schema.ts';
+import { type CreditsDatabase, creditsMigrations } from './credits-schema.ts';
 
 const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
 
@@ -68,6 +69,7 @@ export function createCreditsPlugin(): OraclePlugin {
     configSchema,
     autoDetect: (env) => envBoolean().safeParse(env.CREDITS_ENABLED).data === true,
     autoDetectHint: 'set CREDITS_ENABLED=true',
+    tables: tablesOf<CreditsDatabase>(),
     migrations: creditsMigrations,
     personalData: creditsPersonalData,
     async setup({ store, config, deriveKey, audit }) {
@@ -108,7 +110,11 @@ function paymentRequired(claimIds: string[]): AppError {
   return new AppError('PAYMENT_REQUIRED', message, { details: toPaymentDetails(claimIds) });
 }
 
-function addCreditRoutes(server: Server, ledger: Ledger, { audit, config }: PluginContext<Config>): void {
+function addCreditRoutes(
+  server: Server,
+  ledger: Ledger,
+  { audit, config }: PluginContext<Config, CreditsDatabase>,
+): void {
   const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
   const recordBy =
     (request: FastifyRequest, reference: Record<string, string>): OnBooked =>

@@ -9,8 +9,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Logger } from '@palaver/service-kit';
 import { ResponseTooLargeError } from '../../../models/limit-responses.ts';
-import type { JsonSchema } from '../../plugin.ts';
 import { ToolError, type ToolProgress } from '../../runtime-context.ts';
+import type { JsonSchema } from '../../tool.ts';
 import { createTransport, responseFailure } from './create-transport.ts';
 import type { McpServerConfig } from './mcp-config.ts';
 import { toToolOutput } from './tool-output.ts';

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toolNamePattern } from '@palaver/contract';
-import { defineOraclePlugin, type OraclePlugin, type Tool, type Tools } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
+import type { Tool, Tools } from '../../tool.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 import { connectMcpServer, type McpServer, type McpTool } from './mcp-server.ts';
 

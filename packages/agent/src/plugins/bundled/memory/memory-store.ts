@@ -17,7 +17,7 @@ interface MemoryTable {
   created_at: number;
 }
 
-interface MemoryDatabase {
+export interface MemoryDatabase {
   agent_memory: MemoryTable;
 }
 
@@ -112,7 +112,7 @@ export type MemoryStore = ReturnType<typeof createMemoryStore>;
 export function createMemoryStore(store: Store<MemoryDatabase>) {
   const { db, engine, cipher } = store;
   const open = <Row extends Pick<MemoryTable, 'id' | 'text'>>(row: Row) =>
-    cipher.openRow(sealedMemories, row, { text: unreadableText } as Partial<Row>);
+    cipher.openRow(sealedMemories, row, { text: unreadableText });
 
   function matches(terms: string[], all: boolean): Expression<SqlBool> {
     if (engine === 'postgres') {

@@ -16,11 +16,13 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { toRoomId } from '../../../store/sessions.ts';
-import { defineOraclePlugin, type OraclePlugin, type Tools, tool } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
 import { ToolError } from '../../runtime-context.ts';
+import { type Tools, tool } from '../../tool.ts';
 import {
   createMemoryStore,
   encryptMemories,
+  type MemoryDatabase,
   type MemoryStore,
   memoryMigrations,
   sealedMemories,
@@ -66,6 +68,7 @@ export function createMemoryPlugin(): OraclePlugin {
       visibility: 'always',
       stability: 'stable',
     },
+    tables: tablesOf<MemoryDatabase>(),
     migrations: memoryMigrations,
     personalData: personalTables([
       {

@@ -1,17 +1,21 @@
 import { traceHeaders } from '@palaver/service-kit';
+import { z } from 'zod';
 import { ToolError } from '../../runtime-context.ts';
 
 export interface GatewayQuestion {
   gatewayUrl: string;
   /** Segments of the path; each is escaped. */
   path: string[];
-  query?: Record<string, string | undefined>;
+  query?: Record<string, string | undefined> | undefined;
   /** What is asked for, in words for the model. */
   what: string;
   signal: AbortSignal;
 }
 
 const timeoutMs = 3_000;
+const errorSchema = z
+  .object({ message: z.unknown(), code: z.unknown() })
+  .catch({ message: undefined, code: undefined });
 
 /** Asks the query gateway; every refusal becomes a sentence the model can pass on. */
 export async function askGateway({ gatewayUrl, path, query = {}, what, signal }: GatewayQuestion): Promise<unknown> {
@@ -40,7 +44,7 @@ function toSegment(text: string): string {
 }
 
 function toToolError(status: number, body: unknown, what: string): ToolError {
-  const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
+  const { message, code } = errorSchema.parse(body);
   // Modules of the protocol report a missing record as an error without a gRPC code: 2, HTTP 500.
   const isMissing = status === 404 || (code === 2 && /not found\b/.test(String(message)));
   if (isMissing) return new ToolError('TOOL_FAILED', `the protocol knows no ${what}`);

@@ -1,8 +1,8 @@
 import { didPattern } from '@palaver/contract';
 import { envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
-import { defineOraclePlugin, type OraclePlugin, type Tool } from '../../plugin.ts';
-import type { RuntimeContext } from '../../runtime-context.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
+import { type Tool, tool } from '../../tool.ts';
 import { askGateway } from './ask-gateway.ts';
 
 const configSchema = z.object({
@@ -25,7 +25,13 @@ interface Question<Shape extends z.ZodRawShape> {
   path(args: z.infer<z.ZodObject<Shape>>): string[];
   /** What is asked for, in words. */
   what(args: z.infer<z.ZodObject<Shape>>): string;
+  query?(args: z.infer<z.ZodObject<Shape>>): Record<string, string | undefined>;
 }
+
+const toPageQuery = ({ limit, key }: { limit: number; key?: string | undefined }) => ({
+  'pagination.limit': String(limit),
+  'pagination.key': key,
+});
 
 /** Entities, claims, tokens and DIDs of the protocol, read through the query gateway. */
 export function createProtocolQueryPlugin(): OraclePlugin {
@@ -48,57 +54,59 @@ export function createProtocolQueryPlugin(): OraclePlugin {
     autoDetectHint: 'set GATEWAY_URL',
     getTools({ config }) {
       const { GATEWAY_URL: gatewayUrl } = config;
-      const tool = <Shape extends z.ZodRawShape>(question: Question<Shape>) => toTool(gatewayUrl, question);
+      const ask = <Shape extends z.ZodRawShape>(question: Question<Shape>) => toTool(gatewayUrl, question);
       return {
-        get_entity: tool({
+        get_entity: ask({
           description: 'One entity (organisation, project, asset, agent) with its DID document',
           input: { id: did },
           path: (args) => ['ixo', 'entity', args.id],
           what: (args) => `entity ${args.id}`,
         }),
-        list_entities: tool({
+        list_entities: ask({
           description: 'Entities, a page at a time',
           input: page,
           path: () => ['ixo', 'entity'],
           what: () => 'entities',
+          query: toPageQuery,
         }),
-        get_claim: tool({
+        get_claim: ask({
           description: 'One claim: who made it, in which collection, how it was evaluated and paid',
           input: { id },
           path: (args) => ['ixo', 'claims', 'claim', args.id],
           what: (args) => `claim ${args.id}`,
         }),
-        get_claims: tool({
+        get_claims: ask({
           description: 'Claims, a page at a time',
           input: page,
           path: () => ['ixo', 'claims', 'claims'],
           what: () => 'claims',
+          query: toPageQuery,
         }),
-        get_collection: tool({
+        get_collection: ask({
           description: 'One collection of claims: what it is about, its quota and its payments',
           input: { id },
           path: (args) => ['ixo', 'claims', 'collection', args.id],
           what: (args) => `collection ${args.id}`,
         }),
-        get_token: tool({
+        get_token: ask({
           description: 'What is known of one token',
           input: { id },
           path: (args) => ['ixo', 'token', 'metadata', args.id],
           what: (args) => `token ${args.id}`,
         }),
-        get_token_params: tool({
+        get_token_params: ask({
           description: 'The parameters of the token module',
           input: {},
           path: () => ['ixo', 'token', 'params'],
           what: () => 'token parameters',
         }),
-        get_balances: tool({
+        get_balances: ask({
           description: 'What an account holds',
           input: { address: id },
           path: (args) => ['cosmos', 'bank', 'v1beta1', 'balances', args.address],
           what: (args) => `account ${args.address}`,
         }),
-        resolve_did: tool({
+        resolve_did: ask({
           description: 'The document of a DID: keys, services and linked resources',
           input: { did },
           path: (args) => ['ixo', 'did', 'dids', args.did],
@@ -110,16 +118,13 @@ export function createProtocolQueryPlugin(): OraclePlugin {
 }
 
 function toTool<Shape extends z.ZodRawShape>(gatewayUrl: string, question: Question<Shape>): Tool {
-  const { description, input, path, what } = question;
-  return {
+  const { description, input, path, what, query } = question;
+  return tool({
     description,
     input: z.object(input),
     repeatable: true,
     public: true,
-    execute(args: z.infer<z.ZodObject<Shape>>, { abortSignal: signal }: RuntimeContext) {
-      const { limit, key } = args as { limit?: number; key?: string };
-      const query = { 'pagination.limit': limit?.toString(), 'pagination.key': key };
-      return askGateway({ gatewayUrl, path: path(args), query, what: what(args), signal });
-    },
-  };
+    execute: (args, { abortSignal: signal }) =>
+      askGateway({ gatewayUrl, path: path(args), query: query?.(args), what: what(args), signal }),
+  });
 }

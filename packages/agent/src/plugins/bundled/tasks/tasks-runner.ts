@@ -1,7 +1,7 @@
 import { AppError, scheduledMessagePrefix } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { unreadableText } from '@palaver/store';
-import type { PluginContext } from '../../plugin.ts';
+import type { PluginContext } from '../../plugin-context.ts';
 import { findNextRun } from './tasks-schedule.ts';
 import type { ClaimedTask, TaskStore } from './tasks-store.ts';
 

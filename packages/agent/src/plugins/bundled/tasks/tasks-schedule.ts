@@ -1,8 +1,15 @@
 import { isTimeZone } from '@palaver/contract';
 import { Cron } from 'croner';
+import { z } from 'zod';
 
 /** When a task runs: once, every so often, or by a cron expression in its time zone. */
-export type Schedule = { kind: 'once'; at: number } | { kind: 'every'; ms: number } | { kind: 'cron'; cron: string };
+export const storedScheduleSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('once'), at: z.number() }),
+  z.object({ kind: z.literal('every'), ms: z.number() }),
+  z.object({ kind: z.literal('cron'), cron: z.string() }),
+]);
+
+export type Schedule = z.infer<typeof storedScheduleSchema>;
 
 export interface Wanted {
   at?: string | undefined;
@@ -85,8 +92,8 @@ const spanHint = (name: string) => `${name} must be a number of minutes, hours, 
 
 function readSpan(text: string): number | undefined {
   const [, count, unit] = /^\s*(\d{1,6})\s*(minute|hour|day|week)s?\s*$/i.exec(text) ?? [];
-  const ms = Number(count) * units[(unit?.toLowerCase() ?? '') as keyof typeof units];
-  return ms > 0 ? ms : undefined;
+  const size = Object.entries(units).find(([name]) => name === unit?.toLowerCase())?.[1] ?? 0;
+  return Number(count) * size || undefined;
 }
 
 function toSpan(ms: number): string {

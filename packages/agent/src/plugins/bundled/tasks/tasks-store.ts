@@ -1,7 +1,7 @@
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract';
 import { type Migration, type SealedTable, type Store, unreadableText } from '@palaver/store';
 import { v7 as uuidv7 } from 'uuid';
-import { describeSchedule, type Planned, type Schedule } from './tasks-schedule.ts';
+import { describeSchedule, type Planned, type Schedule, storedScheduleSchema } from './tasks-schedule.ts';
 
 interface TaskTable {
   id: string;
@@ -24,7 +24,7 @@ interface TaskTable {
   created_at: number;
 }
 
-interface TaskDatabase {
+export interface TaskDatabase {
   agent_task: TaskTable;
 }
 
@@ -190,13 +190,17 @@ export function createTaskStore(store: Store<TaskDatabase>) {
   };
 }
 
+function readSchedule({ schedule }: TaskTable): Schedule {
+  return storedScheduleSchema.parse(JSON.parse(schedule));
+}
+
 function toClaimed(row: TaskTable): ClaimedTask {
   return {
     id: row.id,
     userDid: row.user_did,
     sessionId: row.session_id,
     prompt: row.prompt,
-    schedule: JSON.parse(row.schedule) as Schedule,
+    schedule: readSchedule(row),
     timezone: row.timezone,
     dueAt: row.next_run_at ?? 0,
     attempts: row.attempts,
@@ -210,7 +214,7 @@ function toTask(row: TaskTable): Task {
     id: row.id,
     sessionId: row.session_id,
     prompt: row.prompt,
-    schedule: describeSchedule(JSON.parse(row.schedule) as Schedule),
+    schedule: describeSchedule(readSchedule(row)),
     timezone: row.timezone,
     status: row.status,
     nextRunAt: toTime(row.next_run_at),

@@ -13,11 +13,19 @@ import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
-import { defineOraclePlugin, type OraclePlugin, type Tools, tool } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
 import { ToolError } from '../../runtime-context.ts';
+import { type Tools, tool } from '../../tool.ts';
 import { createTaskRunner, type TaskRunner } from './tasks-runner.ts';
 import { planSchedule } from './tasks-schedule.ts';
-import { createTaskStore, maxActiveTasks, sealedTasks, type TaskStore, taskMigrations } from './tasks-store.ts';
+import {
+  createTaskStore,
+  maxActiveTasks,
+  sealedTasks,
+  type TaskDatabase,
+  type TaskStore,
+  taskMigrations,
+} from './tasks-store.ts';
 
 const configSchema = z.object({
   TASKS_POLL_MS: envInteger({ min: 50, max: 3_600_000 }).prefault('5000').meta({
@@ -57,6 +65,7 @@ export function createTasksPlugin(): OraclePlugin {
       stability: 'stable',
     },
     configSchema,
+    tables: tablesOf<TaskDatabase>(),
     migrations: taskMigrations,
     personalData: personalTables([
       { table: 'agent_task', sealed: sealedTasks, where: ({ did }) => sql`user_did = ${did}` },

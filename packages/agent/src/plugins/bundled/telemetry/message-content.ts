@@ -1,6 +1,6 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Attributes } from '@opentelemetry/api';
-import type { ModelCall, ModelResult } from '../../plugin.ts';
+import type { ModelCall, ModelResult } from '../../middleware.ts';
 
 /** What the model is asked, in the form of OpenTelemetry's conventions. */
 export function toContentOfCall({ prompt }: ModelCall): Attributes {

@@ -20,9 +20,9 @@ import { z } from 'zod';
 import { collectFrames } from '../../../../test/read-frames.ts';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from '../../../../test/test-agent.ts';
 import { createScriptedModel } from '../../../models/scripted-model.ts';
-import { tool } from '../../plugin.ts';
 import { ToolError } from '../../runtime-context.ts';
 import { createTestPlugin } from '../../test-plugin.ts';
+import { tool } from '../../tool.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const callerSpan = 'b7ad6b7169203331';

@@ -2,7 +2,8 @@ import { type Attributes, SpanKind } from '@opentelemetry/api';
 import { envBoolean, inSpan } from '@palaver/service-kit';
 import { z } from 'zod';
 import type { Models } from '../../../models/create-models.ts';
-import { defineOraclePlugin, type Middleware, type ModelResult, type OraclePlugin } from '../../plugin.ts';
+import type { Middleware, ModelResult } from '../../middleware.ts';
+import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 import type { RuntimeContext } from '../../runtime-context.ts';
 import { toContentOfCall, toContentOfResult } from './message-content.ts';
 

@@ -4,13 +4,15 @@ import {
   toLanguageTag,
   type UserPreferences,
   userPreferencesReplySchema,
+  userPreferencesSchema,
 } from '@palaver/contract';
 import { type Migration, personalTables, type SealedTable, type Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import { toRoomId } from '../../../store/sessions.ts';
-import { defineOraclePlugin, type OraclePlugin, tool } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
 import { ToolError } from '../../runtime-context.ts';
+import { tool } from '../../tool.ts';
 import { findLanguageTag } from './language-names.ts';
 
 interface PreferencesDatabase {
@@ -51,6 +53,7 @@ export function createUserPreferences(): OraclePlugin {
       visibility: 'always',
       stability: 'stable',
     },
+    tables: tablesOf<PreferencesDatabase>(),
     migrations,
     personalData: personalTables([
       { table: 'agent_preferences', sealed: sealedPreferences, where: ({ roomId }) => sql`room_id = ${roomId}` },
@@ -112,7 +115,7 @@ function createPreferenceStore(store: Store<PreferencesDatabase>) {
     const [row] = (await findRow({ id: roomId }, trx)).rows;
     if (!row) return {};
     const { record } = store.cipher.openRow(sealedPreferences, { room_id: roomId, ...row }, { record: '{}' });
-    return JSON.parse(record) as UserPreferences;
+    return userPreferencesSchema.parse(JSON.parse(record));
   }
 
   return {
@@ -140,7 +143,7 @@ function merge(record: UserPreferences, { language, ...change }: SetUserPreferen
     throw new ToolError('TOOL_FAILED', `"${language}" is not a language I know; give a BCP 47 tag such as fr`);
   }
   const entries = Object.entries({ ...record, ...dropUndefined({ ...change, language: tag }) });
-  return Object.fromEntries(entries.filter(([, value]) => value !== null)) as UserPreferences;
+  return userPreferencesSchema.parse(Object.fromEntries(entries.filter(([, value]) => value !== null)));
 }
 
 function dropUndefined(record: Record<string, unknown>): Record<string, unknown> {

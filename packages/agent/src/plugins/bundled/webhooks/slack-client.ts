@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import { escapeText } from './slack-event.ts';
 
 export interface SlackPost {
@@ -12,6 +13,7 @@ const attempts = 4;
 /** Slack advises 4,000 characters a message; escapes may make a text longer. */
 const maxCharacters = 3_500;
 const longestWaitMs = 30_000;
+const replySchema = z.object({ ok: z.boolean(), error: z.string().optional() }).catch({ ok: false });
 
 /** The one call of Slack's web API that is needed. */
 export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: string }) {
@@ -25,7 +27,7 @@ export function createSlackClient({ apiUrl, token }: { apiUrl: string; token: st
       });
       const isBusy = response.status === 429 || response.status >= 500;
       if (!isBusy || attempt === attempts) {
-        const { ok, error } = (await response.json().catch(() => ({}))) as { ok?: boolean; error?: string };
+        const { ok, error } = replySchema.parse(await response.json().catch(() => undefined));
         if (ok) return;
         throw new Error(`Slack did not take the answer: ${error ?? `status ${response.status}`}`);
       }

@@ -1,6 +1,6 @@
 import type { Migration, Store } from '@palaver/store';
 
-interface SlackDatabase {
+export interface SlackDatabase {
   agent_slack_thread: { conversation: string; user_did: string; session_id: string; created_at: number };
   agent_slack_event: { event_id: string; received_at: number };
 }

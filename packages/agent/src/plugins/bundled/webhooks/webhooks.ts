@@ -3,11 +3,12 @@ import { envUrl, type Server } from '@palaver/service-kit';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { defineOraclePlugin, type OraclePlugin, type PluginContext } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import type { PluginContext } from '../../plugin-context.ts';
 import { createSlackClient } from './slack-client.ts';
 import { readMessage, type SlackMessage, slackRequestSchema } from './slack-event.ts';
 import { isFromSlack } from './slack-signature.ts';
-import { createSlackStore, slackMigrations } from './slack-store.ts';
+import { createSlackStore, type SlackDatabase, slackMigrations } from './slack-store.ts';
 
 const configSchema = z.object({
   SLACK_SIGNING_SECRET: z.string().min(8).meta({
@@ -46,6 +47,7 @@ export function createWebhooksPlugin(): OraclePlugin {
     configSchema,
     autoDetect: (env) => Boolean(env.SLACK_SIGNING_SECRET && env.SLACK_BOT_TOKEN),
     autoDetectHint: 'set SLACK_SIGNING_SECRET and SLACK_BOT_TOKEN',
+    tables: tablesOf<SlackDatabase>(),
     migrations: slackMigrations,
     personalData: personalTables([{ table: 'agent_slack_thread', where: ({ did }) => sql`user_did = ${did}` }]),
     getRoutes(ctx) {
@@ -104,7 +106,7 @@ function createAnswerer({
   deriveDid,
   send,
   logger,
-}: PluginContext<z.infer<typeof configSchema>>) {
+}: PluginContext<z.infer<typeof configSchema>, SlackDatabase>) {
   const { SLACK_API_URL, SLACK_BOT_TOKEN } = config;
   const client = createSlackClient({ apiUrl: SLACK_API_URL, token: SLACK_BOT_TOKEN });
   const threads = createSlackStore(store);

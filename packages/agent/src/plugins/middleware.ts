@@ -1,0 +1,202 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { EndedRunStatus, MessageFinish, SendMessage } from '@palaver/contract';
+import type { StepContent } from '../loop/collect-content.ts';
+import type { Awaitable } from './awaitable.ts';
+import type { BlobStore, RuntimeContext } from './runtime-context.ts';
+
+/**
+ * What the model is asked in one step.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       beforeModel: (call) => ({ ...call, modelId: call.prompt.length > 50 ? 'large' : call.modelId }),
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface ModelCall {
+  prompt: LanguageModelV4Prompt;
+  tools: LanguageModelV4CallOptions['tools'];
+  /** Change it to have another of the deployment's models answer this call. */
+  modelId: string;
+}
+
+/**
+ * What the model said in one step.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       afterModel({ usage }, rt) {
+ *         rt.logger.info(usage, 'the model answered');
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface ModelResult {
+  text: string;
+  /** `fault`: why the arguments of a call cannot be read, in words for the model. */
+  toolCalls: { id: string; name: string; args: unknown; fault?: string }[];
+  usage: { inputTokens: number; outputTokens: number };
+  /** Why the answer ends before its end; undefined where the model came to one. */
+  finish?: MessageFinish | undefined;
+  /** What was said in order, as it goes back to the provider, which may have signed it. */
+  content?: StepContent;
+}
+
+/**
+ * A call of a tool, its arguments checked.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       wrapToolCall(call, next, rt) {
+ *         rt.logger.info({ tool: call.toolName }, 'a tool is called');
+ *         return next(call);
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface ToolCallRequest {
+  toolCallId: string;
+  toolName: string;
+  args: Record<string, unknown>;
+}
+
+/**
+ * Steps into every turn, in the order plugins are loaded; what wraps is outermost first. A hook that throws is left out and
+ * logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
+ * the model in place of the tool's result.
+ *
+ * @example
+ * ```ts
+ * import type { Middleware } from '@palaver/agent';
+ *
+ * export const timing: Middleware = {
+ *   async wrapTurn(next, rt) {
+ *     const begun = Date.now();
+ *     await next();
+ *     rt.logger.info({ ms: Date.now() - begun }, 'a turn ended');
+ *   },
+ * };
+ * ```
+ */
+export interface Middleware {
+  /** Stands around everything that model and tools do in a turn; again where another instance takes the run over. */
+  wrapTurn?(next: () => Promise<void>, rt: RuntimeContext): Promise<void>;
+  /** May change what the model is asked. */
+  beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
+  wrapModelCall?(
+    call: ModelCall,
+    next: (call: ModelCall) => Promise<ModelResult>,
+    rt: RuntimeContext,
+  ): Promise<ModelResult>;
+  afterModel?(result: ModelResult, rt: RuntimeContext): Awaitable<void>;
+  wrapToolCall?(
+    call: ToolCallRequest,
+    next: (call: ToolCallRequest) => Promise<unknown>,
+    rt: RuntimeContext,
+  ): Promise<unknown>;
+  /**
+   * Asked before a message is taken in; throws an `AppError` (such as 402) to refuse it. Whatever else it throws refuses it
+   * too: a gate that cannot decide stays shut.
+   */
+  beforeSend?(send: PendingSend): Awaitable<void>;
+  /** Told once of every message that `beforeSend` was asked about, before the reader of the turn hears that it is done. */
+  onTurnEnd?(end: TurnEnd): Awaitable<void>;
+}
+
+/**
+ * How a message ended, and what it cost.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       onTurnEnd({ status, usage }) {
+ *         console.log(status, usage.outputTokens);
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface TurnEnd {
+  sendId: string;
+  userDid: string;
+  sessionId: string;
+  /** Undefined where the message was refused before its turn began. */
+  runId: string | undefined;
+  model: string;
+  status: EndedRunStatus | 'refused';
+  usage: { inputTokens: number; outputTokens: number };
+}
+
+/**
+ * A message that has passed authentication and validation and is about to be queued.
+ *
+ * @example
+ * ```ts
+ * import { AppError, defineOraclePlugin } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getMiddlewares: () => [
+ *     {
+ *       beforeSend({ message }) {
+ *         if (message.message.length > 2_000) throw new AppError('PAYLOAD_TOO_LARGE', 'Write less.');
+ *       },
+ *     },
+ *   ],
+ * });
+ * ```
+ */
+export interface PendingSend {
+  /** Unique, where a request id may be repeated by its client. */
+  sendId: string;
+  userDid: string;
+  sessionId: string;
+  requestId: string;
+  model: string;
+  message: SendMessage;
+  /** What limits per client address count it by; undefined where it came by no request, or from a shared address. */
+  client?: string | undefined;
+  secrets: RuntimeContext['secrets'];
+  /** What is put here goes to the model with the message; texts are stored with it for later turns. */
+  blobs: BlobStore;
+}
