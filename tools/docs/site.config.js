@@ -14,7 +14,13 @@ export default {
       { text: 'Start', items: [page('Quick start', 'quick-start'), page('Console', 'console')] },
       {
         text: 'USSD gateway',
-        items: [page('Overview', 'ussd'), page('Menus', 'ussd-menus'), page('Adapters', 'ussd-adapters')],
+        items: [
+          page('Overview', 'ussd'),
+          page('Menus', 'ussd-menus'),
+          page('Forms', 'ussd-forms'),
+          page('Adapters', 'ussd-adapters'),
+          page('Translating', 'translating'),
+        ],
       },
       {
         text: 'Agent',
@@ -22,7 +28,9 @@ export default {
           page('Your first agent', 'first-agent'),
           page('Plugins', 'plugins/writing-a-plugin'),
           page('API', 'agent-api'),
+          page('Standard clients', 'standards'),
           page('Client library', 'client-library'),
+          page('Migrating', 'migrating'),
         ],
       },
       { text: 'Query gateway', items: [page('Overview', 'gateway')] },
@@ -31,6 +39,7 @@ export default {
         items: [
           page('Configuration', 'configuration'),
           page('Deploying', 'deploying'),
+          page('Scaling', 'scaling'),
           page('Upgrading', 'upgrading'),
           page('Security', 'security'),
           page('Data', 'data'),

@@ -43,7 +43,7 @@ describe.each(engines)('PINs on %s', (engine) => {
     await using service = await startService(engine);
     await register(service, 'r');
     await changeAccount(service, { failed_total: 50 });
-    expect(await service.say('a', '2*2*4071*3*4071*8305*8305')).toContain('Your PIN is changed.');
+    expect(await service.say('a', '2*2*4071*3*4071*8305*8305')).toContain('Your PIN has been changed.');
     const other = await service.say('b', '', { phoneNumber: '+254700000002' });
     expect(other).toMatch(/^CON Welcome to Palaver\n/);
     const second = await service.startAnother();
