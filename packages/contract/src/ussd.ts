@@ -56,6 +56,7 @@ export const ussdDebugRecordSchema = z
         serviceCode: z.string(),
         message: z.string().meta({ description: 'The last menu text shown; never holds a secret.' }),
         isAuthenticated: z.boolean(),
+        asksSecret: z.boolean().meta({ description: 'The screen asks for a PIN or another answer that is not kept.' }),
         language: z.string(),
         startedAt: timestampSchema,
         lastSeenAt: timestampSchema,

@@ -16,6 +16,7 @@ import type { KeyRing } from '@palaver/store';
 import { type Store, timeReaderOf } from '@palaver/store';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
+import type { AskServer } from './http/guarded-request.ts';
 import { createUssdMetrics } from './metrics.ts';
 import { addOperatorRoutes } from './routes/operators.ts';
 import { addStatusRoute } from './routes/status.ts';
@@ -33,10 +34,13 @@ export interface UssdParts {
   redis?: RateLimitRedis;
   /** What programs may send in headers, by name. */
   secrets?: Readonly<Record<string, string>>;
+  /** In place of requests to the servers that programs name. */
+  ask?: AskServer | undefined;
 }
 
 /** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
-export async function createUssdApp({ config, logger, store, keys, redis, secrets = {} }: UssdParts): Promise<Server> {
+export async function createUssdApp(parts: UssdParts): Promise<Server> {
+  const { config, logger, store, keys, redis, secrets = {}, ask } = parts;
   await using started = new CloseStack();
   const startedAt = Date.now();
   const server = await createServer({
@@ -67,7 +71,7 @@ export async function createUssdApp({ config, logger, store, keys, redis, secret
     activeSessions: () => domain.countActive(),
     sweepLagSeconds: () => domain.sweeper.lagSeconds(),
   });
-  const domain = await createDomain({ config, logger, store, keys, metrics, secrets });
+  const domain = await createDomain({ config, logger, store, keys, metrics, secrets, ask });
   started.defer(() => domain.close());
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);

@@ -24,6 +24,7 @@ import { createQuestions } from './assistant/questions.ts';
 import type { UssdConfig } from './config.ts';
 import { createForms } from './forms/forms.ts';
 import { toShowable } from './gsm.ts';
+import type { AskServer } from './http/guarded-request.ts';
 import type { UssdMetrics } from './metrics.ts';
 import { startFetching } from './openrosa/fetch-forms.ts';
 import { createOpenRosaClient } from './openrosa/openrosa-client.ts';
@@ -53,13 +54,15 @@ export interface DomainParts {
   metrics: UssdMetrics;
   /** What programs may send in headers, by name. */
   secrets: Readonly<Record<string, string>>;
+  ask?: AskServer | undefined;
 }
 
 const cachedSessions = 100_000;
 const sweepIntervalMs = 5_000;
 
 /** Puts the parts of the service together. Everything it starts ends with `close`. */
-export async function createDomain({ config, logger, store, keys, metrics, secrets: programSecrets }: DomainParts) {
+export async function createDomain(parts: DomainParts) {
+  const { config, logger, store, keys, metrics, secrets: programSecrets, ask } = parts;
   await using started = new CloseStack();
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
@@ -144,6 +147,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
     records,
     allowedHosts: config.USSD_HTTP_ALLOWED_HOSTS,
     secrets: programSecrets,
+    ask,
   });
   const sessions = createSessionStore(store, { timeoutMs, daily });
   const cache = createSessionCache(cachedSessions);
@@ -179,6 +183,7 @@ export async function createDomain({ config, logger, store, keys, metrics, secre
     reports,
     records,
     submissions,
+    programs,
     audit,
     clock,
     timeoutMs,

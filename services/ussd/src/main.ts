@@ -16,7 +16,7 @@ import {
 } from '@palaver/service-kit';
 import { engineOf, openStore } from '@palaver/store';
 import { loadKeys } from './accounts/load-keys.ts';
-import { createUssdApp } from './app.ts';
+import { createUssdApp, type UssdParts } from './app.ts';
 import { programSecretPrefix, ussdConfigSchema } from './config.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
@@ -39,11 +39,15 @@ function toProgramSecrets(env: Env): Record<string, string> {
 }
 
 /** Starts the USSD gateway from its environment. */
-export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<RunningService> {
+export async function startUssd(
+  env: Env,
+  options: ConfigOptions & Pick<UssdParts, 'ask'> = {},
+): Promise<RunningService> {
   const config = loadConfig(ussdConfigSchema, env, options);
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
+  const { ask } = options;
   await using started = new CloseStack();
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
   started.defer(() => redis?.disconnect());
@@ -54,7 +58,7 @@ export async function startUssd(env: Env, options: ConfigOptions = {}): Promise<
   });
   started.defer(() => store.close());
   await migrateUssd(store);
-  const server = await createUssdApp({ config, logger, store, keys, redis, secrets: toProgramSecrets(env) });
+  const server = await createUssdApp({ config, logger, store, keys, redis, secrets: toProgramSecrets(env), ask });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'ussd', url, drainDelayMs, close: keepOpen(started) };

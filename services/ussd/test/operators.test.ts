@@ -44,6 +44,7 @@ describe('operators', () => {
           serviceCode,
           message: expect.stringMatching(/^Welcome to Palaver\n1\. /),
           isAuthenticated: false,
+          asksSecret: false,
           language: 'en',
           startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
           lastSeenAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),

@@ -2,14 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { StartError } from '@palaver/service-kit';
 import { runDial } from '@palaver/ussd/commands/dial';
-import { type Flow, formatFlow, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
+import { type Flow, formatDifference, formatFlow, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
+import { makePhoneNumber } from '@palaver/ussd/commands/flow-secrets';
 import { createPhone, type Phone } from '@palaver/ussd/commands/phone';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 
 interface PhoneOptions {
-  phone: string;
+  phone?: string;
   code: string;
   secret?: string;
+  token?: string;
 }
 
 const defaultUrl = 'http://127.0.0.1:3000';
@@ -29,7 +31,8 @@ export function addPhoneCommands(program: Command): void {
     .option('--name <name>', 'what the dialogue is about', 'recorded')
     .action(async (file: string, url: string, options: PhoneOptions & { name: string }) => {
       const steps = await dial(url, options);
-      writeFileSync(file, formatFlow({ name: options.name, phoneNumber: options.phone, steps }));
+      const { name, phone } = options;
+      writeFileSync(file, formatFlow({ name, ...(phone !== undefined && { phoneNumber: phone }), steps }));
       process.stderr.write(`${steps.length} steps written to ${file}\n`);
     });
   flow
@@ -37,7 +40,8 @@ export function addPhoneCommands(program: Command): void {
     .description('replay dialogues; exit with status 1 if a reply differs')
     .argument('<files...>', 'recorded dialogues')
     .option('--url <url>', 'address of the server', defaultUrl)
-    .option('--phone <number>', 'the number to call from, instead of the recorded one')
+    .option('--phone <number>', 'the number to call from; a fresh one for each file when not given')
+    .option('--answer <name=text>', 'a masked answer of the files, such as secret=blue; repeatable', collectAnswer, {})
     .option('--secret <secret>', 'sent as X-Gateway-Secret')
     .option('--json', 'print the results as JSON')
     .action(replay);
@@ -45,20 +49,27 @@ export function addPhoneCommands(program: Command): void {
 
 function withPhone(command: Command): Command {
   return command
-    .option('--phone <number>', 'the number to call from', '+254700000001')
+    .option('--phone <number>', 'the number to call from; a fresh one when not given')
     .option('--code <code>', 'the service code to dial', '*384#')
-    .option('--secret <secret>', 'sent as X-Gateway-Secret');
+    .option('--secret <secret>', 'sent as X-Gateway-Secret')
+    .option('--token <token>', 'token of an operator, so that a recording knows which answers are secret');
 }
 
-function dial(url: string, { phone: phoneNumber, code: serviceCode, secret }: PhoneOptions) {
-  const phone = withPlainFaults(createPhone({ url, phoneNumber, serviceCode, secret }));
+function dial(url: string, { phone: number, code: serviceCode, secret, token }: PhoneOptions) {
+  const phoneNumber = number ?? makePhoneNumber();
+  const phone = withPlainFaults(createPhone({ url, phoneNumber, serviceCode, secret, operatorToken: token }));
   return runDial({ phone, serviceCode, input: process.stdin, output: process.stdout });
 }
 
-async function replay(
-  files: string[],
-  options: { url: string; phone?: string; secret?: string; json?: boolean },
-): Promise<void> {
+interface ReplayOptions {
+  url: string;
+  phone?: string;
+  secret?: string;
+  json?: boolean;
+  answer: Record<string, string>;
+}
+
+async function replay(files: string[], options: ReplayOptions): Promise<void> {
   const results = [];
   for (const file of files) {
     const flow = await loadFlow(file);
@@ -66,18 +77,14 @@ async function replay(
     const serviceCode = first && 'dial' in first ? first.dial : '*384#';
     const phone = createPhone({
       url: options.url,
-      phoneNumber: options.phone ?? flow.phoneNumber,
+      phoneNumber: options.phone ?? flow.phoneNumber ?? makePhoneNumber(),
       serviceCode,
       secret: options.secret,
     });
-    const result = await replayFlow(flow, withPlainFaults(phone));
+    const result = await replayFlow(flow, withPlainFaults(phone), options.answer);
     results.push({ file, name: flow.name, ...result });
     if (options.json) continue;
-    if (result.ok) process.stdout.write(`ok    ${file}\n`);
-    else
-      process.stdout.write(
-        `DIFF  ${file}, step ${result.step} (sent ${JSON.stringify(result.sent)})\n--- expected\n${result.expected}\n--- received\n${result.received}\n`,
-      );
+    process.stdout.write(result.ok ? `ok    ${file}\n` : `DIFF  ${file}, ${formatDifference(result)}\n`);
   }
   if (options.json) process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
   if (results.some(({ ok }) => !ok)) process.exitCode = 1;
@@ -98,5 +105,11 @@ function withPlainFaults(phone: Phone): Phone {
     const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
     throw new StartError(`The call failed: ${error.message}${cause}`, { cause: error });
   };
-  return { dial: (code) => phone.dial(code).catch(plain), send: (input) => phone.send(input).catch(plain) };
+  return { ...phone, dial: (code) => phone.dial(code).catch(plain), send: (input) => phone.send(input).catch(plain) };
+}
+
+function collectAnswer(text: string, previous: Record<string, string>): Record<string, string> {
+  const [, name, answer] = /^(\w+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || answer === undefined) throw new InvalidArgumentError('expected a name, = and an answer');
+  return { ...previous, [name]: answer };
 }

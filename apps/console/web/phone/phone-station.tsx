@@ -40,7 +40,7 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
         </details>
       </div>
       <div className="station-side">
-        <Transcript name={name} phone={phone} phoneNumber={phoneNumber} />
+        <Transcript name={name} phone={phone} />
         <SessionState phone={phone} />
       </div>
     </section>

@@ -6,11 +6,10 @@ import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
 interface TranscriptProps {
   name: string;
   phone: PhoneLine;
-  phoneNumber: string;
 }
 
 /** What was dialled, answered and shown; it can be kept as a flow file and played again. */
-export function Transcript({ name, phone, phoneNumber }: TranscriptProps) {
+export function Transcript({ name, phone }: TranscriptProps) {
   const { steps, outcome } = phone;
   const heading = useId();
   const list = useRef<HTMLOListElement>(null);
@@ -20,7 +19,8 @@ export function Transcript({ name, phone, phoneNumber }: TranscriptProps) {
 
   async function save(): Promise<void> {
     const { formatFlow } = await import('@palaver/ussd/commands/flow');
-    const file = formatFlow({ name: `Recorded on ${name}`, phoneNumber, steps: steps.map(toFlowStep) });
+    const { maskSecrets } = await import('@palaver/ussd/commands/flow-secrets');
+    const file = formatFlow({ name: `Recorded on ${name}`, steps: maskSecrets(steps.map(toFlowStep)) });
     download('dialogue.yaml', file, 'application/yaml');
   }
   async function load(event: ChangeEvent<HTMLInputElement>): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
+import { type AskServer, type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
 import type { BuiltIn, BuiltInName } from '../menu/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult } from '../menu/engine.ts';
@@ -14,6 +14,7 @@ export interface BuiltInParts {
   allowedHosts: readonly string[];
   /** By name, without the prefix that they have in the environment. */
   secrets: Readonly<Record<string, string>>;
+  ask?: AskServer | undefined;
 }
 
 export interface BuiltInCall<Name extends BuiltInName = BuiltInName> {
@@ -116,7 +117,7 @@ async function askServer(parts: BuiltInParts, call: BuiltInCall<'http'>): Promis
   const endsAt = Date.now() + Number(timeout.slice(0, -1)) * 1_000;
   let answer: GuardedAnswer = { fault: 'no answer in time' };
   for (let attempt = 0; attempt < tries && Date.now() < endsAt; attempt++) {
-    answer = await guardedRequest({
+    answer = await (parts.ask ?? guardedRequest)({
       url: new URL(url),
       method: get === undefined ? 'POST' : 'GET',
       headers: {

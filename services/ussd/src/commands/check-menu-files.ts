@@ -1,26 +1,18 @@
 import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { loadOwnActions } from '../actions/load-own-actions.ts';
-import { checkForms } from '../forms/check-forms.ts';
 import { createForms } from '../forms/forms.ts';
 import type { MenuCheck } from '../menu/check-menu.ts';
-import { checkProgram } from '../menu/check-program.ts';
 import { drawMenu } from '../menu/draw-menu.ts';
 import { formatFault } from '../menu/fault.ts';
 import { loadMenu } from '../programs/load-program.ts';
-import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../programs/read-source.ts';
+import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 
 export interface MenuFiles {
   /** A menu file or folder; the default service's when absent. */
   menus?: string | undefined;
   locales?: string | undefined;
   /** A module of actions beside the default service's. */
-  actions?: string | undefined;
-}
-
-export interface ProgramFiles {
-  /** A program's folder, or a folder of several. */
-  folder: string;
   actions?: string | undefined;
 }
 
@@ -70,26 +62,14 @@ export function drawProgramFiles(files: ProgramFiles, language?: string): Promis
 }
 
 async function eachProgram(
-  { folder, actions }: ProgramFiles,
+  files: ProgramFiles,
   describe: (name: string, check: Extract<MenuCheck, { ok: true }>) => string[],
 ): Promise<MenuReport> {
-  const own = await loadOwnActions(actions);
-  const registry = toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
-  const base = await readMenuSource('palaver', toMenuSources({}));
   const report: MenuReport = { ok: true, lines: [] };
-  const forms = createForms();
-  try {
-    for (const path of await findPrograms(folder)) {
-      const source = await readProgramSource(path);
-      const check = await checkForms(checkProgram(source, registry, base), source, forms);
-      report.ok &&= check.ok;
-      report.lines.push(...(check.ok ? describe(check.menu.id, check) : check.faults.map(formatFault)));
-    }
-  } catch (error) {
-    if (!(error instanceof SourceFault)) throw error;
-    return { ok: false, lines: [formatFault({ file: error.path, line: 1, message: error.message })] };
-  } finally {
-    await forms.close();
+  await using forms = createForms();
+  for await (const { check } of loadPrograms(files, forms)) {
+    report.ok &&= check.ok;
+    report.lines.push(...(check.ok ? describe(check.menu.id, check) : check.faults.map(formatFault)));
   }
   return report;
 }

@@ -3,20 +3,27 @@ import { expect, test } from 'vitest';
 import { serviceCode, startService } from '../../test/service-fixture.ts';
 import { runDial } from './dial.ts';
 import { formatFlow, parseFlow, replayFlow } from './flow.ts';
+import { makePhoneNumber } from './flow-secrets.ts';
 import { createPhone } from './phone.ts';
 
 test('a dialogue in the terminal is shown, recorded, and replays', async () => {
   await using service = await startService();
   const phoneFor = (phoneNumber: string) => createPhone({ url: service.url, phoneNumber, serviceCode });
   const output = new PassThrough({ encoding: 'utf8' });
-  const input = Readable.from(['2\n', '1\n', 'Ana\n', '*\n', 'not asked for\n']);
+  const input = Readable.from(['2\n', '1\n', 'Ana\n', '407192\n', '407192\n', '*\n', 'not asked for\n']);
   const steps = await runDial({ phone: phoneFor('+254700000001'), serviceCode, input, output });
   const shown = String(output.read());
   expect(shown).toContain('│ What is your name?                       │');
   expect(shown).toContain('(session ended)');
-  expect(steps.map((step) => ('send' in step ? step.send : step.dial))).toEqual([serviceCode, '2', '1', 'Ana', '*']);
-  const flow = parseFlow(formatFlow({ name: 'x', phoneNumber: '+254700000002', steps }));
-  expect(await replayFlow(flow, phoneFor('+254700000002'))).toEqual({ ok: true });
+  expect(steps.map((step) => ('send' in step ? step.send : step.dial))).toEqual([
+    ...[serviceCode, '2', '1', 'Ana'],
+    ...['{{pin}}', '{{pin}}', '*'],
+  ]);
+  const file = formatFlow({ name: 'x', steps });
+  expect(file).not.toContain('407192');
+  // Each replay is a new caller with a new PIN.
+  for (let i = 0; i < 2; i++)
+    expect(await replayFlow(parseFlow(file), phoneFor(makePhoneNumber()))).toEqual({ ok: true });
 });
 
 test('hanging up ends the dialogue', async () => {
@@ -31,4 +38,20 @@ test('a server that refuses is told with its answer', async () => {
   const options = { url: service.url, phoneNumber: '+254700000001', serviceCode };
   await expect(createPhone(options).dial()).rejects.toThrow(/answered 403/);
   expect((await createPhone({ ...options, secret: 'hush' }).dial()).text).toContain('Welcome');
+});
+
+test('where the server does not say what is secret, answers of 4 to 6 digits are masked', async () => {
+  await using service = await startService('sqlite', { OPERATOR_TOKEN: 'o'.repeat(32) });
+  const options = { url: service.url, phoneNumber: '+254700000001', serviceCode };
+  const record = async (operatorToken?: string) => {
+    const input = Readable.from(['5000\n', '2\n', '1\n', 'Ana\n', '4071\n']);
+    const phone = createPhone({ ...options, operatorToken });
+    const steps = await runDial({ phone, serviceCode, input, output: new PassThrough() });
+    return steps.slice(1).map((step) => 'send' in step && step.send);
+  };
+  expect(await record()).toEqual(['{{pin}}', '2', '1', 'Ana', '{{pin2}}']);
+  expect(await record('o'.repeat(32))).toEqual(['5000', '2', '1', 'Ana', '{{pin}}']);
+  await expect(
+    replayFlow({ name: 'x', steps: [{ send: '{{secret}}', reply: '' }] }, createPhone(options)),
+  ).rejects.toThrow('The answer {{secret}} is not in the file');
 });

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { type FlowStep, formatReply } from './flow.ts';
+import { maskSecrets } from './flow-secrets.ts';
 import type { Phone, Reply } from './phone.ts';
 
 export interface DialOptions {
@@ -10,22 +11,28 @@ export interface DialOptions {
   output: Writable;
 }
 
-/** A phone in the terminal: shows each screen, takes a line as the answer, ends with the session. Returns what was said. */
+/**
+ * A phone in the terminal: shows each screen, takes a line as the answer, ends with the session. Returns the dialogue,
+ * its secrets masked.
+ */
 export async function runDial({ phone, serviceCode, input, output }: DialOptions): Promise<FlowStep[]> {
   const steps: FlowStep[] = [];
+  const secret: (boolean | undefined)[] = [false];
+  const result = () => maskSecrets(steps, secret);
   const lines = createInterface({ input })[Symbol.asyncIterator]();
   output.write(`Dialling ${serviceCode} (Ctrl-D hangs up)\n`);
   let reply = await phone.dial();
   steps.push({ dial: serviceCode, reply: formatReply(reply) });
   while (true) {
     output.write(`${drawScreen(reply)}\n`);
-    if (reply.ended) return steps;
+    if (reply.ended) return result();
     output.write('> ');
     const line = await lines.next();
     if (line.done) {
       output.write('\n');
-      return steps;
+      return result();
     }
+    secret.push(await phone.asksSecret());
     reply = await phone.send(line.value.trim());
     steps.push({ send: line.value.trim(), reply: formatReply(reply) });
   }

@@ -1,19 +1,32 @@
 import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
+import { makePin, pinName } from './flow-secrets.ts';
 import type { Phone, Reply } from './phone.ts';
 
 const stepSchema = z.union([
   z.strictObject({ dial: z.string(), reply: z.string() }),
   z.strictObject({ send: z.union([z.string(), z.number()]).transform(String), reply: z.string() }),
 ]);
+const answerSchema = z
+  .strictObject({
+    get: z.string().optional(),
+    post: z.string().optional(),
+    status: z.int().min(100).max(599).default(200),
+    json: z.unknown().optional(),
+  })
+  .refine(({ get, post }) => (get === undefined) !== (post === undefined), 'one of get and post');
 const flowSchema = z.strictObject({
   name: z.string(),
-  phoneNumber: z.string(),
+  /** Every replay calls from a fresh number where the file has none. */
+  phoneNumber: z.string().optional(),
+  /** What servers answer in a test of a program. */
+  http: z.array(answerSchema).optional(),
   steps: z.array(stepSchema).min(1),
 });
 
 export type FlowStep = z.infer<typeof stepSchema>;
 export type Flow = z.infer<typeof flowSchema>;
+export type ServerAnswer = z.infer<typeof answerSchema>;
 
 export type ReplayResult = { ok: true } | { ok: false; step: number; sent: string; expected: string; received: string };
 
@@ -48,18 +61,30 @@ export function formatReply({ text, ended }: Reply): string {
   return `${ended ? 'END' : 'CON'} ${text}`;
 }
 
-/** Plays a dialogue against a server and stops at the first reply that differs. */
-export async function replayFlow(flow: Flow, phone: Phone): Promise<ReplayResult> {
-  const seen = new Map<string, string>();
+/**
+ * Plays a dialogue against a server and stops at the first reply that differs. `answers` are the secrets that the file
+ * does not hold, by name; a PIN without one is made up.
+ */
+export async function replayFlow(
+  flow: Flow,
+  phone: Pick<Phone, 'dial' | 'send'>,
+  answers: Readonly<Record<string, string>> = {},
+): Promise<ReplayResult> {
+  const seen = new Map(Object.entries(answers));
   for (const [step, expectation] of flow.steps.entries()) {
     const isDial = 'dial' in expectation;
-    const sent = isDial ? expectation.dial : fill(expectation.send, seen);
+    const sent = isDial ? expectation.dial : fillSecrets(expectation.send, seen);
     const received = formatReply(await (isDial ? phone.dial(sent) : phone.send(sent)));
     if (!matchReply(expectation.reply, received, seen)) {
       return { ok: false, step: step + 1, sent, expected: fill(expectation.reply, seen), received };
     }
   }
   return { ok: true };
+}
+
+/** A failed replay as people read it. */
+export function formatDifference({ step, sent, expected, received }: Extract<ReplayResult, { ok: false }>): string {
+  return `step ${step} (sent ${JSON.stringify(sent)})\n--- expected\n${expected}\n--- received\n${received}`;
 }
 
 const wildcard = /\{\{(\w+)\}\}/g;
@@ -81,4 +106,14 @@ function matchReply(expected: string, received: string, seen: Map<string, string
 
 function fill(text: string, seen: ReadonlyMap<string, string>): string {
   return text.replace(wildcard, (whole, name: string) => seen.get(name) ?? whole);
+}
+
+/** A send whose placeholder no reply has given is a secret. */
+function fillSecrets(text: string, seen: Map<string, string>): string {
+  for (const [, name = ''] of text.matchAll(wildcard)) {
+    if (seen.has(name)) continue;
+    if (!name.startsWith(pinName)) throw new FlowFault(`The answer {{${name}}} is not in the file: give it by name.`);
+    seen.set(name, makePin([...seen.values()]));
+  }
+  return fill(text, seen);
 }

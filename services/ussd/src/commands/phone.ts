@@ -5,6 +5,8 @@ export interface PhoneOptions {
   serviceCode: string;
   /** Sent as X-Gateway-Secret, where the server asks for it. */
   secret?: string | undefined;
+  /** Of an operator, where the server asks for one before it says which questions are secret. */
+  operatorToken?: string | undefined;
 }
 
 export interface Reply {
@@ -16,6 +18,8 @@ export interface Reply {
 export interface Phone {
   dial(serviceCode?: string): Promise<Reply>;
   send(input: string): Promise<Reply>;
+  /** Whether the question on the screen asks for a secret; `undefined` where the server does not say. */
+  asksSecret(): Promise<boolean | undefined>;
 }
 
 const timeoutMs = 30_000;
@@ -47,6 +51,16 @@ export function createPhone(options: PhoneOptions): Phone {
     send(input) {
       session.text = session.text === '' ? input : `${session.text}*${input}`;
       return ask();
+    },
+    async asksSecret() {
+      const { operatorToken: token } = options;
+      const response = await fetch(`${options.url}/api/ussd/debug/${session.sessionId}`, {
+        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      if (!response.ok) return undefined;
+      const { debugInfo } = (await response.json()) as { debugInfo: { context: { asksSecret?: boolean } } };
+      return debugInfo.context.asksSecret;
     },
   };
 }

@@ -15,9 +15,11 @@ import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { PersonData } from '../accounts/person-data.ts';
 import type { AgentPerson } from '../assistant/agent-person.ts';
+import type { Menu } from '../menu/menu.ts';
+import type { Programs } from '../programs/programs.ts';
 import type { RecordStore } from '../records/records.ts';
 import type { Reports } from '../reports/reports.ts';
-import { isExpired, type Session, sessionStatus, unpackDialogue } from '../session/session.ts';
+import { isExpired, type Session, sessionStatus, unpackDialogue, unpackOpening } from '../session/session.ts';
 import type { SessionStore } from '../session/session-store.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { Submissions } from '../submissions/submissions.ts';
@@ -31,6 +33,7 @@ export interface OperatorParts extends AddressParts {
   reports: Reports;
   records: RecordStore;
   submissions: Submissions;
+  programs: Pick<Programs, 'find'>;
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
@@ -55,7 +58,9 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
         if (!session || session.status !== sessionStatus.active || isExpired(session, now, timeoutMs)) {
           throw new AppError('SESSION_NOT_FOUND', 'There is no active session with this id.');
         }
-        return toDebugRecord(session, await sessions.listActive(now));
+        const { program } = unpackOpening(session.opening);
+        const menu = program === undefined ? undefined : await parts.programs.find(program);
+        return toDebugRecord(session, await sessions.listActive(now), menu);
       },
     );
 
@@ -110,9 +115,10 @@ async function* exportReports(reports: Reports): AsyncGenerator<string> {
   }
 }
 
-function toDebugRecord(session: Session, activeSessions: string[]): UssdDebugRecord {
+function toDebugRecord(session: Session, activeSessions: string[], menu: Menu | undefined): UssdDebugRecord {
   const dialogue = unpackDialogue(session.dialogue);
   if (!dialogue) throw new AppError('SESSION_NOT_FOUND', 'The session is kept by a newer version of the service.');
+  const state = menu?.states.get(dialogue.state);
   return {
     sessionId: session.id,
     debugInfo: {
@@ -124,6 +130,7 @@ function toDebugRecord(session: Session, activeSessions: string[]): UssdDebugRec
         serviceCode: session.serviceCode,
         message: session.reply.slice(4),
         isAuthenticated: dialogue.account !== undefined,
+        asksSecret: state?.kind === 'prompt' && state.secret,
         language: dialogue.language,
         startedAt: new Date(session.openedAt).toISOString(),
         lastSeenAt: new Date(session.seenAt).toISOString(),

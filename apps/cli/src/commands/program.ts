@@ -1,0 +1,95 @@
+import { writeFileSync } from 'node:fs';
+import { withEnvFile } from '@palaver/service-kit';
+import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/ussd/commands/check-menu-files';
+import { formatFlow } from '@palaver/ussd/commands/flow';
+import { writeNewProgram } from '@palaver/ussd/commands/new-program';
+import { type Command, InvalidArgumentError } from 'commander';
+
+interface ProgramOptions {
+  actions?: string;
+  language?: string;
+}
+
+const one = "a program's folder";
+const several = "a program's folder, or a folder of several";
+
+/** `palaver program`: everything that a designer needs from an empty folder to a tested program. */
+export function addProgramCommands(cli: Command): void {
+  const program = cli.command('program').description('write, check, try and test USSD programs');
+  program
+    .command('new')
+    .description('write a small program that works: a menu, a list, a question, a record and a test')
+    .argument('<folder>', 'a new folder; its name is the name of the program')
+    .option('--code <code>', 'the service code that it answers', '*384*5#')
+    .option('--languages <tags>', 'which of en, fr and sw, comma separated', toList)
+    .action(async (folder: string, { code, languages }: { code: string; languages?: string[] }) => {
+      const files = await writeNewProgram({ folder, code, languages });
+      process.stdout.write(`${files.join('\n')}\nDial it: npx palaver program run ${folder}\n`);
+    });
+  withActions(program.command('check').description('check programs for faults; exit with status 1 if there are any'))
+    .argument('<folder>', several)
+    .action(async (folder: string, { actions }: ProgramOptions) => print(await checkProgramFiles({ folder, actions })));
+  withActions(program.command('draw').description('print the states as a Mermaid flowchart'))
+    .argument('<folder>', one)
+    .option('--language <tag>', 'language of the labels')
+    .action(async (folder: string, { actions, language }: ProgramOptions) =>
+      print(await drawProgramFiles({ folder, actions }, language)),
+    );
+  addRun(program);
+  withActions(
+    program.command('test').description('play the dialogues of flows/*.yaml; exit with status 1 if a reply differs'),
+  )
+    .argument('<folder>', several)
+    .action(async (folder: string, { actions }: ProgramOptions) => {
+      const { testPrograms } = await import('@palaver/ussd/commands/test-programs');
+      print(await testPrograms({ folder, actions }, withEnvFile(process.env)));
+    });
+  program
+    .command('import')
+    .description('take an ODK form into a program, with a state that asks it')
+    .argument('<form>', 'an XForm (.xml), or an XLSForm (.xlsx) where pyxform is installed')
+    .argument('<folder>', "a program's folder; a new program is written where there is none")
+    .action(async (form: string, folder: string) => {
+      const { importForm } = await import('@palaver/ussd/commands/import-form');
+      print(await importForm({ form, folder }));
+    });
+}
+
+interface RunOptions extends ProgramOptions {
+  code?: string;
+  phone?: string;
+  record?: string;
+  name: string;
+}
+
+function addRun(program: Command): void {
+  withActions(program.command('run').description('dial a program in the terminal, on an empty database'))
+    .argument('<folder>', several)
+    .option('--code <code>', 'the service code to dial; the first of the program when not given')
+    .option('--phone <number>', 'the number to call from; a fresh one when not given')
+    .option('--record <file>', 'keep the dialogue as a test, for example flows/deposit.yaml')
+    .option('--name <name>', 'what the dialogue is about', 'recorded')
+    .action(async (folder: string, { record, name, ...options }: RunOptions) => {
+      const { runProgram } = await import('@palaver/ussd/commands/run-program');
+      const env = withEnvFile(process.env);
+      const steps = await runProgram({ folder, ...options, env, input: process.stdin, output: process.stdout });
+      if (record === undefined) return;
+      writeFileSync(record, formatFlow({ name, steps }));
+      process.stderr.write(`${steps.length} steps written to ${record}\n`);
+    });
+}
+
+function withActions(command: Command): Command {
+  return command.option('--actions <module>', 'module of your own actions, as in USSD_ACTIONS');
+}
+
+function toList(text: string): string[] {
+  const tags = text.split(',').map((tag) => tag.trim());
+  if (tags.some((tag) => tag === '')) throw new InvalidArgumentError('expected tags such as en,sw');
+  return tags;
+}
+
+export function print({ ok, lines }: MenuReport): void {
+  (ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
+  if (!ok) process.exitCode = 1;
+}

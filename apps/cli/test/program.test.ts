@@ -1,0 +1,22 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { createTempDir } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+
+const launcher = join(import.meta.dirname, '../bin/palaver.js');
+
+test('`palaver program` writes and dials a program, and says what is wrong with status 1', async () => {
+  await using dir = await createTempDir();
+  const palaver = (args: string[], input = '') => {
+    const options = { cwd: dir.path, input, encoding: 'utf8' as const };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, 'program', ...args], options);
+    return { status, output: `${stdout}${stderr}` };
+  };
+  expect(palaver(['new', 'farm-line'])).toMatchObject({
+    status: 0,
+    output: expect.stringContaining('farm-line/program.yaml'),
+  });
+  const run = palaver(['run', 'farm-line', '--record', 'farm-line/flows/exit.yaml'], '*\n');
+  expect(run).toMatchObject({ status: 0, output: expect.stringContaining('2 steps written to') });
+  expect(palaver(['check', 'farm'])).toEqual({ status: 1, output: 'farm:1: there is no such file or folder\n' });
+});

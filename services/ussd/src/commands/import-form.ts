@@ -1,0 +1,148 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
+import { StartError } from '@palaver/service-kit';
+import { parseDocument } from 'yaml';
+import { convertXlsForm, XlsFormFault } from '../forms/convert-xlsform.ts';
+import { createForms } from '../forms/forms.ts';
+import type { FormReport } from '../forms/protocol.ts';
+import { formatFault } from '../menu/fault.ts';
+import { programFile } from '../menu/program-source.ts';
+import type { MenuReport } from './check-menu-files.ts';
+import { toProgramName } from './new-program.ts';
+
+export interface FormImport {
+  /** An XForm (.xml) or an XLSForm (.xlsx). */
+  form: string;
+  /** A program's folder; a new program is written where there is none. */
+  folder: string;
+}
+
+interface Imported {
+  state: string;
+  path: string;
+  report: FormReport;
+}
+
+/** Copies a form and the files it uses into a program, with a state that asks it and texts in every language. */
+export async function importForm({ form, folder }: FormImport): Promise<MenuReport> {
+  const name = toProgramName(folder);
+  const xml = await readForm(form);
+  const attachments = await readAttachments(form, xml);
+  await using forms = createForms();
+  const report = await forms.inspect({ xml, attachments });
+  if (report.faults.length > 0)
+    return { ok: false, lines: report.faults.map((fault) => formatFault({ file: form, ...fault })) };
+  const file = `${basename(form, extname(form)).replace(/[^\w-]/g, '-')}.xml`;
+  const imported: Imported = { state: toStateName(report.formId || file), path: `forms/${file}`, report };
+  await mkdir(join(folder, 'forms'), { recursive: true });
+  await writeFile(join(folder, imported.path), xml);
+  for (const [path, text] of Object.entries(attachments)) await writeFile(join(folder, 'forms', path), text);
+  const isNew = !(await readdir(folder)).includes(programFile);
+  if (isNew) await writeProgram(folder, name, imported);
+  else await addState(folder, imported);
+  const added = [imported.path, ...Object.keys(attachments).map((path) => `forms/${path}`)];
+  const next = isNew
+    ? `Dial it: npx palaver program run ${folder}`
+    : `Lead to it from a menu: - { text: ${imported.state}.title, to: ${imported.state} }`;
+  return { ok: true, lines: [`${report.title || report.formId}: ${added.join(', ')}`, next] };
+}
+
+async function readForm(form: string): Promise<string> {
+  try {
+    return form.endsWith('.xlsx') ? await convertXlsForm(await readFile(form)) : await readFile(form, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (error instanceof XlsFormFault || code === 'ENOENT')
+      throw new StartError(`${form}: ${code === 'ENOENT' ? 'there is no such file' : message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** The files that the form names, as they stand beside it. Photos and sounds are not shown on a phone. */
+async function readAttachments(form: string, xml: string): Promise<Record<string, string>> {
+  const named = new Set(
+    Array.from(xml.matchAll(/jr:\/\/[\w-]+\/([\w.-]+\.(?:csv|xml|geojson))/g), ([, name = '']) => name),
+  );
+  const texts = await Promise.all(
+    Array.from(named, async (name) => {
+      const text = await readFile(join(dirname(form), name), 'utf8').catch(() => undefined);
+      return text === undefined ? [] : [[name, text] as const];
+    }),
+  );
+  return Object.fromEntries(texts.flat());
+}
+
+function toStateName(id: string): string {
+  const words = id.replace(/\.xml$/, '').match(/[a-zA-Z0-9]+/g) ?? [];
+  const joined = words
+    .map((word, i) => (i === 0 ? word.toLowerCase() : word[0]?.toUpperCase() + word.slice(1)))
+    .join('');
+  return /^[a-z]/.test(joined) ? joined : `form${joined}`;
+}
+
+const states = ({ state, path }: Imported) => `  ${state}:
+    kind: form
+    form: ${path}
+    to: ${state}Thanks
+  ${state}Thanks: { kind: page, text: ${state}.thanks }
+`;
+
+/** The bundled languages that the form has too; English where it has none of them. */
+function toLanguages({ languages }: FormReport): string[] {
+  const codes = languages.map((language) => /\(([\w-]+)\)\s*$/.exec(language)?.[1] ?? language.toLowerCase());
+  const own = Object.keys(words).filter((code) => codes.includes(code));
+  return own.length > 0 ? own : ['en'];
+}
+
+const words: Record<string, { begin: string; continue: string; thanks: string }> = {
+  en: { begin: 'Begin', continue: 'Continue', thanks: 'Thank you.' },
+  fr: { begin: 'Commencer', continue: 'Continuer', thanks: 'Merci.' },
+  sw: { begin: 'Anza', continue: 'Endelea', thanks: 'Asante.' },
+};
+
+async function writeProgram(folder: string, name: string, imported: Imported): Promise<void> {
+  const languages = toLanguages(imported.report);
+  await writeFile(
+    join(folder, programFile),
+    `name: ${name}
+codes: ["*384*9#"]
+extends: palaver
+languages: [${languages.join(', ')}]
+start: home
+states:
+  home:
+    kind: menu
+    text: ${imported.state}.title
+    options:
+      - { text: home.begin, to: ${imported.state} }
+      - { text: home.continue, to: '@resume', when: resumable }
+${states(imported)}`,
+  );
+  await mkdir(join(folder, 'locales'), { recursive: true });
+  for (const language of languages) {
+    const { begin, continue: goOn } = words[language] ?? words.en ?? { begin: '', continue: '' };
+    await addTexts(join(folder, 'locales', `${language}.yaml`), language, imported, { begin, continue: goOn });
+  }
+}
+
+async function addState(folder: string, imported: Imported): Promise<void> {
+  const file = join(folder, `${imported.state}.yaml`);
+  await writeFile(file, `states:\n${states(imported)}`, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw new StartError(`${file} exists already.`, { cause: error });
+    throw error;
+  });
+  for (const locale of await readdir(join(folder, 'locales')))
+    if (/\.ya?ml$/.test(locale))
+      await addTexts(join(folder, 'locales', locale), locale.replace(/\.ya?ml$/, ''), imported);
+}
+
+/** What stands in the file already stays, comments included. */
+async function addTexts(file: string, language: string, { state, report }: Imported, home?: object): Promise<void> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const document = parseDocument(text);
+  if (document.contents === null) document.contents = document.createNode({}) as never;
+  if (home) document.set('home', home);
+  if (!document.has(state))
+    document.set(state, { title: report.title || report.formId, thanks: (words[language] ?? words.en)?.thanks });
+  await writeFile(file, document.toString({ lineWidth: 0 }));
+}

@@ -1,0 +1,40 @@
+import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
+import { defaultSignatures } from '../actions/default-signatures.ts';
+import { loadOwnActions } from '../actions/load-own-actions.ts';
+import { checkForms } from '../forms/check-forms.ts';
+import type { Forms } from '../forms/forms.ts';
+import type { MenuCheck } from '../menu/check-menu.ts';
+import { checkProgram } from '../menu/check-program.ts';
+import { findPrograms, readMenuSource, readProgramSource, SourceFault } from '../programs/read-source.ts';
+
+export interface ProgramFiles {
+  /** A program's folder, or a folder of several. */
+  folder: string;
+  /** A module of actions beside the default service's. */
+  actions?: string | undefined;
+}
+
+export interface LoadedProgram {
+  path: string;
+  check: MenuCheck;
+}
+
+/** Every program of a folder, checked with its forms. A folder that cannot be read is a fault like any other. */
+export async function* loadPrograms(
+  { folder, actions }: ProgramFiles,
+  forms: Pick<Forms, 'inspect'>,
+): AsyncGenerator<LoadedProgram> {
+  const own = await loadOwnActions(actions);
+  const registry = toRegistry({ ...defaultSignatures, ...own.actions }, own.validators);
+  const base = await readMenuSource('palaver', toMenuSources({}));
+  try {
+    for (const path of await findPrograms(folder)) {
+      const source = await readProgramSource(path);
+      yield { path, check: await checkForms(checkProgram(source, registry, base), source, forms) };
+    }
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    const fault = { file: error.path, line: 1, message: error.message };
+    yield { path: error.path, check: { ok: false, faults: [fault] } };
+  }
+}

@@ -1,0 +1,60 @@
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { serviceCodePattern } from '@palaver/contract';
+import { StartError } from '@palaver/service-kit';
+import { programFile } from '../menu/program-source.ts';
+
+export interface NewProgram {
+  folder: string;
+  code?: string | undefined;
+  languages?: readonly string[] | undefined;
+}
+
+const template = fileURLToPath(new URL('../../template', import.meta.url));
+const flowFile = 'flows/message.yaml';
+
+/** Writes a small program: a list from a file, a question, a record, three languages and a test. */
+export async function writeNewProgram({ folder, code = '*384*5#', languages }: NewProgram): Promise<string[]> {
+  const name = toProgramName(folder);
+  if (!serviceCodePattern.test(code)) throw new StartError(`"${code}" is not a service code such as *384*5#.`);
+  await refuseFilled(folder);
+  const all = (await readdir(join(template, 'locales'))).map((file) => basename(file, '.yaml')).sort();
+  const wanted = languages ?? all;
+  const unknown = wanted.filter((language) => !all.includes(language));
+  if (unknown.length > 0 || wanted.length === 0)
+    throw new StartError(`The template has the languages ${all.join(', ')}; others are added as files in locales/.`);
+  await mkdir(folder, { recursive: true });
+  await cp(template, folder, { recursive: true });
+  for (const language of all) if (!wanted.includes(language)) await rm(join(folder, 'locales', `${language}.yaml`));
+  const rewrite = async (path: string, change: (text: string) => string) =>
+    writeFile(join(folder, path), change(await readFile(join(folder, path), 'utf8')));
+  await rewrite(programFile, (text) =>
+    text
+      .replace(/^name: .*$/m, `name: ${name}`)
+      .replace(/^codes: .*$/m, `codes: ["${code}"]`)
+      .replace(/^languages: .*$/m, `languages: [${wanted.join(', ')}]`),
+  );
+  // The dialogue is in English.
+  if (wanted.includes('en')) await rewrite(flowFile, (text) => text.replaceAll('"*384*5#"', `"${code}"`));
+  else await rm(join(folder, flowFile));
+  return (await readdir(folder, { recursive: true, withFileTypes: true }))
+    .flatMap((entry) => (entry.isFile() ? join(entry.parentPath, entry.name) : []))
+    .sort();
+}
+
+/** The name of a program is the name of its folder. */
+export function toProgramName(folder: string): string {
+  const name = basename(resolve(folder));
+  if (!/^[a-z][a-z0-9-]{0,39}$/.test(name))
+    throw new StartError(`"${name}" cannot name a program: use small letters, digits and hyphens.`);
+  return name;
+}
+
+export async function refuseFilled(folder: string): Promise<void> {
+  const files = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw new StartError(`${folder}: ${error.message}`, { cause: error });
+  });
+  if (files.length > 0) throw new StartError(`${folder} is not empty. Name a folder that does not exist yet.`);
+}

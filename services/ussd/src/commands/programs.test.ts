@@ -1,0 +1,118 @@
+// From an empty folder to a tested program, by what the commands call.
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { createTempDir } from '@palaver/test-kit';
+import { expect, test, vi } from 'vitest';
+import { checkProgramFiles } from './check-menu-files.ts';
+import { formatFlow } from './flow.ts';
+import { importForm } from './import-form.ts';
+import { writeNewProgram } from './new-program.ts';
+import { runProgram } from './run-program.ts';
+import { testPrograms } from './test-programs.ts';
+
+// Loading the engine of forms takes seconds on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
+
+function edit(file: string, from: string, to: string) {
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain(from);
+  writeFileSync(file, text.replace(from, to));
+}
+
+test('a new program passes its check and its test; what is recorded is a test too, without its secrets', async () => {
+  await using dir = await createTempDir();
+  const folder = join(dir.path, 'farm-line');
+  await writeNewProgram({ folder, code: '*7*1#' });
+  await expect(writeNewProgram({ folder })).rejects.toThrow('is not empty');
+  await expect(writeNewProgram({ folder: join(dir.path, 'Farm') })).rejects.toThrow('small letters');
+  expect(await checkProgramFiles({ folder })).toEqual({
+    ok: true,
+    lines: ['farm-line: *7*1#; 7 states, languages en, fr, sw: no faults'],
+  });
+  expect(await testPrograms({ folder }, {})).toMatchObject({ ok: true, lines: [expect.stringMatching(/^ok {4}/)] });
+
+  // An account of the program it extends: its PIN is in no file.
+  edit(
+    join(folder, 'program.yaml'),
+    'to: message }\n',
+    'to: message }\n      - { text: account.register, to: askName }\n',
+  );
+  const input = Readable.from(['3\n', 'Ana\n', '407192\n', '407192\n', '*\n']);
+  const steps = await runProgram({ folder, env: {}, input, output: new PassThrough() });
+  const file = join(folder, 'flows/register.yaml');
+  writeFileSync(file, formatFlow({ name: 'Registering', steps }));
+  expect(readFileSync(file, 'utf8')).toContain('{{pin}}');
+  expect(readFileSync(file, 'utf8')).not.toMatch(/407192|phoneNumber/);
+  edit(join(folder, 'flows/message.yaml'), '2. Leave a message\n', '2. Leave a message\n      3. Register\n');
+  expect(await testPrograms({ folder }, {})).toEqual({
+    ok: true,
+    lines: [expect.stringMatching(/^ok {4}.*message\.yaml: /), expect.stringMatching(/^ok {4}.*register\.yaml: /)],
+  });
+  edit(file, 'What is your name?', 'Who are you?');
+  writeFileSync(join(folder, 'flows/no-flow.yaml'), 'steps: 5');
+  expect(await testPrograms({ folder }, {})).toEqual({
+    ok: false,
+    lines: [
+      expect.stringMatching(/^ok/),
+      expect.stringMatching(/^FAIL .*no-flow\.yaml: This is not a flow file: name: /),
+      expect.stringMatching(/^FAIL .*Registering: step 2 \(sent "3"\)\n--- expected\nCON Who are you\?/),
+    ],
+  });
+});
+
+test('a dialogue says what servers answer; what it does not answer fails the test and is not asked', async () => {
+  await using dir = await createTempDir();
+  const folder = join(dir.path, 'prices');
+  for (const path of ['locales', 'flows']) mkdirSync(join(folder, path), { recursive: true });
+  const state = (name: string, text: string) => `  ${name}: { kind: page, text: ${text} }\n`;
+  writeFileSync(
+    join(folder, 'program.yaml'),
+    `name: prices\nextends: palaver\nlanguages: [en]\nstart: home\nstates:
+  home: { kind: menu, text: home, options: [{ text: ask, to: ask }] }
+  ask: { kind: action, http: { get: "https://prices.invalid/maize" }, take: { price: $.price }, outcomes: { ok: show, missing: none, failed: later } }
+${state('show', 'show')}${state('none', 'none')}${state('later', 'later')}`,
+  );
+  writeFileSync(
+    join(folder, 'locales/en.yaml'),
+    'home: Prices\nask: Maize\nshow: "{price} a kilo"\nnone: None\nlater: Later\n',
+  );
+  const flow = (http: string, reply: string) =>
+    `name: x\n${http}steps:\n  - { dial: "*384#", reply: "CON Prices\\n1. Maize\\n*. Exit" }\n  - { send: 1, reply: "CON ${reply}\\n0. Back\\n*. Exit" }\n`;
+  const answer = (rest: string) => `http: [{ get: https://prices.invalid/maize, ${rest} }]\n`;
+  writeFileSync(join(folder, 'flows/a.yaml'), flow(answer('json: { price: 42 }'), '42 a kilo'));
+  writeFileSync(join(folder, 'flows/b.yaml'), flow(answer('status: 404'), 'None'));
+  writeFileSync(join(folder, 'flows/c.yaml'), flow('', 'Later'));
+  expect(await testPrograms({ folder }, {})).toEqual({
+    ok: false,
+    lines: [
+      expect.stringMatching(/^ok .*a\.yaml/),
+      expect.stringMatching(/^ok .*b\.yaml/),
+      expect.stringMatching(
+        /^FAIL .*c\.yaml: x: the program asks GET https:\/\/prices\.invalid\/maize, and http: has no answer/,
+      ),
+    ],
+  });
+});
+
+test('a form becomes a program, or a state of one', async () => {
+  await using dir = await createTempDir();
+  const folder = join(dir.path, 'survey');
+  const fixtures = join(import.meta.dirname, '../../test/forms');
+  cpSync(fixtures, join(dir.path, 'from'), { recursive: true });
+  expect((await importForm({ form: join(dir.path, 'from/every-kind.xml'), folder })).lines[0]).toContain(
+    'forms/every-kind.xml, forms/towns.csv',
+  );
+  const { lines } = await importForm({ form: join(dir.path, 'from/short.xml'), folder });
+  expect(lines[1]).toBe('Lead to it from a menu: - { text: short.title, to: short }');
+  edit(join(folder, 'program.yaml'), 'options:\n', 'options:\n      - { text: short.title, to: short }\n');
+  expect((await checkProgramFiles({ folder })).lines.join('\n')).toMatch(
+    /^survey: \*384\*9#; 6 states, .*: no faults$/,
+  );
+  writeFileSync(join(dir.path, 'broken.xml'), '<h:html');
+  expect(await importForm({ form: join(dir.path, 'broken.xml'), folder })).toMatchObject({
+    ok: false,
+    lines: [expect.stringContaining('broken.xml:1: this is not XML')],
+  });
+  await expect(importForm({ form: join(dir.path, 'none.xlsx'), folder })).rejects.toThrow('there is no such file');
+});

@@ -1,0 +1,24 @@
+import type { Readable, Writable } from 'node:stream';
+import type { Env } from '@palaver/service-kit';
+import { runDial } from './dial.ts';
+import type { FlowStep } from './flow.ts';
+import { makePhoneNumber } from './flow-secrets.ts';
+import type { ProgramFiles } from './load-programs.ts';
+import { createPhone } from './phone.ts';
+import { startTemporary } from './temporary-service.ts';
+
+export interface ProgramRun extends ProgramFiles {
+  env: Env;
+  code?: string | undefined;
+  phone?: string | undefined;
+  input: Readable;
+  output: Writable;
+}
+
+/** Dials a program in the terminal, on an empty database. Returns the dialogue, its secrets masked. */
+export async function runProgram(run: ProgramRun): Promise<FlowStep[]> {
+  await using service = await startTemporary(run);
+  const { code: serviceCode = service.serviceCode, phone: phoneNumber = makePhoneNumber(), input, output } = run;
+  const phone = createPhone({ url: service.url, phoneNumber, serviceCode });
+  return await runDial({ phone, serviceCode, input, output });
+}
