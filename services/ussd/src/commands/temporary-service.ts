@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type Env, StartError } from '@palaver/service-kit';
 import { createForms } from '../forms/forms.ts';
 import type { AskServer } from '../http/guarded-request.ts';
-import { formatFault } from '../menu/fault.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
+import { formatFault } from '../menu/fault.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 
 export interface TemporaryOptions extends ProgramFiles {
