@@ -78,6 +78,13 @@ export {
   toSocketPayload,
 } from './event-catalogue.ts';
 export {
+  fileIdSchema,
+  fileParamsSchema,
+  type UploadedFile,
+  uploadedFileSchema,
+  uploadQuerySchema,
+} from './files.ts';
+export {
   type ApiKey,
   type ApiKeyFile,
   apiKeyFileSchema,

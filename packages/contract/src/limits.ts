@@ -39,6 +39,9 @@ export const agentLimits = {
   // Matrix homeservers and the contract count megabytes by 1,000,000.
   attachmentBytes: 25_000_000,
   attachmentsBytes: 50_000_000,
+  /** Uploads of one user in 24 hours. */
+  filesPerDay: 200,
+  fileBytesPerDay: 500_000_000,
   /** Browser tools, AG-UI actions and MCP invocations one message may declare, each. */
   declaredTools: 128,
   /** Unexpired delegations of one user that the agent keeps track of, replaced and revoked ones included. */

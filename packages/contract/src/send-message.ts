@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { boundedText } from './bounded-text.ts';
+import { fileIdSchema, filenameSchema } from './files.ts';
 import { agentLimits } from './limits.ts';
 import { modelIdSchema } from './models.ts';
 import {
   matrixEventIdPattern,
   mimeTypePattern,
   mxcUriPattern,
-  noControlCharactersPattern,
   toolNamePattern,
   visibleAsciiPattern,
 } from './patterns.ts';
@@ -49,7 +49,8 @@ export type AgAction = z.infer<typeof agActionSchema>;
 const attachmentFields = z.object({
   mxcUri: z.string().regex(mxcUriPattern, { error: 'must be mxc://server/media-id' }).optional(),
   eventId: z.string().regex(matrixEventIdPattern, { error: 'must be a Matrix event id, $…' }).optional(),
-  filename: boundedText(1, 255).regex(noControlCharactersPattern, { error: 'must not contain control characters' }),
+  fileId: fileIdSchema.optional().meta({ description: 'A file uploaded by `POST /files`.' }),
+  filename: filenameSchema,
   mimetype: z.string().regex(mimeTypePattern, { error: 'must be a media type, for example image/png, or empty' }),
 });
 
@@ -67,13 +68,13 @@ export type EncryptedFile = z.infer<typeof encryptedFileSchema>;
 
 export const attachmentSchema = attachmentFields
   .extend({ file: encryptedFileSchema.optional() })
-  .refine(({ mxcUri, eventId, file }) => mxcUri !== undefined || eventId !== undefined || file !== undefined, {
-    error: 'needs mxcUri, eventId or file',
+  .refine(({ mxcUri, eventId, file, fileId }) => [mxcUri, eventId, file, fileId].some((place) => place !== undefined), {
+    error: 'needs fileId, mxcUri, eventId or file',
   })
   .meta({
     id: 'Attachment',
-    description: 'A file on the Matrix homeserver of the user.',
-    anyOf: [{ required: ['mxcUri'] }, { required: ['eventId'] }, { required: ['file'] }],
+    description: 'A file uploaded to the agent, or one on the Matrix homeserver of the user.',
+    anyOf: [{ required: ['fileId'] }, { required: ['mxcUri'] }, { required: ['eventId'] }, { required: ['file'] }],
   });
 
 export type Attachment = z.infer<typeof attachmentSchema>;

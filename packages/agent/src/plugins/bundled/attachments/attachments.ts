@@ -1,19 +1,47 @@
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { AppError, type Attachment, agentLimits } from '@palaver/contract';
-import { envList } from '@palaver/service-kit';
+import { envInteger, envList, type Logger } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
 import { z } from 'zod';
 import { agentConfigSchema } from '../../../config.ts';
 import type { PendingSend } from '../../middleware.ts';
-import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import { addFileRoutes } from './file-routes.ts';
+import { createFolderStorage, createStaging } from './file-storage.ts';
+import { createFileStore, type FileDatabase, fileMigrations, filesPersonalData } from './file-store.ts';
+import { createFileVault, type FileVault } from './file-vault.ts';
 import { UnreachableError } from './guarded-get.ts';
 import { fetchAttachment, type MatrixMediaOptions } from './matrix-media.ts';
 import { fitsDeclared, readFileKind } from './read-file-kind.ts';
 import { readPdf } from './read-pdf.ts';
+import { createS3Storage, envBucket } from './s3-storage.ts';
 
 const configSchema = z.object({
   MATRIX_ALLOWED_HOSTS: envList().prefault('').meta({
     description: 'Matrix homeservers that may have a private address or no TLS, separated by commas.',
     example: 'matrix.internal,127.0.0.1:8008',
   }),
+  FILES_S3_URL: envBucket().optional().meta({
+    description:
+      'Bucket of an S3-compatible service for files that users upload, with key and secret (percent-encoded). The folder files in DATA_DIR when not set; several instances need a bucket or a shared folder.',
+    example: 'https://KEY:SECRET@s3.eu-central-1.amazonaws.com/palaver-files?region=eu-central-1',
+    secret: true,
+  }),
+  FILES_PER_USER_PER_DAY: envInteger({ min: 0, max: 1_000_000 }).prefault(String(agentLimits.filesPerDay)).meta({
+    description: 'Files that a user may upload in 24 hours; 0 for none.',
+    example: '200',
+  }),
+  FILES_BYTES_PER_USER_PER_DAY: envInteger({ min: 0, max: 1e15 }).prefault(String(agentLimits.fileBytesPerDay)).meta({
+    description: 'Bytes that a user may upload in 24 hours.',
+    example: '500000000',
+  }),
+  RETENTION_FILES_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
+    description:
+      'Days that uploaded files are kept; 0 keeps them as long as the session of their message. Files of no message are kept for a day.',
+    example: '365',
+  }),
+  DATA_DIR: agentConfigSchema.shape.DATA_DIR,
   LLM_CONTEXT_TOKENS: agentConfigSchema.shape.LLM_CONTEXT_TOKENS,
   DNS_SERVERS: agentConfigSchema.shape.DNS_SERVERS,
 });
@@ -24,11 +52,13 @@ const timeoutMs = 30_000;
 /** Half the context at about four characters a token: the other half is for the conversation. */
 const charactersPerContextToken = 2;
 
-/** Files from the user's Matrix homeserver, fetched and checked before the model runs. */
+/** Files that come with a message, uploaded here or on the user's Matrix homeserver: read and checked before the model runs. */
 export function createAttachmentsPlugin(): OraclePlugin {
+  let vault: FileVault;
+
   return defineOraclePlugin({
     name: 'attachments',
-    version: '1.0.0',
+    version: '1.1.0',
     manifest: {
       title: 'Attachments',
       summary: 'Reads the files that come with a message: text, PDF and images.',
@@ -40,11 +70,20 @@ export function createAttachmentsPlugin(): OraclePlugin {
     // Who may not send is refused before anything is fetched for them.
     softDependsOn: ['credits'],
     configSchema,
+    tables: tablesOf<FileDatabase>(),
+    migrations: fileMigrations,
+    personalData: filesPersonalData,
+    setup({ store, config, logger }) {
+      vault = openVault(store, config, logger);
+      vault.start();
+    },
+    teardown: () => vault?.stop(),
+    getRoutes: () => (server) => addFileRoutes(server, vault),
     getMiddlewares: ({ config, logger }) => [
       {
         async beforeSend(send) {
           try {
-            await loadAttachments(send, config);
+            await loadAttachments(send, config, vault);
           } catch (error) {
             // The sentence names the user's file; what operators need is the cause.
             const cause = error instanceof AppError && error.cause;
@@ -57,30 +96,44 @@ export function createAttachmentsPlugin(): OraclePlugin {
   });
 }
 
-async function loadAttachments(
-  { message, secrets, blobs }: PendingSend,
-  { MATRIX_ALLOWED_HOSTS: allowedHosts, DNS_SERVERS: dnsServers, LLM_CONTEXT_TOKENS: contextTokens }: AttachmentsConfig,
-): Promise<void> {
-  const { attachments = [], metadata = {} } = message;
+function openVault(store: Store<FileDatabase>, config: AttachmentsConfig, logger: Logger): FileVault {
+  const { FILES_S3_URL: bucket } = config;
+  const folder = bucket ? join(tmpdir(), 'palaver-files') : join(resolve(config.DATA_DIR), 'files');
+  const limits = {
+    filesPerDay: config.FILES_PER_USER_PER_DAY,
+    bytesPerDay: config.FILES_BYTES_PER_USER_PER_DAY,
+  };
+  return createFileVault({
+    files: createFileStore(store, limits),
+    storage: bucket ? createS3Storage(bucket) : createFolderStorage(folder),
+    staging: createStaging(folder),
+    rules: { retentionDays: config.RETENTION_FILES_DAYS },
+    logger,
+  });
+}
+
+async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vault: FileVault): Promise<void> {
+  const { message, blobs } = send;
+  const { attachments = [] } = message;
   if (attachments.length === 0) return;
   const stop = new AbortController();
-  const common = {
-    homeserver: toHomeserver(secrets.matrixHomeserver),
-    token: secrets.matrixAccessToken,
-    roomId: [metadata.roomId, metadata.editorRoomId].find((id) => typeof id === 'string'),
-    allowedHosts,
-    dnsServers,
-    signal: AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]),
-  };
+  const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]);
+  const fromMatrix = attachments.some(({ fileId }) => fileId === undefined)
+    ? toMatrixOptions(send, config, signal)
+    : undefined;
   const allowance = createAllowance();
   try {
     const files = await Promise.all(
-      attachments.map(async (attachment) => ({
-        attachment,
-        bytes: await download(attachment, { ...common, onBytes: allowance(attachment) }),
-      })),
+      attachments.map(async (attachment) => {
+        const onBytes = allowance(attachment);
+        const isUploaded = !fromMatrix || attachment.fileId !== undefined;
+        const bytes = isUploaded
+          ? await readUploaded(attachment, { send, vault, onBytes })
+          : await download(attachment, { ...fromMatrix, onBytes });
+        return { attachment, bytes };
+      }),
     );
-    let charactersLeft = contextTokens * charactersPerContextToken;
+    let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
     for (const { attachment, bytes } of files) {
       const { content, mediaType } = await readFile(attachment, bytes, charactersLeft);
       if (typeof content === 'string') charactersLeft -= content.length;
@@ -89,6 +142,37 @@ async function loadAttachments(
   } finally {
     stop.abort();
   }
+}
+
+function toMatrixOptions(
+  { message: { metadata = {} }, secrets }: PendingSend,
+  { MATRIX_ALLOWED_HOSTS: allowedHosts, DNS_SERVERS: dnsServers }: AttachmentsConfig,
+  signal: AbortSignal,
+): Omit<MatrixMediaOptions, 'onBytes'> {
+  return {
+    homeserver: toHomeserver(secrets.matrixHomeserver),
+    token: secrets.matrixAccessToken,
+    roomId: [metadata.roomId, metadata.editorRoomId].find((id) => typeof id === 'string'),
+    allowedHosts,
+    dnsServers,
+    signal,
+  };
+}
+
+async function readUploaded(
+  { fileId = '', filename }: Attachment,
+  {
+    send: { userDid, sessionId },
+    vault,
+    onBytes,
+  }: { send: PendingSend; vault: FileVault; onBytes(count: number): void },
+): Promise<Buffer> {
+  const bytes = await vault.read({ userDid, fileId, sessionId, onSize: onBytes }).catch((error) => {
+    if (error instanceof AppError) throw error;
+    throw failed(`${filename} could not be read.`, filename, error);
+  });
+  if (!bytes) throw failed(`${filename} is not there any more; upload it again.`, filename);
+  return bytes;
 }
 
 function toHomeserver(homeserver: string | undefined): URL {

@@ -10,14 +10,57 @@ const images: { mediaType: string; matches(bytes: Buffer): boolean }[] = [
   { mediaType: 'image/webp', matches: (bytes) => /^RIFF.{4}WEBP/s.test(bytes.toString('latin1', 0, 12)) },
 ];
 
+/** Readers take a PDF whose header comes a little late. */
+const headBytes = 1024;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what tells a binary file from a text.
+const binary = /[\0-\x08\x0e-\x1a\x1c-\x1f]/;
+
 /** What a file is by its content, whatever it is called; undefined where it is nothing a model can read. */
 export function readFileKind(bytes: Buffer): FileKind | undefined {
-  const image = images.find(({ matches }) => matches(bytes));
-  if (image) return { kind: 'image', mediaType: image.mediaType };
-  // Readers take a PDF whose header comes a little late.
-  if (bytes.subarray(0, 1024).includes('%PDF-')) return { kind: 'pdf', mediaType: 'application/pdf' };
+  const marked = readMark(bytes);
+  if (marked) return marked;
   const text = readText(bytes);
   return text === undefined ? undefined : { kind: 'text', mediaType: 'text/plain', text };
+}
+
+/** The same for a file that comes in pieces, without its text. */
+export function createKindProbe() {
+  let head: Buffer = Buffer.alloc(0);
+  /** What has not been decoded: the encoding is known by the first two bytes. */
+  let pending: Buffer = Buffer.alloc(0);
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
+  let isText = true;
+
+  function decode(bytes: Buffer, stream: boolean): void {
+    if (!isText) return;
+    decoder ??= new TextDecoder(encodingOf(head), { fatal: true });
+    try {
+      isText = !binary.test(decoder.decode(bytes, { stream }));
+    } catch {
+      isText = false;
+    }
+  }
+
+  return {
+    add(chunk: Buffer): void {
+      head = Buffer.concat([head, chunk.subarray(0, headBytes - head.length)]);
+      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+      if (head.length < 2) return;
+      decode(pending, true);
+      pending = Buffer.alloc(0);
+    },
+    end(): Pick<FileKind, 'kind' | 'mediaType'> | undefined {
+      decode(pending, false);
+      return readMark(head) ?? (isText ? { kind: 'text', mediaType: 'text/plain' } : undefined);
+    },
+  };
+}
+
+/** An image or a PDF by its first bytes. */
+function readMark(bytes: Buffer): Exclude<FileKind, { kind: 'text' }> | undefined {
+  const image = images.find(({ matches }) => matches(bytes));
+  if (image) return { kind: 'image', mediaType: image.mediaType };
+  return bytes.subarray(0, headBytes).includes('%PDF-') ? { kind: 'pdf', mediaType: 'application/pdf' } : undefined;
 }
 
 /** Whether a declared media type is of that kind. What says nothing (empty, `application/octet-stream`) fits all. */
@@ -34,12 +77,14 @@ function startsWith(bytes: Buffer, hex: string): boolean {
   return bytes.subarray(0, hex.length / 2).equals(Buffer.from(hex, 'hex'));
 }
 
+function encodingOf(bytes: Buffer): string {
+  return startsWith(bytes, 'fffe') ? 'utf-16le' : startsWith(bytes, 'feff') ? 'utf-16be' : 'utf-8';
+}
+
 function readText(bytes: Buffer): string | undefined {
-  const encoding = startsWith(bytes, 'fffe') ? 'utf-16le' : startsWith(bytes, 'feff') ? 'utf-16be' : 'utf-8';
   try {
-    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what tells a binary file from a text.
-    return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? undefined : text;
+    const text = new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
+    return binary.test(text) ? undefined : text;
   } catch {
     return undefined;
   }

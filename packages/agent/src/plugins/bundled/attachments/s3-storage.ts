@@ -1,0 +1,60 @@
+import { openAsBlob } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import { AwsClient } from 'aws4fetch';
+import { z } from 'zod';
+import type { FileStorage } from './file-storage.ts';
+
+const timeoutMs = 60_000;
+const retries = 2;
+
+const expected = 'expected https://KEY:SECRET@host/bucket?region=NAME, key and secret percent-encoded';
+
+/** A bucket and the key to it, as one URL. */
+export const envBucket = () =>
+  z.string().transform((text, context) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const isWhole =
+      url && /^https?:$/.test(url.protocol) && url.username && url.password && /^\/[^/]/.test(url.pathname);
+    if (!isWhole) {
+      context.addIssue({ code: 'custom', message: expected });
+      return z.NEVER;
+    }
+    return {
+      address: url.origin + url.pathname.replace(/\/+$/, ''),
+      region: url.searchParams.get('region') ?? 'us-east-1',
+      accessKeyId: decodeURIComponent(url.username),
+      secretAccessKey: decodeURIComponent(url.password),
+    };
+  });
+
+export type Bucket = z.output<ReturnType<typeof envBucket>>;
+
+/** A bucket of any S3-compatible service, by path: `https://host/bucket/id`. */
+export function createS3Storage({ address, ...credentials }: Bucket): FileStorage {
+  const client = new AwsClient({ ...credentials, service: 's3', retries });
+
+  async function ask(id: string, init: RequestInit): Promise<Response> {
+    const response = await client.fetch(`${address}/${id}`, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    if (response.ok || response.status === 404) return response;
+    await response.body?.cancel();
+    throw new Error(`the bucket answered ${init.method} with ${response.status}`);
+  }
+
+  return {
+    async put(id, { path, sha256 }) {
+      const body = await openAsBlob(path);
+      const { status } = await ask(id, { method: 'PUT', body, headers: { 'x-amz-content-sha256': sha256 } });
+      if (status === 404) throw new Error('there is no such bucket');
+    },
+    async read(id) {
+      const { status, body } = await ask(id, { method: 'GET' });
+      if (status !== 404 && body) return Readable.fromWeb(body as ReadableStream);
+      await body?.cancel();
+      return undefined;
+    },
+    async remove(id) {
+      await (await ask(id, { method: 'DELETE' })).body?.cancel();
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { agentLimits } from '@palaver/contract';
+import { openStore } from '@palaver/store';
+import { createTempDir, searchDatabase, waitFor } from '@palaver/test-kit';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createFileStore, type FileDatabase } from '../src/plugins/bundled/attachments/file-store.ts';
+import { createPdf } from './homeserver.ts';
+import { type OpenAiServer, say, startOpenAiServer } from './openai-server.ts';
+import { type S3Server, startS3Server } from './s3-server.ts';
+import { type Reply, request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+let model: OpenAiServer;
+let bucket: S3Server;
+const agents: { name: string; agent: TestAgent; dataDir: string; stored(): Promise<Map<string, Buffer>> }[] = [];
+const disposables = new AsyncDisposableStack();
+
+beforeAll(async () => {
+  model = disposables.use(await startOpenAiServer(say('Seen.')));
+  bucket = disposables.use(await startS3Server());
+  for (const name of ['folder', 'bucket']) {
+    const dir = disposables.use(await createTempDir());
+    const env = {
+      DATA_DIR: dir.path,
+      LLM_BASE_URL: model.url,
+      DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+      FILES_BYTES_PER_USER_PER_DAY: String(agentLimits.attachmentBytes + 1000),
+      FILES_PER_USER_PER_DAY: '5',
+      ...(name === 'bucket' && { FILES_S3_URL: bucket.url }),
+    };
+    const agent = disposables.use(await startTestAgent({ engine: 'sqlite', env }));
+    const stored = async () => {
+      if (name === 'bucket') return bucket.objects;
+      const names = await readdir(join(dir.path, 'files')).catch(() => []);
+      return new Map(
+        await Promise.all(names.map(async (id) => [id, await readFile(join(dir.path, 'files', id))] as const)),
+      );
+    };
+    agents.push({ name, agent, dataDir: dir.path, stored });
+  }
+});
+
+afterAll(() => disposables.disposeAsync());
+
+function upload(
+  agent: TestAgent,
+  user: TestUser,
+  bytes: Buffer | string,
+  { name = 'notes.txt', type = 'text/plain' } = {},
+): Promise<Reply> {
+  return request(`${agent.url}/files?filename=${encodeURIComponent(name)}`, {
+    method: 'POST',
+    headers: { ...user.headers, 'content-type': type },
+    body: new Blob([bytes as Uint8Array<ArrayBuffer>]),
+  });
+}
+
+const attach = ({ fileId, filename, mimetype }: Record<string, string>) => ({ fileId, filename, mimetype });
+
+test('a file is stored encrypted, reaches the model with its message, and only its owner reads it, as an attachment', async () => {
+  for (const { name, agent, stored } of agents) {
+    const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+    const page = '<script>alert("Anazebra")</script>';
+    const uploaded = await upload(agent, ana, page, { name: 'Ünïted "x".html', type: 'text/html' });
+    expect([name, uploaded.status]).toEqual([name, 201]);
+    expect(uploaded.body).toMatchObject({ filename: 'Ünïted "x".html', mimetype: 'text/plain', size: page.length });
+    const image = (await upload(agent, ana, png, { name: 'a.png', type: 'image/png' })).body;
+    const pdf = (await upload(agent, ana, createPdf('Three goats'), { name: 'a.pdf', type: 'application/pdf' })).body;
+
+    const session = await ana.createSession();
+    model.requests.length = 0;
+    const attachments = [uploaded.body, image, pdf].map(attach);
+    expect((await ana.say(session, 'what is this?', { attachments })).status).toBe(200);
+    const asked = JSON.stringify(model.requests[0]?.body.messages.at(-1).content);
+    expect(asked).toContain('Anazebra');
+    expect(asked).toContain('Three goats');
+    expect(asked).toContain(png.toString('base64'));
+    expect((await ana.messages(session))[0]).toMatchObject({ attachments });
+    expect((await ben.say(await ben.createSession(), 'and this?', { attachments })).status).toBe(422);
+
+    const path = `/files/${uploaded.body.fileId}`;
+    const read = await ana.send('GET', path);
+    expect([read.status, read.body]).toEqual([200, page]);
+    expect(read.headers.get('content-type')).toBe('text/plain');
+    expect(read.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(read.headers.get('content-disposition')).toBe(
+      `attachment; filename="_n_ted _x_.html"; filename*=UTF-8''%C3%9Cn%C3%AFted%20%22x%22.html`,
+    );
+    for (const method of ['GET', 'DELETE']) expect((await ben.send(method, path)).status).toBe(404);
+    expect((await request(agent.url + path)).status).toBe(401);
+
+    const bytes = Buffer.concat([...(await stored()).values()]);
+    expect(bytes.length).toBeGreaterThan(page.length);
+    expect(bytes.includes('Anazebra')).toBe(false);
+    expect(await searchDatabase(agent.databaseUrl, ['Ünïted', 'Anazebra'])).toEqual([]);
+  }
+  expect(bucket.refused).toEqual([]);
+});
+
+test('what is too large, too much, empty or of another kind is refused, and nothing of it stays', async () => {
+  const [{ agent, stored }] = agents as [(typeof agents)[number]];
+  const ana = await agent.createUser();
+  const before = (await stored()).size;
+  const refusals: [Buffer | string, string, number][] = [
+    ['', 'text/plain', 400],
+    [Buffer.from([0, 1, 2]), 'application/octet-stream', 415],
+    ['a text', 'image/png', 415],
+    [Buffer.alloc(agentLimits.attachmentBytes + 1, 'a'), 'text/plain', 413],
+  ];
+  for (const [bytes, type, status] of refusals)
+    expect([type, (await upload(agent, ana, bytes, { type })).status]).toEqual([type, status]);
+  expect((await upload(agent, ana, 'x', { name: 'a\nb' })).status).toBe(400);
+  expect(await uploadInChunks(agent, ana, agentLimits.attachmentBytes + 1)).toBe(413);
+  expect((await request(`${agent.url}/files?filename=a`, { method: 'POST', body: 'a' })).status).toBe(401);
+
+  expect((await upload(agent, ana, Buffer.alloc(agentLimits.attachmentBytes - 100, 'a'))).status).toBe(201);
+  expect(await upload(agent, ana, Buffer.alloc(2000, 'a'))).toMatchObject({ status: 429 });
+  const uploads = await Promise.all(Array.from({ length: 8 }, () => upload(agent, ana, 'a')));
+  expect(uploads.filter(({ status }) => status === 201)).toHaveLength(4);
+  expect(uploads.filter(({ status }) => status === 429)).toHaveLength(4);
+  expect((await stored()).size).toBe(before + 5);
+});
+
+/** Without saying how much it will be. */
+function uploadInChunks(agent: TestAgent, user: TestUser, bytes: number): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(`${agent.url}/files?filename=big`, { method: 'POST', headers: user.headers }, (reply) => {
+      resolve(reply.statusCode);
+      sent.destroy();
+    });
+    sent.on('error', reject);
+    for (let left = bytes; left > 0; left -= 1_000_000) sent.write(Buffer.alloc(Math.min(left, 1_000_000), 'a'));
+    sent.end();
+  });
+}
+
+test('files go with their session and their user; what was not sent within a day goes too', async () => {
+  for (const { agent, stored } of agents) {
+    const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+    const [sent, kept, unsent] = await Promise.all(
+      [ana, ana, ben].map(async (user) => (await upload(agent, user, 'Anazebra')).body),
+    );
+    const [first, second] = [await ana.createSession(), await ana.createSession()];
+    await ana.say(first, 'read', { attachments: [attach(sent)] });
+    await ana.say(second, 'read', { attachments: [attach(kept)] });
+    const { agent_file: exported } = (await ana.send('GET', '/me/export')).body.data;
+    expect(exported.map(({ filename }: { filename: string }) => filename)).toEqual(['notes.txt', 'notes.txt']);
+    expect(JSON.stringify(exported)).not.toContain('secret');
+
+    await ana.send('DELETE', `/sessions/${first}`);
+    expect((await ana.send('GET', `/files/${sent.fileId}`)).status).toBe(404);
+    expect((await ana.send('GET', `/files/${kept.fileId}`)).status).toBe(200);
+    await ana.send('DELETE', '/me');
+    expect(await searchDatabase(agent.databaseUrl, [ana.did])).toEqual([]);
+
+    const store = await openStore<FileDatabase>(agent.databaseUrl);
+    const files = createFileStore(store, { filesPerDay: 1, bytesPerDay: 1 });
+    await files.removeExpired({ retentionDays: 0 }, Date.parse(unsent.createdAt) + 23 * 3_600_000);
+    expect((await ben.send('GET', `/files/${unsent.fileId}`)).status).toBe(200);
+    await files.removeExpired({ retentionDays: 0 }, Date.parse(unsent.createdAt) + 25 * 3_600_000);
+    expect((await ben.send('GET', `/files/${unsent.fileId}`)).status).toBe(404);
+    await store.close();
+
+    await agent.restart();
+    const gone = [sent, kept, unsent].map(({ fileId }) => fileId);
+    await waitFor(
+      'the bytes are removed',
+      async () => ![...(await stored()).keys()].some((name) => gone.some((id) => name.endsWith(id))),
+    );
+  }
+});
+
+test('bytes that were changed are not given out as the file', async () => {
+  const [{ agent, dataDir }] = agents as [(typeof agents)[number]];
+  const ana = await agent.createUser();
+  const { fileId, ...file } = (await upload(agent, ana, 'Ten goats')).body;
+  const path = join(dataDir, 'files', fileId);
+  const bytes = await readFile(path);
+  bytes[0] = (bytes[0] ?? 0) ^ 1;
+  await writeFile(path, bytes);
+  await expect(ana.send('GET', `/files/${fileId}`)).rejects.toThrow();
+  const reply = await ana.say(await ana.createSession(), 'read', { attachments: [attach({ fileId, ...file })] });
+  expect([reply.status, reply.body.code]).toEqual([422, 'ATTACHMENT_FAILED']);
+});
