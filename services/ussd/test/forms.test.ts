@@ -206,7 +206,7 @@ test("a session stays on the version of its form, follows its caller's language,
   const french = createCaller(other, '+254700000002');
   await french.dial();
   expect(await french.press('1')).toMatch(/^CON Votre nom \?\n0\. Retour/);
-  expect(await french.press('')).toMatch(/^CON Veuillez saisir/);
+  expect(await french.press('')).toMatch(/^CON Saisissez/);
 });
 
 test('what a keypad cannot answer, and what is no form, is a fault with its line', async () => {
