@@ -1,7 +1,8 @@
 import type { Logger } from '@palaver/service-kit';
 import { createChain } from './chain.ts';
 import { createGrpcServer } from './grpc/create-grpc-server.ts';
-import { getService, loadProtocol } from './protocol.ts';
+import { getMessage, getService, loadProtocol } from './protocol.ts';
+import { authQueries } from './queries/auth.ts';
 import { bankQueries } from './queries/bank.ts';
 import { claimsQueries } from './queries/claims.ts';
 import { entityQueries } from './queries/entity.ts';
@@ -9,19 +10,29 @@ import { iidQueries } from './queries/iid.ts';
 import { nodeQueries } from './queries/node.ts';
 import type { Query } from './queries/query.ts';
 import { tokenQueries } from './queries/token.ts';
+import { txQueries } from './queries/tx.ts';
 import { createQueryMethods } from './query-methods.ts';
 import { createReflectionMethods } from './reflection/reflection-methods.ts';
 import { createReplyMemo } from './reply-memo.ts';
+import { createTxLog } from './txs/tx-log.ts';
+import { createTxPool } from './txs/tx-pool.ts';
 import type { AgentProfile } from './world/agent-profile.ts';
 import { loadWorld } from './world/load-world.ts';
 
-/** The services that answer from the seed. */
-const seedQueries: Record<string, Record<string, Query>> = {
+/** The services that answer from the world; their answers are kept until it changes. */
+const worldQueries: Record<string, Record<string, Query>> = {
   'cosmos.bank.v1beta1.Query': bankQueries,
   'ixo.claims.v1beta1.Query': claimsQueries,
   'ixo.entity.v1beta1.Query': entityQueries,
   'ixo.iid.v1beta1.Query': iidQueries,
   'ixo.token.v1beta1.Query': tokenQueries,
+};
+
+/** The services whose answers change with every block. */
+const chainQueries: Record<string, Record<string, Query>> = {
+  'cosmos.auth.v1beta1.Query': authQueries,
+  'cosmos.base.tendermint.v1beta1.Service': nodeQueries,
+  'cosmos.tx.v1beta1.Service': txQueries,
 };
 
 const limits = { maxRequestBytes: 64 * 1024, maxReplyBytes: 16 * 1024 * 1024, idleMs: 5 * 60_000 };
@@ -33,6 +44,8 @@ export interface DevnodeOptions {
   seed?: string | undefined;
   blockMs?: number;
   clock?: () => number;
+  /** Where transactions are kept over a restart. */
+  dataDir?: string | undefined;
   /** The agent that runs beside the node. What is left out comes from `agent.json` of the seed. */
   agent?: Partial<AgentProfile>;
 }
@@ -50,14 +63,24 @@ export async function createDevnode(options: DevnodeOptions): Promise<Devnode> {
   const protocol = await loadProtocol();
   const world = await loadWorld({ protocol, seed: options.seed, agent: options.agent });
   const chain = createChain({ clock, blockMs });
-  const view = { world, chain };
   const memo = createReplyMemo();
-  const nodeService = getService(protocol, 'cosmos.base.tendermint.v1beta1.Service');
+  const log = createTxLog(options.dataDir);
+  const view = {
+    world,
+    chain,
+    txs: createTxPool({ protocol, chain, world, log, onChange: memo.clear }),
+    descs: {
+      account: getMessage(protocol, 'cosmos.auth.v1beta1.BaseAccount'),
+      tx: getMessage(protocol, 'cosmos.tx.v1beta1.Tx'),
+    },
+  };
   const methods = new Map([
-    ...Object.entries(seedQueries).flatMap(([name, queries]) =>
+    ...Object.entries(worldQueries).flatMap(([name, queries]) =>
       createQueryMethods({ service: getService(protocol, name), queries, view, memo }),
     ),
-    ...createQueryMethods({ service: nodeService, queries: nodeQueries, view }),
+    ...Object.entries(chainQueries).flatMap(([name, queries]) =>
+      createQueryMethods({ service: getService(protocol, name), queries, view }),
+    ),
     ...createReflectionMethods(protocol),
   ]);
   const server = createGrpcServer({

@@ -2,12 +2,13 @@ import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envUrl, type VariableMeta } from '@palaver/service-kit';
 import { z } from 'zod';
 
-const { HOST, PORT, LOG_LEVEL } = baseVariables({ port: defaultPorts.devnode });
+const { HOST, PORT, LOG_LEVEL, DATA_DIR } = baseVariables({ port: defaultPorts.devnode });
 
 export const devnodeConfigSchema = z.object({
   HOST,
   PORT,
   LOG_LEVEL,
+  DATA_DIR,
   GATEWAY_ALLOW_DEVNODE: envBoolean()
     .prefault('false')
     .meta({

@@ -33,6 +33,7 @@ export async function startDevnode(env: Env, options: DevnodeStartOptions = {}):
     logger,
     seed: config.DEVNODE_SEED,
     blockMs: config.DEVNODE_BLOCK_MS,
+    dataDir: config.DATA_DIR,
     agent: {
       did: config.DEVNODE_AGENT_DID,
       entityDid: config.DEVNODE_AGENT_ENTITY_DID,

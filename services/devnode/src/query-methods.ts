@@ -20,6 +20,7 @@ export function createQueryMethods({ service, queries, view, memo }: QueryServic
     const query = queries[method.name];
     const ask = (request: Buffer): Reply => (query ? askQuery(method, query, view, request) : notImplemented);
     const answer: Answerer = (request, headers) => {
+      view.txs.advance();
       const asked = parseHeight(headers[heightKey], view.chain.latestHeight());
       if (!asked.ok) return asked;
       const reply = memo ? remember(memo, path, request, ask) : ask(request);

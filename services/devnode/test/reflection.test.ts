@@ -32,8 +32,10 @@ afterAll(async () => {
 });
 
 const services = [
+  'cosmos.auth.v1beta1.Query',
   'cosmos.bank.v1beta1.Query',
   'cosmos.base.tendermint.v1beta1.Service',
+  'cosmos.tx.v1beta1.Service',
   'grpc.reflection.v1.ServerReflection',
   'grpc.reflection.v1alpha.ServerReflection',
   'ixo.claims.v1beta1.Query',

@@ -74,6 +74,11 @@ function toRoutesCommand({ hostname, port }: URL): string {
   return `npx palaver gateway routes${isDefault ? '' : ` --upstream ${node}`}`;
 }
 
+/** The embedded node is nobody's money: transactions reach it unless they are closed by hand. */
+function openTx(env: Env): Env {
+  return { GATEWAY_TX: env.GATEWAY_TX || 'true' };
+}
+
 const titleWidth = Math.max(...Object.values(services).map(({ title }) => title.length));
 
 /** Starts each service with the addresses of those it calls; the environment wins (a real node, another agent). */
@@ -101,6 +106,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
     (url) => `open ${url}/docs`,
   );
   let upstreams = env.GATEWAY_UPSTREAMS;
+  const isEmbedded = !upstreams;
   if (!upstreams) {
     const { did, entityDid, oracleName: name, model, url } = oracle;
     const profile = { did, ...(entityDid && { entityDid }), name, model, apiUrl: url, socketUrl: url };
@@ -112,7 +118,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   const asked = { ...env, GATEWAY_URL: gatewayUrl, AGENT_URL: env.AGENT_URL || oracle.url };
   const queries = await start(
     gateway,
-    gateway.start({ ...env, GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
+    gateway.start({ ...env, ...(isEmbedded && openTx(env)), GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
     (url) => `curl ${url}/ixo/token/params`,
   );
   const phones = await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);

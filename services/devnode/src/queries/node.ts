@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Chain } from '../chain.ts';
 import { refuseArgument } from '../refusal.ts';
-import { answer, type Query } from './query.ts';
+import { answer, type Query, type View } from './query.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json');
 
@@ -15,18 +15,18 @@ export const nodeQueries = {
       applicationVersion: { name: 'palaver', appName: 'devnode', version },
     }),
   GetSyncing: () => answer({ syncing: false }),
-  GetLatestBlock: ({ chain }) => answer(toBlock(chain, chain.latestHeight())),
-  GetBlockByHeight({ chain }, { height }: { height: bigint }) {
+  GetLatestBlock: (view) => answer(toBlock(view, view.chain.latestHeight())),
+  GetBlockByHeight(view, { height }: { height: bigint }) {
     if (height <= 0n) return refuseArgument('requested block height must be greater than 0');
-    if (height > BigInt(chain.latestHeight())) {
+    if (height > BigInt(view.chain.latestHeight())) {
       return refuseArgument('requested block height is bigger then the chain length');
     }
-    return answer(toBlock(chain, Number(height)));
+    return answer(toBlock(view, Number(height)));
   },
 } satisfies Record<string, Query>;
 
-/** Blocks are empty; their hashes follow from the height, so that two nodes of one configuration agree on them. */
-function toBlock(chain: Chain, height: number): Record<string, unknown> {
+/** Hashes of blocks follow from the height, so that two nodes of one configuration agree on them. */
+function toBlock({ chain, txs }: View, height: number): Record<string, unknown> {
   const header = {
     version: { block: 11n },
     chainId: chain.id,
@@ -34,7 +34,8 @@ function toBlock(chain: Chain, height: number): Record<string, unknown> {
     time: timestampFromDate(chain.timeOf(height)),
     lastBlockId: toBlockId(chain, height - 1),
   };
-  const block = { header, data: {}, evidence: {} };
+  const held = txs.records().filter((record) => record.height === height);
+  const block = { header, data: { txs: held.map(({ tx }) => tx.bytes) }, evidence: {} };
   return { blockId: toBlockId(chain, height), block, sdkBlock: block };
 }
 

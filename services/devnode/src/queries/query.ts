@@ -1,11 +1,16 @@
+import type { DescMessage } from '@bufbuild/protobuf';
 import type { Chain } from '../chain.ts';
 import type { Refusal } from '../refusal.ts';
+import type { TxPool } from '../txs/tx-pool.ts';
 import type { World } from '../world/world.ts';
 
 /** What a query may look at. There is no height in it: the data of every height is that of now. */
 export interface View {
   world: World;
   chain: Chain;
+  txs: TxPool;
+  /** Of messages that answers hold as `Any`. */
+  descs: { account: DescMessage; tx: DescMessage };
 }
 
 /** The fields of the response message, or why there is none. */

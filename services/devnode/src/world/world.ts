@@ -1,11 +1,33 @@
 import type { Message } from '@bufbuild/protobuf';
-import type { Table } from './table.ts';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import type { ChangingTable, Table } from './table.ts';
 
 // Messages are described at run time. These types name only the fields that queries look at; the rest passes through.
 export type Entity = Message & { id: string; entityVerified: boolean };
 export type IidDocument = Message & { id: string };
-export type Collection = Message & { id: string };
-export type Claim = Message & { claimId: string };
+export type Payment = { account: string; amount: Coin[] };
+export type Collection = Message & {
+  id: string;
+  admin: string;
+  state: number;
+  intents: number;
+  startDate?: Timestamp;
+  endDate?: Timestamp;
+  quota: bigint;
+  count: bigint;
+  evaluated: bigint;
+  approved: bigint;
+  rejected: bigint;
+  payments?: Partial<Record<'submission' | 'evaluation' | 'approval' | 'rejection', Payment>>;
+};
+export type Claim = Message & {
+  claimId: string;
+  collectionId: string;
+  agentAddress: string;
+  amount: Coin[];
+  evaluation?: Message;
+  paymentsStatus?: Record<'submission' | 'evaluation' | 'approval' | 'rejection', number>;
+};
 export type Dispute = Message & { subjectId: string; targetRole: number; data?: { proof: string } };
 export type Intent = Message & { id: string; agentAddress: string; collectionId: string };
 export type MemberBudget = Message & { collectionId: string; memberAddress: string };
@@ -29,13 +51,13 @@ export type TokenProperties = Message & {
 export type Coin = Message & { denom: string; amount: string };
 export type Balance = Message & { address: string; coins: Coin[] };
 
-/** All that the node knows. It never changes while the node runs. */
+/** All that the node knows. Transactions change claims, their collections and coins. */
 export interface World {
   params: { entity: Message; claims: Message; token: Message };
   entities: Table<Entity>;
   iidDocuments: Table<IidDocument>;
-  collections: Table<Collection>;
-  claims: Table<Claim>;
+  collections: ChangingTable<Collection>;
+  claims: ChangingTable<Claim>;
   disputes: Table<Dispute>;
   /** By `toSubjectKey`; the last one where there are several. */
   disputesBySubject: ReadonlyMap<string, Dispute>;
@@ -45,7 +67,7 @@ export interface World {
   tokensByMinter: ReadonlyMap<string, Table<Token>>;
   tokensByName: ReadonlyMap<string, Token>;
   tokenProperties: Table<TokenProperties>;
-  coinsByAddress: ReadonlyMap<string, Table<Coin>>;
+  coinsByAddress: Map<string, ChangingTable<Coin>>;
 }
 
 export function toSubjectKey({ subjectId, targetRole }: Pick<Dispute, 'subjectId' | 'targetRole'>): string {

@@ -1,0 +1,74 @@
+import type { FileRegistry } from '@bufbuild/protobuf';
+import type { Any } from '@bufbuild/protobuf/wkt';
+import type { Coin, World } from '../world/world.ts';
+import { isAddress } from './address.ts';
+import { type ClaimMessage, evaluateClaim, submitClaim } from './claim-messages.ts';
+import type { TxDecoder, TxMessage } from './decode-tx.ts';
+import { type TxEvent, toTransferEvents } from './tx-event.ts';
+import { refuseTx, type TxFault } from './tx-fault.ts';
+import type { WorldChanges } from './world-changes.ts';
+
+export type Outcome = { ok: true; events: TxEvent[] } | TxFault;
+
+export interface Execution {
+  protocol: FileRegistry;
+  world: World;
+  changes: WorldChanges;
+  blockTime: Date;
+  decoder: TxDecoder;
+}
+
+type Send = TxMessage & { fromAddress: string; toAddress: string; amount: Coin[] };
+type Exec = TxMessage & { grantee: string; msgs: Any[] };
+
+/** Runs one message for those who signed it. */
+export function executeMessage(execution: Execution, message: TxMessage, signer: string): Outcome {
+  switch (message.$typeName as string) {
+    case 'cosmos.bank.v1beta1.MsgSend':
+      return requireSigner((message as Send).fromAddress, signer) ?? send(execution, message as Send);
+    case 'cosmos.authz.v1beta1.MsgExec':
+      return requireSigner((message as Exec).grantee, signer) ?? executeGranted(execution, message as Exec);
+    case 'ixo.claims.v1beta1.MsgSubmitClaim':
+    case 'ixo.claims.v1beta1.MsgEvaluateClaim':
+      return (
+        requireSigner((message as ClaimMessage).adminAddress, signer) ?? runClaim(execution, message as ClaimMessage)
+      );
+    default:
+      return refuseTx('unknownRequest', `this node does not run ${message.$typeName}`);
+  }
+}
+
+function requireSigner(address: string, signer: string): TxFault | undefined {
+  return address === signer ? undefined : refuseTx('unauthorized', `${address} did not sign this message`);
+}
+
+function send({ changes }: Execution, { fromAddress: from, toAddress: to, amount: coins }: Send): Outcome {
+  if (!isAddress(to)) return refuseTx('invalidAddress', `invalid to address: ${to}`);
+  const isRight = coins.length > 0 && coins.every(({ denom, amount }) => denom && /^[1-9]\d{0,77}$/.test(amount));
+  const isSorted = coins.every(({ denom }, index) => index === 0 || (coins[index - 1] as Coin).denom < denom);
+  if (!isRight || !isSorted) return refuseTx('invalidCoins', 'expected positive amounts, sorted by denom');
+  if (!changes.move({ from, to, coins })) {
+    return refuseTx('insufficientFunds', `spendable balance of ${from} is smaller than the amount`);
+  }
+  return { ok: true, events: toTransferEvents({ from, to, coins }) };
+}
+
+/** On this node every account has the admins' grant to submit and evaluate claims in its own name. */
+function executeGranted(execution: Execution, { grantee, msgs }: Exec): Outcome {
+  const events: TxEvent[] = [];
+  for (const any of msgs) {
+    const message = execution.decoder.unpack(any) as ClaimMessage | undefined;
+    const isClaim = message?.$typeName.startsWith('ixo.claims.v1beta1.Msg') && message.agentAddress === grantee;
+    if (!message || !isClaim) return { ok: false, codespace: 'authz', code: 2, log: 'authorization not found' };
+    const outcome = runClaim(execution, message);
+    if (!outcome.ok) return outcome;
+    events.push(...outcome.events);
+  }
+  return { ok: true, events };
+}
+
+function runClaim(execution: Execution, message: ClaimMessage): Outcome {
+  return message.$typeName === 'ixo.claims.v1beta1.MsgSubmitClaim'
+    ? submitClaim(execution, message)
+    : evaluateClaim(execution, message);
+}

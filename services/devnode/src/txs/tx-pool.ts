@@ -1,0 +1,172 @@
+import type { FileRegistry } from '@bufbuild/protobuf';
+import type { Chain } from '../chain.ts';
+import { getMessage } from '../protocol.ts';
+import type { World } from '../world/world.ts';
+import { toAddress } from './address.ts';
+import { createTxDecoder, type Tx } from './decode-tx.ts';
+import { executeMessage } from './execute-message.ts';
+import { type TxEvent, toEvent, toTransferEvents } from './tx-event.ts';
+import { refuseTx, type TxFault } from './tx-fault.ts';
+import type { TxLog } from './tx-log.ts';
+import { createWorldChanges } from './world-changes.ts';
+
+/** A transaction in a block, with what came of it. `code` 0 is success. */
+export interface TxRecord {
+  tx: Tx;
+  height: number;
+  code: number;
+  codespace: string;
+  log: string;
+  gasUsed: number;
+  events: TxEvent[];
+}
+
+export type Broadcast = { ok: true; hash: string } | (TxFault & { hash: string });
+type Result = Pick<TxRecord, 'code' | 'codespace' | 'log' | 'events'>;
+
+export interface TxPool {
+  /** Runs what belongs to blocks that exist by now. Called before anything is read. */
+  advance(): void;
+  broadcast(bytes: Uint8Array): Broadcast;
+  simulate(bytes: Uint8Array): { ok: true; gasUsed: number; events: TxEvent[] } | TxFault;
+  find(hash: string): TxRecord | undefined;
+  /** In the order of the chain. */
+  records(): readonly TxRecord[];
+  sequenceOf(address: string): bigint;
+  publicKeyOf(address: string): Tx['publicKey'] | undefined;
+}
+
+export interface TxPoolParts {
+  protocol: FileRegistry;
+  chain: Chain;
+  world: World;
+  log: TxLog;
+  /** Runs when the world has changed. */
+  onChange(): void;
+}
+
+const limits = { waiting: 5_000, kept: 100_000 };
+/** Where fees go: an address of no key. */
+const feeCollector = toAddress(new Uint8Array(33));
+
+export function createTxPool({ protocol, chain, world, log, onChange }: TxPoolParts): TxPool {
+  const decoder = createTxDecoder(protocol, chain);
+  const coinDesc = getMessage(protocol, 'cosmos.base.v1beta1.Coin');
+  const records: TxRecord[] = [];
+  const byHash = new Map<string, TxRecord>();
+  const signers = new Map<string, { sequence: bigint; publicKey: Tx['publicKey'] }>();
+  const waiting: { tx: Tx; height: number }[] = [];
+
+  const sequenceOf = (address: string) => signers.get(address)?.sequence ?? 0n;
+  const waitingOf = (address: string) => waiting.filter(({ tx }) => tx.signer === address).length;
+
+  /** Runs the messages on the world; a fault takes everything back. */
+  function run(tx: Tx, height: number, { keep }: { keep: boolean }): Result {
+    const changes = createWorldChanges(world, coinDesc);
+    const fee = { from: tx.signer, to: feeCollector, coins: tx.fee };
+    const events: TxEvent[] = [];
+    if (!changes.move(fee)) {
+      changes.undo();
+      return toResult(refuseTx('insufficientFunds', `${tx.signer} cannot pay the fee`));
+    }
+    if (tx.fee.length > 0) events.push(...toTransferEvents(fee));
+    events.push(toEvent('tx', { acc_seq: `${tx.signer}/${tx.sequence}` }));
+    const execution = { protocol, world, changes, blockTime: chain.timeOf(height), decoder };
+    for (const [index, message] of tx.messages.entries()) {
+      const outcome = executeMessage(execution, message, tx.signer);
+      if (!outcome.ok) {
+        changes.undo();
+        return toResult({ ...outcome, log: `failed to execute message; message index: ${index}: ${outcome.log}` });
+      }
+      const all = [toEvent('message', { action: `/${message.$typeName}`, sender: tx.signer }), ...outcome.events];
+      for (const event of all) {
+        event.attributes.push({ key: 'msg_index', value: String(index), index: true });
+        events.push(event);
+      }
+    }
+    if (!keep) changes.undo();
+    return { code: 0, codespace: '', log: '', events };
+  }
+
+  function include(tx: Tx, height: number): void {
+    const gasUsed = toGas(tx);
+    const result =
+      gasUsed > tx.gasLimit
+        ? toResult(refuseTx('outOfGas', `out of gas: gasWanted: ${tx.gasLimit}, gasUsed: ${gasUsed}`))
+        : run(tx, height, { keep: true });
+    const record = { tx, height, gasUsed, ...result };
+    records.push(record);
+    byHash.set(tx.hash, record);
+    signers.set(tx.signer, { sequence: tx.sequence + 1n, publicKey: tx.publicKey });
+  }
+
+  function advance(): void {
+    const latest = chain.latestHeight();
+    const ready = waiting.findIndex(({ height }) => height > latest);
+    const due = waiting.splice(0, ready < 0 ? waiting.length : ready);
+    for (const { tx, height } of due) include(tx, height);
+    if (due.length > 0) onChange();
+  }
+
+  function check(tx: Tx): TxFault | undefined {
+    if (waiting.some((other) => other.tx.hash === tx.hash)) return refuseTx('alreadyInPool', 'tx already in mempool');
+    if (waiting.length >= limits.waiting || records.length + waiting.length >= limits.kept) {
+      return refuseTx('poolIsFull', 'mempool is full');
+    }
+    if (tx.timeoutHeight > 0n && BigInt(chain.latestHeight()) >= tx.timeoutHeight) {
+      return refuseTx('timeoutHeight', `block height: ${chain.latestHeight()}, timeout height: ${tx.timeoutHeight}`);
+    }
+    const expected = sequenceOf(tx.signer) + BigInt(waitingOf(tx.signer));
+    if (tx.sequence !== expected) {
+      const found = `expected ${expected}, got ${tx.sequence}`;
+      return refuseTx('wrongSequence', `account sequence mismatch, ${found}: incorrect account sequence`);
+    }
+    if (!decoder.isSigned(tx)) {
+      const hint = `please verify account number, sequence and chain-id (${chain.id})`;
+      return refuseTx('unauthorized', `signature verification failed; ${hint}`);
+    }
+    const isRight = tx.fee.every(({ amount }) => /^\d{1,78}$/.test(amount));
+    return isRight ? undefined : refuseTx('invalidCoins', 'invalid fee');
+  }
+
+  for (const { height, bytes } of log.load()) {
+    const decoded = decoder.decode(bytes);
+    if (decoded.ok) waiting.push({ tx: decoded.tx, height });
+  }
+  advance();
+
+  return {
+    advance,
+    broadcast(bytes) {
+      const decoded = decoder.decode(bytes);
+      if (!decoded.ok) return { ...decoded, hash: '' };
+      const { tx } = decoded;
+      const fault = check(tx);
+      if (fault) return { ...fault, hash: tx.hash };
+      const height = chain.latestHeight() + 1;
+      log.append({ height, bytes });
+      waiting.push({ tx, height });
+      return { ok: true, hash: tx.hash };
+    },
+    simulate(bytes) {
+      const decoded = decoder.decode(bytes);
+      if (!decoded.ok) return decoded;
+      const { code, codespace, log: text, events } = run(decoded.tx, chain.latestHeight() + 1, { keep: false });
+      if (code > 0) return { ok: false, codespace, code, log: text };
+      return { ok: true, gasUsed: toGas(decoded.tx), events };
+    },
+    find: (hash) => byHash.get(hash.toUpperCase()),
+    records: () => records,
+    sequenceOf,
+    publicKeyOf: (address) => signers.get(address)?.publicKey,
+  };
+}
+
+function toResult({ code, codespace, log }: TxFault): Result {
+  return { code, codespace, log, events: [] };
+}
+
+/** About what a live node would ask for such a transaction. */
+function toGas(tx: Tx): number {
+  return 55_000 + tx.bytes.length * 10 + tx.messages.length * 25_000;
+}
