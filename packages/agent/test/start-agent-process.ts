@@ -9,7 +9,7 @@ import {
   waitFor,
 } from '@palaver/test-kit';
 import { createSigner } from '@palaver/ucan';
-import { createTestUser, request, type TestUser } from './test-agent.ts';
+import { agentTemplate, createTestUser, request, type TestUser } from './test-agent.ts';
 
 const main = fileURLToPath(new URL('../../../services/agent/src/main.ts', import.meta.url));
 
@@ -29,7 +29,7 @@ export interface AgentInstances extends AsyncDisposable {
 /** Processes of one agent on one database, without Redis. */
 export async function createAgentInstances(engine: Engine, env: Record<string, string> = {}): Promise<AgentInstances> {
   const opened = new AsyncDisposableStack();
-  const database = opened.use(await createTestDatabase(engine));
+  const database = opened.use(await createTestDatabase(engine, env.DATA_ENCRYPTION_KEY ? undefined : agentTemplate));
   const dir = opened.use(await createTempDir());
   const key = await createSigner();
   const signer = await createSigner();

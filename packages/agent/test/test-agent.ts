@@ -1,7 +1,13 @@
 import { createLogger } from '@palaver/service-kit';
-import { createTempDir, createTestDatabase, type Engine } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, type Engine, type Template } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, type Signer } from '@palaver/ucan';
 import { createOracleApp, type OracleAppOptions } from '../src/index.ts';
+import { migrateAgent } from '../src/store/migrate.ts';
+
+export const agentTemplate: Template = {
+  name: 'agent',
+  migrate: (url) => migrateAgent({ DATABASE_URL: url }),
+};
 
 export interface TestAgent extends AsyncDisposable {
   url: string;
@@ -55,7 +61,7 @@ export async function startTestAgent({
   ...options
 }: TestAgentOptions = {}): Promise<TestAgent> {
   const dir = await createTempDir();
-  const database = engine && (await createTestDatabase(engine));
+  const database = engine && (await createTestDatabase(engine, env?.DATA_ENCRYPTION_KEY ? undefined : agentTemplate));
   const databaseUrl = shared ?? database?.url ?? '';
   const key = (await createSigner()).toSecret();
   let log = '';

@@ -1,7 +1,7 @@
 export { type BalancerOptions, balancerCheckMs, startBalancer } from './balancer.ts';
 export { launchBrowser } from './browser.ts';
 export { countSteps } from './count-steps.ts';
-export { createTestDatabase, type Engine, engines } from './database.ts';
+export { createTestDatabase, type Engine, engines, type Template } from './database.ts';
 export { startDnsServer, type TestDnsServer } from './dns-server.ts';
 export { freePort } from './free-port.ts';
 export { type Column, listColumns } from './list-columns.ts';

@@ -1,4 +1,5 @@
-import { createTempDir, createTestDatabase, type Engine } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, type Engine, type Template } from '@palaver/test-kit';
+import { migrateUssdDatabase } from '../src/commands/migrate.ts';
 // biome-ignore lint/style/noRestrictedImports: the tests of the whole service start it whole.
 import { startUssd } from '../src/main.ts';
 
@@ -20,9 +21,14 @@ export interface TestService {
 
 export const testKey = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 
-/** The whole service, listening, on an empty database. */
+export const ussdTemplate: Template = {
+  name: 'ussd',
+  migrate: (url) => migrateUssdDatabase({ DATABASE_URL: url }),
+};
+
+/** The whole service, listening, on a database without rows. */
 export async function startService(engine: Engine = 'sqlite', env: Record<string, string> = {}): Promise<TestService> {
-  const database = await createTestDatabase(engine);
+  const database = await createTestDatabase(engine, env.DATA_ENCRYPTION_KEY ? undefined : ussdTemplate);
   const dataDir = await createTempDir();
   const service = await startOn(database.url, { DATA_DIR: dataDir.path, ...env });
   return {
