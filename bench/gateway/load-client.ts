@@ -26,6 +26,7 @@ export interface LoadResult {
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as LoadOptions;
+const lastChunk = Buffer.from('0\r\n\r\n');
 const latencies: number[] = [];
 const started = performance.now();
 const deadline = started + options.seconds * 1000;
@@ -56,10 +57,12 @@ async function run(): Promise<void> {
       const body = chunk.indexOf('\r\n\r\n') + 4;
       const head = chunk.toString('latin1', 0, body);
       if (!head.startsWith('HTTP/1.1 200')) failures += 1;
-      missing = body + Number(/content-length: (\d+)/i.exec(head)?.[1]);
+      const length = /content-length: (\d+)/i.exec(head)?.[1];
+      missing = length === undefined ? Number.POSITIVE_INFINITY : body + Number(length);
     }
     missing -= chunk.length;
-    if (missing > 0) return;
+    // Without a length the body comes in chunks, of which the last is empty.
+    if (missing === Number.POSITIVE_INFINITY ? !chunk.subarray(-5).equals(lastChunk) : missing > 0) return;
     latencies.push(performance.now() - asked);
     missing = -1;
     ask();

@@ -2,6 +2,7 @@
 // All fronts are up at once and take turns in short rounds, so that what else the machine does falls on all alike.
 import type { ChildProcess } from 'node:child_process';
 import { measurePrinting, protoFolder, type TargetName, targets } from './answers.ts';
+import { startGoFront } from './go-front.ts';
 import { readUsage, runLoad, start, waitForRoutes } from './processes.ts';
 
 const connections = 50;
@@ -67,14 +68,20 @@ const programs: Program[] = [
   { name: 'naive peer', file: 'naive.ts', env: { UPSTREAM: upstream }, distinct: true },
 ];
 const fronts: Front[] = [];
-for (const { name, file, env, distinct } of programs) {
-  const { child, first } = await start<{ url: string }>(file, env);
-  await waitForRoutes(first.url);
-  const port = Number(new URL(first.url).port);
+async function add(name: string, { child, url, distinct }: { child: ChildProcess; url: string; distinct: boolean }) {
+  await waitForRoutes(url);
+  const port = Number(new URL(url).port);
   for (const target of targetNames)
     await runLoad({ port, path: targets[target], distinct, connections, seconds: warmSeconds, requests: warmRequests });
   fronts.push({ name, child, port, distinct });
 }
+for (const { name, file, env, distinct } of programs) {
+  const { child, first } = await start<{ url: string }>(file, env);
+  await add(name, { child, url: first.url, distinct });
+}
+const goFront = await startGoFront(upstream);
+if (typeof goFront === 'string') console.log(`Without the Go front: ${goFront}.`);
+else await add('Go front', { ...goFront, distinct: true });
 
 const samples: Row[] = [];
 for (let round = 0; round < rounds; round += 1) {
@@ -106,11 +113,12 @@ const cpuOf = (front: string, target: TargetName) =>
   rows.find((row) => row.front === front && row.answer === target)?.['CPU µs/req'] ?? Number.NaN;
 console.table(
   targetNames.map((target) => {
-    const [bare, hit, miss, naive] = [
+    const [bare, hit, miss, naive, go] = [
       cpuOf('bare Fastify', target),
       cpuOf('gateway, hit', target),
       cpuOf('gateway, no cache', target),
       cpuOf('naive peer', target),
+      cpuOf('Go front', target),
     ];
     return {
       'CPU of an answer': target,
@@ -118,6 +126,7 @@ console.table(
       'printing µs': printing[target].toFixed(1),
       '(no cache − printing) / bare (aim 3)': ((miss - printing[target]) / bare).toFixed(2),
       'naive / no cache': (naive / miss).toFixed(2),
+      'Go / no cache (aim over 1)': (go / miss).toFixed(2),
     };
   }),
 );
