@@ -1,10 +1,14 @@
 // The unmodified client of A2A.
+import { createTempDir } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBank, readPaid } from './bank-plugin.ts';
 import { createGate } from './gate-plugin.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const gate = createGate();
+let dir: Awaited<ReturnType<typeof createTempDir>>;
+let paidFile: string;
 let agent: TestAgent;
 let ana: TestUser;
 // biome-ignore lint/suspicious/noExplicitAny: the package is not there when types are checked.
@@ -12,7 +16,9 @@ let client: any;
 
 beforeAll(async () => {
   const a2a = await loadClient('@a2a-js/sdk/client');
-  agent = await startTestAgent({ plugins: [gate.plugin] });
+  dir = await createTempDir();
+  paidFile = `${dir.path}/paid`;
+  agent = await startTestAgent({ plugins: [gate.plugin, createBank(paidFile)] });
   ana = await agent.createUser();
   const fetchImpl = (url: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
@@ -25,13 +31,17 @@ beforeAll(async () => {
   });
   client = await factory.createFromUrl(agent.url);
 });
-afterAll(() => agent[Symbol.asyncDispose]());
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]();
+  await dir[Symbol.asyncDispose]();
+});
 
-const toMessage = (text: string, contextId = '') => ({
-  message: { messageId: 'm', role: 1, contextId, taskId: '', parts: [{ content: { $case: 'text', value: text } }] },
+const toMessage = (text: string, contextId = '', taskId = '') => ({
+  message: { messageId: 'm', role: 1, contextId, taskId, parts: [{ content: { $case: 'text', value: text } }] },
 });
 const completed = 3;
 const canceled = 5;
+const inputRequired = 6;
 const textOf = (task: { artifacts: { parts: { content: { value: string } }[] }[] }) =>
   task.artifacts.flatMap(({ parts }) => parts.map(({ content }) => content.value)).join('');
 
@@ -80,4 +90,19 @@ test('a task under way is read again and cancelled; nobody else finds it', async
   const headers = { authorization: `Bearer ${ben.invocation}`, 'content-type': 'application/json' };
   const stolen = await request(`${agent.url}/a2a`, { method: 'POST', headers, body });
   expect(stolen.body).toMatchObject({ id: 1, error: { code: -32001 } });
+});
+
+test('a task that needs approval asks for input, and a message to it answers', async () => {
+  const sent = await client.sendMessage(toMessage('/tool pay {"to":"ben","amount":50}'));
+  const { id, contextId, status } = sent.payload?.value ?? sent;
+  expect(status.state).toBe(inputRequired);
+  expect(status.message.parts[0].content.value).toContain('approve or refuse');
+  expect(await client.getTask({ id })).toMatchObject({ status: { state: inputRequired } });
+  await expect(client.sendMessage(toMessage('perhaps', contextId, id))).rejects.toThrow('all that are open must be');
+  expect(readPaid(paidFile)).toEqual([]);
+  const answered = await client.sendMessage(toMessage('approve', contextId, id));
+  const task = answered.payload?.value ?? answered;
+  expect(task).toMatchObject({ id, status: { state: completed } });
+  expect(textOf(task)).toContain('"paid":50');
+  expect(readPaid(paidFile)).toEqual(['ben 50']);
 });

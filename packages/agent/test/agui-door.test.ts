@@ -1,6 +1,8 @@
 // The unmodified client of AG-UI.
+import { createTempDir } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBank, readPaid } from './bank-plugin.ts';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 let agent: TestAgent;
@@ -73,6 +75,32 @@ test('a tool of the page: the stream ends at the call, the next run brings the r
   client.addMessage({ id: 'q2', role: 'user', content: '/long 2' });
   await run(client, { tools, context: [{ description: 'Where', value: 'at home' }] });
   expect(client.messages.at(-1)).toMatchObject({ content: 'word1 word2' });
+});
+
+test('a tool that needs approval interrupts the run, and the next run resumes it', async () => {
+  await using dir = await createTempDir();
+  const paidFile = `${dir.path}/paid`;
+  await using bank = await startTestAgent({ plugins: [createBank(paidFile)] });
+  const { invocation } = await bank.createUser();
+  const client = createAgent('bank', { url: `${bank.url}/agui`, headers: { authorization: `Bearer ${invocation}` } });
+  const pay = async (id: string) => {
+    client.addMessage({ id, role: 'user', content: '/tool pay {"to":"ben","amount":50}' });
+    expect(await run(client)).toContain('TOOL_CALL_END');
+    const [call] = client.messages.at(-1).toolCalls;
+    expect(client.pendingInterrupts).toMatchObject([{ toolCallId: call.id, message: expect.stringContaining('pay') }]);
+    return client.pendingInterrupts[0].id;
+  };
+  const resume = async (entry: object) => {
+    await run(client, { resume: [entry] });
+    expect(client.pendingInterrupts).toEqual([]);
+    return client.messages.at(-1).content;
+  };
+  const first = await pay('q1');
+  expect(readPaid(paidFile)).toEqual([]);
+  expect(await resume({ interruptId: first, status: 'resolved', payload: { approved: true } })).toContain('"paid":50');
+  const second = await pay('q2');
+  expect(await resume({ interruptId: second, status: 'cancelled' })).toContain('APPROVAL_REFUSED');
+  expect(readPaid(paidFile)).toEqual(['ben 50']);
 });
 
 test('refusals reach the client', async () => {

@@ -1,10 +1,14 @@
 // The unmodified chat of the AI SDK (what `useChat` holds), over its own transport.
+import { createTempDir } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBank, readPaid } from './bank-plugin.ts';
 import { createGate } from './gate-plugin.ts';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const gate = createGate();
+let dir: Awaited<ReturnType<typeof createTempDir>>;
+let paidFile: string;
 let agent: TestAgent;
 let ana: TestUser;
 // biome-ignore lint/suspicious/noExplicitAny: the packages are not there when types are checked.
@@ -15,10 +19,15 @@ let Chat: any;
 beforeAll(async () => {
   ai = await loadClient('ai');
   ({ Chat } = await loadClient('@ai-sdk/react'));
-  agent = await startTestAgent({ plugins: [gate.plugin] });
+  dir = await createTempDir();
+  paidFile = `${dir.path}/paid`;
+  agent = await startTestAgent({ plugins: [gate.plugin, createBank(paidFile)] });
   ana = await agent.createUser();
 });
-afterAll(() => agent[Symbol.asyncDispose]());
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]();
+  await dir[Symbol.asyncDispose]();
+});
 
 const tools = {
   read_thermometer: { description: 'The temperature.', parameters: { type: 'object', properties: { room: {} } } },
@@ -82,6 +91,32 @@ test('a chat that is opened again in mid-stream reads the answer to its end; a c
   const again = createChat('resumed');
   await again.resumeStream();
   expect(again.messages).toEqual([]);
+});
+
+test('a tool that needs approval: asked in the message, answered by the next request, also after a reload', async () => {
+  const chat = createChat('bank', { sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithApprovalResponses });
+  const pay = (amount: number) => chat.sendMessage({ text: `/tool pay {"to":"ben","amount":${amount},"pin":"4711"}` });
+  const payment = () => chat.lastMessage.parts.find(({ type }: { type: string }) => type === 'dynamic-tool');
+  await pay(50);
+  expect(chat.status).toBe('ready');
+  expect(payment()).toMatchObject({ toolName: 'pay', state: 'approval-requested', input: { to: 'ben', amount: 50 } });
+  expect(readPaid(paidFile)).toEqual([]);
+  await chat.addToolApprovalResponse({ id: payment().approval.id, approved: true });
+  await expect.poll(() => chat.lastMessage.parts.at(-1)).toMatchObject({ type: 'text', state: 'done' });
+  expect(payment()).toMatchObject({ state: 'output-available', output: { paid: 50 }, approval: { approved: true } });
+  expect(chat.messages).toHaveLength(2);
+  expect(readPaid(paidFile)).toEqual(['ben 50']);
+
+  await expect.poll(() => chat.status).toBe('ready');
+  await pay(60);
+  const again = createChat('bank', { messages: chat.messages.slice(0, 3) });
+  await again.resumeStream();
+  const asked = again.lastMessage.parts.find(({ type }: { type: string }) => type === 'dynamic-tool');
+  expect(asked).toMatchObject({ state: 'approval-requested', approval: { id: payment().approval.id } });
+  await chat.addToolApprovalResponse({ id: payment().approval.id, approved: false, reason: 'too much' });
+  await expect.poll(() => chat.lastMessage.parts.at(-1).text).toContain('too much');
+  expect(payment()).toMatchObject({ state: 'output-denied', approval: { approved: false } });
+  expect(readPaid(paidFile)).toEqual(['ben 50']);
 });
 
 test('a refusal is the error of the chat', async () => {

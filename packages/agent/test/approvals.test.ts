@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import {
   createTempDir,
@@ -205,6 +206,7 @@ async function prepare(engine: Engine) {
   const signer = await createSigner();
   const paidFile = `${dir.path}/paid`;
   return {
+    database,
     paid: () => readPaid(paidFile),
     async start() {
       const port = await freePort();
@@ -261,6 +263,36 @@ describe.each(engines)('killed on %s', { timeout: 120_000 }, (engine) => {
     });
     expect(paid()).toEqual(['ben 50', 'crash 60']);
   });
+});
+
+test('asked, but lost with the process before its frame was stored, is asked again after the restart', {
+  timeout: 120_000,
+}, async () => {
+  const { start, paid, database } = await prepare('sqlite');
+  const first = await start();
+  const sessionId = await first.user.createSession();
+  first.kill('SIGKILL');
+  await first.exited;
+  const change = (statement: string) => {
+    using db = new DatabaseSync(database.url.replace(/^file:/, ''));
+    db.exec(statement);
+  };
+  change(`create trigger lose_frames before insert on agent_frame when new.body like '%approval_request%'
+    begin select raise(abort, 'lost'); end`);
+  const second = await start();
+  const { asked, frames } = await ask(second.user, sessionId, pay(50));
+  const cut = expect(readUntil(frames, 'done')).rejects.toThrow();
+  second.kill('SIGKILL');
+  await Promise.all([second.exited, cut]);
+  change('drop trigger lose_frames');
+
+  const third = await start();
+  const again = readFrames(await third.user.follow(asked.runId));
+  const repeated = (await readUntil(again, 'approval_request')).at(-1)?.data;
+  expect(repeated).toMatchObject({ approvalId: asked.approvalId, status: 'pending' });
+  expect((await answerOf(third.user, repeated, true)).status).toBe(200);
+  expect((await readUntil(again, 'done')).at(-1)?.data.status).toBe('complete');
+  expect(paid()).toEqual(['ben 50']);
 });
 
 test('answered on another instance: its owner continues, and where that is dead, another one', {

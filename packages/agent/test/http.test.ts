@@ -119,10 +119,10 @@ describe('request ids', () => {
 });
 
 describe('cross-origin rules', () => {
-  const preflight = (url: string, origin: string) =>
+  const preflight = (url: string, origin: string, asked = 'x-auth-type') =>
     request(`${url}/messages/x`, {
       method: 'OPTIONS',
-      headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-auth-type' },
+      headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': asked },
     });
 
   test('any origin without credentials by default', async () => {
@@ -137,8 +137,17 @@ describe('cross-origin rules', () => {
     const error = await request(`${agent.url}/sessions`, { headers: { origin: 'https://a.example' } });
     expect(error.headers.get('access-control-allow-origin')).toBe('*');
     expect(error.headers.get('access-control-expose-headers')).toBe(
-      'X-Request-Id, Retry-After, X-Run-Id, X-Message-Id',
+      'X-Request-Id, Retry-After, X-Run-Id, X-Message-Id, Mcp-Session-Id, WWW-Authenticate',
     );
+  });
+
+  test('headers of standard clients are allowed, others are not', async () => {
+    const standard = 'x-stainless-retry-count, openai-beta, mcp-protocol-version, a2a-version, last-event-id';
+    const { headers } = await preflight(agent.url, 'https://a.example', `${standard}, x-other, x-stainless-`);
+    const allowed = headers.get('access-control-allow-headers')?.split(', ');
+    expect(allowed).toEqual(expect.arrayContaining(['Authorization', ...standard.split(', ')]));
+    expect(allowed).not.toEqual(expect.arrayContaining(['x-other']));
+    expect(allowed).not.toEqual(expect.arrayContaining(['x-stainless-']));
   });
 
   test('named origins with credentials, others not at all', async () => {

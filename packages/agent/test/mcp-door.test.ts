@@ -1,10 +1,12 @@
 // Both generations of the official client of MCP.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { waitFor } from '@palaver/test-kit';
 import { loadClient } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin, tool } from '../src/index.ts';
+import { createGate } from './gate-plugin.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const herd = defineOraclePlugin({
@@ -22,10 +24,11 @@ const herd = defineOraclePlugin({
   }),
 });
 
+const gate = createGate();
 let agent: TestAgent;
 let ana: TestUser;
 beforeAll(async () => {
-  agent = await startTestAgent({ plugins: [herd] });
+  agent = await startTestAgent({ plugins: [herd, gate.plugin] });
   ana = await agent.createUser();
 });
 afterAll(() => agent[Symbol.asyncDispose]());
@@ -65,6 +68,25 @@ describe.each(generations)('@modelcontextprotocol/$name', (generation) => {
       structuredContent: { answer: 'word1 word2', conversation },
     });
     expect(await ana.messages(conversation)).toHaveLength(4);
+    await client.close();
+  });
+
+  test('a call that its client cancels is stopped', async () => {
+    const headers = { authorization: `Bearer ${ana.invocation}` };
+    const client = new generation.Client({ name: 'test', version: '1' });
+    await client.connect(new generation.Transport(new URL(`${agent.url}/mcp`), { requestInit: { headers } }));
+    const leaving = new AbortController();
+    const call = { name: 'ask', arguments: { message: '/tool gate {}', conversation: generation.name } };
+    const options = { signal: leaving.signal };
+    const asked =
+      generation.name === 'sdk'
+        ? (client as Client).callTool(call, undefined, options)
+        : next.Client.prototype.callTool.call(client, call, options);
+    const refused = expect(asked).rejects.toThrow();
+    await gate.reached();
+    leaving.abort();
+    await refused;
+    await waitFor('the gate to be free', () => gate.waiting() === 0);
     await client.close();
   });
 });

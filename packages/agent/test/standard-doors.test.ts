@@ -1,6 +1,7 @@
 // Refusals, limits, credits, isolation and abort are the same on every standard door.
-import { waitFor } from '@palaver/test-kit';
+import { createTempDir, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createBank, readPaid } from './bank-plugin.ts';
 import { createGate } from './gate-plugin.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
@@ -187,6 +188,18 @@ test('credits refuse on every door before the first byte', async () => {
     expect([door.name, refused.status]).toEqual([door.name, 402]);
     expect(await refused.json()).toMatchObject(door.error('PAYMENT_REQUIRED'));
   }
+});
+
+test('a tool that needs approval does not run and no door hangs', async () => {
+  await using dir = await createTempDir();
+  const paidFile = `${dir.path}/paid`;
+  await using agent = await startTestAgent({ plugins: [createBank(paidFile)] });
+  const ana = await agent.createUser();
+  for (const door of doors) {
+    const reply = await post(door, agent.url, ana.invocation, '/tool pay {"to":"ben","amount":50}', door.name);
+    expect([door.name, await reply.text()]).toEqual([door.name, expect.stringMatching(/approv|interrupt/i)]);
+  }
+  expect(readPaid(paidFile)).toEqual([]);
 });
 
 test('doors that DOORS does not name are not there', async () => {

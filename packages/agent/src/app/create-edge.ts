@@ -46,6 +46,9 @@ export interface EdgeParts {
   addRoutes?: ((server: Server) => void | Promise<void>) | undefined;
 }
 
+/** What clients of standard protocols add to their requests. */
+const standardClientHeaders = /^(?:last-event-id|(?:x-stainless|openai|mcp|a2a|x-a2a)-[a-z0-9-]+)$/i;
+
 const ownPublicRoutes = [
   '/',
   '/health',
@@ -104,8 +107,8 @@ function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise
     }),
     cors: {
       origins: config.CORS_ORIGIN,
-      extraHeaders: ['idempotency-key', 'x-socket-id'],
-      exposedHeaders: ['X-Run-Id', 'X-Message-Id'],
+      extraHeaders: ['idempotency-key', 'x-socket-id', standardClientHeaders],
+      exposedHeaders: ['X-Run-Id', 'X-Message-Id', 'Mcp-Session-Id', 'WWW-Authenticate'],
     },
     async health() {
       const healthy = await store.ping();

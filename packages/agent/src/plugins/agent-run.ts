@@ -1,4 +1,4 @@
-import type { BrowserTool, Message, SendMessage, SseEvent } from '@palaver/contract';
+import type { Approval, BrowserTool, Message, SendMessage, SseEvent } from '@palaver/contract';
 import type { RateStanding } from '@palaver/service-kit';
 import type { RuntimeContext } from './runtime-context.ts';
 
@@ -166,6 +166,8 @@ export interface AgentRun {
   events(options?: { after?: number; signal?: AbortSignal }): AsyncIterable<RunEvent>;
   /** The answer once the run has ended. */
   answer(signal?: AbortSignal): Promise<Message>;
+  /** What its user has to approve before it continues. */
+  approvals(): Promise<Approval[]>;
   /** Stops the run, also where it waits behind another; false where it has ended. */
   abort(): Promise<boolean>;
 }

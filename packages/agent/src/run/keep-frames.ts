@@ -58,12 +58,17 @@ export function keepFrames(run: Run, owned: OwnedRun, parts: FrameKeeperParts) {
     parts.broadcast.publish({ kind: 'frames', runId: run.runId, first, body });
   }
 
-  function flush(): Promise<void> {
-    if (run.frames.length > stored)
+  async function flush(): Promise<boolean> {
+    const { length } = run.frames;
+    while (length > stored) {
+      const before = stored;
       storing ??= store().finally(() => {
         storing = undefined;
       });
-    return storing ?? Promise.resolve();
+      await storing;
+      if (stored === before) return false;
+    }
+    return true;
   }
 
   function setPace(ms: number): void {
@@ -75,7 +80,7 @@ export function keepFrames(run: Run, owned: OwnedRun, parts: FrameKeeperParts) {
   }
 
   return {
-    /** Stores what is not stored yet. */
+    /** Stores what is not stored yet; false where that is not possible now. */
     flush,
     /** A reader on another instance is following. */
     follow(): void {
@@ -88,7 +93,7 @@ export function keepFrames(run: Run, owned: OwnedRun, parts: FrameKeeperParts) {
     /** No more frames are stored; resolves when none is on its way. */
     async stop(): Promise<void> {
       clearInterval(timer);
-      await storing;
+      while (storing) await storing;
     },
     /** The end is stored: whoever follows is sent the last frames. */
     announceEnd(status: EndedRunStatus): void {

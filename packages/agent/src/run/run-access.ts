@@ -11,7 +11,7 @@ import type { TurnHub } from './turn-hub.ts';
 
 export interface RunAccessParts {
   hub: Pick<TurnHub, 'submit' | 'submitOnce' | 'abort' | 'live'>;
-  approvals: Pick<RunApprovals, 'answer'>;
+  approvals: Pick<RunApprovals, 'answer' | 'pending'>;
   runs: Pick<RunStore, 'findSend'>;
   reader: RunReader;
   preparation: TurnPreparation;
@@ -56,6 +56,7 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
         const open = await reader.open(userDid, runId);
         return reader.waitForAnswer(userDid, open, signal).finally(open.leave);
       },
+      approvals: () => approvals.pending(runId),
       abort: () => hub.abort(sessionId, { runId }),
     };
   }

@@ -65,17 +65,24 @@ export function createRunApprovals(parts: RunApprovalParts) {
     },
 
     /** Resolves once every approval of the run is answered and its tools may begin; rejects when it is cancelled. */
-    wait: (entry: LiveRun): Promise<RecordedRun> =>
-      waiters.wait(entry.run.runId, entry.run.signal, async () => {
+    wait(entry: LiveRun): Promise<RecordedRun> {
+      let isStreamed = false;
+      return waiters.wait(entry.run.runId, entry.run.signal, async () => {
         const { runId } = entry.run;
         const asked = await approvals.ofRun(runId);
-        if (emitNew(entry.run, asked)) await entry.frames.flush();
+        emitNew(entry.run, asked);
+        const isStored = await entry.frames.flush();
+        if (isStored && !isStreamed) {
+          await approvals.setStreamed(entry.owned);
+          isStreamed = true;
+        }
         if (asked.some(({ status }) => status === 'pending')) return undefined;
         if (await approvals.resume(entry.owned))
           return { approvals: asked, steps: await parts.interrupted.steps(runId) };
         await checkOwner(entry, runs);
         return undefined;
-      }),
+      });
+    },
 
     /** An answer of the run's user; throws where there is nothing to answer or the answer is another one already. */
     async answer(answer: ApprovalAnswer & { from?: string }): Promise<Approval> {
@@ -110,10 +117,9 @@ export function createRunApprovals(parts: RunApprovalParts) {
   };
 }
 
-/** Streams what has been asked or answered since the last look; false where nothing has. */
-function emitNew({ runId, sessionId, requestId, approvals, emit }: Run, asked: Approval[]): boolean {
+/** Streams what has been asked or answered since the last look. */
+function emitNew({ runId, sessionId, requestId, approvals, emit }: Run, asked: Approval[]): void {
   const known = new Map(approvals().map(({ approvalId, status }) => [approvalId, status]));
   const changed = asked.filter(({ approvalId, status }) => known.get(approvalId) !== status);
   for (const approval of changed) emit('approval_request', { sessionId, requestId, runId, ...approval });
-  return changed.length > 0;
 }

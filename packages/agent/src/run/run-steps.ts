@@ -60,7 +60,7 @@ export interface StepParts {
   ask: RunApprovals['ask'];
   recorded: RecordedRun;
   /** Frames that tell of the calls are stored with them. */
-  flush(): Promise<void>;
+  flush(): Promise<unknown>;
 }
 
 export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepParts): RunSteps {

@@ -116,6 +116,19 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return rows.map(toApproval);
     },
 
+    /** The frames that ask for the approvals of a run are stored: whoever reads the run sees them. */
+    async setStreamed({ runId, epoch }: OwnedRun): Promise<void> {
+      await db
+        .updateTable('agent_approval')
+        .set({ streamed: 1 })
+        .where('run_id', '=', runId)
+        .where('streamed', '=', 0)
+        .where(({ exists, selectFrom }) =>
+          exists(selectFrom('agent_run').select('id').where('id', '=', runId).where('epoch', '=', epoch)),
+        )
+        .execute();
+    },
+
     async find({ userDid, runId, approvalId }: Omit<ApprovalAnswer, 'approved'>): Promise<Approval | undefined> {
       const row = await db
         .selectFrom('agent_approval')

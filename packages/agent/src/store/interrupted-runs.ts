@@ -40,10 +40,10 @@ const unknownInstanceMs = 60_000;
 
 export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
-  // A run that waits for its user needs no owner, unless nobody else could continue it.
-  const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null or not exists (
-    select 1 from agent_approval where agent_approval.run_id = run.id and agent_approval.status = 'pending'
-  ))`;
+  const pending = sql`select 1 from agent_approval where agent_approval.run_id = run.id and agent_approval.status = 'pending'`;
+  // A run that waits for its user needs no owner, unless nobody else could continue it or the user does not know of it yet.
+  const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null
+    or not exists (${pending}) or exists (${pending} and agent_approval.streamed = 0))`;
   return {
     /** The oldest few that somebody has to carry on. Alone on its database, an instance knows that every other one is dead. */
     async list(own: { instance: string; isAlone: boolean; limit: number }): Promise<InterruptedRun[]> {

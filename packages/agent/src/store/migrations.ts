@@ -161,4 +161,13 @@ export const agentMigrations: readonly Migration[] = [
         await createIndex(db, engine, { name: `${table}_by_expiry`, on: `${table} (expires_at)` });
     },
   },
+  {
+    name: '008-approvals-streamed',
+    async up(db) {
+      await db.schema
+        .alterTable('agent_approval')
+        .addColumn('streamed', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];

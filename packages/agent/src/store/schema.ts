@@ -98,6 +98,8 @@ interface ApprovalTable {
   /** The DID of who answered. */
   answered_by: string | null;
   reason: string | null;
+  /** 1 once the frame that asks for it is stored. */
+  streamed: Generated<number>;
 }
 
 /** A message that was sent with an `Idempotency-Key`. */

@@ -1,4 +1,4 @@
-import { AppError } from '@palaver/contract';
+import { AppError, answerApprovalSchema } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -6,9 +6,10 @@ import type { AgentRun } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { defineDoor, openInNewSession, signalOf, toBody } from '../define-door.ts';
+import { answerApprovals, findPause } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
-import { toTask, toTaskEvents } from './a2a-tasks.ts';
+import { type TaskStanding, toTask, toTaskEvents } from './a2a-tasks.ts';
 
 const requestSchema = z.looseObject({
   jsonrpc: z.literal('2.0'),
@@ -20,7 +21,8 @@ const requestSchema = z.looseObject({
 const sendSchema = z.looseObject({
   message: z.looseObject({
     contextId: z.string().max(255).optional(),
-    parts: z.array(z.looseObject({ text: z.string().optional() })).min(1),
+    taskId: z.string().max(255).optional(),
+    parts: z.array(z.looseObject({ text: z.string().optional(), data: z.unknown().optional() })).min(1),
   }),
   configuration: z.looseObject({ returnImmediately: z.boolean().optional() }).optional(),
 });
@@ -95,22 +97,22 @@ async function answer(ctx: PluginContext, { request, reply, requestId, method, p
       const run = await open(ctx, ctx.senderOf(request, reply), message);
       const contextId = message.contextId || run.sessionId;
       if (method === 'SendStreamingMessage') return stream(run, contextId);
-      const ended = configuration?.returnImmediately ? undefined : await run.answer(signal);
-      return toResult({ task: toTask({ id: run.runId, contextId }, ended) });
+      const standing = configuration?.returnImmediately ? undefined : await waitForStanding(run, signal);
+      return toResult({ task: toTask({ id: run.runId, contextId }, standing) });
     }
     case 'GetTask': {
       const run = await find();
-      const isLive =
-        (await ctx.liveRun({ userDid: ctx.senderOf(request, reply).userDid, sessionId: run.sessionId }))?.runId ===
-        run.runId;
-      return toResult(
-        toTask({ id: run.runId, contextId: run.sessionId }, isLive ? undefined : await run.answer(signal)),
-      );
+      const { userDid } = ctx.senderOf(request, reply);
+      const live = await ctx.liveRun({ userDid, sessionId: run.sessionId });
+      const pause = await run.approvals();
+      const waiting = pause.length > 0 ? { pause } : undefined;
+      const standing = live?.runId === run.runId ? waiting : { answer: await run.answer(signal) };
+      return toResult(toTask({ id: run.runId, contextId: run.sessionId }, standing));
     }
     case 'CancelTask': {
       const run = await find();
       if (!(await run.abort())) throw new AppError('CONFLICT', 'The task has ended.');
-      return toResult(toTask({ id: run.runId, contextId: run.sessionId }, await run.answer(signal)));
+      return toResult(toTask({ id: run.runId, contextId: run.sessionId }, { answer: await run.answer(signal) }));
     }
     case 'SubscribeToTask':
       return stream(await find());
@@ -122,14 +124,38 @@ async function answer(ctx: PluginContext, { request, reply, requestId, method, p
 async function open(
   ctx: PluginContext,
   sender: ReturnType<PluginContext['senderOf']>,
-  { contextId, parts }: z.infer<typeof sendSchema>['message'],
+  { contextId, taskId, parts }: z.infer<typeof sendSchema>['message'],
 ): Promise<AgentRun> {
+  const { userDid } = sender;
+  const waiting = taskId ? await ctx.resume({ userDid, runId: taskId }) : undefined;
+  if (waiting && (await waiting.approvals()).length > 0)
+    return (await answerApprovals(ctx, { userDid, run: waiting }, () => readAnswer(parts))).run;
   const text = parts.map((part) => part.text ?? '').join('\n');
   if (text.trim() === '') throw new AppError('VALIDATION_FAILED', 'message.parts: only texts are taken');
   const message = { ...sender, body: toBody(text) };
   if (!contextId) return openInNewSession(ctx, message);
   const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, contextId);
   return ctx.open({ ...message, sessionId });
+}
+
+/** `approve` or `refuse` as a text, or `{ approved, reason }` as data. */
+function readAnswer(parts: z.infer<typeof sendSchema>['message']['parts']) {
+  for (const { text, data } of parts) {
+    const answer = answerApprovalSchema.safeParse(data);
+    if (answer.success) return answer.data;
+    const word = text?.trim().toLowerCase();
+    if (word === 'approve' || word === 'refuse') return { approved: word === 'approve' };
+  }
+  return undefined;
+}
+
+/** The answer, or what the run waits for if that comes first. */
+async function waitForStanding(run: AgentRun, signal: AbortSignal): Promise<TaskStanding> {
+  for await (const event of run.events({ signal })) {
+    const pause = await findPause(run, event);
+    if (pause) return { pause };
+  }
+  return { answer: await run.answer(signal) };
 }
 
 function parse<T>(schema: z.ZodType<T>, params: unknown): T {

@@ -1,5 +1,7 @@
-import type { EndedRunStatus, Message } from '@palaver/contract';
+import { randomUUID } from 'node:crypto';
+import type { Approval, EndedRunStatus, Message } from '@palaver/contract';
 import type { AgentRun } from '../../plugins/agent-run.ts';
+import { findPause } from '../door-approvals.ts';
 import { toEvent } from '../event-stream.ts';
 
 const states: Record<EndedRunStatus, string> = {
@@ -15,13 +17,17 @@ export interface TaskIds {
   contextId: string;
 }
 
-/** A task under way, or one that has ended with this answer. */
-export function toTask({ id, contextId }: TaskIds, answer?: Message) {
-  const text = answer?.content ?? '';
+/** How far a task is: the answer of one that has ended, or what one waits for. */
+export type TaskStanding = { answer: Message } | { pause: Approval[] };
+
+export function toTask({ id, contextId }: TaskIds, standing?: TaskStanding) {
+  const ids = { id, contextId };
+  if (!standing) return { ...ids, status: toStatus('TASK_STATE_WORKING') };
+  if ('pause' in standing) return { ...ids, status: toInputRequired(standing.pause) };
+  const { content: text, status, error } = standing.answer;
   return {
-    id,
-    contextId,
-    status: answer ? toStatus(states[answer.status], answer.error?.message) : toStatus('TASK_STATE_WORKING'),
+    ...ids,
+    status: toStatus(states[status], error && [{ text: error.message }]),
     ...(text !== '' && { artifacts: [{ artifactId, parts: [{ text }] }] }),
   };
 }
@@ -36,9 +42,12 @@ export async function* toTaskEvents(
   const place = { taskId: ids.id, contextId: ids.contextId };
   yield event({ task: toTask(ids) });
   let append = false;
-  let fault: string | undefined;
-  for await (const { name, data } of run.events({ signal })) {
-    if (name === 'error') fault = data.error;
+  let fault: { text: string }[] | undefined;
+  for await (const runEvent of run.events({ signal })) {
+    const pause = await findPause(run, runEvent);
+    if (pause) return yield event({ statusUpdate: { ...place, status: toInputRequired(pause) } });
+    const { name, data } = runEvent;
+    if (name === 'error') fault = [{ text: data.error }];
     if (name === 'message') {
       yield event({ artifactUpdate: { ...place, artifact: { artifactId, parts: [{ text: data.content }] }, append } });
       append = true;
@@ -47,7 +56,14 @@ export async function* toTaskEvents(
   }
 }
 
-function toStatus(state: string, fault?: string) {
-  const message = fault && { messageId: 'error', role: 'ROLE_AGENT', parts: [{ text: fault }] };
+/** The words for people, the data for programs. */
+function toInputRequired(pause: Approval[]) {
+  const calls = pause.map(({ toolName, args }) => `${toolName} ${JSON.stringify(args)}`).join(', ');
+  const text = `Approval is needed for ${calls}. Answer with a message to this task: approve or refuse.`;
+  return toStatus('TASK_STATE_INPUT_REQUIRED', [{ text }, { data: { approvals: pause } }]);
+}
+
+function toStatus(state: string, parts?: object[]) {
+  const message = parts && { messageId: randomUUID(), role: 'ROLE_AGENT', parts };
   return { state, timestamp: new Date().toISOString(), ...(message && { message }) };
 }

@@ -1,3 +1,4 @@
+import type { Approval } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
 import type { CallerResult, EarlierMessage } from '../../plugins/agent-run.ts';
@@ -5,6 +6,7 @@ import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
 import { abortOnLeave, defineDoor, invalid, signalOf, toBody } from '../define-door.ts';
+import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { parseOutput } from '../parse-output.ts';
 import { toAguiEvents } from './agui-events.ts';
@@ -32,7 +34,18 @@ const bodySchema = z.looseObject({
   tools: z.array(toolSchema).default([]),
   context: z.array(z.looseObject({ description: z.string(), value: z.string() })).default([]),
   state: z.unknown().optional(),
+  resume: z
+    .array(
+      z.looseObject({
+        interruptId: z.string(),
+        status: z.enum(['resolved', 'cancelled']),
+        payload: z.unknown().optional(),
+      }),
+    )
+    .default([]),
 });
+
+const payloadSchema = z.looseObject({ approved: z.boolean(), reason: z.string().optional() });
 
 type Input = z.infer<typeof bodySchema>;
 
@@ -48,6 +61,14 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);
     const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, input.threadId);
+    if (input.resume.length > 0) {
+      const { userDid } = sender;
+      const waiting = await ctx.liveRun({ userDid, sessionId });
+      const { run, answered } = await answerApprovals(ctx, { userDid, run: waiting }, findAnswerIn(input));
+      abortOnLeave(run, signal);
+      const known = new Set(answered.map(({ toolCallId }) => toolCallId));
+      return sendEventStream(reply, toAguiEvents(run, { ...input, known }, signal));
+    }
     const callerTools = input.tools.map(({ name, description, parameters }) => ({
       name,
       description,
@@ -57,6 +78,15 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     abortOnLeave(run, signal);
     return sendEventStream(reply, toAguiEvents(run, input, signal));
   });
+}
+
+function findAnswerIn({ resume }: Input) {
+  return ({ approvalId }: Approval): DoorAnswer | undefined => {
+    const entry = resume.find(({ interruptId }) => interruptId === approvalId);
+    if (entry?.status === 'cancelled') return { approved: false };
+    const { data } = payloadSchema.safeParse(entry?.payload);
+    return data && { approved: data.approved, reason: data.reason || undefined };
+  };
 }
 
 /** The client keeps the messages as well: what is new stands after its last answer. */

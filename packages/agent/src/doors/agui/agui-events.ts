@@ -1,24 +1,36 @@
-import type { SseEventData } from '@palaver/contract';
+import type { Approval, SseEventData } from '@palaver/contract';
 import type { AgentRun } from '../../plugins/agent-run.ts';
+import { findPause } from '../door-approvals.ts';
 import { toEvent } from '../event-stream.ts';
 
 export interface AguiRun {
   threadId: string;
   runId: string;
   state?: unknown;
+  /** Calls that the client knows from the run that was interrupted. */
+  known?: Set<string>;
 }
 
 /** A run as the events of AG-UI. Calls of tools without a result are the client's. */
 export async function* toAguiEvents(
   run: AgentRun,
-  { threadId, runId, state }: AguiRun,
+  { threadId, runId, state, known = new Set() }: AguiRun,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const event = (type: string, data: object) => toEvent({ type, timestamp: Date.now(), ...data });
   const texts = createTextEvents(run.messageId, event);
   yield event('RUN_STARTED', { threadId, runId });
   if (state !== undefined && state !== null) yield event('STATE_SNAPSHOT', { snapshot: state });
-  for await (const { name, data } of run.events({ signal })) {
+  for await (const runEvent of run.events({ signal })) {
+    const pause = await findPause(run, runEvent);
+    if (pause) {
+      yield* texts.end();
+      for (const { toolCallId, toolName, args } of pause)
+        yield* toCallEvents({ eventId: toolCallId, toolName, args, status: 'isRunning' }, run.messageId, event);
+      const outcome = { type: 'interrupt', interrupts: pause.map(toInterrupt) };
+      return yield event('RUN_FINISHED', { threadId, runId, outcome });
+    }
+    const { name, data } = runEvent;
     switch (name) {
       case 'message':
         yield* texts.add('text', data.content, data.part);
@@ -28,6 +40,7 @@ export async function* toAguiEvents(
         break;
       case 'tool_call':
         if (data.parentId !== undefined || data.progress) break;
+        if (data.status === 'isRunning' && known.has(data.eventId)) break;
         yield* texts.end();
         yield* toCallEvents(data, run.messageId, event);
         break;
@@ -41,14 +54,30 @@ export async function* toAguiEvents(
         return;
       case 'done':
         yield* texts.end();
-        yield event('RUN_FINISHED', { threadId, runId });
+        yield event('RUN_FINISHED', {
+          threadId,
+          runId,
+          ...(data.status === 'aborted' && { outcome: { type: 'cancelled' } }),
+        });
     }
   }
 }
 
-type ToEvent = (type: string, data: object) => string;
+const answerSchema = {
+  type: 'object',
+  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
+  required: ['approved'],
+};
 
-function* toCallEvents(call: SseEventData['tool_call'], parentMessageId: string, event: ToEvent): Generator<string> {
+function toInterrupt({ approvalId, toolCallId, toolName, args, expiresAt }: Approval) {
+  const message = `May ${toolName} run with ${JSON.stringify(args)}?`;
+  return { id: approvalId, reason: 'tool_call', message, toolCallId, responseSchema: answerSchema, expiresAt };
+}
+
+type ToEvent = (type: string, data: object) => string;
+type Call = Pick<SseEventData['tool_call'], 'eventId' | 'toolName' | 'args' | 'status' | 'output' | 'error'>;
+
+function* toCallEvents(call: Call, parentMessageId: string, event: ToEvent): Generator<string> {
   const { eventId: toolCallId, toolName: toolCallName, args, status } = call;
   if (status === 'isRunning') {
     yield event('TOOL_CALL_START', { toolCallId, toolCallName, parentMessageId });

@@ -1,3 +1,4 @@
+import type { Approval } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
 import type { CallerResult, CallerTool } from '../../plugins/agent-run.ts';
@@ -5,6 +6,7 @@ import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
 import { defineDoor, invalid, toBody } from '../define-door.ts';
+import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { toUiChunks, uiStreamHeaders } from './ui-chunks.ts';
 
@@ -15,6 +17,9 @@ const partSchema = z.looseObject({
   state: z.string().optional(),
   output: z.unknown().optional(),
   errorText: z.string().optional(),
+  approval: z
+    .looseObject({ id: z.string(), approved: z.boolean().optional(), reason: z.string().optional() })
+    .optional(),
 });
 
 const messageSchema = z.looseObject({
@@ -60,6 +65,12 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       if (!last) throw invalid('messages', 'must not be empty');
       const sender = ctx.senderOf(request, reply);
       const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, id);
+      if (isAnsweringApprovals(last)) {
+        const run = await ctx.liveRun({ userDid: sender.userDid, sessionId });
+        const resumed = await answerApprovals(ctx, { userDid: sender.userDid, run }, findAnswerIn(last));
+        const chunks = toUiChunks(resumed.run, { messageId: last.id, answered: resumed.answered });
+        return sendEventStream(reply, chunks, uiStreamHeaders);
+      }
       const results = last.role === 'assistant' ? await findResults(ctx, sessionId, last) : undefined;
       const run = await ctx.open({
         ...sender,
@@ -87,9 +98,20 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const session = await ctx.sessions.findNamed(userDid, request.params.id);
       const run = session && (await ctx.liveRun({ userDid, sessionId: session.sessionId }));
       if (!run) return reply.status(204).send();
-      return sendEventStream(reply, toUiChunks(run, { messageId: run.messageId, callers: new Set() }), uiStreamHeaders);
+      return sendEventStream(reply, toUiChunks(run, { messageId: run.messageId }), uiStreamHeaders);
     },
   );
+}
+
+function isAnsweringApprovals({ role, parts }: UiMessage): boolean {
+  return role === 'assistant' && parts.some(({ state }) => state === 'approval-responded');
+}
+
+function findAnswerIn({ parts }: UiMessage) {
+  return ({ approvalId }: Approval): DoorAnswer | undefined => {
+    const { approved, reason } = parts.find(({ approval }) => approval?.id === approvalId)?.approval ?? {};
+    return approved === undefined ? undefined : { approved, reason: reason || undefined };
+  };
 }
 
 function toText({ parts }: UiMessage): string {

@@ -1,6 +1,7 @@
-import type { SseEventData } from '@palaver/contract';
+import type { Approval, SseEventData } from '@palaver/contract';
 import type { AgentRun } from '../../plugins/agent-run.ts';
 import { createCallTracker } from '../collect-answer.ts';
+import { findPause } from '../door-approvals.ts';
 import { toEvent } from '../event-stream.ts';
 
 export const uiStreamHeaders = { 'x-vercel-ai-ui-message-stream': 'v1' };
@@ -16,16 +17,28 @@ type ToolCall = SseEventData['tool_call'];
 export interface UiStreamOptions {
   messageId: string;
   /** Names of the tools that the client has declared. */
-  callers: Set<string>;
+  callers?: Set<string>;
+  /** Approvals that the client has just answered: it knows their calls. */
+  answered?: Approval[];
 }
 
 /** A run as the chunks of a UI message stream. */
-export async function* toUiChunks(run: AgentRun, { messageId, callers }: UiStreamOptions): AsyncGenerator<string> {
+export async function* toUiChunks(
+  run: AgentRun,
+  { messageId, callers = new Set(), answered = [] }: UiStreamOptions,
+): AsyncGenerator<string> {
   const calls = createCallTracker();
   const texts = createTextChunks();
   yield toEvent({ type: 'start', messageId });
   yield toEvent({ type: 'start-step' });
-  for await (const { name, data } of run.events()) {
+  for await (const event of run.events()) {
+    const pause = await findPause(run, event);
+    if (pause) {
+      yield* texts.end();
+      for (const approval of pause) yield* toApprovalChunks(approval);
+      return yield* toLastChunks('tool-calls');
+    }
+    const { name, data } = event;
     switch (name) {
       case 'message':
         yield* texts.add('text', data.content, data.part);
@@ -37,7 +50,10 @@ export async function* toUiChunks(run: AgentRun, { messageId, callers }: UiStrea
         if (data.parentId !== undefined || data.progress) break;
         yield* texts.end();
         // A tool of the agent may have the name of one of the client's: which one it is shows when it ends.
-        yield* toCallChunks(data, callers.has(data.toolName));
+        yield* toCallChunks(data, {
+          mayBeCallers: callers.has(data.toolName),
+          approval: answered.find(({ toolCallId }) => toolCallId === data.eventId),
+        });
         calls.add(data);
         break;
       case 'render_component':
@@ -55,23 +71,41 @@ export async function* toUiChunks(run: AgentRun, { messageId, callers }: UiStrea
         yield* texts.end();
         for (const { eventId: toolCallId, toolName, args: input } of calls.leftToCaller(data))
           yield toEvent({ type: 'tool-input-available', toolCallId, toolName, input });
-        yield toEvent({ type: 'finish-step' });
-        if (data.status === 'aborted') yield toEvent({ type: 'abort' });
-        else
-          yield toEvent({
-            type: 'finish',
-            finishReason: finishReasons[data.finish ?? ''] ?? (data.status === 'failed' ? 'error' : 'stop'),
-          });
-        yield toEvent('[DONE]');
+        yield* toLastChunks(
+          data.status === 'aborted'
+            ? undefined
+            : (finishReasons[data.finish ?? ''] ?? (data.status === 'failed' ? 'error' : 'stop')),
+        );
     }
   }
 }
 
+/** Without a reason the answer was aborted. */
+function* toLastChunks(finishReason?: string): Generator<string> {
+  yield toEvent({ type: 'finish-step' });
+  yield toEvent(finishReason === undefined ? { type: 'abort' } : { type: 'finish', finishReason });
+  yield toEvent('[DONE]');
+}
+
+function* toApprovalChunks({ approvalId, toolCallId, toolName, args, expiresAt }: Approval): Generator<string> {
+  yield toEvent({ type: 'tool-input-available', ...toCallHere(toolCallId), toolName, input: args });
+  yield toEvent({ type: 'tool-approval-request', approvalId, toolCallId, approvalDescriptor: { expiresAt } });
+}
+
 /** `providerExecuted`: it ran here, so the client neither runs it nor sends the conversation again for its sake. */
-function* toCallChunks(call: ToolCall, mayBeCallers: boolean): Generator<string> {
+const toCallHere = (toolCallId: string) => ({ toolCallId, providerExecuted: true, dynamic: true });
+
+function* toCallChunks(
+  call: ToolCall,
+  { mayBeCallers, approval }: { mayBeCallers: boolean; approval: Approval | undefined },
+): Generator<string> {
   const { eventId: toolCallId, toolName, args: input, status } = call;
-  const here = { toolCallId, providerExecuted: true, dynamic: true };
-  if (mayBeCallers === (status !== 'isRunning'))
+  const here = toCallHere(toolCallId);
+  if (approval?.status === 'refused') {
+    if (status === 'error') yield toEvent({ type: 'tool-output-denied', toolCallId });
+    return;
+  }
+  if (!approval && mayBeCallers === (status !== 'isRunning'))
     yield toEvent({ type: 'tool-input-available', ...here, toolName, input });
   if (status === 'done') yield toEvent({ type: 'tool-output-available', ...here, output: call.output ?? null });
   if (status === 'error')

@@ -1,6 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  CancelledNotificationSchema,
+  isInitializeRequest,
+  ListToolsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { AppError } from '@palaver/contract';
 import type { Server as HttpServer } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -9,8 +16,10 @@ import type { AgentRun, Sender } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { defineDoor, openInNewSession, toBody } from '../define-door.ts';
+import { refuseApprovals } from '../door-approvals.ts';
 import { copyHeaders } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
+import { headerOf } from '../sender-of.ts';
 
 const metadataPath = '/.well-known/oauth-protected-resource';
 const askSchema = z.object({
@@ -18,6 +27,7 @@ const askSchema = z.object({
   conversation: z.string().max(255).optional().describe('The conversation of an earlier answer, to continue it'),
 });
 const askTool = 'ask';
+const sessionHeader = 'mcp-session-id';
 
 /** `POST /mcp`: the agent as a tool of other agents, over streamable HTTP. */
 export function createMcpDoor(): OraclePlugin {
@@ -49,15 +59,18 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
       resource_documentation: `${urlOf(request)}/docs`,
     }));
 
+  const running = new Map<string, AgentRun>();
   const challenge = (request: FastifyRequest) => `Bearer resource_metadata="${urlOf(request)}${metadataPath}/mcp"`;
   const schema = { tags, summary: 'MCP over streamable HTTP', body: z.unknown() };
   server.post('/mcp', { config: { bareBearer: true, challenge }, schema }, async (request, reply) => {
-    const mcp = createMcpServer(ctx, ctx.senderOf(request, reply));
+    const session = headerOf(request, sessionHeader);
+    const mcp = createMcpServer(ctx, { sender: ctx.senderOf(request, reply), session, running });
     // Without sessions: every request is whole, so any instance answers it.
     const transport = new StreamableHTTPServerTransport({});
     reply.hijack();
     reply.raw.once('close', () => void mcp.close());
     copyHeaders(reply);
+    if (isInitializeRequest(request.body)) reply.raw.setHeader(sessionHeader, randomUUID());
     await mcp.connect(transport);
     await transport.handleRequest(request.raw, reply.raw, request.body);
     return reply;
@@ -80,7 +93,16 @@ interface ToolParams {
   arguments?: Record<string, unknown> | undefined;
 }
 
-function createMcpServer(ctx: PluginContext, sender: Sender): Server {
+interface Caller {
+  sender: Sender;
+  /** As the client was given it; every request is whole, so it only tells clients of one user apart. */
+  session: string | undefined;
+  /** The calls under way in this process. */
+  running: Map<string, AgentRun>;
+}
+
+function createMcpServer(ctx: PluginContext, { sender, session, running }: Caller): Server {
+  const toKey = (requestId: unknown) => JSON.stringify([sender.userDid, session, requestId]);
   const mcp = new Server({ name: ctx.oracle.name, version: '1' }, { capabilities: { tools: {} } });
   mcp.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: [
@@ -92,19 +114,29 @@ function createMcpServer(ctx: PluginContext, sender: Sender): Server {
       ...ctx.publicTools().map((tool) => ({ ...tool, inputSchema: { ...tool.inputSchema, type: 'object' as const } })),
     ],
   }));
-  mcp.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification }) => {
+  mcp.setNotificationHandler(CancelledNotificationSchema, async ({ params: { requestId } }) => {
+    await running.get(toKey(requestId))?.abort();
+  });
+  mcp.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification, requestId }) => {
+    const key = toKey(requestId);
+    // Without a session the calls of two clients of a user cannot be told apart.
+    const onOpen = (run: AgentRun) => void (session !== undefined && running.set(key, run));
     const progressToken = params._meta?.progressToken;
     const onText = async (progress: number, message: string) => {
       if (progressToken === undefined) return;
       await sendNotification({ method: 'notifications/progress', params: { progressToken, progress, message } });
     };
     try {
-      if (params.name !== askTool) return await callTool(ctx, sender, params);
-      return await toResult(await open(ctx, sender, params), onText);
+      if (params.name !== askTool) return await callTool(ctx, sender, { params, onOpen });
+      const run = await open(ctx, sender, params);
+      onOpen(run);
+      return await toResult(refuseApprovals(ctx, sender.userDid, run), onText);
     } catch (error) {
       if (error instanceof AppError) return toFault(error.code, error.message);
       ctx.logger.error({ err: error }, 'a tool call of an MCP client failed');
       return toFault('INTERNAL_ERROR', 'Something went wrong on our side.');
+    } finally {
+      running.delete(key);
     }
   });
   return mcp;
@@ -123,12 +155,18 @@ async function open(ctx: PluginContext, sender: Sender, { arguments: args }: Too
 }
 
 /** A public tool runs in a run and a session of its own, so that limits, credits and approvals apply; neither is kept. */
-async function callTool(ctx: PluginContext, sender: Sender, params: ToolParams): Promise<CallToolResult> {
+async function callTool(
+  ctx: PluginContext,
+  sender: Sender,
+  { params, onOpen }: { params: ToolParams; onOpen: (run: AgentRun) => void },
+): Promise<CallToolResult> {
   const { name, arguments: args = {} } = params;
   if (!ctx.publicTools().some((tool) => tool.name === name))
     throw new AppError('NOT_FOUND', `There is no tool ${name.slice(0, 60)}.`);
   const run = await openInNewSession(ctx, { ...sender, body: toBody(''), call: { name, args } });
+  onOpen(run);
   try {
+    for await (const _event of refuseApprovals(ctx, sender.userDid, run).events());
     const { toolCalls = [], error } = await run.answer();
     const [call] = toolCalls;
     const fault = error?.message ?? call?.error;

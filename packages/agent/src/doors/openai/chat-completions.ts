@@ -5,6 +5,7 @@ import type { AgentRun } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { collectAnswer, createCallTracker, noUsage, type RunUsage, toFailure } from '../collect-answer.ts';
 import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
+import { refuseApprovals } from '../door-approvals.ts';
 import { sendEventStream, toEvent } from '../event-stream.ts';
 import { toOpenAiError } from './openai-error.ts';
 import { chatMessageSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
@@ -38,7 +39,8 @@ export function addChatCompletions(server: Server, ctx: PluginContext): void {
     const { body } = request;
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);
-    const run = await openInNewSession(ctx, { ...sender, ...toMessage(body) });
+    const opened = await openInNewSession(ctx, { ...sender, ...toMessage(body) });
+    const run = refuseApprovals(ctx, sender.userDid, opened);
     abortOnLeave(run, signal);
     const model = body.model ?? ctx.models.list.default;
     const base = { id: `chatcmpl-${run.runId}`, created: Math.floor(Date.now() / 1000), model };

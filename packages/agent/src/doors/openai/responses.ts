@@ -5,6 +5,7 @@ import type { AgentRun, OpenMessage } from '../../plugins/agent-run.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { collectAnswer } from '../collect-answer.ts';
 import { abortOnLeave, invalid, openInNewSession, signalOf, toBody } from '../define-door.ts';
+import { refuseApprovals } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { parseOutput } from '../parse-output.ts';
 import { contentSchema, createConversation, toCallerTool, toolChoiceSchema, toText } from './openai-messages.ts';
@@ -48,7 +49,7 @@ export function addResponses(server: Server, ctx: PluginContext): void {
     const { body } = request;
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);
-    const run = await open(ctx, body, sender);
+    const run = refuseApprovals(ctx, sender.userDid, await open(ctx, body, sender));
     abortOnLeave(run, signal);
     const base: ResponseBase = {
       id: `resp_${run.runId}`,
