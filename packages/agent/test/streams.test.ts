@@ -37,7 +37,8 @@ describe.each(engines)('streams on %s', (engine) => {
       'x-accel-buffering': 'no',
       'x-request-id': 'r-1',
       'access-control-allow-origin': '*',
-      'access-control-expose-headers': 'X-Request-Id, Retry-After, X-Run-Id, X-Message-Id',
+      'access-control-expose-headers':
+        'X-Request-Id, Retry-After, X-Run-Id, X-Message-Id, Mcp-Session-Id, WWW-Authenticate',
     });
     const frames = await collectFrames(response);
     const runId = response.headers.get('x-run-id');

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import {
   AppError,
   agentLimits,
@@ -71,12 +71,12 @@ function addUpload(server: Server, vault: FileVault): void {
     try {
       if (length > agentLimits.attachmentBytes)
         throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);
-      if (!request.body) throw new AppError('BAD_REQUEST', 'The file is empty.');
+      if (!(request.body instanceof Readable)) throw new AppError('BAD_REQUEST', 'The file is empty.');
       const upload = {
         userDid: identityOf(request).did,
         filename: query.filename,
         declared: headers['content-type'] ?? '',
-        body: request.body as Readable,
+        body: request.body,
         length,
       };
       return reply.code(201).send(await vault.upload(upload));

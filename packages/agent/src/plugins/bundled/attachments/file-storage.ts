@@ -57,5 +57,5 @@ export function createStaging(folder: string) {
 export type Staging = ReturnType<typeof createStaging>;
 
 function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

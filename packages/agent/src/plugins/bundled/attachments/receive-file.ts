@@ -32,7 +32,8 @@ export async function receiveFile(body: Readable, path: string, declared: string
     await file.appendFile(bytes);
   };
   // An iterator that destroys the request would close the connection before the refusal is sent.
-  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  const chunks: AsyncIterable<Buffer> = body.iterator({ destroyOnReturn: false });
+  for await (const chunk of chunks) {
     size += chunk.length;
     if (size > agentLimits.attachmentBytes)
       throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);

@@ -1,6 +1,5 @@
 import { openAsBlob } from 'node:fs';
 import { Readable } from 'node:stream';
-import type { ReadableStream } from 'node:stream/web';
 import { AwsClient } from 'aws4fetch';
 import { z } from 'zod';
 import type { FileStorage } from './file-storage.ts';
@@ -49,7 +48,7 @@ export function createS3Storage({ address, ...credentials }: Bucket): FileStorag
     },
     async read(id) {
       const { status, body } = await ask(id, { method: 'GET' });
-      if (status !== 404 && body) return Readable.fromWeb(body as ReadableStream);
+      if (status !== 404 && body) return Readable.from(body, { objectMode: false });
       await body?.cancel();
       return undefined;
     },
