@@ -70,6 +70,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   const metrics = createUssdMetrics(server.metrics, {
     activeSessions: () => domain.countActive(),
     sweepLagSeconds: () => domain.sweeper.lagSeconds(),
+    waitingSms: () => domain.messages.countWaiting(),
   });
   const domain = await createDomain({ config, logger, store, keys, metrics, secrets, ask });
   started.defer(() => domain.close());

@@ -71,6 +71,12 @@ export const ussdConfigSchema = z.object({
       'Days that submissions of forms are kept, except those that wait for FORMS_SERVER; 0 keeps them until erased.',
     example: '365',
   }),
+  RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 })
+    .prefault('0')
+    .meta({ description: 'Days that records of programs are kept; 0 keeps them until erased.', example: '730' }),
+  RETENTION_SMS_DAYS: envInteger({ min: 1, max: 36_500 })
+    .prefault('30')
+    .meta({ description: 'Days that SMS messages are kept after they were sent or have failed.', example: '7' }),
   RESUME_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('30')
     .meta({
@@ -212,6 +218,32 @@ export const ussdConfigSchema = z.object({
   FORMS_REFRESH_MINUTES: envInteger({ min: 1, max: 10_080 })
     .prefault('15')
     .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.', example: '60' }),
+  SMS_PROVIDER: z.enum(['file', 'africas-talking', 'twilio', 'webhook']).prefault('file').meta({
+    description:
+      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development.',
+    example: 'africas-talking',
+  }),
+  SMS_URL: envUrl('http:', 'https:').optional().meta({
+    description: 'Address of the webhook; for the other providers, their address when it is not the public one.',
+    example: 'https://sms.example/messages',
+  }),
+  SMS_USER: z
+    .string()
+    .optional()
+    .meta({ description: "User name at Africa's Talking, account SID at Twilio.", example: 'sandbox' }),
+  SMS_TOKEN: z.string().optional().meta({
+    description: "API key of Africa's Talking, auth token of Twilio, bearer token of the webhook.",
+    example: 'a-long-random-text',
+    secret: true,
+  }),
+  SMS_FROM: z.string().optional().meta({
+    description: 'Sender id or number; for Twilio also a messaging service (`MG…`).',
+    example: '+15005550006',
+  }),
+  SMS_PER_DAY: envInteger({ min: 1, max: 100_000 }).prefault('10').meta({
+    description: 'Messages that one number gets, and that one caller causes, in 24 hours; beyond it they are refused.',
+    example: '20',
+  }),
   GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
     description: 'Address of the query gateway, for balances, claims and tokens.',
     example: 'http://127.0.0.1:1317',

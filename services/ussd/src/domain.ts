@@ -42,6 +42,8 @@ import { createSessionCache } from './session/session-cache.ts';
 import { createSessionStore } from './session/session-store.ts';
 import { startSweeper } from './session/sweeper.ts';
 import { createTextHash } from './session/text-hash.ts';
+import { createMessages, startMessageSender } from './sms/messages.ts';
+import { toSmsProvider } from './sms/to-provider.ts';
 import { hasDailyTables, openDailyTables } from './store/daily-tables.ts';
 import type { UssdTables } from './store/tables.ts';
 import { createSubmissions } from './submissions/submissions.ts';
@@ -141,10 +143,22 @@ export async function createDomain(parts: DomainParts) {
   const daily = await openDaily(store, config, clock.now());
   const records = createRecordStore(store);
   const submissions = createSubmissions(store, { isSent: server !== undefined });
-  const sender = server && startSender({ store, client: server, clock, logger });
+  const sender = server && startSender({ store, cipher: store.cipher, client: server, clock, logger });
   started.defer(() => sender?.stop());
+  const messages = createMessages(store, { perDay: config.SMS_PER_DAY });
+  const messageSender = startMessageSender({
+    store,
+    provider: toSmsProvider(config),
+    onDone: metrics.countSms,
+    clock,
+    logger,
+  });
+  started.defer(() => messageSender.stop());
   const runBuiltIn = createBuiltInActions({
     records,
+    messages,
+    protocol,
+    askAssistant: runs.askAssistant,
     allowedHosts: config.USSD_HTTP_ALLOWED_HOSTS,
     secrets: programSecrets,
     ask,
@@ -167,7 +181,9 @@ export async function createDomain(parts: DomainParts) {
     timeoutMs,
     resumeMs,
     retentionMs,
-    submissionsMs: toSubmissionsMs(config),
+    submissionsMs: toMs(config.RETENTION_SUBMISSIONS_DAYS),
+    smsMs: toMs(config.RETENTION_SMS_DAYS),
+    recordsMs: toMs(config.RETENTION_RECORDS_DAYS),
     logger,
     intervalMs: sweepIntervalMs,
   });
@@ -184,6 +200,7 @@ export async function createDomain(parts: DomainParts) {
     records,
     submissions,
     programs,
+    messages,
     audit,
     clock,
     timeoutMs,
@@ -210,8 +227,7 @@ function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: UssdConfi
   return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
 
-const toSubmissionsMs = ({ RETENTION_SUBMISSIONS_DAYS: days }: UssdConfig) =>
-  days === 0 ? undefined : days * 24 * 3_600_000;
+const toMs = (days: number) => (days === 0 ? undefined : days * 24 * 3_600_000);
 
 const toRetentionMs = (config: UssdConfig) => config.RETENTION_USSD_HOURS * 3_600_000;
 

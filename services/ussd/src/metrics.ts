@@ -6,12 +6,14 @@ export interface UssdMetrics {
   observeRequest(seconds: number): void;
   countActionFailure(action: string): void;
   countSimSwapCheck(result: string): void;
+  countSms(result: string): void;
 }
 
 /** What is read when the metrics are asked for; nothing of it may cost more with more sessions. */
 export interface UssdGauges {
   activeSessions(): number;
   sweepLagSeconds(): number;
+  waitingSms(): number;
 }
 
 export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdMetrics {
@@ -40,6 +42,20 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     labelNames: ['result'],
     registers,
   });
+  const sms = new Counter({
+    name: 'ussd_sms_total',
+    help: 'Attempts to send SMS messages by result: sent, retried, failed',
+    labelNames: ['result'],
+    registers,
+  });
+  new Gauge({
+    name: 'ussd_sms_waiting',
+    help: 'SMS messages that wait to be sent, 10,000 at most',
+    registers,
+    collect() {
+      this.set(gauges.waitingSms());
+    },
+  });
   new Gauge({
     name: 'ussd_active_sessions',
     help: 'Sessions that are open and kept in the memory of this instance',
@@ -61,5 +77,6 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     observeRequest: (seconds) => durations.observe(seconds),
     countActionFailure: (action) => failures.inc({ action }),
     countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
+    countSms: (result) => sms.inc({ result }),
   };
 }

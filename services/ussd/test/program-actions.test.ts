@@ -1,11 +1,11 @@
 // A program with prices, a savings group, a survey and vouchers, written in YAML alone: lists, records, HTTP look-ups.
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
-import { createTempDir, engines } from '@palaver/test-kit';
+import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import { startAgent } from './agent-fixture.ts';
 import { startService, type TestService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 const program = (origin: string) => ({
   'program.yaml': `
@@ -113,15 +113,6 @@ async function startPrices(): Promise<Prices> {
     origin,
     [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
   });
-}
-
-async function writeProgram(files: Record<string, string>) {
-  const dir = await createTempDir();
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(dir.path, path)), { recursive: true });
-    writeFileSync(join(dir.path, path), text);
-  }
-  return dir;
 }
 
 const dial =
@@ -286,4 +277,74 @@ ${Object.entries(branches)
   expect(await Promise.all(hostile)).toEqual(
     Array(2).fill('END Service temporarily unavailable. Please try again later.'),
   );
+});
+
+test('a program lists what the protocol answers, asks the assistant, and names outcomes by expressions', async () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    const answers: Record<string, unknown> = {
+      '/ixo/iid?limit=2': {
+        docs: [
+          { id: 'did:1', name: 'Forest' },
+          { id: 'did:2', name: 'Well' },
+        ],
+      },
+      '/ixo/iid/did%3A2': { doc: { controller: 'Ana' } },
+      '/stock/seeds': { left: 0 },
+    };
+    const answer = answers[request.url ?? ''];
+    response.writeHead(answer ? 200 : request.url === '/stock/taken' ? 409 : 404).end(JSON.stringify(answer ?? {}));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  await using _closed = { [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using agent = await startAgent();
+  const states = `
+  home: { kind: menu, text: home, options: [{ text: entities, to: load }, { text: ask, to: topic }, { text: stock, to: item }] }
+  load: { kind: action, protocol: "/ixo/iid?limit=2", take: { docs: $.docs }, outcomes: { ok: entities, missing: none, failed: none } }
+  entities: { kind: menu, text: entities, from: { list: docs, text: name, save: { did: id } }, to: loadOne }
+  loadOne: { kind: action, protocol: "/ixo/iid/{did}", take: { owner: $.doc.controller }, outcomes: { ok: owner, missing: none, failed: none } }
+  owner: { kind: page, text: owner }
+  topic: { kind: prompt, text: ask, type: text, length: 20, save: topic, to: askAgent }
+  askAgent: { kind: action, assistant: '"Prices of " + topic', save: advice, outcomes: { answered: advice, waiting: none, unavailable: none } }
+  advice: { kind: page, text: advice }
+  item: { kind: prompt, text: stock, type: text, save: item, to: loadStock }
+  loadStock:
+    kind: action
+    http: { get: "${origin}/stock/{item}" }
+    take: { left: $.left }
+    when:
+      - { that: status == 409, outcome: taken }
+      - { that: status == 200 && left == 0, outcome: missing }
+    outcomes: { ok: owner, missing: none, failed: none, taken: taken }
+  none: { kind: page, text: none }
+  taken: { kind: page, text: taken }`;
+  const files = {
+    'program.yaml': `name: entities\nextends: palaver\ncodes: ["*384*7#"]\nlanguages: [en]\nstart: home\nstates:${states}\n`,
+    'locales/en.yaml': `home: Home\nentities: Entities\nowner: 'Owned by {owner}'\nask: About?\nadvice: '{advice}'\nstock: Which?\nnone: Nothing.\ntaken: Taken.\n`,
+  };
+  await using dir = await writeProgram(files);
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    USSD_HTTP_ALLOWED_HOSTS: new URL(origin).host,
+    GATEWAY_URL: origin,
+    AGENT_URL: agent.url,
+  });
+  expect(await dial(service, 'a')('1')).toMatch(/^CON Entities\n1\. Forest\n2\. Well/);
+  for (let i = 0; i < 2; i++) expect(await dial(service, 'a')('1*2')).toMatch(/^CON Owned by Ana\n/);
+  expect(asked).toEqual(['/ixo/iid?limit=2', '/ixo/iid/did%3A2']);
+  for (let i = 0; i < 2; i++) expect(await dial(service, 'b')('2*beans')).toMatch(/^CON You asked: Prices of beans\n/);
+  expect(agent.asked.map(({ message }) => message)).toEqual(['Prices of beans']);
+  expect(await dial(service, 'c')('3*seeds')).toMatch(/^CON Nothing\./);
+  expect(await dial(service, 'd')('3*taken')).toMatch(/^CON Taken\./);
+  expect(await dial(service, 'e')('3*other')).toMatch(/^CON Nothing\./);
+
+  await using faulty = await writeProgram({
+    ...files,
+    'program.yaml': files['program.yaml'].replace('status == 409', 'statuz == 409').replace('{did}', '{dod}'),
+  });
+  const fault = await startService('sqlite', { USSD_PROGRAMS: faulty.path }).then(String, String);
+  expect(fault).toContain('there is no value statuz (did you mean status?)');
+  expect(fault).toContain('there is no value {dod} (did you mean did?)');
 });

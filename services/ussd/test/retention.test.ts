@@ -8,7 +8,12 @@ const ages = [1, 30, 60];
 
 describe.each(engines)('on %s', (engine) => {
   test('sessions, results of actions and questions are removed after RETENTION_USSD_HOURS', async () => {
-    await using service = await startService(engine, { RETENTION_USSD_HOURS: '48', RETENTION_SUBMISSIONS_DAYS: '2' });
+    await using service = await startService(engine, {
+      RETENTION_USSD_HOURS: '48',
+      RETENTION_SUBMISSIONS_DAYS: '2',
+      RETENTION_SMS_DAYS: '2',
+      RETENTION_RECORDS_DAYS: '2',
+    });
     const store = await openStore<UssdTables>(service.databaseUrl);
     for (const hours of ages) {
       const at = Date.now() - hours * 3_600_000;
@@ -37,6 +42,17 @@ describe.each(engines)('on %s', (engine) => {
         answers: '{}',
         fault: null,
       };
+      const record = { program: 'p', kind: 'k', phone: id, fields: '{}', created_at: at };
+      await store.db
+        .insertInto('ussd_record')
+        .values({ id, ...record })
+        .execute();
+      const outbox = { created_at: at, attempts: 1, next_at: null, fault: null };
+      for (const status of ['sent', 'queued'] as const)
+        await store.db
+          .insertInto('ussd_sms')
+          .values({ id: `${id}-${status}`, program: 'p', phone: id, caller: id, body: '', status, ...outbox })
+          .execute();
       for (const status of ['sent', 'queued'] as const)
         await store.db
           .insertInto('ussd_submission')
@@ -61,10 +77,11 @@ describe.each(engines)('on %s', (engine) => {
     await keeps('hours-1', 'hours-30');
     // What still waits for a server is never removed.
     const wanted = 'hours-1-queued,hours-1-sent,hours-30-queued,hours-30-sent,hours-60-queued';
-    await waitFor('the submissions', async () => {
-      const rows = await store.db.selectFrom('ussd_submission').select('id').orderBy('id').execute();
-      return rows.map(({ id }) => id).join() === wanted;
-    });
+    const idsOf = async (table: 'ussd_submission' | 'ussd_sms' | 'ussd_record') =>
+      (await store.db.selectFrom(table).select('id').orderBy('id').execute()).map(({ id }) => id).join();
+    await waitFor('the submissions', async () => (await idsOf('ussd_submission')) === wanted);
+    await waitFor('the messages', async () => (await idsOf('ussd_sms')) === wanted);
+    await waitFor('the records', async () => (await idsOf('ussd_record')) === 'hours-1,hours-30');
     await service.close();
     await using _shorter = await service.startAnother({ RETENTION_USSD_HOURS: '24' });
     await keeps('hours-1');

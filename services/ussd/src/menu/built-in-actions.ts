@@ -12,9 +12,19 @@ export const recordsSchema = z.record(nameSchema, z.record(nameSchema, z.enum(fi
 export type Records = z.infer<typeof recordsSchema>;
 
 const fieldsSchema = z.record(nameSchema, expressionSchema);
+export const textKeySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
 const pathSchema = z.string().regex(/^\$(?:\.\w+|\[\d+\])*$/, 'a path such as $.latest.price');
 
-/** The keywords of actions that need no code. Adding one is an entry here and a run beside `actions/record-actions.ts`. */
+/** What of a reply is kept, and which outcomes its values have. */
+const replyFields = {
+  take: z.record(nameSchema, pathSchema).default({}),
+  when: z
+    .array(z.strictObject({ that: expressionSchema, outcome: nameSchema }))
+    .max(20)
+    .default([]),
+};
+
+/** The keywords of actions that need no code. Adding one is an entry here and a run in `actions/built-in-actions.ts`. */
 export const builtInSchemas = {
   store: {
     about: 'Keeps a record of a kind that `records` of program.yaml declares, once for each pass.',
@@ -53,10 +63,33 @@ export const builtInSchemas = {
           .regex(/^[1-8]s$/, 'from 1s to 8s')
           .default('4s'),
       }),
-      take: z.record(nameSchema, pathSchema).default({}),
+      ...replyFields,
     }),
     outcomes: ['ok', 'missing', 'failed'],
     finishes: false,
+  },
+  protocol: {
+    about: 'Asks the protocol through the query gateway (GATEWAY_URL) and takes values from its JSON.',
+    schema: z.strictObject({
+      protocol: z.string().regex(/^\/[^/]/, 'a path of the query gateway such as /cosmos/bank/v1beta1/supply'),
+      ...replyFields,
+    }),
+    outcomes: ['ok', 'missing', 'failed'],
+    finishes: false,
+  },
+  sms: {
+    about: 'Sends a text to the caller, or to the number that an expression gives.',
+    schema: z.strictObject({
+      sms: z.strictObject({ text: textKeySchema, number: expressionSchema.default('caller.phone') }),
+    }),
+    outcomes: ['queued', 'refused'],
+    finishes: true,
+  },
+  assistant: {
+    about: 'Asks the assistant what an expression gives, and saves its answer.',
+    schema: z.strictObject({ assistant: expressionSchema, save: nameSchema.default('answer') }),
+    outcomes: ['answered', 'waiting', 'unavailable'],
+    finishes: true,
   },
 } as const;
 
@@ -67,7 +100,7 @@ export const builtInNames = Object.keys(builtInSchemas) as BuiltInName[];
 /** Expressions of a built-in action, with where they are. */
 export function builtInExpressions(
   spec: BuiltIn,
-): { source: string; path: PropertyKey[]; hasRow?: boolean; wanted?: 'bool' }[] {
+): { source: string; path: PropertyKey[]; hasRow?: boolean; hasStatus?: boolean; wanted?: 'bool' }[] {
   const fields = 'fields' in spec ? spec.fields : 'http' in spec ? (spec.http.body ?? {}) : {};
   const at = 'http' in spec ? ['http', 'body'] : ['fields'];
   const all: ReturnType<typeof builtInExpressions> = Object.entries(fields).map(([name, source]) => ({
@@ -76,6 +109,11 @@ export function builtInExpressions(
   }));
   if ('where' in spec && spec.where !== undefined)
     all.push({ source: spec.where, path: ['where'], hasRow: true, wanted: 'bool' });
+  if ('when' in spec)
+    for (const [i, { that }] of spec.when.entries())
+      all.push({ source: that, path: ['when', i, 'that'], hasStatus: true, wanted: 'bool' });
+  if ('sms' in spec) all.push({ source: spec.sms.number, path: ['sms', 'number'] });
+  if ('assistant' in spec) all.push({ source: spec.assistant, path: ['assistant'] });
   return all;
 }
 
@@ -83,6 +121,8 @@ export function builtInSignature(name: BuiltInName, spec: BuiltIn): ActionSignat
   const values: Record<string, ValueType> = {};
   if ('find' in spec) values[spec.save] = 'list';
   if ('take' in spec) for (const taken of Object.keys(spec.take)) values[taken] = 'any';
+  if ('assistant' in spec) values[spec.save] = 'text';
   const { outcomes, finishes } = builtInSchemas[name];
-  return { outcomes, finishes, values };
+  const named = 'when' in spec ? spec.when.map(({ outcome }) => outcome) : [];
+  return { outcomes: [...new Set([...outcomes, ...named])], finishes, values };
 }

@@ -31,13 +31,21 @@ function checkState(
   const faults: Fault[] = [];
   const say = (path: PropertyKey[], message: string) =>
     faults.push({ file, line: lineOf(...path), state: name, message });
+  const checkAddress = (keyword: string, address: string) => {
+    for (const placeholder of placeholdersOf(address)) {
+      if (!isOpen && !types.has(placeholder))
+        say([keyword], `there is no value {${placeholder}}${suggest(placeholder, types.keys())}`);
+    }
+  };
+  if ('sms' in spec || 'assistant' in spec) return faults;
+  if ('protocol' in spec) {
+    checkAddress('protocol', spec.protocol);
+    return faults;
+  }
   if ('http' in spec) {
     const { get, post, headers } = spec.http;
     if ((get === undefined) === (post === undefined)) say(['http'], 'one of get and post');
-    for (const placeholder of placeholdersOf(get ?? post ?? '')) {
-      if (!isOpen && !types.has(placeholder))
-        say(['http'], `there is no value {${placeholder}}${suggest(placeholder, types.keys())}`);
-    }
+    checkAddress('http', get ?? post ?? '');
     for (const [header, template] of Object.entries(headers)) {
       for (const placeholder of placeholdersOf(template)) {
         const secret = placeholder.replace(/^secrets\./, '');

@@ -100,9 +100,11 @@ function checkSameKeys(locales: LocaleFile[], used: ReadonlySet<string>): Fault[
 
 function keysOf(state: State, registry: Registry): { key: string; path: PropertyKey[] }[] {
   if (state.kind === 'action') {
-    return Object.entries(state.outcomes).flatMap(([name, { hint }]) =>
+    const hints = Object.entries(state.outcomes).flatMap(([name, { hint }]) =>
       hint === undefined ? [] : [{ key: hint, path: ['outcomes', name] }],
     );
+    const { spec } = state;
+    return spec && 'sms' in spec ? [...hints, { key: spec.sms.text, path: ['sms', 'text'] }] : hints;
   }
   if (state.kind === 'form') return formTexts.map((key) => ({ key, path: ['form'] }));
   if (!('text' in state)) return [];

@@ -88,12 +88,13 @@ function checkColumns(
 }
 
 function checkExpressions(name: string, { state, file, lineOf }: PlacedState, checked: CheckedValues): void {
-  for (const { source, path, wanted, answer, hasRow } of expressionsOf(state)) {
+  for (const { source, path, wanted, answer, hasRow, hasStatus } of expressionsOf(state)) {
     const scope = new Map<string, ResultType>([
       ...always,
       ...Array.from(checked.types, ([key, type]) => [key, resultTypes[type]] as const),
       ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
       ...(hasRow ? [['row', 'map'] as const] : []),
+      ...(hasStatus ? [['status', 'integer'] as const] : []),
     ]);
     const say = (message: string) =>
       checked.faults.push({ file, line: lineOf(...path), state: name, message: `${source}: ${message}` });
@@ -138,6 +139,8 @@ interface Found {
   answer?: ValueType;
   /** It knows `row`. */
   hasRow?: boolean;
+  /** It knows `status`, of an answer over HTTP. */
+  hasStatus?: boolean;
 }
 
 function* expressionsOf(state: State): Generator<Found> {

@@ -2,7 +2,7 @@ import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { Dialogue } from './dialogue.ts';
 import type { Menu } from './menu.ts';
 import { createExpressionBudget, type ExpressionBudget } from './meter-expression.ts';
-import { fromExpressionValue, toExpressionValue } from './value-types.ts';
+import { fromExpressionValue, parseJson, toExpressionValue } from './value-types.ts';
 
 /** Computes an expression of the menu over the values of a dialogue; `extra` are names of the moment, such as `answer`. */
 export function evaluate(
@@ -41,6 +41,16 @@ export function filterRows<Row>(
 export function computeText(menu: Menu, dialogue: Dialogue, source: string): string {
   const value = evaluate(menu, dialogue, source);
   return value === undefined ? '' : fromExpressionValue(value);
+}
+
+export function computeFields(menu: Menu, dialogue: Dialogue, fields: Record<string, string>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, source]) => {
+      const value = evaluate(menu, dialogue, source);
+      if (value === undefined) return [name, null];
+      return [name, typeof value === 'string' ? value : (parseJson(fromExpressionValue(value)) ?? String(value))];
+    }),
+  );
 }
 
 export function todayOf({ caller }: Dialogue): string {

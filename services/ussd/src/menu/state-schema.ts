@@ -6,11 +6,11 @@ import {
   builtInSchemas,
   expressionSchema,
   nameSchema,
+  textKeySchema,
 } from './built-in-actions.ts';
 import { patternFault } from './pattern.ts';
 import { questionTypes } from './question.ts';
 
-const keySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
 const optionSchema = z.strictObject({
   // `key: 1` is a number to YAML and the same key to everyone else.
   key: z
@@ -18,13 +18,13 @@ const optionSchema = z.strictObject({
     .transform(String)
     .pipe(z.string().regex(/^\d{1,2}$/, 'one or two digits'))
     .exactOptional(),
-  text: keySchema,
+  text: textKeySchema,
   to: z.union([nameSchema, z.literal('@resume')]),
   when: expressionSchema.exactOptional(),
   set: z.record(nameSchema, z.string().max(60)).exactOptional(),
 });
 const guarded = { requires: z.literal('authenticated').exactOptional() };
-const screen = { text: keySchema, back: z.boolean().default(true), ...guarded };
+const screen = { text: textKeySchema, back: z.boolean().default(true), ...guarded };
 
 const fieldSchema = z.string().min(1).max(60);
 const menuSchema = z
@@ -71,10 +71,10 @@ const questionSchema = z.strictObject({
       z.strictObject({ min: countSchema.exactOptional(), max: countSchema.exactOptional() }),
     ])
     .exactOptional(),
-  check: z.strictObject({ that: expressionSchema, hint: keySchema }).exactOptional(),
-  hint: keySchema.exactOptional(),
+  check: z.strictObject({ that: expressionSchema, hint: textKeySchema }).exactOptional(),
+  hint: textKeySchema.exactOptional(),
   options: z
-    .array(z.strictObject({ text: keySchema, value: z.string().regex(/^\S{1,60}$/, 'one word') }))
+    .array(z.strictObject({ text: textKeySchema, value: z.string().regex(/^\S{1,60}$/, 'one word') }))
     .min(1)
     .max(40)
     .exactOptional(),
@@ -115,7 +115,7 @@ const promptSchema = z
 
 const outcomeSchema = z.union([
   nameSchema.transform((to) => ({ to })),
-  z.strictObject({ to: nameSchema, hint: keySchema.exactOptional() }),
+  z.strictObject({ to: nameSchema, hint: textKeySchema.exactOptional() }),
 ]);
 
 const actionFields = z.strictObject({
@@ -153,7 +153,7 @@ export const stateSchema = z.discriminatedUnion('kind', [
   promptSchema,
   z.strictObject({ kind: z.literal('page'), ...screen, options: z.array(optionSchema).max(40).default([]) }),
   actionSchema,
-  z.strictObject({ kind: z.literal('end'), text: keySchema }),
+  z.strictObject({ kind: z.literal('end'), text: textKeySchema }),
   z.strictObject({
     kind: z.literal('branch'),
     when: z

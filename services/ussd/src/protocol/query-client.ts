@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fetchJson } from './fetch-json.ts';
+import { type FetchResult, fetchJson } from './fetch-json.ts';
 
 /** What the protocol knows of an address. */
 export interface Holdings {
@@ -15,6 +15,8 @@ export interface QueryClient {
   /** The reason why the gateway does not answer, or `undefined` when it does. */
   findFault(): Promise<string | undefined>;
   loadHoldings(address: string): Promise<HoldingsResult>;
+  /** The answer to a path of the gateway. */
+  query(path: string): Promise<FetchResult>;
 }
 
 const balancesSchema = z.object({ balances: z.array(z.object({ denom: z.string(), amount: z.string() })) });
@@ -38,6 +40,7 @@ export function createQueryClient(gatewayUrl: string): QueryClient {
       const result = await fetchJson(`${gatewayUrl}/health`, { timeoutMs });
       return result.ok ? undefined : result.reason;
     },
+    query: (path) => fetchJson(`${gatewayUrl}${path}`, { timeoutMs }),
     async loadHoldings(address) {
       const at = encodeURIComponent(address);
       try {

@@ -21,11 +21,13 @@ import type { RecordStore } from '../records/records.ts';
 import type { Reports } from '../reports/reports.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue, unpackOpening } from '../session/session.ts';
 import type { SessionStore } from '../session/session-store.ts';
+import type { Messages } from '../sms/messages.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 import { type AddressParts, addAddressRoutes } from './address.ts';
 import { addPersonDataRoutes } from './person-data.ts';
 import { addRecordRoutes } from './records.ts';
+import { addSmsRoutes } from './sms.ts';
 import { addSubmissionRoutes } from './submissions.ts';
 
 export interface OperatorParts extends AddressParts {
@@ -34,6 +36,7 @@ export interface OperatorParts extends AddressParts {
   records: RecordStore;
   submissions: Submissions;
   programs: Pick<Programs, 'find'>;
+  messages: Messages;
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
@@ -72,6 +75,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     addReportRoute(typed, parts.reports);
     addRecordRoutes(typed, parts.records);
     addSubmissionRoutes(typed, parts);
+    addSmsRoutes(typed, parts);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
     addPersonDataRoutes(typed, parts);
 

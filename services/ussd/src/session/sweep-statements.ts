@@ -11,6 +11,9 @@ export interface SweepLimits {
   retentionMs: number;
   /** How long submissions are kept that no server still waits for; absent: until erased. */
   submissionsMs?: number | undefined;
+  /** How long SMS messages that are sent or have failed, and records, are kept; absent: until erased. */
+  smsMs?: number | undefined;
+  recordsMs?: number | undefined;
   /** Rows that one statement changes at most. */
   bite: number;
   /** Sessions are kept by the day as well. */
@@ -22,7 +25,18 @@ export interface SweepLimits {
  * order of that index, so that a bite costs the same however large the table is.
  */
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
-  const { engine, now, timeoutMs, resumeMs, retentionMs, submissionsMs, bite, isDaily = false } = limits;
+  const {
+    engine,
+    now,
+    timeoutMs,
+    resumeMs,
+    retentionMs,
+    submissionsMs,
+    smsMs,
+    recordsMs,
+    bite,
+    isDaily = false,
+  } = limits;
   const old = now - retentionMs;
   const idle = now - timeoutMs;
   const limit = sql`limit ${sql.lit(bite)}`;
@@ -40,6 +54,10 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} order by resume_at ${limit}`;
   const submissions = (before: number) =>
     sql`select id from ussd_submission where created_at <= ${before} and status in ('stored', 'sent') order by created_at ${limit}`;
+  const messages = (before: number) =>
+    sql`select id from ussd_sms where created_at <= ${before} and status in ('sent', 'failed') order by created_at ${limit}`;
+  const records = (before: number) =>
+    sql`select id from ussd_record where created_at <= ${before} order by created_at ${limit}`;
   return [
     expire('ussd_session'),
     // Removed with its partition.
@@ -52,6 +70,8 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     ...(submissionsMs === undefined
       ? []
       : [sql`delete from ussd_submission where id ${among(submissions(now - submissionsMs))}`]),
+    ...(smsMs === undefined ? [] : [sql`delete from ussd_sms where id ${among(messages(now - smsMs))}`]),
+    ...(recordsMs === undefined ? [] : [sql`delete from ussd_record where id ${among(records(now - recordsMs))}`]),
     sql`delete from ussd_input where session_id ${among(inputs)}`,
     sql`update ussd_profile set resume = null, resume_at = null where phone ${among(forms)}`,
   ];

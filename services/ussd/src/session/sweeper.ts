@@ -14,6 +14,8 @@ export interface SweepParts {
   resumeMs: number;
   retentionMs: number;
   submissionsMs?: number | undefined;
+  smsMs?: number | undefined;
+  recordsMs?: number | undefined;
   /** Rows of one transaction: small, so that a sweep holds nobody up. */
   bite?: number;
   /** Sweeping ends after this long, and goes on at the next time. */
@@ -36,6 +38,8 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
     resumeMs,
     retentionMs,
     submissionsMs,
+    smsMs,
+    recordsMs,
     bite = 1_000,
     budgetMs = 4_000,
   } = parts;
@@ -49,6 +53,8 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
     resumeMs,
     retentionMs,
     submissionsMs,
+    smsMs,
+    recordsMs,
     bite,
     isDaily: daily !== undefined,
   };

@@ -124,6 +124,27 @@ const migrations: readonly Migration[] = [
       await createIndex(db, engine, { name: 'ussd_submission_created', on: 'ussd_submission (created_at)' });
     },
   },
+  {
+    name: '013-sms',
+    async up(trx) {
+      await sql`create table ussd_sms (
+        id text primary key, program text not null, phone text not null, caller text not null, body text not null,
+        created_at bigint not null, status text not null, attempts integer not null, next_at bigint, fault text)`.execute(
+        trx,
+      );
+      await sql`create index ussd_sms_due on ussd_sms (status, next_at)`.execute(trx);
+      await sql`create index ussd_sms_phone on ussd_sms (phone, created_at)`.execute(trx);
+      await sql`create index ussd_sms_caller on ussd_sms (caller, created_at)`.execute(trx);
+      await sql`create index ussd_sms_created on ussd_sms (created_at)`.execute(trx);
+    },
+  },
+  {
+    name: '014-records-by-time',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, { name: 'ussd_record_created', on: 'ussd_record (created_at)' });
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

@@ -36,6 +36,11 @@ export const ussdPersonalData: PersonalData<string> = personalTables<string>([
   { table: 'ussd_report', sealed: sealedTables.report, where: ofPhone },
   { table: 'ussd_record', sealed: sealedTables.record, where: ofPhone },
   { table: 'ussd_submission', sealed: sealedTables.submission, where: ofPhone },
+  {
+    table: 'ussd_sms',
+    sealed: sealedTables.sms,
+    where: (phone) => sql`phone = ${phone} or caller = ${phone}`,
+  },
   { table: 'ussd_question', sealed: sealedTables.question, where: ofPhone },
   { table: 'ussd_chat', sealed: sealedTables.chat, where: ofPhone },
   { table: 'ussd_profile', sealed: sealedTables.profile, where: ofPhone },

@@ -22,6 +22,7 @@ export interface UssdTables {
   ussd_program_version: { id: string; program: string; source: string; used_at: number };
   ussd_record: RecordTable;
   ussd_submission: SubmissionTable;
+  ussd_sms: SmsTable;
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
@@ -117,5 +118,21 @@ export interface SubmissionTable {
   /** When it is sent next. */
   next_at: number | null;
   /** Why the last attempt failed. */
+  fault: string | null;
+}
+
+/** A message that a program sends. */
+export interface SmsTable {
+  id: string;
+  program: string;
+  /** Who it is for. */
+  phone: string;
+  caller: string;
+  body: string;
+  created_at: number;
+  status: 'queued' | 'sending' | 'sent' | 'failed';
+  attempts: number;
+  /** When it is sent next; while `sending`, when another instance may take it. */
+  next_at: number | null;
   fault: string | null;
 }

@@ -1,0 +1,104 @@
+import { type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
+import type { ActionResult } from '../menu/engine.ts';
+import { computeFields, holds } from '../menu/evaluate.ts';
+import type { QueryClient } from '../protocol/query-client.ts';
+import type { BuiltInCall, BuiltInParts } from './built-in-actions.ts';
+
+type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
+
+const tries = 2;
+
+/** Asks a server that the program names. */
+export async function askServer(parts: BuiltInParts, call: BuiltInCall<'http'>): Promise<ActionResult> {
+  const { spec, menu, dialogue, context } = call;
+  const { get, post, headers, body, timeout } = spec.http;
+  const url = fill(get ?? post ?? '', (name) => encodeURIComponent(dialogue.values[name] ?? ''));
+  if (!URL.canParse(url)) return fail(call, 'the address is not a URL');
+  if (leavesItsFolder(url)) return fail(call, 'a part of the path is . or ..');
+  const readSecret = (name: string) => parts.secrets[name.replace(/^secrets\./, '')] ?? '';
+  const endsAt = Date.now() + Number(timeout.slice(0, -1)) * 1_000;
+  let answer: GuardedAnswer = { fault: 'no answer in time' };
+  for (let attempt = 0; attempt < tries && Date.now() < endsAt; attempt++) {
+    answer = await (parts.ask ?? guardedRequest)({
+      url: new URL(url),
+      method: get === undefined ? 'POST' : 'GET',
+      headers: {
+        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value, readSecret)])),
+        // The same for every retry: the server knows what it has done before.
+        'idempotency-key': context.key,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(computeFields(menu, dialogue, body)) }),
+      timeoutMs: endsAt - Date.now(),
+      allowedHosts: parts.allowedHosts,
+    });
+    if ('status' in answer && answer.status < 500) break;
+  }
+  if ('fault' in answer) return fail(call, answer.fault);
+  return settle(call, answer.status, parse(answer.body));
+}
+
+/** Asks the protocol through the query gateway. */
+export async function queryProtocol(
+  client: Pick<QueryClient, 'query'> | undefined,
+  call: BuiltInCall<'protocol'>,
+): Promise<ActionResult> {
+  const { spec, dialogue } = call;
+  if (!client) return fail(call, 'GATEWAY_URL is not set');
+  const path = fill(spec.protocol, (name) => encodeURIComponent(dialogue.values[name] ?? ''));
+  if (leavesItsFolder(path)) return fail(call, 'a part of the path is . or ..');
+  const result = await client.query(path);
+  if (!result.ok && result.status === undefined) return fail(call, result.reason);
+  return result.ok ? settle(call, 200, result.value) : settle(call, result.status ?? 0, undefined);
+}
+
+function fill(template: string, read: (name: string) => string): string {
+  return template.replace(/\{([\w.]+)\}/g, (_, name: string) => read(name));
+}
+
+/** Encoding leaves dots as they are, and a URL takes `/../` as the way to the folder above. */
+function leavesItsFolder(url: string): boolean {
+  return /\/\.{1,2}(?:\/|$)/.test(url.split(/[?#]/, 1)[0] ?? '');
+}
+
+/** The outcome that an expression names, or else the one of the status. */
+function settle(call: Call, status: number, reply: unknown): ActionResult {
+  const { spec, menu, dialogue } = call;
+  const values = reply === undefined ? {} : take(reply, spec.take);
+  const after = { ...dialogue, values: { ...dialogue.values, ...values } };
+  const named = spec.when.find(({ that }) => holds(menu, after, that, { status: BigInt(status) }));
+  if (named) return { outcome: named.outcome, values };
+  if (status === 404) return { outcome: 'missing' };
+  if (status < 200 || status > 299) return fail(call, `status ${status}`);
+  if (reply === undefined && Object.keys(spec.take).length > 0) return fail(call, 'the answer is not JSON');
+  return { outcome: 'ok', values };
+}
+
+function fail({ context }: Call, reason: string): ActionResult {
+  context.log.warn({ reason }, 'a server that a program asks gave no usable answer');
+  return { outcome: 'failed' };
+}
+
+const maxTaken = 20_000;
+
+/** Reads `$.latest.price` and `$.prices[0]`. */
+function take(reply: unknown, paths: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(paths).map(([name, path]) => {
+      let value = reply;
+      for (const step of path.match(/\w+/g) ?? [])
+        value =
+          typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? value[step as never] : undefined;
+      const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
+      return [name, text.length > maxTaken ? '' : text];
+    }),
+  );
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}

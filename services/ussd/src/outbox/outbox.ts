@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '@palaver/service-kit';
+import type { DatabaseClock, Store } from '@palaver/store';
+import type { UssdTables } from '../store/tables.ts';
+
+/** What every table of things to send has. */
+export interface OutboxColumns {
+  id: string;
+  status: string;
+  attempts: number;
+  /** When it is sent next; while it is being sent, when its lease ends. */
+  next_at: number | null;
+  /** Why the last attempt failed. */
+  fault: string | null;
+}
+
+export type Delivery =
+  | { ok: true }
+  /** `isFinal`: another attempt would not help, or might send it twice. */
+  | { ok: false; fault: string; isFinal: boolean };
+
+export interface OutboxParts<Table extends 'ussd_submission' | 'ussd_sms'> {
+  store: Pick<Store<UssdTables>, 'db'>;
+  table: Table;
+  /** The status while an instance sends it: one that is found in it after its lease was left by an instance that died. */
+  claimedStatus: 'queued' | 'sending';
+  send(row: UssdTables[Table]): Promise<Delivery>;
+  onDone?(result: 'sent' | 'retried' | 'failed'): void;
+  clock: Pick<DatabaseClock, 'now'>;
+  logger: Logger;
+  intervalMs?: number;
+}
+
+export interface Sender {
+  stop(): Promise<void>;
+}
+
+/** Longer than a request may take: until then no other instance sends the same. */
+const leaseMs = 60_000;
+const firstWaitMs = 5_000;
+const maxWaitMs = 3_600_000;
+/** About two days. */
+const maxAttempts = 50;
+/** Sent side by side. */
+const batch = 10;
+const stopMs = 3_000;
+
+/** Sends what is queued in a table, one instance at a time for each row, until it is sent or has failed for good. */
+export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
+  intervalMs = 2_000,
+  ...parts
+}: OutboxParts<Table>): Sender {
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    running ??= sendDue(parts, stopping.signal)
+      .catch((error: unknown) => parts.logger.warn({ err: error, table: parts.table }, 'the outbox cannot be sent now'))
+      .finally(() => {
+        running = undefined;
+      });
+  }, intervalMs).unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      stopping.abort();
+      // A server that does not answer does not hold up the end: what is under way is taken up again after its lease.
+      await Promise.race([running, sleep(stopMs, undefined, { ref: false })]);
+    },
+  };
+}
+
+type Parts<Table extends 'ussd_submission' | 'ussd_sms'> = Omit<OutboxParts<Table>, 'intervalMs'>;
+
+async function sendDue<Table extends 'ussd_submission' | 'ussd_sms'>(
+  parts: Parts<Table>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const due = await parts.store.db
+      .selectFrom(parts.table as 'ussd_sms')
+      .selectAll()
+      .where('status', 'in', ['queued', parts.claimedStatus])
+      .where('next_at', '<=', parts.clock.now())
+      .orderBy('next_at')
+      .limit(batch)
+      .execute();
+    await Promise.all(due.map((row) => sendOne(parts, row as UssdTables[Table])));
+    if (due.length < batch) return;
+  }
+}
+
+async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
+  { store, table, claimedStatus, send, onDone, clock, logger }: Parts<Table>,
+  row: UssdTables[Table],
+): Promise<void> {
+  const change = (set: Partial<OutboxColumns>, from: Pick<OutboxColumns, 'status' | 'next_at'>) =>
+    store.db
+      .updateTable(table as 'ussd_sms')
+      .set(set as Partial<UssdTables['ussd_sms']>)
+      .where('id', '=', row.id)
+      .where('status', '=', from.status as 'queued')
+      .where('next_at', '=', from.next_at)
+      .executeTakeFirst();
+  const claimed = { status: claimedStatus, next_at: clock.now() + leaseMs };
+  const attempts = row.attempts + 1;
+  const taken = await change({ ...claimed, attempts }, row);
+  if (taken.numUpdatedRows === 0n) return;
+  const delivery = await send(row).catch(toFault);
+  if (delivery.ok) {
+    await change({ status: 'sent', next_at: null, fault: null }, claimed);
+    onDone?.('sent');
+    return;
+  }
+  const isOver = delivery.isFinal || attempts >= maxAttempts;
+  const wait = Math.min(maxWaitMs, firstWaitMs * 2 ** Math.min(row.attempts, 12));
+  const fault = delivery.fault.slice(0, 200);
+  const rest = isOver ? { status: 'failed', next_at: null } : { status: 'queued', next_at: clock.now() + wait };
+  await change({ fault, ...rest }, claimed);
+  onDone?.(isOver ? 'failed' : 'retried');
+  logger.warn({ table, id: row.id, attempts, fault, isOver }, 'an entry of the outbox was not delivered');
+}
+
+const toFault = (error: unknown): Delivery => ({ ok: false, fault: String(error), isFinal: false });

@@ -1,0 +1,157 @@
+import { phoneNumberPattern } from '@palaver/contract';
+import { type DatabaseClock, type Store, unreadableText } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import { type OutboxParts, type Sender, startOutbox } from '../outbox/outbox.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { SmsTable, UssdTables } from '../store/tables.ts';
+import type { SmsProvider } from './provider.ts';
+
+export interface NewMessage {
+  id: string;
+  program: string;
+  /** Who it is for. */
+  phone: string;
+  /** Whose key press sends it. */
+  caller: string;
+  text: string;
+  now: number;
+}
+
+/** A message as operators see it, without its text. */
+export interface ListedMessage {
+  id: string;
+  program: string;
+  phoneNumber: string;
+  createdAt: string;
+  status: SmsTable['status'];
+  attempts: number;
+  fault: string | null;
+}
+
+export interface MessageFilter {
+  status?: SmsTable['status'] | undefined;
+  limit: number;
+  offset: number;
+}
+
+export interface Messages {
+  /** `false` when the number is none, or it or the caller has used up the messages of a day. */
+  queue(trx: Transaction<UssdTables>, message: NewMessage): Promise<boolean>;
+  /** The newest first. */
+  find(filter: MessageFilter): Promise<ListedMessage[]>;
+  /** Queues failed ones again: one, or all of them. Gives their number. */
+  retry(now: number, id?: string): Promise<number>;
+  /** How many waited when it was last asked: metrics do not wait for a database that is away. */
+  countWaiting(): number;
+}
+
+const dayMs = 24 * 3_600_000;
+const maxCounted = 10_000;
+
+export function createMessages(
+  { db, cipher }: Pick<Store<UssdTables>, 'db' | 'cipher'>,
+  { perDay }: { perDay: number },
+): Messages {
+  let waiting = 0;
+  let isCounting = false;
+  const count = async () => {
+    isCounting = true;
+    const queued = db.selectFrom('ussd_sms').select('id').where('status', 'in', ['queued', 'sending']);
+    try {
+      const found = await db
+        .selectFrom(queued.limit(maxCounted).as('queued'))
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow();
+      waiting = Number(found.count);
+    } finally {
+      isCounting = false;
+    }
+  };
+  return {
+    async queue(trx, { id, program, phone, caller, text, now }) {
+      if (!phoneNumberPattern.test(phone)) return false;
+      for (const [column, number] of [
+        ['phone', phone],
+        ['caller', caller],
+      ] as const) {
+        const { count } = await trx
+          .selectFrom('ussd_sms')
+          .where(column, '=', cipher.token(number))
+          .where('created_at', '>', now - dayMs)
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .executeTakeFirstOrThrow();
+        if (Number(count) >= perDay) return false;
+      }
+      const row: SmsTable = {
+        id,
+        program,
+        phone,
+        caller,
+        body: text,
+        created_at: now,
+        status: 'queued',
+        attempts: 0,
+        next_at: now,
+        fault: null,
+      };
+      await trx.insertInto('ussd_sms').values(cipher.sealRow(sealedTables.sms, row)).execute();
+      return true;
+    },
+    async find({ status, limit, offset }) {
+      let query = db.selectFrom('ussd_sms').selectAll();
+      if (status !== undefined) query = query.where('status', '=', status);
+      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
+      const unreadable = { phone: unreadableText, caller: unreadableText, body: unreadableText };
+      return rows.map((row) => toListed(cipher.openRow(sealedTables.sms, row, unreadable)));
+    },
+    async retry(now, id) {
+      let query = db
+        .updateTable('ussd_sms')
+        .set({ status: 'queued', attempts: 0, next_at: now })
+        .where('status', '=', 'failed');
+      if (id !== undefined) query = query.where('id', '=', id);
+      return Number((await query.executeTakeFirst()).numUpdatedRows);
+    },
+    countWaiting() {
+      if (!isCounting) void count().catch(() => {});
+      return waiting;
+    },
+  };
+}
+
+function toListed({ id, program, phone, created_at, status, attempts, fault }: SmsTable): ListedMessage {
+  return { id, program, phoneNumber: phone, createdAt: new Date(created_at).toISOString(), status, attempts, fault };
+}
+
+export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table' | 'claimedStatus' | 'send'> {
+  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
+  provider: SmsProvider;
+  clock: Pick<DatabaseClock, 'now'>;
+}
+
+const doubt = 'the provider may have sent it';
+
+/**
+ * Sends queued messages. One whose fate is not known is sent again only by a provider that recognises it; with the others it
+ * has failed, and an operator decides: a message too many costs money and confuses its reader.
+ */
+export function startMessageSender({ provider, ...parts }: MessageSenderParts): Sender {
+  return startOutbox({
+    ...parts,
+    table: 'ussd_sms',
+    claimedStatus: 'sending',
+    async send(row) {
+      if (row.status === 'sending' && !provider.isIdempotent)
+        return { ok: false, isFinal: true, fault: `the gateway ended while sending; ${doubt}` };
+      const { id, phone, body } = parts.store.cipher.openRow(sealedTables.sms, row);
+      const sent = await provider.send({ id, to: phone, text: body });
+      if (sent.ok) return sent;
+      const isInDoubt = sent.kind === 'unknown' && !provider.isIdempotent;
+      return {
+        ok: false,
+        isFinal: sent.kind === 'refused' || isInDoubt,
+        fault: isInDoubt ? `${sent.fault}; ${doubt}` : sent.fault,
+      };
+    },
+  });
+}

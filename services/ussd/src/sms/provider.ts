@@ -1,0 +1,131 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+export interface Sms {
+  /** The same for every attempt. */
+  id: string;
+  to: string;
+  text: string;
+}
+
+export type SmsResult =
+  | { ok: true }
+  /** `again`: it was not sent and may be later; `refused`: it never will be; `unknown`: no answer says which. */
+  | { ok: false; kind: 'again' | 'refused' | 'unknown'; fault: string };
+
+export interface SmsProvider {
+  /** It sends a message with the same id once, so that one whose fate is unknown may be sent again. */
+  isIdempotent: boolean;
+  send(message: Sms): Promise<SmsResult>;
+}
+
+export interface HttpProviderOptions {
+  url: string;
+  user: string;
+  token: string | undefined;
+  from: string | undefined;
+}
+
+/** Writes messages into a folder, one file each: for development. */
+export function createFileProvider(folder: string): SmsProvider {
+  return {
+    isIdempotent: true,
+    async send(message) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await writeFile(join(folder, `${message.id}.json`), `${JSON.stringify(message)}\n`, { mode: 0o600 });
+      return { ok: true };
+    },
+  };
+}
+
+/** Any server that takes JSON and knows a message by its `Idempotency-Key`. */
+export function createWebhookProvider({ url, token, from }: HttpProviderOptions): SmsProvider {
+  return {
+    isIdempotent: true,
+    send: (message) =>
+      post(url, {
+        headers: {
+          'content-type': 'application/json',
+          'idempotency-key': message.id,
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        },
+        body: JSON.stringify({ ...message, ...(from !== undefined && { from }) }),
+      }),
+  };
+}
+
+export function createTwilioProvider({ url, user, token = '', from = '' }: HttpProviderOptions): SmsProvider {
+  const sender = { [from.startsWith('MG') ? 'MessagingServiceSid' : 'From']: from };
+  const basic = Buffer.from(`${user}:${token}`).toString('base64');
+  return {
+    isIdempotent: false,
+    send: ({ to, text }) =>
+      post(`${url}/2010-04-01/Accounts/${encodeURIComponent(user)}/Messages.json`, {
+        headers: { authorization: `Basic ${basic}` },
+        body: new URLSearchParams({ To: to, Body: text, ...sender }),
+      }),
+  };
+}
+
+const recipientsSchema = z.object({
+  SMSMessageData: z.object({
+    Message: z.string(),
+    Recipients: z.array(z.object({ statusCode: z.number(), status: z.string() })),
+  }),
+});
+/** Insufficient balance, no route, a fault at the provider: what may be over later. */
+const passing = [405, 407, 500, 501];
+
+export function createAfricasTalkingProvider({ url, user, token = '', from }: HttpProviderOptions): SmsProvider {
+  return {
+    isIdempotent: false,
+    send: ({ to, text }) =>
+      post(
+        `${url}/version1/messaging`,
+        {
+          headers: { apikey: token },
+          body: new URLSearchParams({ username: user, to, message: text, ...(from !== undefined && { from }) }),
+        },
+        // A status of 201 says that the request was read; what became of the message is in the body.
+        (body) => {
+          const { Message, Recipients } = recipientsSchema.parse(JSON.parse(body)).SMSMessageData;
+          const [recipient] = Recipients;
+          if (!recipient) return { ok: false, kind: 'refused', fault: Message };
+          const { statusCode, status } = recipient;
+          if (statusCode >= 100 && statusCode < 103) return { ok: true };
+          return { ok: false, kind: passing.includes(statusCode) ? 'again' : 'refused', fault: status };
+        },
+      ),
+  };
+}
+
+const timeoutMs = 20_000;
+const maxAnswer = 64_000;
+/** The request has not left this machine. */
+const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|CERT|TLS/;
+
+async function post(
+  url: string,
+  { headers, body }: { headers: Record<string, string>; body: string | URLSearchParams },
+  read: (body: string) => SmsResult = () => ({ ok: true }),
+): Promise<SmsResult> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { accept: 'application/json', ...headers },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const answer = (await response.text()).slice(0, maxAnswer);
+    if (response.ok) return read(answer);
+    const isPassing = response.status >= 500 || [401, 403, 408, 409, 425, 429].includes(response.status);
+    return { ok: false, kind: isPassing ? 'again' : 'refused', fault: `status ${response.status}` };
+  } catch (error) {
+    const { name, message, cause } = error as Error & { cause?: { code?: string; message: string } };
+    if (name === 'TimeoutError') return { ok: false, kind: 'unknown', fault: 'no answer in time' };
+    const isSent = !notConnected.test(cause?.code ?? '');
+    return { ok: false, kind: isSent ? 'unknown' : 'again', fault: cause?.message ?? message };
+  }
+}
