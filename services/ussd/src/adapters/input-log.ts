@@ -1,5 +1,5 @@
 import type { DatabaseClock, KeyRing, Store } from '@palaver/store';
-import { appendInput } from '../session/text-parts.ts';
+import { appendInput, maxListedCharacters } from '../session/text-parts.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 interface Kept {
@@ -15,8 +15,6 @@ export interface InputLog {
   append(sessionId: string, phoneNumber: string, input: string): Promise<Kept | undefined>;
   remove(sessionId: string): Promise<void>;
 }
-
-const maxCharacters = 4_000;
 
 /** The text may hold a PIN: it is sealed, bound to its session, and removed when the session ends. */
 export function createInputLog(
@@ -45,7 +43,7 @@ export function createInputLog(
         if (!row) return undefined;
         const kept = JSON.parse(keys.open(row.sealed, about(sessionId)).toString()) as Kept;
         const text = appendInput(kept.text, input);
-        if (kept.phoneNumber !== phoneNumber || text.length > maxCharacters) return undefined;
+        if (kept.phoneNumber !== phoneNumber || text.length > maxListedCharacters) return undefined;
         const next = { ...kept, text };
         const { numUpdatedRows } = await db
           .updateTable('ussd_input')

@@ -71,8 +71,9 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
     forms,
     isProgram: header !== undefined,
   };
-  const tooLong = checkFit(menu, states);
-  return tooLong.length > 0 ? { ok: false, faults: tooLong } : { ok: true, menu, warnings: texts.warnings };
+  const fit = checkFit(menu, states);
+  if (fit.faults.length > 0) return { ok: false, faults: fit.faults };
+  return { ok: true, menu, warnings: [...texts.warnings, ...fit.warnings] };
 }
 
 function joinStates(files: MenuFile[], base: MenuFile[], faults: Fault[]): Map<string, PlacedState> {

@@ -11,6 +11,9 @@ import { suggest } from './suggest.ts';
 /** Texts the engine itself shows. */
 const engineTexts = ['common.more', 'common.back', 'common.exit', 'hint.empty', 'hint.choice'];
 
+/** Shown where they exist: menus from before them say the same in English. */
+const callTexts = ['main.callLow', 'main.callFull'];
+
 /** Every text that can be shown exists in every language, with the same placeholders. */
 export function checkTexts(
   states: ReadonlyMap<string, PlacedState>,
@@ -65,7 +68,7 @@ function checkPlaceholders(key: string, locales: LocaleFile[], { types, isOpen }
 }
 
 function findUnused(locales: LocaleFile[], used: ReadonlySet<string>): Fault[] {
-  const reported = new Set([...used, ...questionTexts, ...formTexts]);
+  const reported = new Set([...used, ...questionTexts, ...formTexts, ...callTexts]);
   return locales.flatMap(({ file, texts, inherited, lineOf }) =>
     [...texts.keys()].flatMap((key) => {
       if (reported.has(key) || inherited?.has(key)) return [];

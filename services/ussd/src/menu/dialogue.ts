@@ -71,6 +71,14 @@ export interface FormSnapshot extends Place {
  * since secrets are not kept. Nothing answered yet means nothing to take up.
  */
 export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
+  const place = toSnapshot(menu, dialogue);
+  if (!place || !isQuestion(menu.states.get(place.state))) return undefined;
+  const answered = place.stack.some((name) => isQuestion(menu.states.get(name))) || place.form?.progress.begun;
+  return answered ? place : undefined;
+}
+
+/** Any screen, with all that was answered before it, ready to be taken up; where secrets were asked, the first of them. */
+export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
   const { afterLogin, account, values } = { ...dialogue, ...dialogue.afterLogin };
   const screens = afterLogin ? toLastQuestion(menu, afterLogin) : [...dialogue.stack, dialogue.state];
   const isSecret = (name: string) => {
@@ -81,10 +89,8 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
   const upTo = firstSecret < 0 ? screens.length - 1 : firstSecret;
   const state = screens[upTo];
   const stack = screens.slice(0, upTo);
-  if (state === undefined || !isQuestion(menu.states.get(state))) return undefined;
+  if (state === undefined) return undefined;
   const form = dialogue.form?.state === state ? dialogue.form : undefined;
-  const answered = stack.some((name) => isQuestion(menu.states.get(name))) || form?.progress.begun;
-  if (!answered) return undefined;
   const frames = dialogue.frames?.filter(({ depth }) => depth <= stack.length);
   return {
     state,

@@ -323,3 +323,27 @@ test('the checker imports nothing of Node: an editor in a browser uses the same'
     walk(join(import.meta.dirname, start));
   expect(seen.size).toBeGreaterThan(20);
 });
+
+test('questions and closing texts are tried with the longest values of their types, hints with theirs', () => {
+  const states = (question: string) => `${oneQuestion(question).replace('to: done', 'to: confirm')}
+  confirm: { kind: prompt, text: confirm, type: integer, min: 1, max: 9, save: y, to: done }
+`;
+  const texts = (length: number) => `${questionTexts}\nconfirm: '${'Sure'.padEnd(length, '.')} {x}'\n`;
+  const fault = 'state confirm: the question confirm with the hint hint.range does not fit one screen in en';
+  const isFault = (question: string, length: number) =>
+    faultsOf(states(question), texts(length)).some((line) => line.endsWith(fault));
+  const longestText = (question: string) => {
+    let length = 1;
+    while (!isFault(question, length)) length++;
+    return length;
+  };
+  const whole = longestText('type: integer, max: 5');
+  expect(whole - longestText('type: integer, max: 500000')).toBe(5);
+  expect(whole - longestText('type: date')).toBe(9);
+  expect(whole - longestText('type: phone')).toBe(15);
+  expect(whole - longestText('type: text, length: 60')).toBe(59);
+  const checked = check(states('type: text, length: 20'), texts(70));
+  expect(checked.ok && checked.warnings.map(formatFault)).toContainEqual(
+    expect.stringContaining('takes two screens in en where a name is in another script'),
+  );
+});

@@ -20,6 +20,15 @@ export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
   return { text: pages[page]?.text ?? '', ended: state?.kind === 'end' && page === pages.length - 1 };
 }
 
+/** The hint and, of a page that fits one screen, its text: without choices and keys. */
+export function renderAlone(menu: Menu, dialogue: Dialogue): string {
+  const state = menu.states.get(dialogue.state);
+  const say: Say = (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values);
+  const hint = dialogue.hint === undefined ? '' : say(dialogue.hint);
+  const isPage = state?.kind === 'page' && countPages(menu, dialogue) === 1;
+  return [hint, isPage ? say(state.text) : ''].filter((part) => part !== '').join('\n');
+}
+
 export function countPages(menu: Menu, dialogue: Dialogue): number {
   return toPages(menu, dialogue).length;
 }

@@ -3,12 +3,13 @@ import type { Logger } from '@palaver/service-kit';
 import { type DatabaseClock, faultKind } from '@palaver/store';
 import type { Forms } from '../forms/forms.ts';
 import { toShowable } from '../gsm.ts';
-import { type Caller, type Dialogue, toFormSnapshot } from '../menu/dialogue.ts';
+import { type Caller, type Dialogue, toFormSnapshot, toSnapshot } from '../menu/dialogue.ts';
 import { type Opening, openDialogue, type Step, takeFormReply, takeInput, takeResult } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import { renderScreen } from '../menu/render.ts';
 import type { Programs } from '../programs/programs.ts';
+import { measureCallRoom } from './call-room.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 import type { Profiles } from './profiles.ts';
 import type { RunAction } from './run-action.ts';
@@ -231,41 +232,56 @@ interface Outcome {
 }
 
 async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome): Promise<RequestResult | undefined> {
-  const { menu, known, opening, step, kind } = outcome;
-  const screen = renderScreen(menu, step.dialogue);
-  const reply = `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
+  const { menu, known, opening, step } = outcome;
+  const room = step.ended ? undefined : measureCallRoom(menu, step.dialogue, request.text);
+  const isFull = room?.kind === 'full';
+  const dialogue = room?.kind === 'low' ? room.dialogue : step.dialogue;
+  const reply = isFull ? `END ${toShowable(room.closing)}` : toReply(menu, dialogue);
+  const ended = step.ended || isFull;
+  const kind = isFull ? 'ended' : outcome.kind;
   const session: Session = {
     id: request.sessionId,
     phone: request.phoneNumber,
     serviceCode: request.serviceCode,
     version: (known?.version ?? 0) + 1,
-    status: step.ended ? sessionStatus.ended : sessionStatus.active,
+    status: ended ? sessionStatus.ended : sessionStatus.active,
     textHash: parts.textHash(known?.textHash).ofText(request.sessionId, request.text),
     textLength: request.text.length,
     opening: packOpening(opening),
-    dialogue: packDialogue(step.dialogue),
+    dialogue: packDialogue(dialogue),
     reply,
     openedAt: request.text === '' || !known ? request.now : known.openedAt,
     seenAt: request.now,
     day: known ? known.day : parts.sessions.dayOf(request.now),
   };
   const write: SessionWrite = { session };
-  const resume = toResume(outcome, request.now);
+  const resume = toResume(outcome, { now: request.now, isFull });
   if (resume) write.resume = resume;
   if (kind === 'opened' && opening.notice) write.noticeShown = true;
   if (!(await parts.sessions.save(write))) return undefined;
-  if (step.ended) parts.cache.delete(session.id);
+  if (ended) parts.cache.delete(session.id);
   else parts.cache.set(session);
   return { reply, kind };
 }
 
+function toReply(menu: Menu, dialogue: Dialogue): string {
+  const screen = renderScreen(menu, dialogue);
+  return `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
+}
+
 /** Remembers an unfinished form, and forgets it once it is finished or left. Leaving by exit is what it is for. */
-function toResume({ menu, step, before, known, kind }: Outcome, now: number): SessionWrite['resume'] {
+function toResume(
+  { menu, step, before, known, kind }: Outcome,
+  { now, isFull }: { now: number; isFull: boolean },
+): SessionWrite['resume'] {
   if (kind === 'opened') return undefined;
-  const form = toFormSnapshot(menu, step.dialogue);
+  // A call that is full is continued wherever it stood.
+  const isElsewhere = isFull && step.dialogue.state !== menu.start;
+  const form = isElsewhere ? toSnapshot(menu, step.dialogue) : toFormSnapshot(menu, step.dialogue);
   if (form) return { form: JSON.stringify({ ...form, program: nameOf(menu.id) }), at: now };
   const earlier = before ?? (known && unpackDialogue(known.dialogue));
-  const wasInForm = earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined;
+  const isTakenUp = earlier?.resume !== undefined && step.dialogue.resume === undefined;
+  const wasInForm = isTakenUp || (earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined);
   return wasInForm && step.dialogue.state !== menu.exit ? { form: null, at: now } : undefined;
 }
 

@@ -4,6 +4,14 @@
  */
 const inputMark = '\0';
 
+/** How long a text may get that was made from a list of inputs. */
+export const maxListedCharacters = 4_000;
+
+/** Made from a list of inputs, as opposed to sent whole by the telecom gateway. */
+export function isListed(text: string): boolean {
+  return text.startsWith(inputMark);
+}
+
 /** One input of a dialogue: what was typed, and where the accumulated text stood after it. */
 export interface Part {
   value: string;
@@ -16,7 +24,7 @@ export interface Part {
  */
 export function toParts(text: string): Part[] {
   if (text === '') return [];
-  if (text.startsWith(inputMark)) return toListedParts(text);
+  if (isListed(text)) return toListedParts(text);
   const exit = text === '*' || text.endsWith('**');
   const before = exit ? text.slice(0, -2) : text;
   const parts: Part[] = [];
@@ -34,7 +42,7 @@ export function toParts(text: string): Part[] {
 /** The accumulated text of a gateway that sends inputs one by one, with one more. */
 export function appendInput(text: string, input: string): string {
   // A session that was opened by an earlier version ends the way it began.
-  if (text !== '' && !text.startsWith(inputMark)) return `${text}*${input}`;
+  if (text !== '' && !isListed(text)) return `${text}*${input}`;
   return `${text}${inputMark}${input}`;
 }
 

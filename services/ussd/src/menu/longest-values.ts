@@ -1,0 +1,75 @@
+import { translate } from './locales.ts';
+import type { Menu, PromptState, Question, State } from './menu.ts';
+import type { ValueType } from './value-types.ts';
+
+/** How long a text is taken to be that nothing limits. */
+const assumedText = 24;
+const nameLength = 40;
+
+const lengths: Partial<Record<ValueType, number>> = { integer: 16, decimal: 20, date: 10, phone: 16, boolean: 5 };
+
+/** The longest that can stand for a placeholder, by what gives its value, in a language. */
+export function longestValue(menu: Menu, name: string, language: string): string {
+  const [head = '', field] = name.split('.');
+  const found = [...menu.states.values()].flatMap((state) =>
+    field === 'label' ? labelsOf(menu, state, head, language) : valuesOf(menu, state, head),
+  );
+  const longest = found.reduce((one, other) => (other.length > one.length ? other : one), '');
+  if (longest !== '') return longest;
+  const type = field === undefined ? menu.types.get(head) : undefined;
+  return fill(type, (type && lengths[type]) ?? assumedText);
+}
+
+function labelsOf(menu: Menu, state: State, name: string, language: string): string[] {
+  const say = (keys: string[]) => keys.map((key) => translate(menu.locales, language, key));
+  if (state.kind === 'prompt' && state.save === name) {
+    const all = say(state.question?.options?.map(({ text }) => text) ?? []);
+    return state.question?.type === 'choices' ? [all.join(', ')] : all;
+  }
+  if (state.kind !== 'menu' && state.kind !== 'page') return [];
+  if (state.kind === 'menu' && state.from && Object.hasOwn(state.from.save, name)) {
+    const { csv, json, text } = state.from;
+    return menu.data.get(csv ?? json ?? '')?.rows.map((row) => row[text] ?? '') ?? [];
+  }
+  return say(state.options.filter(({ set = {} }) => Object.hasOwn(set, name)).map(({ text }) => text));
+}
+
+/** Values with a limit of their own; those of actions have only their type. */
+function valuesOf(menu: Menu, state: State, name: string): string[] {
+  if (state.kind === 'prompt' && state.save === name) return [longestAnswer(state)];
+  if (state.kind === 'menu' && state.from && Object.hasOwn(state.from.save, name)) {
+    const { csv, json, save } = state.from;
+    return menu.data.get(csv ?? json ?? '')?.rows.map((row) => row[save[name] ?? ''] ?? '') ?? [];
+  }
+  if (state.kind !== 'menu' && state.kind !== 'page') return [];
+  return state.options.flatMap(({ set = {} }) => (Object.hasOwn(set, name) ? (set[name] ?? []) : []));
+}
+
+function longestAnswer({ question, validator }: PromptState): string {
+  if (!question)
+    return validator === 'amount' ? fill('decimal', 13) : fill('text', validator === 'name' ? nameLength : assumedText);
+  const { type, options = [], length, max } = question;
+  if (type === 'choice') return options.reduce((one, { value }) => (value.length > one.length ? value : one), '');
+  if (type === 'choices') return options.map(({ value }) => value).join(' ');
+  if (type === 'text') return fill(type, length?.max ?? assumedText);
+  return fill(type, max === undefined ? (lengths[type] ?? assumedText) : lengthOfNumber(question));
+}
+
+function lengthOfNumber({ type, min = 0, max = 0 }: Question): number {
+  if (type === 'date') return 10;
+  return Math.max(String(min).length, String(max).length) + (type === 'decimal' ? 7 : 0);
+}
+
+function fill(type: ValueType | undefined, length: number): string {
+  return (type === undefined || ['text', 'any', 'list'].includes(type) ? 'x' : '9').repeat(length);
+}
+
+/** Whether callers type the value freely, so that it may be in any script. */
+export function isTyped(menu: Menu, name: string): boolean {
+  return [...menu.states.values()].some(
+    (state) =>
+      state.kind === 'prompt' &&
+      state.save === name &&
+      (state.question ? state.question.type === 'text' : state.validator === 'name'),
+  );
+}
