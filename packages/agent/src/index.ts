@@ -6,6 +6,7 @@ export {
   type ErrorCode,
   type Message,
   type MessageFinish,
+  type PhoneContext,
   type SendMessage,
   type SseEvent,
   type SseEventData,

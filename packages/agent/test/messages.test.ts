@@ -44,6 +44,17 @@ describe.each(engines)('messages on %s', (engine) => {
     expect(headers.get('x-request-id')).toBe('request 1');
   });
 
+  test('a question from a phone is answered in its language, shortly, and never in words of developers', async () => {
+    const sessionId = await ana.createSession();
+    const metadata = { client: 'phone', channel: 'ussd', language: 'sw', screenCharacters: 182 };
+    for (const message of ['Bei ya mahindi?', '/tool nul {}', 'help']) {
+      const { body } = await ana.send('POST', `/messages/${sessionId}`, { message, metadata });
+      expect(body.message.content).toMatch(/^Hapa naweza kusaidia/);
+      expect(body.message.content.length).toBeLessThanOrEqual(182);
+      expect(body.message.content).not.toMatch(/LLM_|json|\/tool/);
+    }
+  });
+
   test('returnAllMessages adds the transcript; a repeated request id is no matter', async () => {
     const sessionId = await ana.createSession();
     const id = { 'x-request-id': 'the same' };

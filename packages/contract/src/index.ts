@@ -229,6 +229,8 @@ export {
   encryptedFileSchema,
   type MessageAttachment,
   messageAttachmentSchema,
+  type PhoneContext,
+  phoneContextSchema,
   phoneNote,
   type SendMessage,
   type SendMessageInput,

@@ -131,6 +131,32 @@ export type SendMessageInput = z.input<typeof sendMessageSchema>;
 export const phoneNote =
   'The user reads on a phone by USSD: answer in plain text without marks, in a few short sentences.';
 
+/** The `metadata` of a question that was typed on a phone. */
+export const phoneContextSchema = z
+  .object({
+    client: z.literal('phone'),
+    channel: z.literal('ussd').optional(),
+    language: z
+      .string()
+      .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/)
+      .optional()
+      .meta({ description: 'The language of the menus, as a tag such as `sw`.' }),
+    screenCharacters: z.int().min(20).max(10_000).optional().meta({ description: 'What one screen holds.' }),
+  })
+  .meta({ id: 'PhoneContext', description: 'The `metadata` of a question that was typed on a phone.' });
+
+/**
+ * A phone that a question comes from.
+ *
+ * @example
+ * ```ts
+ * import type { PhoneContext } from '@palaver/agent';
+ *
+ * export const isSwahili = (phone?: PhoneContext) => phone?.language === 'sw';
+ * ```
+ */
+export type PhoneContext = z.infer<typeof phoneContextSchema>;
+
 export const abortSchema = z.object({ sessionId: z.string().min(1), runId: z.string().min(1).optional() }).meta({
   id: 'Abort',
   description: 'The session whose turn is to stop; with `runId`, that run alone, also where it waits behind another.',

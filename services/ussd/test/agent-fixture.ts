@@ -7,7 +7,7 @@ import { createSigner, createVerifier, type Verifier } from '@palaver/ucan';
 export interface Agent {
   url: string;
   /** Everything that was asked, with the DID that asked it. */
-  asked: { did: string; session: string; message: string }[];
+  asked: { did: string; session: string; message: string; metadata: unknown }[];
   answer(message: string): Promise<string>;
   forgetSessions(): void;
   [Symbol.asyncDispose](): Promise<void>;
@@ -55,8 +55,8 @@ export async function startAgent(): Promise<Agent> {
     if (sessions.get(session) !== did)
       return send(404, { statusCode: 404, error: 'Not Found', message: 'no', code: 'SESSION_NOT_FOUND' });
     if (request.method === 'GET') return send(200, { messages: history.get(session) ?? [], hasOlder: false });
-    const { message } = JSON.parse(await readBody(request)) as { message: string };
-    agent.asked.push({ did, session, message });
+    const { message, metadata } = JSON.parse(await readBody(request)) as { message: string; metadata: unknown };
+    agent.asked.push({ did, session, message, metadata });
     const content = await agent.answer(message);
     const requestId = request.headers['x-request-id'] ?? 'r';
     const answer = { id: 'm', type: 'ai', content, createdAt: now, status: 'complete', requestId };

@@ -20,6 +20,7 @@ describe('asking the assistant', () => {
     const [first, second, third] = agent.asked;
     expect(agent.asked.map(({ message }) => message)).toEqual(['How deep?', 'How wide?', 'Me too']);
     expect(first?.did).toMatch(/^did:key:z6Mk/);
+    expect(first?.metadata).toEqual({ client: 'phone', channel: 'ussd', language: 'en', screenCharacters: 182 });
     expect([second?.did, second?.session]).toEqual([first?.did, first?.session]);
     expect(third?.did).not.toBe(first?.did);
     // The key is the number's for ever: another instance acts under the same one.

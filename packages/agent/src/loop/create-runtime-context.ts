@@ -1,5 +1,10 @@
-import type { Message, SseEventData } from '@palaver/contract';
-import { reauthorizeComponentName } from '@palaver/contract';
+import {
+  type Message,
+  phoneContextSchema,
+  reauthorizeComponentName,
+  type SendMessage,
+  type SseEventData,
+} from '@palaver/contract';
 import { type Logger, traceHeaders } from '@palaver/service-kit';
 import {
   type Capability,
@@ -50,6 +55,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   return {
     user: { did: turn.user.did, delegation: token, timezone: turn.timezone, currentTime: new Date().toISOString() },
     session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId },
+    ...toPhone(turn.body),
     message: turn.body,
     history: parts.history,
     availablePlugins,
@@ -129,4 +135,9 @@ function toReauthorizePrompt(
     args: { capability: can },
     status: 'done',
   };
+}
+
+function toPhone({ metadata }: SendMessage): Pick<RuntimeContext, 'phone'> {
+  const phone = phoneContextSchema.safeParse(metadata);
+  return phone.success ? { phone: phone.data } : {};
 }

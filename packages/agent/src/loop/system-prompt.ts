@@ -1,4 +1,4 @@
-import { phoneNote } from '@palaver/contract';
+import { type PhoneContext, phoneNote, ussdLimits } from '@palaver/contract';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { AgentBehaviour } from './agent-behaviour.ts';
@@ -31,10 +31,22 @@ export async function buildSystemPrompt({
     `How you work:\n${toList(principles)}`,
     describeCapabilities(active),
     ...(await collectSections(active, rt)),
-    rt.message.metadata?.client === 'phone' ? phoneNote : '',
+    rt.phone ? describePhone(rt.phone) : '',
     describeTime(rt),
   ];
   return sections.filter((section) => section !== '').join('\n\n');
+}
+
+/** At most three screens: callers press a key for each more. */
+function describePhone({ language, screenCharacters = ussdLimits.screenCharacters }: PhoneContext): string {
+  return [
+    phoneNote,
+    `- Length: at most ${screenCharacters} characters, three times that where less would leave out what was asked.`,
+    '- Never speak of settings, programs, tools or error codes; say what the user can do.',
+    ...(language === undefined
+      ? []
+      : [`- Language of the phone: ${language}. Answer in it unless the user asks otherwise.`]),
+  ].join('\n');
 }
 
 function describeCapabilities(plugins: LoadedPlugin[]): string {

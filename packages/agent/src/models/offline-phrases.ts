@@ -8,6 +8,8 @@ interface Phrases {
   noModelBrief: string;
   /** To someone who reads on a phone. */
   phone: string;
+  phoneDone: string;
+  phoneFailed: string;
   abilities: string;
   toolHint: string;
   reauthorize: string;
@@ -26,6 +28,8 @@ export const phrases: Record<Language, Phrases> = {
     noModelBrief: `no language model is configured; set ${setup}.`,
     phone:
       'I can only help with simple requests here: "call me Ana", "from now on answer in French", "remember that ...", "what do you remember".',
+    phoneDone: 'Done.',
+    phoneFailed: 'That did not work. Please try again later.',
     abilities:
       'I work without a language model. Tell me "call me Ana", "from now on answer in French", "always be brief", "remember that …" or ask "what do you remember". These are my tools:',
     toolHint: 'Use any of them by "/tool NAME {json}".',
@@ -47,6 +51,8 @@ export const phrases: Record<Language, Phrases> = {
     noModelBrief: `aucun modèle de langage n’est configuré ; définissez ${setup}.`,
     phone:
       'je ne peux suivre ici que des demandes simples : "call me Ana", "from now on answer in French", "remember that ...", "what do you remember".',
+    phoneDone: 'C’est fait.',
+    phoneFailed: 'Cela n’a pas marché. Merci de réessayer plus tard.',
     abilities: 'Je fonctionne sans modèle de langage. Voici mes outils :',
     toolHint: 'Utilisez-les par « /tool NOM {json} ».',
     reauthorize: 'Il me faut de nouveau votre autorisation. Renouvelez-la, puis redemandez-moi.',
@@ -67,6 +73,8 @@ export const phrases: Record<Language, Phrases> = {
     noModelBrief: `hakuna modeli ya lugha iliyowekwa; weka ${setup}.`,
     phone:
       'hapa naweza kusaidia kwa maombi rahisi tu: "call me Ana", "from now on answer in French", "remember that ...", "what do you remember".',
+    phoneDone: 'Imefanyika.',
+    phoneFailed: 'Haikufanikiwa. Tafadhali jaribu tena baadaye.',
     abilities: 'Ninafanya kazi bila modeli ya lugha. Hizi ndizo zana zangu:',
     toolHint: 'Tumia yoyote kwa "/tool JINA {json}".',
     reauthorize: 'Nahitaji idhini yako tena kabla ya kufanya hivyo. Tafadhali ihuishe kisha uniulize tena.',
@@ -87,7 +95,8 @@ export const phrases: Record<Language, Phrases> = {
 /** The language this answer, else the system prompt asks for, where the model speaks it. */
 export function toLanguage(system: string, { language }: AnswerStyle = {}): Language {
   const named = language && (findLanguageTag(language) ?? language.slice(0, 2).toLowerCase());
-  const wanted = named ?? /^- Answer in: ([a-z]{2})/m.exec(system)?.[1];
+  const wanted =
+    named ?? /^- Answer in: ([a-z]{2})/m.exec(system)?.[1] ?? /^- Language of the phone: ([a-z]{2})/m.exec(system)?.[1];
   return wanted === 'fr' || wanted === 'sw' ? wanted : 'en';
 }
 

@@ -45,4 +45,11 @@ test.each(['en', 'fr', 'sw'])('on a phone it speaks of no variables and no tools
     expect(text).not.toMatch(/[A-Z]+_[A-Z]+|\/tool|set_user_preferences|json/);
     expect(text).toContain('call me Ana');
   }
+  const failed = { name: 'set_user_preferences', output: { code: 'TOOL_FAILED' }, failed: true };
+  const unknown = { name: 'mcp__look_up', output: { rows: [1] }, failed: false };
+  for (const result of [failed, unknown]) {
+    const { text } = planReply({ system, user: 'call me Ana', tools, results: [result] });
+    expect(text).toMatch(/^[^_{}]{4,60}$/);
+  }
+  expect(planReply({ system, user: '/tool set_user_preferences {}', tools, results: [] }).toolCalls).toEqual([]);
 });

@@ -55,8 +55,7 @@ export function planReply(question: OfflineQuestion): OfflineReply {
   return (
     planSummary(text, question) ??
     planReminder(text, question) ??
-    planTool(text, question) ??
-    planLong(text) ??
+    (isOnPhone(question.system) ? undefined : (planTool(text, question) ?? planLong(text))) ??
     planHelp(text, question) ??
     planWish(text, question) ??
     planDefault(question)
@@ -147,10 +146,10 @@ function reportResults({ results, system }: OfflineQuestion): OfflineReply {
   const lines = results.map(({ name, output, failed }) => {
     const text = typeof output === 'string' ? output : JSON.stringify(output);
     if (/REAUTHORIZATION_REQUIRED/.test(text ?? '')) return say.reauthorize;
-    if (failed) return `${say.toolFailed(name)} ${text}`;
+    if (failed) return isOnPhone(system) ? say.phoneFailed : `${say.toolFailed(name)} ${text}`;
     // The name is the caller's: it may be one that every object has.
     const done = Object.hasOwn(say.toolDone, name) ? say.toolDone[name] : undefined;
-    return done?.(output) ?? `${name}: ${text}`;
+    return done?.(output) ?? (isOnPhone(system) ? say.phoneDone : `${name}: ${text}`);
   });
   return { text: lines.join('\n'), toolCalls: [] };
 }

@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import type { Message, SendMessage, SseEventData, ToolErrorCode } from '@palaver/contract';
+import type { Message, PhoneContext, SendMessage, SseEventData, ToolErrorCode } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Capability, MintedToken } from '@palaver/ucan';
 import type { ModelRole } from '../models/create-models.ts';
@@ -28,6 +28,8 @@ export interface RuntimeContext {
     currentTime: string;
   };
   session: { id: string; requestId: string; roomId: string; runId: string };
+  /** The phone that the message was typed on: answers are short, plain and in its language. Absent for other clients. */
+  phone?: PhoneContext;
   /** The message this turn answers, as it was sent. */
   message: SendMessage;
   /** What was said before, oldest first. */

@@ -33,7 +33,7 @@ export function createAssistantActions({
     async askAssistant(context) {
       if (!assistant || !(await mayAsk(context))) return { outcome: 'unavailable' };
       const { key: id, phoneNumber: phone } = context;
-      const question = { id, phone, text: context.answer('question') };
+      const question = { id, phone, text: context.answer('question'), language: context.language };
       // Kept before anything is sent, so that a retry of this step finds the question instead of sending it again.
       const isNew = await questions.insertOnce({ ...question, now: context.now });
       if (isNew) assistant.start(question, context.log);

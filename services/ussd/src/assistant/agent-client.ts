@@ -1,4 +1,11 @@
-import { didDocumentSchema, messageSchema, sessionSchema } from '@palaver/contract';
+import {
+  didDocumentSchema,
+  messageSchema,
+  type PhoneContext,
+  phoneContextSchema,
+  sessionSchema,
+  ussdLimits,
+} from '@palaver/contract';
 import { z } from 'zod';
 import { type FetchOptions, type FetchResult, fetchJson } from '../protocol/fetch-json.ts';
 import type { SignFor } from './phone-signer.ts';
@@ -15,6 +22,8 @@ export interface AgentClient {
     id: string;
     phone: string;
     text: string;
+    /** Of the menus. */
+    language: string;
     session: string | undefined;
     /** Called before anything is sent in a new chat. */
     onChat(session: string): Promise<void>;
@@ -59,13 +68,13 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
   }
 
   return {
-    async ask({ id, phone, text, session, onChat }) {
+    async ask({ id, phone, text, language, session, onChat }) {
       const askIn = async (chat: string) =>
         send(phone, `/messages/${encodeURIComponent(chat)}`, {
           method: 'POST',
           timeoutMs: answerTimeoutMs,
           headers: { 'x-request-id': id, 'idempotency-key': id },
-          body: { message: text, metadata: { client: 'phone' } },
+          body: { message: text, metadata: toMetadata(language) },
         });
       const askInNew = async () => {
         const chat = await openChat(phone);
@@ -94,6 +103,13 @@ export function createAgentClient(agentUrl: string, signFor: SignFor): AgentClie
       return answer && answer.status !== 'failed' && answer.content.trim() !== '' ? answer.content : undefined;
     },
   };
+}
+
+/** A language file may have a name that is no tag. */
+function toMetadata(language: string): PhoneContext {
+  const context = { client: 'phone', channel: 'ussd', screenCharacters: ussdLimits.screenCharacters } as const;
+  const parsed = phoneContextSchema.safeParse({ ...context, language });
+  return parsed.success ? parsed.data : context;
 }
 
 function toPath(chat: string): string {

@@ -7,6 +7,7 @@ export interface Question {
   id: string;
   phone: string;
   text: string;
+  language: string;
 }
 
 /** Asks the agent in the background and keeps the answer. */
@@ -15,7 +16,7 @@ export interface Assistant {
   /** Waits until the question is settled, at most `waitMs`. Questions of other instances are simply not waited for. */
   wait(id: string): Promise<void>;
   /** Asks the agent for the answer to a question that no task of this process waits for, and keeps it. */
-  recover(question: Omit<Question, 'text'> & { isOld: boolean }, log: Logger): Promise<void>;
+  recover(question: Pick<Question, 'id' | 'phone'> & { isOld: boolean }, log: Logger): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -25,11 +26,11 @@ const maxRunning = 200;
 export function createAssistant(agent: AgentClient, questions: Questions, waitMs: number): Assistant {
   const running = new Map<string, Promise<void>>();
 
-  async function answer({ id, text, phone }: Question, log: Logger): Promise<void> {
+  async function answer({ id, text, phone, language }: Question, log: Logger): Promise<void> {
     try {
       const session = await questions.findChat(phone);
       const onChat = (chat: string) => questions.setChat(phone, chat);
-      const result = await agent.ask({ id, phone, text, session, onChat });
+      const result = await agent.ask({ id, phone, text, language, session, onChat });
       if (!result.ok) log.warn({ reason: result.reason }, 'the agent service gave no answer');
       if (!result.ok && result.late) return;
       await questions.settle(id, result.ok ? toPlainText(result.text) : undefined);
