@@ -113,7 +113,8 @@ describe.each(engines)('killed in the middle of load, on %s', (engine) => {
 
     const log = running.process.output();
     expect(log).toContain('"audit":"PIN accepted"');
-    expect(log).not.toContain('4071"');
+    // A request id may end with the same digits.
+    expect(log).not.toMatch(/[^\da-f-]4071"/);
     for (const phone of phones) expect(log).not.toContain(phone);
   });
 });
