@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { type Env, StartError } from '@palaver/service-kit';
+import { type Env, prepareDataDir, StartError } from '@palaver/service-kit';
 import { findDatabases } from './databases.ts';
 
 interface Manifest {
@@ -55,7 +55,8 @@ export function restore(env: Env, source: string): string[] {
   if (taken.length > 0) {
     throw new StartError(`${dataDir} already holds ${taken.join(', ')}; move it away first. Nothing was restored.`);
   }
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  // Before the first copy, which has the mode of its source for a moment.
+  prepareDataDir(dataDir);
   for (const name of names) copyPrivate(join(folder, name), join(dataDir, name));
   return names;
 }

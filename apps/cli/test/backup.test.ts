@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { appendFileSync, chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, createTestDatabase, startProcess } from '@palaver/test-kit';
 import { startUssd } from '@palaver/ussd';
@@ -52,7 +52,13 @@ test('an encrypted backup taken under load restores every account that was confi
   expect(await palaver(source.path, 'restore', folder)).toEqual([1, expect.stringContaining('already holds')]);
 
   const fresh = join(target.path, 'fresh');
+  // The folder was there, and the backup came over a file system without modes.
+  chmodSync(target.path, 0o755);
+  for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o644);
   expect((await palaver(target.path, 'restore', folder))[0]).toBe(0);
+  expect(statSync(target.path).mode & 0o777).toBe(0o700);
+  for (const name of ['ussd.sqlite', 'pin-encryption.key'])
+    expect([name, statSync(join(target.path, name)).mode & 0o777]).toEqual([name, 0o600]);
   await expect(start({ DATA_DIR: target.path })).rejects.toThrow('DATA_ENCRYPTION_KEY is not set');
   const restored = await start({ DATA_DIR: target.path, ...key });
   for (let index = 0; index < 5; index++) {
