@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { createPdfBomb, matrixToken, startHomeserver } from './homeserver.ts';
+import { createPdf, createPdfBomb, matrixToken, startHomeserver } from './homeserver.ts';
 import { startAgentProcess } from './start-agent-process.ts';
+import type { TestUser } from './test-agent.ts';
 
 const megabyte = 1024 * 1024;
 // procfs counts in pages.
@@ -64,3 +66,29 @@ test.skipIf(process.platform !== 'linux')(
     expect(peak - before).toBeLessThan(700);
   },
 );
+
+test('a user who sends many slow PDFs holds up no other', async () => {
+  const home = await startHomeserver();
+  await using agent = await startAgentProcess({ MATRIX_ALLOWED_HOSTS: home.host });
+  home.media.set('bomb', createPdfBomb(3_000));
+  home.media.set('letter', createPdf('the goats are well'));
+  const [attacker, ana] = [await agent.createUser(), await agent.createUser()];
+  const send = async (user: TestUser, file: string) => {
+    const attachment = { mxcUri: `mxc://home.example/${file}`, filename: 'a.pdf', mimetype: 'application/pdf' };
+    const body = { message: 'read', attachments: [attachment], homeServer: home.url };
+    const path = `/messages/${await user.createSession()}`;
+    return user.send('POST', path, body, { 'x-matrix-access-token': matrixToken });
+  };
+  let answered = 0;
+  const attacks = Array.from({ length: 24 }, async () => {
+    const reply = await send(attacker, 'bomb');
+    answered += 1;
+    return reply.body.message as string;
+  });
+  await waitFor('the first answer', () => answered > 0);
+  expect((await send(ana, 'letter')).status).toBe(200);
+  const messages = await Promise.all(attacks);
+  await home.close();
+  expect(messages.some((message) => message.includes('too many PDFs are waiting'))).toBe(true);
+  expect(messages.some((message) => message.includes('cannot be read'))).toBe(true);
+});

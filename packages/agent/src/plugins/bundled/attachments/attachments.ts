@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { agentConfigSchema } from '../../../config.ts';
 import type { PendingSend } from '../../middleware.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import type { QueueOwner } from './fair-queue.ts';
 import { addFileRoutes } from './file-routes.ts';
 import { createFolderStorage, createStaging } from './file-storage.ts';
 import { createFileStore, type FileDatabase, fileMigrations, filesPersonalData } from './file-store.ts';
@@ -135,7 +136,8 @@ async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vau
     );
     let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
     for (const { attachment, bytes } of files) {
-      const { content, mediaType } = await readFile(attachment, bytes, charactersLeft);
+      const { content: whole, mediaType } = await readFile(attachment, bytes, send);
+      const content = typeof whole === 'string' ? cut(whole, charactersLeft) : whole;
       if (typeof content === 'string') charactersLeft -= content.length;
       blobs.put(toUniqueName(attachment.filename, blobs.list()), Buffer.from(content), mediaType);
     }
@@ -213,16 +215,17 @@ async function download(attachment: Attachment, options: MatrixMediaOptions): Pr
 async function readFile(
   { filename, mimetype }: Attachment,
   bytes: Buffer,
-  maxCharacters: number,
+  owner: QueueOwner,
 ): Promise<{ content: Buffer | string; mediaType: string }> {
   const file = readFileKind(bytes);
   if (!file) throw failed(`${filename} is not a text, a PDF or an image (PNG, JPEG, GIF, WebP).`, filename);
   if (!fitsDeclared(mimetype, file.kind)) throw failed(`${filename} is not what its type ${mimetype} says.`, filename);
   if (file.kind === 'image') return { content: bytes, mediaType: file.mediaType };
-  const text = file.kind === 'text' ? file.text : await readPdf(bytes);
-  if (text === undefined) throw failed(`${filename} is a PDF that cannot be read.`, filename);
-  if (text.trim() === '') throw failed(`${filename} has no text in it.`, filename);
-  return { content: cut(text, maxCharacters), mediaType: 'text/plain' };
+  const read = file.kind === 'text' ? file : await readPdf(bytes, owner);
+  if (!read) throw failed(`${filename} was not read: too many PDFs are waiting. Send it again in a moment.`, filename);
+  if (read === 'unreadable') throw failed(`${filename} is a PDF that cannot be read.`, filename);
+  if (read.text.trim() === '') throw failed(`${filename} has no text in it.`, filename);
+  return { content: read.text, mediaType: 'text/plain' };
 }
 
 function cut(text: string, maxCharacters: number): string {

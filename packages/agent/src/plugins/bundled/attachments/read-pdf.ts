@@ -4,6 +4,7 @@ import { extname } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { fileURLToPath } from 'node:url';
+import { createFairQueue, type QueueOwner } from './fair-queue.ts';
 
 const timeoutMs = 20_000;
 const heapMb = 192;
@@ -13,33 +14,22 @@ const heapMb = 192;
  */
 const dataKb = 1_000_000;
 const maxCharacters = 20_000_000;
-const maxAtOnce = 2;
-const maxWaiting = 16;
 // A published package holds this file and the reader as JavaScript.
 const reader = fileURLToPath(new URL('./pdf-reader.ts', import.meta.url)).replace(/\.ts$/, extname(import.meta.url));
 const shell = '/bin/sh';
 
-let running = 0;
-const waiting: (() => void)[] = [];
+const queue = createFairQueue({ atOnce: 2, waiting: 16, waitingPerUser: 4, waitingPerClient: 8 });
 
 /**
- * The text of a PDF; undefined where it cannot be read. In a process of its own with hard limits on time and memory: a few
- * kilobytes made for the purpose unpack to gigabytes or keep the reader busy for ever.
+ * The text of a PDF; `unreadable` where it has none that can be read, undefined where too many wait. In a process of its own
+ * with hard limits on time and memory: a few kilobytes made for the purpose unpack to gigabytes or keep the reader busy for
+ * ever.
  */
-export async function readPdf(bytes: Buffer): Promise<string | undefined> {
-  if (running >= maxAtOnce) {
-    if (waiting.length >= maxWaiting) return undefined;
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  }
-  running += 1;
-  try {
-    return await readInProcess(bytes);
-  } catch {
-    return undefined;
-  } finally {
-    running -= 1;
-    waiting.shift()?.();
-  }
+export function readPdf(bytes: Buffer, owner: QueueOwner): Promise<{ text: string } | 'unreadable' | undefined> {
+  return queue.run(owner, async () => {
+    const text = await readInProcess(bytes).catch(() => undefined);
+    return text === undefined ? 'unreadable' : { text };
+  });
 }
 
 async function readInProcess(bytes: Buffer): Promise<string | undefined> {
