@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { openStore } from '@palaver/store';
 import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { createSigner } from '@palaver/ucan';
@@ -49,6 +50,36 @@ describe.each(engines)('on %s', (engine) => {
     await using _second = await startTestAgent({ env, databaseUrl: database.url, plugins: [plugin] });
     await waitFor('the end', () => ends.length > 0);
     expect(ends).toMatchObject([{ sendId: 'send-1', userDid: ana.did, sessionId, status: 'failed' }]);
+  });
+
+  test('a run whose steps or frames cannot be decrypted ends as failed, and those behind it continue', async () => {
+    const env = { DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex') };
+    await using agent = await startTestAgent({ engine, env });
+    const ana = await agent.createUser();
+    const sessions: Record<'frame' | 'step' | 'whole', string> = { frame: '', step: '', whole: '' };
+    for (const name of ['frame', 'step', 'whole'] as const) {
+      sessions[name] = await ana.createSession();
+      await ana.say(sessions[name], '/tool recall {"query":"dog"}');
+    }
+    const store = await openStore<never>(agent.databaseUrl);
+    const damage = (table: string, session: string) =>
+      sql`update ${sql.table(table)} set body = substr(body, 1, length(body) - 4) || 'AAAA'
+        where run_id in (select id from agent_run where session_id = ${session})`.execute(store.db);
+    await damage('agent_frame', sessions.frame);
+    await damage('agent_step', sessions.step);
+    const input = JSON.stringify({ sendId: 'send-1', body: { stream: false, returnAllMessages: false } });
+    await sql`delete from agent_frame where run_id in (
+      select id from agent_run where session_id <> ${sessions.frame})`.execute(store.db);
+    await sql`delete from agent_message where type = 'ai'`.execute(store.db);
+    await sql`update agent_run set status = 'running', ended_at = null, instance = 'gone', epoch = 1, input = ${input}`.execute(
+      store.db,
+    );
+    await sql`insert into agent_instance (id, seen_at) values ('gone', 0)`.execute(store.db);
+    await store.close();
+    await agent.restart();
+    const statusOf = async (session: string) => (await ana.messages(session)).find(({ type }) => type === 'ai')?.status;
+    await waitFor('the last run', async () => (await statusOf(sessions.whole)) === 'complete');
+    expect([await statusOf(sessions.frame), await statusOf(sessions.step)]).toEqual(['failed', 'failed']);
   });
 
   test('metrics show how late the sweep is and which runs are beyond their time', async () => {

@@ -50,7 +50,7 @@ export function createRunFollower({ runs, broadcast, logger }: FollowParts) {
   async function readMore({ runId, messageId }: FollowedRun, log: FrameLog): Promise<void> {
     // Asked first: what ends in between is complete at the next look.
     const state = await runs.state(runId);
-    for (const { first, body } of await runs.frames(runId, log.length)) {
+    for (const { first, body } of (await runs.frames(runId, log.length)) ?? []) {
       if (first <= log.length + 1) add(log, first, body);
     }
     // The session was deleted meanwhile, or the previous version ended the run, which stores no frames.

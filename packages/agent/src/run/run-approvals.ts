@@ -65,10 +65,10 @@ export function createRunApprovals(parts: RunApprovalParts) {
     },
 
     /** Resolves once every approval of the run is answered and its tools may begin; rejects when it is cancelled. */
-    wait(entry: LiveRun): Promise<RecordedRun> {
+    async wait(entry: LiveRun): Promise<RecordedRun> {
+      const { runId, signal } = entry.run;
       let isStreamed = false;
-      return waiters.wait(entry.run.runId, entry.run.signal, async () => {
-        const { runId } = entry.run;
+      const { steps, ...answered } = await waiters.wait(runId, signal, async () => {
         const asked = await approvals.ofRun(runId);
         emitNew(entry.run, asked);
         const isStored = await entry.frames.flush();
@@ -82,6 +82,8 @@ export function createRunApprovals(parts: RunApprovalParts) {
         await checkOwner(entry, runs);
         return undefined;
       });
+      if (!steps) throw new Error('the steps of the run cannot be decrypted');
+      return { ...answered, steps };
     },
 
     /** An answer of the run's user; throws where there is nothing to answer or the answer is another one already. */

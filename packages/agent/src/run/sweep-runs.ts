@@ -47,12 +47,14 @@ export async function sweepRuns(parts: SweepParts): Promise<void> {
 async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise<void> {
   const { runId } = interrupted;
   const steps = await parts.interrupted.steps(runId);
-  const frames = (await parts.runs.frames(runId, 0)).map(({ body }) => body).join('');
+  const stored = await parts.runs.frames(runId, 0);
+  const frames = stored?.map(({ body }) => body).join('') ?? '';
   const { status, epoch: number, isAborting } = interrupted;
   // The tools of a step that waits have not begun.
-  const mayContinue = !isAborting && number < maxEpoch && (status === 'waiting' || canContinueAfter(steps));
+  const mayContinue =
+    stored && steps && !isAborting && number < maxEpoch && (status === 'waiting' || canContinueAfter(steps));
   const turn = mayContinue ? await parts.loadTurn(interrupted) : undefined;
-  if (!turn) {
+  if (!turn || !steps) {
     const status = await end(interrupted, frames, parts);
     if (!status) return;
     parts.onSwept?.('failed');

@@ -111,14 +111,16 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
       return result.numUpdatedRows > 0n;
     },
 
-    async steps(runId: string): Promise<StoredStep[]> {
+    /** Undefined where a cell cannot be decrypted. */
+    async steps(runId: string): Promise<StoredStep[] | undefined> {
       const rows = await db
         .selectFrom('agent_step')
         .select(['run_id', 'number', 'said', 'body', 'outcomes'])
         .where('run_id', '=', runId)
         .orderBy('number')
         .execute();
-      return rows.map((row) => cipher.openRow(sealedTables.step, row));
+      const steps = rows.map((row) => cipher.openRow(sealedTables.step, row, { body: '', outcomes: '' }));
+      return steps.some(({ body, outcomes }) => body === '' || outcomes === '') ? undefined : steps;
     },
   };
 }

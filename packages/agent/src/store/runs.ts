@@ -322,8 +322,8 @@ export function createRunStore(store: Store<AgentDatabase>) {
       );
     },
 
-    /** The stored frames of a run after number `after`, in order. */
-    async frames(runId: string, after: number): Promise<Frames[]> {
+    /** The stored frames of a run after number `after`, in order; undefined where a cell cannot be decrypted. */
+    async frames(runId: string, after: number): Promise<Frames[] | undefined> {
       const rows = await db
         .selectFrom('agent_frame')
         .select(['run_id', 'first', 'last', 'body'])
@@ -331,7 +331,8 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .where('last', '>', after)
         .orderBy('first')
         .execute();
-      return rows.map((row) => cipher.openRow(sealedTables.frame, row));
+      const frames = rows.map((row) => cipher.openRow(sealedTables.frame, row, { body: '' }));
+      return frames.some(({ body }) => body === '') ? undefined : frames;
     },
   };
 }
