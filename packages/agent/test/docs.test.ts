@@ -124,7 +124,7 @@ test('the page and all it needs come from this server', async () => {
   const links = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link as string);
   expect(links.length).toBeGreaterThan(2);
   for (const link of links) {
-    const target = new URL(link, `${agent.url}/docs/`);
+    const target = new URL(link, `${agent.url}/docs`);
     expect(target.origin).toBe(agent.url);
     expect((await request(target.href)).status).toBe(200);
   }

@@ -1,5 +1,4 @@
 export { auditVariables, type BaseConfig, baseVariables } from './base-config.ts';
-export { docsPolicy } from './browser-headers.ts';
 export { clientAddress, envCidrs, rawClientAddress, toAddressKey } from './client-address.ts';
 export { CloseStack, keepOpen } from './close-stack.ts';
 export {
@@ -17,6 +16,7 @@ export {
 export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
+export { addDocsPage, type DocsPageOptions } from './docs-page.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { withEnvFile } from './env-file.ts';

@@ -84,8 +84,8 @@ async function checkRedis({ REDIS_URL: url }: Env): Promise<Finding> {
     return {
       what,
       state: 'off',
-      found: 'not set; one instance works alone',
-      remedy: 'REDIS_URL=redis://… joins several',
+      found: 'not set; a single instance needs none',
+      remedy: 'REDIS_URL=redis://… connects several instances',
     };
   const fault = await reachRedis(url);
   return fault
@@ -137,7 +137,7 @@ async function checkNodes({ GATEWAY_UPSTREAMS: list }: Env): Promise<Finding[]> 
 const options: { what: string; needs: string[]; gives: string }[] = [
   { what: 'operator token', needs: ['OPERATOR_TOKEN'], gives: 'operators’ routes from other machines' },
   { what: 'data key', needs: ['DATA_ENCRYPTION_KEY'], gives: 'encryption of personal data in the database' },
-  { what: 'PIN key', needs: ['PIN_ENCRYPTION_KEY'], gives: 'a key of your own for PINs; needed in production' },
+  { what: 'PIN key', needs: ['PIN_ENCRYPTION_KEY'], gives: 'a PIN key of your own, which production needs' },
   { what: 'MCP servers', needs: ['MCP_SERVERS'], gives: 'tools from outside' },
   { what: 'Slack', needs: ['SLACK_SIGNING_SECRET', 'SLACK_BOT_TOKEN'], gives: 'the agent in Slack' },
   { what: 'LiveKit', needs: ['LIVEKIT_URL', 'LIVEKIT_API_KEY', 'LIVEKIT_API_SECRET'], gives: 'voice and video calls' },
@@ -148,7 +148,7 @@ function checkOptions(env: Env): Finding[] {
   return options.map(({ what, needs, gives }): Finding => {
     const missing = needs.filter((name) => !env[name]);
     if (missing.length === 0) return { what, state: 'ok', found: 'set' };
-    const remedy = `${missing.join(', ')} would give ${gives}`;
+    const remedy = `set ${missing.join(', ')} for ${gives}`;
     return missing.length === needs.length
       ? { what, state: 'off', found: 'not set', remedy }
       : { what, state: 'fault', found: 'set in part', remedy };

@@ -1,7 +1,6 @@
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import { errorBodySchema } from '@palaver/contract';
-import { docsPolicy, type Server } from '@palaver/service-kit';
+import { addDocsPage, type Server } from '@palaver/service-kit';
 import type { FastifySchema } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -78,11 +77,8 @@ export async function addDocs(
     },
     transformObject: (document) => finishDocument(jsonSchemaTransformObject(document)),
   });
-  await server.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: docsPolicy,
-    uiConfig: { deepLinking: true, tryItOutEnabled: true, persistAuthorization: false },
-  });
+  addDocsPage(server, { title, document: 'docs/json' });
+  server.get('/docs/json', { schema: { hide: true } }, () => server.swagger());
 }
 
 /** What every route of its kind may answer: 400 where something is validated, 401 where credentials are. */
@@ -101,17 +97,19 @@ interface OpenApiDocument {
   components: { schemas: Record<string, unknown> };
 }
 
-/** Takes out what no route of this service speaks of: the schemas of the other services are registered as well. */
+/** Takes out what no route of this service refers to: the schemas of the other services are registered as well. */
 function finishDocument<D>(whole: D): D {
   const document = whole as OpenApiDocument;
   const { schemas, ...components } = document.components;
   const used = new Map<string, unknown>();
   const keep = (value: unknown) => {
-    for (const [, name = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (used.has(name)) continue;
+    if (typeof value !== 'object' || value === null) return;
+    const name = '$ref' in value && typeof value.$ref === 'string' ? value.$ref.split('/').at(-1) : undefined;
+    if (name !== undefined && !used.has(name)) {
       used.set(name, schemas[name]);
       keep(schemas[name]);
     }
+    for (const part of Object.values(value)) keep(part);
   };
   keep(document.paths);
   // Every body is said to be required, which is not so of a session's.
