@@ -9,7 +9,9 @@ export interface DocsPageOptions {
   document: string;
 }
 
-const { resolve } = createRequire(import.meta.url);
+const require = createRequire(import.meta.url);
+const style = require.resolve('swagger-ui-dist/swagger-ui.css');
+const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
 
 /**
  * `GET /docs`: Swagger UI for an OpenAPI document, with all that it loads from this server. The files are read at the
@@ -48,11 +50,9 @@ export function addDocsPage(server: Server, { title, document }: DocsPageOptions
       return reply.headers({ 'content-type': `${type}; charset=utf-8`, ...headers }).send(content);
     });
   };
-  const addFile = (name: string, type: string) =>
-    add(`/docs/${name}`, type, () => readFileSync(resolve(`swagger-ui-dist/${name}`)));
   add('/docs', 'text/html', () => page);
   server.get('/docs/', { schema: { hide: true } }, (_request, reply) => reply.redirect('../docs'));
   add('/docs/start.js', 'text/javascript', () => `SwaggerUIBundle(${JSON.stringify(settings)});\n`);
-  addFile('swagger-ui.css', 'text/css');
-  addFile('swagger-ui-bundle.js', 'text/javascript');
+  add('/docs/swagger-ui.css', 'text/css', () => readFileSync(style));
+  add('/docs/swagger-ui-bundle.js', 'text/javascript', () => readFileSync(script));
 }

@@ -16,8 +16,8 @@ export {
 export { type CorsOptions, envOrigins } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
-export { addDocsPage, type DocsPageOptions } from './docs-page.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
+export { addDocsPage, type DocsPageOptions } from './docs-page.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { withEnvFile } from './env-file.ts';
 export { envBoolean, envInteger, envList, envUrl, parseKeyBytes } from './env-types.ts';
