@@ -1,61 +1,78 @@
-import { openStore } from '@palaver/store';
-import { engines } from '@palaver/test-kit';
+import { openStore, type Store } from '@palaver/store';
+import { engines, waitFor } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { deleteExpired } from '../src/store/retention.ts';
-import type { AgentDatabase } from '../src/store/schema.ts';
-import { delegate, startTestAgent } from './test-agent.ts';
+import { delegate, request, startTestAgent } from './test-agent.ts';
 
-const dayMs = 86_400_000;
+const old = Date.now() - 3 * 86_400_000;
 
-describe.each(engines)('on %s', (engine) => {
-  test('messages and sessions are removed once they are as old as the variables say', async () => {
-    await using agent = await startTestAgent({ engine });
-    const user = await agent.createUser();
-    const [old, recent] = [await user.createSession(), await user.createSession()];
-    for (const session of [old, recent]) await user.say(session, 'hello');
-    const store = await openStore<AgentDatabase>(agent.databaseUrl);
-    const before = Date.now() - 3 * dayMs;
-    await store.db.updateTable('agent_session').set({ updated_at: before }).where('id', '=', old).execute();
-    await store.db
-      .updateTable('agent_message')
-      .set({ created_at: before })
-      .where('session_id', '=', recent)
-      .where('type', '=', 'human')
-      .execute();
-    const rules = { framesMs: dayMs, sendsMs: dayMs, runsMs: dayMs, delegationsMs: 2 * dayMs };
-    await deleteExpired(store, { ...rules, messagesMs: 0, sessionsMs: 0 });
-    expect((await user.send('GET', '/sessions')).body.total).toBe(2);
-    await deleteExpired(store, { ...rules, messagesMs: 2 * dayMs, sessionsMs: 2 * dayMs });
-    await store.close();
-    const { sessions } = (await user.send('GET', '/sessions')).body;
-    expect(sessions.map(({ sessionId }: { sessionId: string }) => sessionId)).toEqual([recent]);
-    expect(await user.messages(recent)).toMatchObject([{ type: 'ai' }]);
+/** The column that says whose a row is. */
+const tables = {
+  agent_session: 'id',
+  agent_message: 'session_id',
+  agent_run: 'session_id',
+  agent_delegation: 'user_did',
+  agent_known_delegation: 'user_did',
+  palaver_audit: 'subject',
+  agent_revocation: 'cid',
+} as const;
+
+async function listKept({ db }: Store<never>): Promise<Record<string, string[]>> {
+  const kept = Object.entries(tables).map(async ([table, column]) => {
+    const { rows } = await sql<{ of: string | null }>`select distinct ${sql.ref(column)} as of from ${sql.table(table)}
+      where ${sql.ref(column)} is not null`.execute(db);
+    return [table, rows.map(({ of }) => of).sort()];
   });
+  return Object.fromEntries(await Promise.all(kept));
+}
 
-  test('delegations and their revocations are removed some days after they expire', async () => {
-    await using agent = await startTestAgent({ engine });
-    const users = [await agent.createUser(), await agent.createUser()] as const;
-    for (const { signer, send } of users)
-      expect((await send('POST', '/delegation', { raw: await delegate(signer, agent.did) })).status).toBe(200);
-    const store = await openStore<AgentDatabase>(agent.databaseUrl);
-    const tables = ['agent_delegation', 'agent_known_delegation'] as const;
-    for (const table of tables)
-      await store.db
-        .updateTable(table)
-        .set({ expires_at: Date.now() - 3 * dayMs })
-        .where('user_did', '=', users[0].did)
-        .execute();
-    await store.db
-      .insertInto('agent_revocation')
-      .values({ cid: 'old', expires_at: Date.now() - 3 * dayMs })
-      .execute();
-    const rules = { framesMs: dayMs, sendsMs: dayMs, runsMs: dayMs, messagesMs: 0, sessionsMs: 0 };
-    await deleteExpired(store, { ...rules, delegationsMs: 4 * dayMs });
-    expect(await store.db.selectFrom('agent_delegation').select('cid').execute()).toHaveLength(2);
-    await deleteExpired(store, { ...rules, delegationsMs: 2 * dayMs });
-    for (const table of tables)
-      expect(await store.db.selectFrom(table).select('user_did').execute()).toEqual([{ user_did: users[1].did }]);
-    expect(await store.db.selectFrom('agent_revocation').select('cid').execute()).toEqual([]);
+describe.each(engines)('a running agent on %s', (engine) => {
+  test('removes what is as old as its variables say, by itself, and keeps the rest', async () => {
+    const env: Record<string, string> = { RETENTION_DELEGATIONS_DAYS: '4' };
+    await using agent = await startTestAgent({ engine, env });
+    const store = await openStore<never>(agent.databaseUrl);
+    // Before the others: lines are removed from the beginning of the chain.
+    await sql`insert into palaver_audit_pending (id, at, service, actor, action, subject, from_address, details)
+      values ('old', ${sql.lit(old)}, 'agent', 'service', 'keys.rotated', 'old line', null, '{}')`.execute(store.db);
+    const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+    const [young, spoken, idle] = [await ana.createSession(), await ana.createSession(), await ana.createSession()];
+    for (const session of [young, spoken, idle]) await ana.say(session, 'hello');
+    for (const user of [ana, ben]) {
+      const raw = await delegate(user.signer, agent.did);
+      expect((await user.send('POST', '/delegation', { raw })).status).toBe(200);
+    }
+    const age = (table: string, column: string, where: ReturnType<typeof sql>) =>
+      sql`update ${sql.table(table)} set ${sql.ref(column)} = ${sql.lit(old)} where ${where}`.execute(store.db);
+    const revoke = (cid: string, expiresAt: number) =>
+      sql`insert into agent_revocation (cid, expires_at) values (${cid}, ${sql.lit(expiresAt)})`.execute(store.db);
+    await age('agent_session', 'updated_at', sql`id = ${idle}`);
+    await age('agent_message', 'created_at', sql`session_id = ${spoken}`);
+    await age('agent_run', 'ended_at', sql`session_id = ${spoken}`);
+    for (const table of ['agent_delegation', 'agent_known_delegation'])
+      await age(table, 'expires_at', sql`user_did = ${ben.did}`);
+    await revoke('ana', Date.now());
+    await revoke('ben', old);
+    // Reading the log chains what is pending.
+    expect((await request(`${agent.url}/audit`)).body.lines.length).toBeGreaterThan(2);
+    const before = await listKept(store);
+    await revoke('swept', 0);
+
+    const keeps = async (wanted: Record<string, string[]>) => {
+      await agent.restart();
+      let kept = {};
+      const hasSwept = async () => {
+        kept = await listKept(store);
+        return JSON.stringify(kept) === JSON.stringify(wanted);
+      };
+      await waitFor('a sweep', hasSwept).catch(() => expect(kept).toEqual(wanted));
+    };
+    await keeps(before);
+    env.RETENTION_DELEGATIONS_DAYS = '2';
+    for (const name of ['MESSAGES', 'SESSIONS', 'AUDIT']) env[`RETENTION_${name}_DAYS`] = '2';
+    env.RUN_RETENTION_DAYS = '2';
+    const gone = [idle, ben.did, 'old line', 'ben'];
+    const left = Object.entries(before).map(([table, of]) => [table, of.filter((id) => !gone.includes(id))]);
+    await keeps({ ...Object.fromEntries(left), agent_message: [young], agent_run: [young] });
     await store.close();
   });
 });

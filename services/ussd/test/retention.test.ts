@@ -1,25 +1,31 @@
 import { openStore } from '@palaver/store';
 import { engines, waitFor } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import type { UssdTables } from '../src/store/tables.ts';
-import { startService } from './service-fixture.ts';
+import { register, startService } from './service-fixture.ts';
 
 const ages = [1, 30, 60];
 
 describe.each(engines)('on %s', (engine) => {
-  test('sessions, results of actions and questions are removed after RETENTION_USSD_HOURS', async () => {
+  test('a running service removes what is as old as its variables say, and keeps the rest', async () => {
     await using service = await startService(engine, {
+      SESSION_TIMEOUT_SECONDS: '1800',
       RETENTION_USSD_HOURS: '48',
       RETENTION_SUBMISSIONS_DAYS: '2',
       RETENTION_SMS_DAYS: '2',
       RETENTION_RECORDS_DAYS: '2',
     });
     const store = await openStore<UssdTables>(service.databaseUrl);
+    const threeDaysAgo = Date.now() - 3 * 86_400_000;
+    await sql`insert into palaver_audit_pending (id, at, service, actor, action, subject, from_address, details)
+      values ('old', ${sql.lit(threeDaysAgo)}, 'ussd', 'service', 'keys.rotated', null, null, '{}')`.execute(store.db);
     for (const hours of ages) {
       const at = Date.now() - hours * 3_600_000;
       const id = `hours-${hours}`;
       expect(await service.say(id, '1', { phoneNumber: `+25470000${1_000 + hours}` })).toMatch(/^CON/);
       await store.db.updateTable('ussd_session').set({ opened_at: at, seen_at: at }).where('id', '=', id).execute();
+      await store.db.insertInto('ussd_input').values({ session_id: id, version: 1, sealed: '', seen_at: at }).execute();
       await store.db.insertInto('ussd_effect').values({ key: id, phone: null, result: '{}', created_at: at }).execute();
       const question = {
         phone: id,
@@ -59,11 +65,23 @@ describe.each(engines)('on %s', (engine) => {
           .values({ id: `${id}-${status}`, ...form, created_at: at, status, attempts: 1, next_at: null })
           .execute();
     }
+    const newest = { sessionID: 'young', userID: 'test', newSession: true, msisdn: '254700000009', userData: '*1234#' };
+    await fetch(`${service.url}/api/ussd/arkesel`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(newest),
+    });
     const load = async () => {
-      const sessions = await store.db.selectFrom('ussd_session').select('id').orderBy('opened_at', 'desc').execute();
+      const sessions = await store.db
+        .selectFrom('ussd_session')
+        .select('id')
+        .where('id', 'like', 'hours-%')
+        .orderBy('opened_at', 'desc')
+        .execute();
       const effects = await store.db
         .selectFrom('ussd_effect')
         .select('key as id')
+        .where('key', 'like', 'hours-%')
         .orderBy('created_at', 'desc')
         .execute();
       const questions = await store.db.selectFrom('ussd_question').select('id').orderBy('asked_at', 'desc').execute();
@@ -82,9 +100,22 @@ describe.each(engines)('on %s', (engine) => {
     await waitFor('the submissions', async () => (await idsOf('ussd_submission')) === wanted);
     await waitFor('the messages', async () => (await idsOf('ussd_sms')) === wanted);
     await waitFor('the records', async () => (await idsOf('ussd_record')) === 'hours-1,hours-30');
+    // Inputs are kept as long as a session lives.
+    await waitFor('the inputs', async () => {
+      const rows = await store.db.selectFrom('ussd_input').select('session_id as id').execute();
+      return rows.map(({ id }) => id).join() === 'young';
+    });
+    for (const index of [1, 2]) await register(service, `r${index}`, { phoneNumber: `+25470000000${index}` });
     await service.close();
-    await using _shorter = await service.startAnother({ RETENTION_USSD_HOURS: '24' });
+    const loadAudit = async () => {
+      const { rows } = await sql<{ seq: number }>`select seq from palaver_audit order by seq`.execute(store.db);
+      return rows.map(({ seq }) => Number(seq));
+    };
+    const lines = await loadAudit();
+    await using _shorter = await service.startAnother({ RETENTION_USSD_HOURS: '24', RETENTION_AUDIT_DAYS: '2' });
     await keeps('hours-1');
+    await waitFor('the audit log', async () => (await loadAudit())[0] !== lines[0]);
+    expect((await loadAudit()).slice(0, lines.length - 1)).toEqual(lines.slice(1));
     await store.close();
   });
 });

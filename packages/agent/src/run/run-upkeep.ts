@@ -16,6 +16,8 @@ export interface UpkeepParts extends Omit<SweepParts, 'instance' | 'isAlone' | '
 }
 
 const sweepMs = 2_000;
+/** After the start, so that an instance that is restarted often deletes too. */
+const firstRetentionMs = 5_000;
 const retentionMs = 60_000;
 /** While a bite is not enough. */
 const busyRetentionMs = 1_000;
@@ -85,7 +87,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
           await sweep();
           return sweepMs;
         }, sweepMs);
-      repeat(prune, retentionMs);
+      repeat(prune, firstRetentionMs);
     },
     sweep,
     /** Seconds since runs of dead instances were last looked for; alone on its database an instance does so at the start. */

@@ -58,7 +58,7 @@ export interface AuditLogOptions {
   service: string;
   /** 32 bytes of this service; references to persons are made with it. */
   referenceKey: Uint8Array;
-  /** Lines older than this are removed, looked for every hour; 0 or nothing keeps them. */
+  /** Lines older than this are removed, looked for soon after the start and every hour; 0 or nothing keeps them. */
   retentionDays?: number;
   /** Called with the end of the chain after it grew, to be kept outside the database. */
   onHead?(head: AuditHead): void;
@@ -67,6 +67,8 @@ export interface AuditLogOptions {
 }
 
 const chainDelayMs = 250;
+/** A service that is restarted often must prune too. */
+const firstPruneMs = 5_000;
 const pruneEveryMs = 3_600_000;
 const dayMs = 24 * 3_600_000;
 const pieceSize = 1_000;
@@ -121,7 +123,10 @@ export function createAuditLog<DB>(
         pruning = undefined;
       });
   };
-  const pruner = retentionDays > 0 ? setInterval(keepShort, pruneEveryMs).unref() : undefined;
+  const pruners =
+    retentionDays > 0
+      ? [setTimeout(keepShort, firstPruneMs).unref(), setInterval(keepShort, pruneEveryMs).unref()]
+      : [];
 
   return {
     async record(event, trx) {
@@ -144,7 +149,7 @@ export function createAuditLog<DB>(
     },
     prune,
     async close() {
-      clearInterval(pruner);
+      for (const pruner of pruners) clearInterval(pruner);
       await pruning;
       if (timer) await chain().catch(() => {});
       await chaining;
