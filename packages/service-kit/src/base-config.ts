@@ -65,6 +65,11 @@ export function baseVariables(defaults: { port: number }) {
         'How long the service keeps serving after SIGTERM while `/ready` and `/health` answer 503. Behind a load balancer: longer than its health checks take to notice.',
       example: '5000',
     }),
+    REQUEST_TIMEOUT_SECONDS: envInteger({ min: 1, max: 3_600 }).prefault('30').meta({
+      description:
+        'How long a request may take to arrive, head and body. Slower ones are answered with 408, at most a second later.',
+      example: '30',
+    }),
     LOG_LEVEL: z
       .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
         error: 'expected trace, debug, info, warn, error, fatal or silent',

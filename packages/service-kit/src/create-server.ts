@@ -90,6 +90,7 @@ export interface ServerOptions extends Edge {
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const maxUrlLength = options.maxUrlLength ?? 8192;
+  const { requestTimeoutMs = 30_000 } = options;
   const toBody = options.toErrorBody ?? toErrorBody;
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendError(error, request, reply, toBody);
@@ -100,12 +101,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     requestIdHeader: false,
     trustProxy: options.trustProxy,
     bodyLimit: options.bodyLimit,
-    requestTimeout: 30_000,
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which otherwise meet closed connections
     forceCloseConnections: 'idle',
     return503OnClosing: false, // a request on a connection that is still open is answered
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false },
-    http: { maxHeaderSize: maxUrlLength + 64 * 1024 },
+    http: {
+      maxHeaderSize: maxUrlLength + 64 * 1024,
+      headersTimeout: requestTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: 1_000, // Node's own is 30 s, and a request may be that much later
+    },
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
     frameworkErrors: (error, request, reply) => {

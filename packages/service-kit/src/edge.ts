@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
 import { isLoopbackAddress, type TrustProxy, toTrustProxy } from './client-address.ts';
 
-/** What a server trusts: proxies, operators, host names; and whether it traces. */
+/** What a server trusts: proxies, operators, host names; how long it waits for a request; and whether it traces. */
 export interface Edge {
   trustProxy: TrustProxy;
   operatorToken: string | undefined;
@@ -10,6 +10,8 @@ export interface Edge {
   operatorsFile?: string | undefined;
   /** Host names that are served; any where it is not set. */
   allowedHosts?: string[] | undefined;
+  /** How long a request may take to arrive, head and body; 30 s where it is not set. */
+  requestTimeoutMs?: number;
   /** A span for every request. */
   tracing?: boolean;
 }
@@ -22,6 +24,7 @@ export function toEdge(config: BaseConfig): Edge {
     operatorToken: config.OPERATOR_TOKEN,
     operatorsFile: toOperatorsFile(config),
     allowedHosts: config.ALLOWED_HOSTS ?? (isLocalOnly ? [] : undefined),
+    requestTimeoutMs: config.REQUEST_TIMEOUT_SECONDS * 1_000,
     tracing: config.OTEL_ENABLED,
   };
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { shutdownTimeoutMs } from '@palaver/contract';
+import { waitFor } from '@palaver/test-kit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createServer, type Server } from './create-server.ts';
 import { createLogger } from './logger.ts';
@@ -63,6 +64,24 @@ test('a connection that never sent a byte does not hold the close up', async () 
   const late = new Promise((resolve) => setTimeout(resolve, shutdownTimeoutMs - 1_000, 'late').unref());
   expect(await Promise.race([closeServer(server), late])).toBeUndefined();
   silent.destroy();
+});
+
+test.each([
+  ['head', 'GET / HTTP/1.1\r\nHost'],
+  ['body', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{'],
+])('a request whose %s does not arrive is dropped at the close, and those in flight are finished', async (_, half) => {
+  const { hostname, port } = new URL(url);
+  const held = fetch(`${url}/held`);
+  await once(server.server, 'request');
+  const stalled = connect(Number(port), hostname).on('error', () => {});
+  stalled.write(half);
+  const [accepted] = await once(server.server, 'connection');
+  await waitFor('the half', () => accepted.bytesRead === half.length);
+  const closing = closeServer(server);
+  await once(stalled, 'close');
+  release();
+  expect(await (await held).json()).toEqual({ done: true });
+  await closing;
 });
 
 test('a request in flight is finished, and one on a connection that is still open is answered', async () => {

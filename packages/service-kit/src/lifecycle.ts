@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shutdownTimeoutMs } from '@palaver/contract';
@@ -18,10 +19,12 @@ export interface Lifecycle {
 }
 
 const sweepMs = 50;
+/** How long a closing server waits for the rest of a request that has stopped arriving. */
+const stalledMs = 1_000;
 
 /** Adds `/health` and `/ready`, and `server.lifecycle`, which takes the server out of service. */
 export function addLifecycle(server: Server, { health, probes = [] }: Pick<ServerOptions, 'health' | 'probes'>): void {
-  const closeSilent = trackSilent(server);
+  const closeStalled = trackStalled(server);
   let draining = false;
 
   // Before the first listener, Fastify's own: streams that write to the socket themselves carry the header too.
@@ -53,7 +56,7 @@ export function addLifecycle(server: Server, { health, probes = [] }: Pick<Serve
       draining = true;
       const sweep = setInterval(() => {
         server.server.closeIdleConnections();
-        closeSilent();
+        closeStalled();
       }, sweepMs);
       const cut = setTimeout(() => server.server.closeAllConnections(), shutdownTimeoutMs - 500);
       await server.close().finally(() => {
@@ -64,14 +67,42 @@ export function addLifecycle(server: Server, { health, probes = [] }: Pick<Serve
   });
 }
 
-/** Closes connections that never sent a byte, which Node counts as idle only after their first request. */
-function trackSilent({ server }: Server): () => void {
-  const sockets = new Set<Socket>();
+/**
+ * Closes connections whose request does not arrive: at once where not a byte was sent, otherwise when nothing has come for a
+ * while. Node counts neither as idle.
+ */
+function trackStalled({ server }: Server): () => void {
+  const connections = new Map<Socket, Connection>();
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    connections.set(socket, { bytesRead: 0, readAt: 0 });
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.prependListener('request', (request, response) => {
+    const connection = connections.get(request.socket);
+    if (!connection) return;
+    connection.request = request;
+    response.once('close', () => {
+      if (connection.request === request) delete connection.request;
+    });
   });
   return () => {
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    const now = performance.now();
+    for (const [socket, connection] of connections) {
+      const { bytesRead } = socket;
+      if (bytesRead !== connection.bytesRead) Object.assign(connection, { bytesRead, readAt: now });
+      if (bytesRead === 0 || (isIncomplete(socket, connection) && now - connection.readAt > stalledMs))
+        socket.destroy();
+    }
   };
 }
+
+interface Connection {
+  bytesRead: number;
+  readAt: number;
+  /** The one that is being answered. */
+  request?: IncomingMessage;
+}
+
+/** Node's parser leaves a connection that has become a WebSocket. */
+const isIncomplete = (socket: Socket & { parser?: unknown }, { request }: Connection) =>
+  Boolean(socket.parser) && !request?.complete;

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { userInfo } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { freePort } from './free-port.ts';
 import type { RunningServer } from './postgres.ts';
 
@@ -17,7 +17,10 @@ export async function startRedis(
   const command = findServer() ?? installServer();
   if (typeof command !== 'string') return command;
   port ??= await freePort();
-  const args = [...extra, '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const listen = ['--port', String(port), '--bind', '127.0.0.1'];
+  // A replica writes what it copies to a file, without `--save` too.
+  const files = ['--save', '', '--appendonly', 'no', '--dir', tmpdir(), '--dbfilename', `palaver-test-${port}.rdb`];
+  const args = [...extra, ...listen, ...files];
   const server = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   const killWithParent = () => server.kill('SIGKILL');
   process.once('exit', killWithParent);

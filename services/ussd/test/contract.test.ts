@@ -1,7 +1,9 @@
 // Section 1 of the contract, row by row, where no other test does it: operators.test.ts, sessions.test.ts, accounts.test.ts,
 // screen.test.ts, text-parts.test.ts and the recorded flows have the rest.
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -264,4 +266,36 @@ test('a request in flight is answered before the service closes', async () => {
   await new Promise((resolve) => setTimeout(resolve, 50));
   await service.close();
   expect(await answered).toMatch(/^CON /);
+});
+
+test('a request that arrives too slowly is refused after REQUEST_TIMEOUT_SECONDS', async () => {
+  await using service = await startService('sqlite', { REQUEST_TIMEOUT_SECONDS: '1' });
+  const body = JSON.stringify({ sessionId: 's', serviceCode, phoneNumber, text: '' });
+  const whole = [
+    'POST /api/ussd HTTP/1.1',
+    'Host: localhost',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n');
+  // Complete after 25 s, which the default allows; slow in the head, and in the body alone.
+  for (const begin of ['', whole.slice(0, -body.length)]) {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
+    const rest = whole.slice(begin.length);
+    let sent = 0;
+    let reply = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      reply += chunk;
+    });
+    socket.write(begin);
+    const drip = setInterval(() => {
+      if (sent < rest.length) socket.write(rest.charAt(sent));
+      sent += 1;
+    }, 25_000 / rest.length);
+    await once(socket, 'close');
+    clearInterval(drip);
+    expect(reply).toMatch(/^HTTP\/1.1 408 /);
+    expect(sent).toBeLessThan(rest.length);
+  }
 });

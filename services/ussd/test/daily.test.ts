@@ -1,5 +1,5 @@
 import { openStore } from '@palaver/store';
-import { createTestDatabase, searchDatabase } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, searchDatabase } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { withPersonData } from '../src/commands/person-data.ts';
@@ -59,12 +59,18 @@ test('what began before the first day goes on after it, and no side effect is re
 
 test('rows by the day are encrypted, found by their number and rotated', async () => {
   const [first, second] = ['ab'.repeat(32), 'cd'.repeat(32)];
+  await using dataDir = await createTempDir();
   await using service = await startService('postgres', sinceLong);
   await register(service, 's1');
   const filed = await service.say('s2', '3*1*25*4071');
   const rotate = (keys: string) =>
     withPersonData(
-      { DATABASE_URL: service.databaseUrl, DATA_ENCRYPTION_KEY: keys, PIN_ENCRYPTION_KEY: testKey },
+      {
+        DATA_DIR: dataDir.path,
+        DATABASE_URL: service.databaseUrl,
+        DATA_ENCRYPTION_KEY: keys,
+        PIN_ENCRYPTION_KEY: testKey,
+      },
       (data) => data.encrypt({ actor: 'command', from: null }),
     );
   await using encrypted = await service.startAnother({ DATA_ENCRYPTION_KEY: first });
