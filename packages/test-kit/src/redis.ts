@@ -17,11 +17,10 @@ export async function startRedis(
   const command = findServer() ?? installServer();
   if (typeof command !== 'string') return command;
   port ??= await freePort();
-  const listen = ['--port', String(port), '--bind', '127.0.0.1'];
-  // A replica writes what it copies to a file, without `--save` too.
-  const files = ['--save', '', '--appendonly', 'no', '--dir', tmpdir(), '--dbfilename', `palaver-test-${port}.rdb`];
-  const args = [...extra, ...listen, ...files];
-  const server = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  // A replica writes what it copies to a file, also without `--save`.
+  const files = ['--save', '', '--appendonly', 'no', '--dbfilename', `palaver-test-${port}.rdb`];
+  const args = [...extra, '--port', String(port), '--bind', '127.0.0.1', ...files];
+  const server = spawn(command, args, { cwd: tmpdir(), stdio: ['ignore', 'pipe', 'ignore'] });
   const killWithParent = () => server.kill('SIGKILL');
   process.once('exit', killWithParent);
   await new Promise<void>((resolve, reject) => {
