@@ -54,6 +54,7 @@ test('with every line taken into use it is a good configuration', () => {
 test('every example of a variable is a value it takes', () => {
   for (const schema of schemas) {
     const env = Object.fromEntries(listVariables(schema).map(({ name, example }) => [name, example]));
-    expect(parseConfig(schema, env)).not.toHaveProperty('faults');
+    // Production refuses secrets that everyone can read.
+    expect(parseConfig(schema, { ...env, NODE_ENV: 'development' })).not.toHaveProperty('faults');
   }
 });

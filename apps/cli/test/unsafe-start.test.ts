@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, startProcess } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
@@ -44,6 +45,17 @@ test('each service alone refuses what concerns it', async () => {
     const { code, output } = await run([service], exposed);
     const named = [...output.matchAll(/^ {2}([A-Z_]+)/gm)].map(([, name]) => name).sort();
     expect([service, code, named]).toEqual([service, 1, names]);
+  }
+});
+
+test('a secret out of the documentation is refused', async () => {
+  const examples = readFileSync(join(import.meta.dirname, '../../../.env.example'), 'utf8');
+  const names = ['OPERATOR_TOKEN', 'ORACLE_PRIVATE_KEY'];
+  const values = names.map((name) => [name, new RegExp(`^#${name}=.*for example (.+)$`, 'm').exec(examples)?.[1] ?? '']);
+  for (const where of [exposed, { NODE_ENV: 'production' }]) {
+    const { code, output } = await run(['agent'], { ...where, PORT: '0', ...Object.fromEntries(values) });
+    expect(code).toBe(1);
+    for (const name of names) expect(output).toContain(`${name}: this is the example of the documentation`);
   }
 });
 

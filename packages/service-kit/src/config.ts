@@ -61,7 +61,10 @@ export function parseConfig<T extends z.ZodObject>(
   };
   const result = schema.safeParse(input);
   const wrong = result.error?.issues.map((issue) => toFault(String(issue.path[0] ?? ''), issue.message)) ?? [];
-  const rules = Object.keys(schema.shape).map((key) => ({ key, text: input[key], rule: metaOf(key)?.inProduction }));
+  const rules = Object.keys(schema.shape).map((key) => {
+    const { inProduction: rule, secret, example } = metaOf(key) ?? {};
+    return { key, text: input[key], rule, example: secret ? example : undefined };
+  });
   const unsafe = findUnsafe(rules, env).map(({ key, message }) => toFault(key, message));
   if (result.success && unsafe.length === 0) return { config: Object.freeze(result.data) };
   return { faults: [...wrong, ...unsafe] };

@@ -11,6 +11,8 @@ export type ProductionRule = (
 ) => string | undefined;
 
 const secretLength = 32;
+/** Other secrets are addresses and the like, whose examples nobody can use. */
+const isKey = /^[0-9a-f]{64}$/;
 
 /** A secret chosen by the operator. It is not required if the variable named by `unless` is set. */
 export function ownSecret({ unless }: { unless?: string } = {}): ProductionRule {
@@ -23,15 +25,23 @@ export function ownSecret({ unless }: { unless?: string } = {}): ProductionRule 
   };
 }
 
-export function findUnsafe(
-  variables: { key: string; text: string | undefined; rule: ProductionRule | undefined }[],
-  env: Env,
-): { key: string; message: string }[] {
+export interface CheckedVariable {
+  key: string;
+  text: string | undefined;
+  rule: ProductionRule | undefined;
+  /** What the documents show for a secret. */
+  example: string | undefined;
+}
+
+export function findUnsafe(variables: CheckedVariable[], env: Env): { key: string; message: string }[] {
   if (env.NODE_ENV !== 'production') return [];
   const host = env.HOST || '127.0.0.1';
   const isExposed = host !== 'localhost' && !isLoopbackAddress(host);
-  return variables.flatMap(({ key, text, rule }) => {
-    const message = rule?.(text, { env, isExposed });
+  return variables.flatMap(({ key, text, rule, example = '' }) => {
+    const message =
+      isKey.test(example) && text?.split(',').includes(example)
+        ? 'this is the example of the documentation; make one with: openssl rand -hex 32'
+        : rule?.(text, { env, isExposed });
     return message === undefined ? [] : [{ key, message }];
   });
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUssd } from '../src/main.ts';
-import { phoneNumber, serviceCode, startService, type TestService, testKey } from './service-fixture.ts';
+import { phoneNumber, serviceCode, startService, type TestService } from './service-fixture.ts';
 
 const invalid = 'END Invalid input. Please try again.';
 const json = { 'content-type': 'application/json' };
@@ -232,8 +232,8 @@ describe('the key of PINs', () => {
     await using dir = await createTempDir();
     const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, NODE_ENV: 'production' };
     await expect(startUssd(env)).rejects.toThrow('PIN_ENCRYPTION_KEY is not set');
-    await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: testKey })).close();
-    const another = startUssd({ ...env, PIN_ENCRYPTION_KEY: testKey.replace('00', 'ff') });
+    await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: 'ab'.repeat(32) })).close();
+    const another = startUssd({ ...env, PIN_ENCRYPTION_KEY: 'cd'.repeat(32) });
     await expect(another).rejects.toThrow('PIN_ENCRYPTION_KEY does not fit this database.');
     const faulty = startUssd({
       ...env,
