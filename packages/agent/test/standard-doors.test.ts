@@ -1,4 +1,5 @@
 // Refusals, limits, credits, isolation and abort are the same on every standard door.
+import { agentLimits } from '@palaver/contract';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBank, readPaid } from './bank-plugin.ts';
@@ -128,7 +129,9 @@ describe.each(doors)('$name', (door) => {
     const taken = await post(door, agent.url, ana.invocation, '/long 3');
     expect(taken.status).toBe(200);
     expect(await taken.text()).toContain('word3');
-    const refused = await post(door, agent.url, ana.invocation);
+    const { total } = (await ana.send('GET', '/sessions')).body;
+    const refused = await post(door, agent.url, ana.invocation, 'hello', 'another');
+    expect((await ana.send('GET', '/sessions')).body.total).toBe(total);
     if (door.refusesInReply)
       return expect(await refused.text()).toMatch(/"isError":true.*RATE_LIMITED|RATE_LIMITED.*"isError":true/);
     expect(refused.status).toBe(429);
@@ -176,7 +179,7 @@ test('the id of a native session is that conversation; a stranger gets one of th
   }
 });
 
-test('credits refuse on every door before the first byte', async () => {
+test('credits refuse on every door before the first byte, and no session is left', async () => {
   await using agent = await startTestAgent({ plugins, env: { CREDITS_ENABLED: 'true', CREDITS_FREE: '0' } });
   const ana = await agent.createUser();
   for (const door of doors) {
@@ -188,6 +191,21 @@ test('credits refuse on every door before the first byte', async () => {
     expect([door.name, refused.status]).toEqual([door.name, 402]);
     expect(await refused.json()).toMatchObject(door.error('PAYMENT_REQUIRED'));
   }
+  expect((await ana.send('GET', '/sessions')).body.total).toBe(0);
+  // One that the user made stays.
+  const sessionId = await ana.createSession();
+  for (const door of doors) await (await post(door, agent.url, ana.invocation, 'hello', sessionId)).text();
+  expect((await ana.send('GET', '/sessions')).body.total).toBe(1);
+});
+
+test('a message that is too long leaves no session on any door', async () => {
+  await using agent = await startTestAgent({ plugins });
+  const ana = await agent.createUser();
+  for (const door of doors) {
+    const refused = await post(door, agent.url, ana.invocation, 'x'.repeat(agentLimits.messageCharacters + 1));
+    expect([door.name, await refused.text()]).toEqual([door.name, expect.stringMatching(/message|-32602/)]);
+  }
+  expect((await ana.send('GET', '/sessions')).body.total).toBe(0);
 });
 
 test('a tool that needs approval does not run and no door hangs', async () => {

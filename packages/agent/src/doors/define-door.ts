@@ -67,6 +67,20 @@ export async function openInNewSession(
   });
 }
 
+/** A run in the session that the client names, which is not kept when it is new and the run is not taken in. */
+export async function openInNamedSession(
+  { sessions }: PluginContext,
+  { userDid, name }: { userDid: string; name: string },
+  open: (sessionId: string) => Promise<AgentRun>,
+): Promise<AgentRun> {
+  const known = await sessions.findNamed(userDid, name);
+  const { sessionId } = known ?? (await sessions.findOrCreate(userDid, name));
+  return open(sessionId).catch(async (error) => {
+    if (!known) await sessions.removeUnused(userDid, sessionId);
+    throw error;
+  });
+}
+
 /** Fires when the client has left before the reply was complete. */
 export function signalOf({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();

@@ -140,6 +140,16 @@ export function createSessionStore(
       return (await this.findNamed(userDid, name)) ?? (await create(userDid, {}, toOwnId(userDid, name)));
     },
 
+    /** Takes back a session that was created for a message which was then refused; one with a run stays. */
+    async removeUnused(userDid: string, id: string): Promise<void> {
+      await db
+        .deleteFrom('agent_session')
+        .where('id', '=', id)
+        .where('user_did', '=', userDid)
+        .where('run_count', '=', 0)
+        .execute();
+    },
+
     async list(userDid: string, { limit, offset }: OffsetPageQuery): Promise<SessionList> {
       const own = db.selectFrom('agent_session').where('user_did', '=', userDid);
       const { total } = await own.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();

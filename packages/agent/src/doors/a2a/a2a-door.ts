@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { AgentRun } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
-import { defineDoor, openInNewSession, signalOf, toBody } from '../define-door.ts';
+import { defineDoor, openInNamedSession, openInNewSession, signalOf, toBody } from '../define-door.ts';
 import { answerApprovals, findPause } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
@@ -134,8 +134,8 @@ async function open(
   if (text.trim() === '') throw new AppError('VALIDATION_FAILED', 'message.parts: only texts are taken');
   const message = { ...sender, body: toBody(text) };
   if (!contextId) return openInNewSession(ctx, message);
-  const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, contextId);
-  return ctx.open({ ...message, sessionId });
+  const named = { userDid: sender.userDid, name: contextId };
+  return openInNamedSession(ctx, named, (sessionId) => ctx.open({ ...message, sessionId }));
 }
 
 /** `approve` or `refuse` as a text, or `{ approved, reason }` as data. */

@@ -5,7 +5,7 @@ import type { CallerResult, EarlierMessage } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
-import { abortOnLeave, defineDoor, invalid, signalOf, toBody } from '../define-door.ts';
+import { abortOnLeave, defineDoor, invalid, openInNamedSession, signalOf, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { parseOutput } from '../parse-output.ts';
@@ -60,10 +60,10 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     const input = request.body;
     const signal = signalOf(reply);
     const sender = ctx.senderOf(request, reply);
-    const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, input.threadId);
     if (input.resume.length > 0) {
       const { userDid } = sender;
-      const waiting = await ctx.liveRun({ userDid, sessionId });
+      const session = await ctx.sessions.findNamed(userDid, input.threadId);
+      const waiting = session && (await ctx.liveRun({ userDid, sessionId: session.sessionId }));
       const { run, answered } = await answerApprovals(ctx, { userDid, run: waiting }, findAnswerIn(input));
       abortOnLeave(run, signal);
       const known = new Set(answered.map(({ toolCallId }) => toolCallId));
@@ -74,7 +74,10 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       description,
       schema: parameters ?? { type: 'object', properties: {} },
     }));
-    const run = await ctx.open({ ...sender, sessionId, callerTools, ...(await toMessage(ctx, sessionId, input)) });
+    const named = { userDid: sender.userDid, name: input.threadId };
+    const run = await openInNamedSession(ctx, named, async (sessionId) =>
+      ctx.open({ ...sender, sessionId, callerTools, ...(await toMessage(ctx, sessionId, input)) }),
+    );
     abortOnLeave(run, signal);
     return sendEventStream(reply, toAguiEvents(run, input, signal));
   });

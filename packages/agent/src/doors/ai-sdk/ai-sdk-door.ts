@@ -5,7 +5,7 @@ import type { CallerResult, CallerTool } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { openCallsOf } from '../../run/caller-input.ts';
-import { defineDoor, invalid, toBody } from '../define-door.ts';
+import { defineDoor, invalid, openInNamedSession, toBody } from '../define-door.ts';
 import { answerApprovals, type DoorAnswer } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { toUiChunks, uiStreamHeaders } from './ui-chunks.ts';
@@ -64,24 +64,27 @@ function addRoutes(server: Server, ctx: PluginContext): void {
       const last = messages.at(-1);
       if (!last) throw invalid('messages', 'must not be empty');
       const sender = ctx.senderOf(request, reply);
-      const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, id);
+      const { userDid } = sender;
       if (isAnsweringApprovals(last)) {
-        const run = await ctx.liveRun({ userDid: sender.userDid, sessionId });
-        const resumed = await answerApprovals(ctx, { userDid: sender.userDid, run }, findAnswerIn(last));
+        const session = await ctx.sessions.findNamed(userDid, id);
+        const run = session && (await ctx.liveRun({ userDid, sessionId: session.sessionId }));
+        const resumed = await answerApprovals(ctx, { userDid, run }, findAnswerIn(last));
         const chunks = toUiChunks(resumed.run, { messageId: last.id, answered: resumed.answered });
         return sendEventStream(reply, chunks, uiStreamHeaders);
       }
-      const results = last.role === 'assistant' ? await findResults(ctx, sessionId, last) : undefined;
-      const run = await ctx.open({
-        ...sender,
-        sessionId,
-        body: toBody(results ? '' : toText(last), model),
-        callerTools: Object.entries(tools).map(toCallerTool),
-        ...(system && { earlier: [{ type: 'human', content: system }] }),
-        ...(results && { results }),
-      });
+      const isResult = last.role === 'assistant';
+      const run = await openInNamedSession(ctx, { userDid, name: id }, async (sessionId) =>
+        ctx.open({
+          ...sender,
+          sessionId,
+          body: toBody(isResult ? '' : toText(last), model),
+          callerTools: Object.entries(tools).map(toCallerTool),
+          ...(system && { earlier: [{ type: 'human', content: system }] }),
+          ...(isResult && { results: await findResults(ctx, sessionId, last) }),
+        }),
+      );
       // Results belong to the message that asked for them: what follows continues it.
-      const messageId = results ? last.id : run.messageId;
+      const messageId = isResult ? last.id : run.messageId;
       return sendEventStream(
         reply,
         toUiChunks(run, { messageId, callers: new Set(Object.keys(tools)) }),

@@ -15,7 +15,7 @@ import { z } from 'zod';
 import type { AgentRun, Sender } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
-import { defineDoor, openInNewSession, toBody } from '../define-door.ts';
+import { defineDoor, openInNamedSession, openInNewSession, toBody } from '../define-door.ts';
 import { refuseApprovals } from '../door-approvals.ts';
 import { copyHeaders } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
@@ -150,8 +150,8 @@ async function open(ctx: PluginContext, sender: Sender, { arguments: args }: Too
   if (message === '') throw new AppError('VALIDATION_FAILED', 'message: must not be empty');
   const sent = { ...sender, body: toBody(message) };
   if (!conversation) return openInNewSession(ctx, sent);
-  const { sessionId } = await ctx.sessions.findOrCreate(sender.userDid, conversation);
-  return ctx.open({ ...sent, sessionId });
+  const named = { userDid: sender.userDid, name: conversation };
+  return openInNamedSession(ctx, named, (sessionId) => ctx.open({ ...sent, sessionId }));
 }
 
 /** A public tool runs in a run and a session of its own, so that limits, credits and approvals apply; neither is kept. */
