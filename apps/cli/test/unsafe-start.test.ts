@@ -51,7 +51,10 @@ test('each service alone refuses what concerns it', async () => {
 test('a secret out of the documentation is refused', async () => {
   const examples = readFileSync(join(import.meta.dirname, '../../../.env.example'), 'utf8');
   const names = ['OPERATOR_TOKEN', 'ORACLE_PRIVATE_KEY'];
-  const values = names.map((name) => [name, new RegExp(`^#${name}=.*for example (.+)$`, 'm').exec(examples)?.[1] ?? '']);
+  const values = names.map((name) => [
+    name,
+    new RegExp(`^#${name}=.*for example (.+)$`, 'm').exec(examples)?.[1] ?? '',
+  ]);
   for (const where of [exposed, { NODE_ENV: 'production' }]) {
     const { code, output } = await run(['agent'], { ...where, PORT: '0', ...Object.fromEntries(values) });
     expect(code).toBe(1);

@@ -1,4 +1,5 @@
 // What one user, and one address with as many keys as it likes, can make the service keep.
+import { memoryLimits } from '@palaver/contract';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { startTestAgent, type TestUser } from './test-agent.ts';
@@ -40,6 +41,21 @@ describe.each(engines)('on %s', (engine) => {
     expect((await create(8_100)).status).toBe(201);
     expect((await (await agent.createUser()).send('POST', '/sessions')).status).toBe(201);
   });
+});
+
+test('a user keeps so many memories', async () => {
+  await using agent = await startTestAgent();
+  const ana = await agent.createUser();
+  const add = (index: number) => ana.send('POST', '/memory', { text: `thing ${index}` });
+  for (let index = 0; index < memoryLimits.count; index += 50) {
+    const replies = await Promise.all(Array.from({ length: 50 }, (_, next) => add(index + next)));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([201]));
+  }
+  expect(await add(memoryLimits.count)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
+  expect(await ana.say(await ana.createSession(), 'remember that goats eat roses')).toMatchObject({
+    body: { message: { toolCalls: [{ error: expect.stringContaining('full') }] } },
+  });
+  expect((await ana.send('GET', '/memory')).body.total).toBe(memoryLimits.count);
 });
 
 test('free credit can be switched off', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createScriptedModel } from '@palaver/agent';
 import { launchBrowser } from '@palaver/test-kit';
 import { installTools } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -54,6 +55,44 @@ it('is used by keyboard alone: a conversation, an answer, a stop', async () => {
   await page.keyboard.press('Escape');
   await page.locator('[data-status="aborted"]').waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
+});
+
+const hostile = [
+  '<script>globalThis.hacked = 1</script>',
+  '<img src=x onerror="globalThis.hacked = 1">',
+  '[script](javascript:globalThis.hacked=1)',
+  '[coded](java&#115;cript:globalThis.hacked=1)',
+  '[broken](java\tscript:globalThis.hacked=1)',
+  '[data](data:text/html,<script>opener.hacked=1</script>)',
+  '![picture](javascript:globalThis.hacked=1)',
+  '<javascript:globalThis.hacked=1>',
+  '[quoted](https://x.example/"onmouseover="globalThis.hacked=1)',
+  '```"><script>globalThis.hacked = 1</script>\ncode\n```',
+  // Once took quadratic time: the page would draw nothing for minutes.
+  '*_'.repeat(20_000),
+  '# '.repeat(20_000),
+  ' '.repeat(20_000),
+  '['.repeat(20_000),
+  'the end',
+].join('\n\n');
+
+it('draws a hostile answer as text: no script runs, no address but those of pages, and the page stays usable', async () => {
+  await using spiteful = await startAgent({}, [], { model: createScriptedModel([{ text: hostile }]) });
+  const page = await open({ url: spiteful.url, did: spiteful.did });
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await page.getByLabel('Message', { exact: true }).fill('hello');
+  await page.getByRole('button', { name: 'Send' }).click();
+  const answer = page.locator('.palaver-message:not(.palaver-human)[data-status="complete"]');
+  await answer.getByText('the end').waitFor();
+  expect(await answer.locator('script, img, iframe, object, embed, svg, form, style, link, base').count()).toBe(0);
+  const attributes: string[] = await page.evaluate(
+    `[...document.querySelectorAll('.palaver-message *')].flatMap((element) => element.getAttributeNames())`,
+  );
+  expect(attributes.filter((name) => name.startsWith('on'))).toEqual([]);
+  for (const link of await answer.locator('a').all()) expect(await link.getAttribute('href')).toMatch(/^https:/);
+  for (const link of await answer.locator('a').all()) await link.hover();
+  await page.getByLabel('Message', { exact: true }).fill('still here');
+  expect(await page.evaluate(() => (globalThis as { hacked?: number }).hacked)).toBeUndefined();
 });
 
 it.each([

@@ -29,6 +29,15 @@ describe('asking the assistant', () => {
     expect(agent.asked.at(-1)).toMatchObject({ did: first?.did, session: first?.session });
   });
 
+  test('an answer that once took minutes to turn into plain text is shown', async () => {
+    await using agent = await startAgent();
+    await using service = await startService('sqlite', { AGENT_URL: agent.url });
+    for (const [index, piece] of [' ', '#', '*_', '[a]('].entries()) {
+      agent.answer = async () => `first ${piece.repeat(60_000)}`;
+      expect(await service.say(`a${index}`, '4*Why?')).toMatch(/^CON first/);
+    }
+  });
+
   test('a retry sends nothing twice', async () => {
     await using agent = await startAgent();
     await using service = await startService('sqlite', { AGENT_URL: agent.url });
