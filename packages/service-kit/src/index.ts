@@ -67,4 +67,4 @@ export { loadOrCreateSecretFile } from './secret-file.ts';
 export { serializeErrorPlaces } from './serialize-error.ts';
 export { StartError } from './start-error.ts';
 export { toCsvLines } from './to-csv.ts';
-export { inSpan, traceHeaders } from './tracing.ts';
+export { inSpan, setSpanRoute, traceHeaders } from './tracing.ts';

@@ -75,6 +75,12 @@ export function inSpan<T>(
   });
 }
 
+/** Names the span of a request by the route behind a wildcard, which the server does not know. */
+export function setSpanRoute(method: string, route: string): void {
+  if (!context.active().getValue(ownTrace)) return;
+  trace.getActiveSpan()?.updateName(`${method} ${route}`).setAttribute('http.route', route);
+}
+
 /** The headers that continue the current trace in another service; none where traces are off. */
 export function traceHeaders(): Record<string, string> {
   const headers: Record<string, string> = {};

@@ -9,7 +9,7 @@ const tools = fileURLToPath(new URL('../../../tools', import.meta.url));
  * Large programs that only checks or tests need are not part of `npm install`. Each folder in `tools/` pins some of them in
  * a lockfile of its own; this installs one folder unless that very lockfile is installed already, and returns the folder.
  */
-export function installTools(name: 'check' | 'clients' | 'docs' | 'test' | 'node-22'): string {
+export function installTools(name: 'browser-clients' | 'check' | 'clients' | 'docs' | 'test' | 'node-22'): string {
   const folder = join(tools, name);
   const lock = join(folder, 'package-lock.json');
   const installed = join(folder, 'node_modules/.installed-lock.json');

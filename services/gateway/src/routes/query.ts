@@ -1,6 +1,7 @@
 // Every query of the protocol. The path of a request: here → route-table.ts → cache.ts → decode-request.ts →
 // upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 import { AppError } from '@palaver/contract';
+import { setSpanRoute } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, etagOf, toFailureAnswer, type WriteError } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';
@@ -65,6 +66,7 @@ export function createQueryHandler(parts: QueryParts) {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!match || !isRead) throw refuseMethod(Boolean(match));
     const { route } = match;
+    setSpanRoute(request.method, route.template);
     if (route.legacy) markDeprecated(reply, path, route.legacy);
 
     const deciding = authorize(request, path);

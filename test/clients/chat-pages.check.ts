@@ -1,0 +1,64 @@
+// Unmodified chat pages of CopilotKit and assistant-ui, built here and opened in a real browser.
+import { mkdirSync } from 'node:fs';
+import { launchBrowser } from '@palaver/test-kit';
+import { installTools } from '@palaver/test-kit/install-tools';
+import { expect, test } from 'vitest';
+import { createGate } from '../../packages/agent/test/gate-plugin.ts';
+import { startTestAgent } from '../../packages/agent/test/test-agent.ts';
+import { servePage } from './serve-page.ts';
+
+const folder = installTools('browser-clients');
+/** Pictures of the pages, to be looked at. */
+const pictures = 'data/clients';
+mkdirSync(pictures, { recursive: true });
+
+const pages = [
+  { name: 'assistant-ui', isResumable: true },
+  // A run of AG-UI stops with its connection, so there is nothing to read after a reload.
+  { name: 'copilotkit', isResumable: false },
+];
+
+test.each(pages)(
+  '$name: text, a tool of the page, and a reload in mid-stream where the protocol resumes',
+  async ({ name, isResumable }) => {
+    const gate = createGate();
+    await using agent = await startTestAgent({ plugins: [gate.plugin] });
+    await using site = await servePage(folder, `${name}.js`);
+    const ana = await agent.createUser();
+    const chat = await ana.createSession();
+    const browser = await launchBrowser();
+    try {
+      const page = await browser.newPage();
+      const faults: string[] = [];
+      page.on('pageerror', ({ message }) => faults.push(message));
+      await page.goto(`${site.url}#${new URLSearchParams({ url: agent.url, token: ana.invocation, chat })}`);
+      const say = async (text: string) => {
+        await page.waitForSelector('textarea');
+        await page.fill('textarea', text);
+        await page.press('textarea', 'Enter');
+      };
+      const shows = (text: string) => expect.poll(() => page.textContent('body'), { timeout: 30_000 }).toContain(text);
+      const hasAnswers = (count: number) =>
+        expect.poll(async () => (await ana.messages(chat)).length, { timeout: 30_000 }).toBe(count);
+      await say('/long 3');
+      await shows('word1 word2 word3');
+      await hasAnswers(2);
+      await say('/tool read_title {}');
+      await shows('read_title: {"title":"The farm"}');
+      await hasAnswers(6);
+      await page.screenshot({ path: `${pictures}/${name}.png` });
+      if (isResumable) {
+        await say('/tool gate {}');
+        await gate.reached();
+        await page.reload();
+        await page.waitForSelector('.assistant', { state: 'attached' });
+        gate.open();
+        await shows('gate: opened');
+        await page.screenshot({ path: `${pictures}/${name}-reloaded.png` });
+      }
+      expect(faults).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  },
+);
