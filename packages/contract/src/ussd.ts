@@ -81,6 +81,10 @@ export const ussdReportSchema = z
     type: z.string().meta({ description: 'The kind of activity chosen in the menu.' }),
     amount: z.string().meta({ description: 'A decimal number as text, so that no digit is lost.' }),
     createdAt: timestampSchema,
+    unit: z.string().optional().meta({ description: 'What the amount counts.' }),
+    place: z.string().optional().meta({ description: 'Where it was, in the words of the reporter.' }),
+    date: z.iso.date().optional().meta({ description: 'When it was, where that is not the day of the report.' }),
+    note: z.string().optional().meta({ description: 'A note of the reporter.' }),
   })
   .meta({ id: 'UssdReport', description: 'An activity reported over USSD.' });
 

@@ -31,7 +31,7 @@ test('a reply that differs is told with its step', async () => {
   const steps = [
     {
       dial: serviceCode,
-      reply: 'CON {{greeting}}\n1. About the service\n2. My account\n3. {{third}}\n{{fourth}}\n*. Exit',
+      reply: 'CON {{greeting}}\n1. About the service\n2. My account\n3. {{third}}\n{{fourth}}\n{{fifth}}\n*. Exit',
     },
     { send: '*', reply: 'END Come again' },
   ];

@@ -79,8 +79,8 @@ describe('operators', () => {
       const csv = await service.get(path, headers);
       expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
       const lines = (await csv.text()).split('\r\n');
-      expect(lines[0]).toBe('reference,phoneNumber,type,amount,createdAt');
-      expect(lines[1]).toMatch(/^[2-9A-Z]{9},\+254700000001,solar,30\.5,\d{4}-/);
+      expect(lines[0]).toBe('reference,phoneNumber,type,amount,createdAt,unit,place,date,note');
+      expect(lines[1]).toMatch(/^[2-9A-Z]{9},\+254700000001,solar,30\.5,\d{4}-[^,]+,kWh,,,$/);
       expect(lines).toHaveLength(5);
     }
     expect((await service.get('/api/ussd/reports?limit=0')).status).toBe(400);

@@ -50,13 +50,15 @@ export function Reports() {
               </tr>
             </thead>
             <tbody>
-              {reports.map(({ reference, type, amount, phoneNumber, createdAt }) => (
+              {reports.map(({ reference, type, amount, unit, phoneNumber, createdAt }) => (
                 <tr key={reference}>
                   <td>
                     <code>{reference}</code>
                   </td>
                   <td>{type}</td>
-                  <td className="number">{amount}</td>
+                  <td className="number">
+                    {amount} {unit}
+                  </td>
                   <td className="numbers">{phoneNumber}</td>
                   <td>{new Date(createdAt).toLocaleString()}</td>
                 </tr>

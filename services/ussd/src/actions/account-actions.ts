@@ -98,10 +98,18 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
     fileReport: (context) =>
       withPin({ accounts, audit, simSwap, context, answer: 'pin', action: 'report.filed' }, async (trx, account) => {
         const [activity, amount] = [context.answer('activity'), context.answer('amount')];
-        const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, now: context.now };
+        const unit = context.findAnswer('unit') ?? null;
+        const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, unit, now: context.now };
         const filed = repeatMs > 0 ? await reports.findSame(trx, report, context.now - repeatMs) : undefined;
         if (filed !== undefined) return { outcome: 'filed', hint: 'report.alreadyFiled', values: { reference: filed } };
         return { outcome: 'filed', values: { reference: await reports.file(trx, report) } };
+      }),
+    describeReport: (context) =>
+      context.commit(async (trx) => {
+        const [place = null, date = null, note = null] = ['place', 'date', 'note'].map(context.findAnswer);
+        const { phoneNumber: phone } = context;
+        await reports.describe(trx, { reference: context.answer('reference'), phone, place, date, note });
+        return { outcome: 'described' };
       }),
   };
 }

@@ -16,6 +16,8 @@ export interface ActionContext {
   log: Logger;
   /** An answer by the name it was saved under, secret ones included. */
   answer(name: string): string;
+  /** The same where it may not have been given. */
+  findAnswer(name: string): string | undefined;
   /** A text in the user's language. */
   say(key: string, values?: Record<string, string>): string;
   /** Writes once: what `act` does and its result are committed together, or were before. Nothing slow inside. */

@@ -47,6 +47,7 @@ export const defaultSignatures = {
     texts: [...pinTexts, 'report.alreadyFiled'],
     values: { reference: 'text', ...pinValues },
   },
+  describeReport: { outcomes: ['described'], finishes: true, values: {} },
   openAssistant: { outcomes: ['ready', 'waiting', 'unavailable'], finishes: false, values: {} },
   askAssistant: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true, values: { answer: 'text' } },
   showAnswer: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true, values: { answer: 'text' } },

@@ -70,6 +70,9 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
     data,
     forms,
     isProgram: header !== undefined,
+    greetsNewcomers: [...states.values()].some(
+      ({ state }) => 'options' in state && state.options.some(({ when }) => when === 'newcomer'),
+    ),
   };
   const fit = checkFit(menu, states);
   if (fit.faults.length > 0) return { ok: false, faults: fit.faults };
@@ -178,9 +181,14 @@ function checkState(
   return faults;
 }
 
-/** One is shown exactly when the other is not. */
+/** Never shown together: a newcomer has left nothing unfinished. */
+const excluding = [
+  ['authenticated', 'anonymous'],
+  ['newcomer', 'resumable'],
+];
+
 function exclude(one: string | undefined, other: string | undefined): boolean {
-  return one !== other && [one, other].every((when) => when === 'authenticated' || when === 'anonymous');
+  return one !== other && excluding.some((pair) => [one, other].every((when) => pair.includes(when ?? '')));
 }
 
 function checkEnds(

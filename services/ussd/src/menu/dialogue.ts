@@ -16,6 +16,8 @@ export interface Dialogue {
   secrets: Readonly<Record<string, number>>;
   language: string;
   account?: string;
+  /** The first screen of the first dial of this phone. */
+  isNewcomer?: true;
   /** A form this phone left unfinished, as it stood when the session was opened. */
   resume?: FormSnapshot;
   /** Where the login under way leads to, once it is done. */

@@ -55,13 +55,15 @@ export interface Opening {
   /** The id of the program that the session began with. */
   program?: string;
   resume?: FormSnapshot;
+  /** Nothing is known of the phone. */
+  isNewcomer?: true;
   /** Shown as the hint of the first screen. */
   notice?: { text: string; date: string };
 }
 
 /** A fresh dialogue at the main menu. */
 export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Step {
-  const { language, resume, notice } = opening;
+  const { language, resume, notice, isNewcomer } = opening;
   const usable = resume && [resume.state, ...resume.stack].every((name) => menu.states.has(name)) ? resume : undefined;
   const dialogue: Dialogue = {
     state: menu.start,
@@ -72,7 +74,8 @@ export function openDialogue(menu: Menu, opening: Opening, caller?: Caller): Ste
     language,
     ...(caller && { caller }),
   };
-  const step = arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
+  const arrived = arrive(menu, usable ? { ...dialogue, resume: usable } : dialogue, menu.start);
+  const step = isNewcomer ? { ...arrived, dialogue: { ...arrived.dialogue, isNewcomer } } : arrived;
   // A menu without accounts has no texts for their notices.
   if (!notice || !menu.locales.get(language)?.has(notice.text)) return step;
   return { ...step, dialogue: { ...step.dialogue, hint: notice.text, values: { date: notice.date } } };
@@ -242,7 +245,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
     const { stack, values, frames } = dialogue;
     return logInFirst(menu, dialogue, { state: to, stack, values, ...(frames && { frames }) });
   }
-  const { hint: _, hintPage: __, search: ___, form, ...rest } = dialogue;
+  const { hint: _, hintPage: __, search: ___, isNewcomer: ____, form, ...rest } = dialogue;
   if (isLogic(state)) return follow(menu, { ...rest, state: to }, state, hops);
   if (state.kind === 'prompt' && state.when !== undefined && !holds(menu, rest, state.when))
     return arrive(menu, forget(rest, state.save), state.to, hops + 1);

@@ -7,7 +7,7 @@ import type { QuestionType } from './question.ts';
 import type { ValueType } from './value-types.ts';
 
 /** What an option's `when` may ask of the dialogue. */
-export const conditions = ['authenticated', 'anonymous', 'resumable'] as const;
+export const conditions = ['authenticated', 'anonymous', 'resumable', 'newcomer'] as const;
 export type Condition = (typeof conditions)[number];
 
 /** Keys the engine answers itself, on every screen. */
@@ -218,6 +218,8 @@ export interface Menu {
   expressions: ReadonlyMap<string, Expression>;
   /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
   isProgram: boolean;
+  /** Some option is for newcomers only. */
+  greetsNewcomers: boolean;
 }
 
 export function signatureOf({ action, spec }: ActionState, registry: Registry): ActionSignature | undefined {

@@ -56,6 +56,7 @@ function visibleOptions(menu: Menu, state: State | undefined, dialogue: Dialogue
     if (when === undefined) return true;
     if (!isCondition(when)) return holds(menu, dialogue, when);
     if (when === 'resumable') return dialogue.resume !== undefined;
+    if (when === 'newcomer') return dialogue.isNewcomer === true;
     return (when === 'authenticated') === (dialogue.account !== undefined);
   });
 }

@@ -28,12 +28,12 @@ test.each(engines)('an export holds each report once, also when more are filed m
     .execute();
   const reports = createReports(store);
   const file = (now: number) =>
-    store.transaction((trx) => reports.file(trx, { accountId: 'a', phone, activity: 'trees', amount: '1', now }));
+    store.transaction((trx) => reports.file(trx, { accountId: 'a', phone, activity: 'trees', amount: '1', unit: null, now }));
   // Several of each moment, so that pieces end between reports of the same time.
   const filed = await store.transaction(async (trx) => {
     const references: string[] = [];
     for (let i = 0; i < 2_500; i++) {
-      const report = { accountId: 'a', phone, activity: 'trees', amount: '1', now: Math.floor(i / 7) };
+      const report = { accountId: 'a', phone, activity: 'trees', amount: '1', unit: null, now: Math.floor(i / 7) };
       references.push(await reports.file(trx, report));
     }
     return references;

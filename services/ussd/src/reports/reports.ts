@@ -10,11 +10,22 @@ export interface NewReport {
   phone: string;
   activity: string;
   amount: string;
+  unit: string | null;
   now: number;
+}
+
+/** What a reporter adds to a report of their own. */
+export interface ReportDetails {
+  reference: string;
+  phone: string;
+  place: string | null;
+  date: string | null;
+  note: string | null;
 }
 
 export interface Reports {
   file(trx: Transaction<UssdTables>, report: NewReport): Promise<string>;
+  describe(trx: Transaction<UssdTables>, details: ReportDetails): Promise<void>;
   /** The reference of a report with the same content that was filed after `since`. */
   findSame(trx: Transaction<UssdTables>, report: NewReport, since: number): Promise<string | undefined>;
   listOf(phone: string, limit: number): Promise<ReportTable[]>;
@@ -25,7 +36,13 @@ export interface Reports {
 }
 
 const pieceSize = 1_000;
-const unreadable = { phone: unreadableText, activity: unreadableText, amount: unreadableText };
+const unreadable = {
+  phone: unreadableText,
+  activity: unreadableText,
+  amount: unreadableText,
+  place: unreadableText,
+  note: unreadableText,
+};
 
 // Without letters and digits that are mistaken for each other when read out over the phone.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
@@ -33,11 +50,19 @@ const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ';
 export function createReports({ db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>): Reports {
   const open = (row: ReportTable) => cipher.openRow(sealedTables.report, row, unreadable);
   return {
-    async file(trx, { accountId, phone, activity, amount, now }) {
+    async file(trx, { accountId, phone, activity, amount, unit, now }) {
       const reference = Array.from({ length: 9 }, () => alphabet[randomInt(alphabet.length)]).join('');
-      const row = { reference, account_id: accountId, phone, activity, amount, created_at: now };
+      const row = { reference, account_id: accountId, phone, activity, amount, unit, created_at: now };
       await trx.insertInto('ussd_report').values(cipher.sealRow(sealedTables.report, row)).execute();
       return reference;
+    },
+    async describe(trx, { reference, phone, ...details }) {
+      await trx
+        .updateTable('ussd_report')
+        .set(cipher.sealRow(sealedTables.report, { reference, ...details }))
+        .where('reference', '=', reference)
+        .where('phone', '=', cipher.token(phone))
+        .execute();
     },
     async findSame(trx, { accountId, phone, activity, amount }, since) {
       const recent = await trx
@@ -103,6 +128,16 @@ export function createReports({ db, readDb, cipher }: Pick<Store<UssdTables>, 'd
 }
 
 function toReport(row: ReportTable): UssdReport {
-  const { reference, phone, activity, amount } = row;
-  return { reference, phoneNumber: phone, type: activity, amount, createdAt: new Date(row.created_at).toISOString() };
+  const { reference, phone, activity, amount, unit, place, date, note } = row;
+  return {
+    reference,
+    phoneNumber: phone,
+    type: activity,
+    amount,
+    createdAt: new Date(row.created_at).toISOString(),
+    ...(unit !== null && { unit }),
+    ...(place !== null && { place }),
+    ...(date !== null && { date }),
+    ...(note !== null && { note }),
+  };
 }

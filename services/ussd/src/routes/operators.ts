@@ -97,7 +97,17 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
 }
 
 const reportQuerySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv']).optional() });
-const csvColumns = ['reference', 'phoneNumber', 'type', 'amount', 'createdAt'] as const;
+const csvColumns = [
+  'reference',
+  'phoneNumber',
+  'type',
+  'amount',
+  'createdAt',
+  'unit',
+  'place',
+  'date',
+  'note',
+] as const;
 
 /** `?format=csv`, or `Accept: text/csv`, gives all reports as one file; JSON comes in pages. */
 function addReportRoute(server: Server, reports: Reports): void {
@@ -115,7 +125,7 @@ function addReportRoute(server: Server, reports: Reports): void {
 async function* exportReports(reports: Reports): AsyncGenerator<string> {
   yield toCsvLines([[...csvColumns]]);
   for await (const piece of reports.listAll()) {
-    yield toCsvLines(piece.map((report) => csvColumns.map((column) => report[column])));
+    yield toCsvLines(piece.map((report) => csvColumns.map((column) => report[column] ?? '')));
   }
 }
 

@@ -144,6 +144,8 @@ async function openSession(
   const menu = parts.programs.forCode(request.serviceCode);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const opening = await parts.profiles.loadOpening(request.phoneNumber, request.now, menu);
+  // The telecom gateway asks again: the same session has the same first screen.
+  if (known && unpackOpening(known.opening).isNewcomer) opening.isNewcomer = true;
   const step = openDialogue(menu, opening, toCaller(request));
   return save(parts, request, { menu, known, opening, step, kind: 'opened' });
 }
@@ -271,10 +273,11 @@ function toReply(menu: Menu, dialogue: Dialogue): string {
 
 /** Remembers an unfinished form, and forgets it once it is finished or left. Leaving by exit is what it is for. */
 function toResume(
-  { menu, step, before, known, kind }: Outcome,
+  { menu, step, before, known, opening, kind }: Outcome,
   { now, isFull }: { now: number; isFull: boolean },
 ): SessionWrite['resume'] {
-  if (kind === 'opened') return undefined;
+  // From now on something is known of the phone.
+  if (kind === 'opened') return opening.isNewcomer ? { form: null, at: now } : undefined;
   // A call that is full is continued wherever it stood.
   const isElsewhere = isFull && step.dialogue.state !== menu.start;
   const form = isElsewhere ? toSnapshot(menu, step.dialogue) : toFormSnapshot(menu, step.dialogue);

@@ -49,6 +49,10 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
     const recorded = isFirst && (builtIn || action?.repeatable) ? undefined : await results.find(key);
     if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
+    const findAnswer = (name: string) => {
+      const part = dialogue.secrets[name];
+      return part === undefined ? dialogue.values[name] : parts[part];
+    };
     const context: ActionContext = {
       key,
       phoneNumber,
@@ -56,9 +60,9 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
       account: dialogue.account,
       now,
       log,
+      findAnswer,
       answer(name) {
-        const part = dialogue.secrets[name];
-        const value = part === undefined ? dialogue.values[name] : parts[part];
+        const value = findAnswer(name);
         if (value === undefined) throw new Error(`action ${pending.action} needs the answer ${name}`);
         return value;
       },

@@ -52,6 +52,7 @@ interface PackedDialogue {
   c?: readonly Frame[];
   q?: string;
   o?: OpenForm;
+  w?: true;
 }
 
 export function packDialogue(dialogue: Dialogue): string {
@@ -66,6 +67,7 @@ export function packDialogue(dialogue: Dialogue): string {
   if (dialogue.resume !== undefined) packed.r = dialogue.resume;
   if (dialogue.afterLogin !== undefined) packed.n = dialogue.afterLogin;
   if (dialogue.search !== undefined) packed.q = dialogue.search;
+  if (dialogue.isNewcomer) packed.w = true;
   if (dialogue.frames?.length) {
     packed.f = format.frames;
     packed.c = dialogue.frames;
@@ -79,7 +81,7 @@ export function packDialogue(dialogue: Dialogue): string {
 
 /** `undefined` for a dialogue that a newer version has kept: it is rebuilt from the accumulated text. */
 export function unpackDialogue(text: string): Dialogue | undefined {
-  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c, q, o } = JSON.parse(text) as PackedDialogue;
+  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c, q, o, w } = JSON.parse(text) as PackedDialogue;
   if (f > format.forms) return undefined;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
@@ -90,6 +92,7 @@ export function unpackDialogue(text: string): Dialogue | undefined {
   if (c !== undefined) dialogue.frames = c;
   if (q !== undefined) dialogue.search = q;
   if (o !== undefined) dialogue.form = o;
+  if (w !== undefined) dialogue.isNewcomer = w;
   return dialogue;
 }
 

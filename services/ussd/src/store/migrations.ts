@@ -145,6 +145,13 @@ const migrations: readonly Migration[] = [
       await createIndex(db, engine, { name: 'ussd_record_created', on: 'ussd_record (created_at)' });
     },
   },
+  {
+    name: '015-details-of-reports',
+    async up(trx) {
+      for (const column of ['unit', 'place', 'date', 'note'])
+        await sql`alter table ussd_report add column ${sql.ref(column)} text`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

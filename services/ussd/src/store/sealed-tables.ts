@@ -15,7 +15,7 @@ export const sealedTables = {
   profile: { table: 'ussd_profile', key: ['phone'], sealed: ['resume', 'notice'], tokens },
   account: { table: 'ussd_account', key: ['id'], sealed: ['name', 'address'], tokens },
   addressChange: { table: 'ussd_address_change', key: ['id'], sealed: ['address'] },
-  report: { table: 'ussd_report', key: ['reference'], sealed: ['activity', 'amount'], tokens },
+  report: { table: 'ussd_report', key: ['reference'], sealed: ['activity', 'amount', 'place', 'note'], tokens },
   record: { table: 'ussd_record', key: ['id'], sealed: ['fields'], tokens },
   submission: { table: 'ussd_submission', key: ['id'], sealed: ['xml', 'answers'], tokens },
   sms: { table: 'ussd_sms', key: ['id'], sealed: ['body'], tokens: ['phone', 'caller'] },

@@ -78,6 +78,11 @@ export interface ReportTable {
   activity: string;
   amount: string;
   created_at: number;
+  unit: string | null;
+  place: string | null;
+  /** As 2026-11-17. */
+  date: string | null;
+  note: string | null;
 }
 
 export interface QuestionTable {

@@ -1,0 +1,43 @@
+// What newcomers are offered, and what reporters add to their reports.
+import { engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { register, startService } from './service-fixture.ts';
+
+describe.each(engines)('on %s', (engine) => {
+  test('the language is offered at the first dial, once, and then remembered', async () => {
+    await using service = await startService(engine);
+    for (let i = 0; i < 2; i++) expect(await service.say('a', '')).toContain('5. Language, langue, lugha\n*. Exit');
+    // A slip shows it again, and so does the telecom gateway's retry; another screen does not.
+    expect(await service.say('a', '9')).toContain('5. Language, langue, lugha');
+    expect(await service.say('a', '9*1*0')).not.toContain('lugha');
+    expect(await service.say('b', '')).not.toContain('lugha');
+    expect(await service.say('b', '5')).toContain('Not a choice.');
+
+    const other = { phoneNumber: '+254700000002' };
+    await service.say('c', '', other);
+    expect(await service.say('c', '5', other)).toMatch(/^CON Choose your language\n1\. English\n2\. Fran.ais/);
+    await using second = await service.startAnother();
+    const chosen = await second.say('c', '5*3', other);
+    expect(chosen).toMatch(/^CON .*Kiswahili/);
+    expect(chosen).not.toContain('langue');
+    expect(await second.say('d', '', other)).toMatch(/^CON Karibu Palaver/);
+  });
+
+  test('a report has a unit, and place, date and note where its reporter adds them', async () => {
+    await using service = await startService(engine, { DATA_ENCRYPTION_KEY: 'ef'.repeat(32) });
+    await register(service, 'r');
+    const filed = await service.say('a', '3*4*2.5*4071');
+    expect(filed).toMatch(/\n1\. Add place, date or note\n/);
+    const reference = /Reference: (\w{9})/.exec(filed)?.[1];
+    const text = '3*4*2.5*4071*1*Kisumu beach';
+    expect(await service.say('a', `${text}*31122999`)).toContain('Enter a date');
+    for (let i = 0; i < 2; i++)
+      expect(await service.say('a', `${text}*31122999*01112026*With the school`)).toContain(`report ${reference}`);
+    await service.say('b', '3*1*7*4071*1*000*000*000');
+    const csv = await (await service.get('/api/ussd/reports?format=csv')).text();
+    expect(csv).toMatch(/,waste,2\.5,[^,]+,kg,Kisumu beach,2026-11-01,With the school\r\n/);
+    expect(csv).toMatch(/,trees,7,[^,]+,trees,,,\r\n/);
+    const { reports } = (await (await service.get('/api/ussd/reports')).json()) as { reports: unknown[] };
+    expect(reports).toContainEqual(expect.objectContaining({ reference, unit: 'kg', place: 'Kisumu beach' }));
+  });
+});
