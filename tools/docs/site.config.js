@@ -18,6 +18,7 @@ export default {
           page('Overview', 'ussd'),
           page('Menus', 'ussd-menus'),
           page('Forms', 'ussd-forms'),
+          page('Actions', 'ussd-actions'),
           page('Adapters', 'ussd-adapters'),
           page('Translating', 'translating'),
         ],

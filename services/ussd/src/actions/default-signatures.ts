@@ -9,24 +9,65 @@ const pinValues = { left: 'integer', minutes: 'integer' } as const;
 
 /** What menu files may ask of the default service's actions: enough to check a menu without a database. */
 export const defaultSignatures = {
-  hasAccount: { outcomes: ['yes', 'no'], finishes: false, values: {} },
+  hasAccount: {
+    about: 'Whether the caller has an account.',
+    answers: [],
+    outcomes: ['yes', 'no'],
+    finishes: false,
+    values: {},
+  },
   register: {
+    about: 'Registers the caller with a name and a PIN.',
+    answers: ['name', 'pin'],
+
     outcomes: ['registered', 'exists'],
     finishes: true,
     texts: noticeTexts,
     values: { name: 'text', date: 'date' },
   },
   logIn: {
+    about: 'Logs the caller in.',
+    answers: ['pin'],
+
     outcomes: ['in', 'wrong', 'locked'],
     finishes: true,
     texts: [...pinTexts, ...noticeTexts],
     values: { name: 'text', ...pinValues },
   },
-  logOut: { outcomes: ['out'], finishes: true, values: {} },
-  checkPin: { outcomes: ['right', 'wrong', 'locked'], finishes: false, texts: pinTexts, values: pinValues },
-  changePin: { outcomes: ['changed', 'wrong', 'locked'], finishes: true, texts: pinTexts, values: pinValues },
-  setLanguage: { outcomes: ['changed'], finishes: true, values: {} },
+  logOut: {
+    about: 'Logs the caller out.',
+    answers: [],
+    outcomes: ['out'],
+    finishes: true,
+    values: {},
+  },
+  checkPin: {
+    about: 'Checks the PIN before it is changed.',
+    answers: ['oldPin'],
+    outcomes: ['right', 'wrong', 'locked'],
+    finishes: false,
+    texts: pinTexts,
+    values: pinValues,
+  },
+  changePin: {
+    about: 'Changes the PIN.',
+    answers: ['oldPin', 'pin'],
+    outcomes: ['changed', 'wrong', 'locked'],
+    finishes: true,
+    texts: pinTexts,
+    values: pinValues,
+  },
+  setLanguage: {
+    about: 'Remembers the language of the caller.',
+    answers: ['language'],
+    outcomes: ['changed'],
+    finishes: true,
+    values: {},
+  },
   loadStatus: {
+    about: 'Reads balances, claims and the number of reports. Needs a login.',
+    answers: [],
+
     outcomes: ['shown'],
     finishes: false,
     texts: [
@@ -40,17 +81,51 @@ export const defaultSignatures = {
     ],
     values: { name: 'text', reports: 'integer', balances: 'text' },
   },
-  listReports: { outcomes: ['shown', 'none'], finishes: false, texts: ['reports.line'], values: { list: 'text' } },
+  listReports: {
+    about: 'Lists the ten newest reports of the caller. Needs a login.',
+    answers: [],
+    outcomes: ['shown', 'none'],
+    finishes: false,
+    texts: ['reports.line'],
+    values: { list: 'text' },
+  },
   fileReport: {
+    about: 'Files a report, signed with the PIN.',
+    answers: ['activity', 'amount', 'pin', '[unit]'],
+
     outcomes: ['filed', 'wrong', 'locked'],
     finishes: true,
     texts: [...pinTexts, 'report.alreadyFiled'],
     values: { reference: 'text', ...pinValues },
   },
-  describeReport: { outcomes: ['described'], finishes: true, values: {} },
-  openAssistant: { outcomes: ['ready', 'waiting', 'unavailable'], finishes: false, values: {} },
-  askAssistant: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true, values: { answer: 'text' } },
-  showAnswer: { outcomes: ['answered', 'waiting', 'unavailable'], finishes: true, values: { answer: 'text' } },
+  describeReport: {
+    about: 'Adds place, date and note to a report of the caller.',
+    answers: ['reference', '[place]', '[date]', '[note]'],
+    outcomes: ['described'],
+    finishes: true,
+    values: {},
+  },
+  openAssistant: {
+    about: 'Whether the assistant can be asked, or an answer waits.',
+    answers: [],
+    outcomes: ['ready', 'waiting', 'unavailable'],
+    finishes: false,
+    values: {},
+  },
+  askAssistant: {
+    about: 'Asks the assistant.',
+    answers: ['question'],
+    outcomes: ['answered', 'waiting', 'unavailable'],
+    finishes: true,
+    values: { answer: 'text' },
+  },
+  showAnswer: {
+    about: 'Shows an answer that was not ready in time.',
+    answers: [],
+    outcomes: ['answered', 'waiting', 'unavailable'],
+    finishes: true,
+    values: { answer: 'text' },
+  },
 } as const satisfies Record<string, DeclaredAction>;
 
 export type DefaultAction = keyof typeof defaultSignatures;

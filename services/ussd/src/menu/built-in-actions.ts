@@ -11,84 +11,116 @@ export const fieldTypes = ['text', 'integer', 'decimal', 'date', 'phone', 'boole
 export const recordsSchema = z.record(nameSchema, z.record(nameSchema, z.enum(fieldTypes)));
 export type Records = z.infer<typeof recordsSchema>;
 
-const fieldsSchema = z.record(nameSchema, expressionSchema);
+const kindSchema = nameSchema.meta({ description: 'A kind of `records` in program.yaml' });
+const whereSchema = expressionSchema.meta({ description: 'An expression over `row` that keeps it' });
+const fieldsSchema = z.record(nameSchema, expressionSchema).meta({ description: 'An expression for each field' });
 export const textKeySchema = z.string().regex(/^[a-zA-Z][\w]*(\.[\w]+)*$/, 'a text key such as main.title');
 const pathSchema = z.string().regex(/^\$(?:\.\w+|\[\d+\])*$/, 'a path such as $.latest.price');
 
 /** What of a reply is kept, and which outcomes its values have. */
 const replyFields = {
-  take: z.record(nameSchema, pathSchema).default({}),
+  take: z
+    .record(nameSchema, pathSchema)
+    .default({})
+    .meta({ description: 'A path such as `$.latest.price` for each value' }),
   when: z
     .array(z.strictObject({ that: expressionSchema, outcome: nameSchema }))
     .max(20)
-    .default([]),
+    .default([])
+    .meta({ description: 'Outcomes by expressions over the values taken and `status`; the first that holds' }),
+};
+
+const replyOutcomes = {
+  ok: 'status 200 to 299, with JSON where `take` reads from it',
+  missing: 'status 404',
+  failed: 'any other status, no answer in time, or an address that is not allowed',
 };
 
 /** The keywords of actions that need no code. Adding one is an entry here and a run in `actions/built-in-actions.ts`. */
 export const builtInSchemas = {
   store: {
     about: 'Keeps a record of a kind that `records` of program.yaml declares, once for each pass.',
-    schema: z.strictObject({ store: nameSchema, fields: fieldsSchema }),
-    outcomes: ['stored'],
+    schema: z.strictObject({ store: kindSchema, fields: fieldsSchema }),
+    outcomes: { stored: 'the record is kept' },
     finishes: true,
   },
   find: {
     about: "Reads records into a list, newest first: the caller's own, or everyone's with `of: everyone`.",
     schema: z.strictObject({
-      find: nameSchema,
-      of: z.enum(['caller', 'everyone']).default('caller'),
-      where: expressionSchema.exactOptional(),
-      save: nameSchema,
-      limit: z.int().min(1).max(200).default(50),
+      find: kindSchema,
+      of: z.enum(['caller', 'everyone']).default('caller').meta({ description: 'Whose records' }),
+      where: whereSchema.exactOptional(),
+      save: nameSchema.meta({ description: 'The name of the list' }),
+      limit: z.int().min(1).max(200).default(50).meta({ description: 'How many at most' }),
     }),
-    outcomes: ['found', 'none'],
+    outcomes: { found: 'there is at least one', none: 'there is none' },
     finishes: false,
   },
   update: {
     about: 'Changes the records of the caller for which `where` holds.',
-    schema: z.strictObject({ update: nameSchema, where: expressionSchema, fields: fieldsSchema }),
-    outcomes: ['updated', 'none'],
+    schema: z.strictObject({ update: kindSchema, where: whereSchema, fields: fieldsSchema }),
+    outcomes: { updated: 'at least one was changed', none: 'there is none' },
     finishes: true,
   },
   http: {
     about: 'Asks a server over HTTPS and takes values from its JSON. `missing` is status 404.',
     schema: z.strictObject({
-      http: z.strictObject({
-        get: z.string().exactOptional(),
-        post: z.string().exactOptional(),
-        headers: z.record(z.string().regex(/^[\w-]+$/), z.string().max(500)).default({}),
-        body: fieldsSchema.exactOptional(),
-        timeout: z
-          .string()
-          .regex(/^[1-8]s$/, 'from 1s to 8s')
-          .default('4s'),
-      }),
+      http: z
+        .strictObject({
+          get: z.string().exactOptional(),
+          post: z.string().exactOptional(),
+          headers: z.record(z.string().regex(/^[\w-]+$/), z.string().max(500)).default({}),
+          body: fieldsSchema.exactOptional(),
+          timeout: z
+            .string()
+            .regex(/^[1-8]s$/, 'from 1s to 8s')
+            .default('4s'),
+        })
+        .meta({
+          description:
+            '`get` or `post`: an address with `{values}`; `headers` with `{secrets.NAME}`; `body`: an expression for each field; `timeout`: `1s` to `8s`, `4s` by default',
+        }),
       ...replyFields,
     }),
-    outcomes: ['ok', 'missing', 'failed'],
+    outcomes: replyOutcomes,
     finishes: false,
   },
   protocol: {
     about: 'Asks the protocol through the query gateway (GATEWAY_URL) and takes values from its JSON.',
     schema: z.strictObject({
-      protocol: z.string().regex(/^\/[^/]/, 'a path of the query gateway such as /cosmos/bank/v1beta1/supply'),
+      protocol: z
+        .string()
+        .regex(/^\/[^/]/, 'a path of the query gateway such as /cosmos/bank/v1beta1/supply')
+        .meta({ description: 'A path of the query gateway with `{values}`' }),
       ...replyFields,
     }),
-    outcomes: ['ok', 'missing', 'failed'],
+    outcomes: replyOutcomes,
     finishes: false,
   },
   sms: {
     about: 'Sends a text to the caller, or to the number that an expression gives.',
     schema: z.strictObject({
-      sms: z.strictObject({ text: textKeySchema, number: expressionSchema.default('caller.phone') }),
+      sms: z
+        .strictObject({ text: textKeySchema, number: expressionSchema.default('caller.phone') })
+        .meta({ description: '`text`: a key of the locales; `number`: an expression, the caller by default' }),
     }),
-    outcomes: ['queued', 'refused'],
+    outcomes: {
+      queued: 'the message is stored and will be sent',
+      refused: 'the number is none, or the messages of a day are used up',
+    },
     finishes: true,
   },
   assistant: {
     about: 'Asks the assistant what an expression gives, and saves its answer.',
-    schema: z.strictObject({ assistant: expressionSchema, save: nameSchema.default('answer') }),
-    outcomes: ['answered', 'waiting', 'unavailable'],
+    schema: z.strictObject({
+      assistant: expressionSchema.meta({ description: 'An expression that gives the question' }),
+      save: nameSchema.default('answer').meta({ description: 'The name of the answer' }),
+    }),
+    outcomes: {
+      answered: 'the answer is saved',
+      waiting: 'it takes longer; the action `showAnswer` shows it later',
+      unavailable: 'there is no assistant, or an account holder has not logged in',
+    },
     finishes: true,
   },
 } as const;
@@ -124,5 +156,5 @@ export function builtInSignature(name: BuiltInName, spec: BuiltIn): ActionSignat
   if ('assistant' in spec) values[spec.save] = 'text';
   const { outcomes, finishes } = builtInSchemas[name];
   const named = 'when' in spec ? spec.when.map(({ outcome }) => outcome) : [];
-  return { outcomes: [...new Set([...outcomes, ...named])], finishes, values };
+  return { outcomes: [...new Set([...Object.keys(outcomes), ...named])], finishes, values };
 }

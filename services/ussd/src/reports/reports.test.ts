@@ -28,7 +28,9 @@ test.each(engines)('an export holds each report once, also when more are filed m
     .execute();
   const reports = createReports(store);
   const file = (now: number) =>
-    store.transaction((trx) => reports.file(trx, { accountId: 'a', phone, activity: 'trees', amount: '1', unit: null, now }));
+    store.transaction((trx) =>
+      reports.file(trx, { accountId: 'a', phone, activity: 'trees', amount: '1', unit: null, now }),
+    );
   // Several of each moment, so that pieces end between reports of the same time.
   const filed = await store.transaction(async (trx) => {
     const references: string[] = [];

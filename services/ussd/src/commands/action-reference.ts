@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { DeclaredAction } from '../actions/action.ts';
+import { defaultSignatures } from '../actions/default-signatures.ts';
+import { type BuiltInName, builtInNames, builtInSchemas } from '../menu/built-in-actions.ts';
+
+const heading = `# Actions of programs
+
+The states of kind \`action\` in a [program](ussd-menus.md) have one of these keywords, or name one of the actions below. This
+page is written by \`npm run action-docs\`.
+
+`;
+
+/** docs/ussd-actions.md: every action that comes along, with what it reads, its outcomes and the values it gives. */
+export function toActionReference(): string {
+  const builtIns = builtInNames.map(describeBuiltIn).join('\n');
+  const named = Object.entries<DeclaredAction>(defaultSignatures).map(describeNamed).join('');
+  return `${heading}## Keywords
+
+${builtIns}
+## Named actions
+
+\`action: NAME\`. Answers in brackets may be missing. Values stand in texts and expressions afterwards.
+
+| Action | Does | Answers | Outcomes | Values |
+|---|---|---|---|---|
+${named}`;
+}
+
+function describeBuiltIn(name: BuiltInName): string {
+  const { about, schema, outcomes } = builtInSchemas[name];
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const fields = Object.entries(properties).map(([field, shape]) => {
+    const { description = '', default: fallback } = shape as { description?: string; default?: unknown };
+    const isPlain = typeof fallback === 'string' || typeof fallback === 'number';
+    const rest = required.includes(field) ? '' : isPlain ? ` (\`${fallback}\` by default)` : ' (optional)';
+    return `| \`${field}\` | ${description}${rest} |\n`;
+  });
+  const meanings = Object.entries<string>(outcomes).map(([outcome, meaning]) => `- \`${outcome}\`: ${meaning}\n`);
+  return `### ${name}
+
+${about}
+
+| Field | |
+|---|---|
+${fields.join('')}
+${meanings.join('')}`;
+}
+
+function describeNamed([name, { about = '', answers = [], outcomes, values = {} }]: [string, DeclaredAction]): string {
+  const list = (names: readonly string[]) => names.map((each) => `\`${each}\``).join(', ');
+  const typed = Object.entries(values).map(([value, type]) => `\`${value}\` (${type})`);
+  return `| \`${name}\` | ${about} | ${list(answers)} | ${list(outcomes)} | ${typed.join(', ')} |\n`;
+}
