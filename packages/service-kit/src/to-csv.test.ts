@@ -23,3 +23,14 @@ test.each([
 ])('the cell %j is written as %j', (value, cell) => {
   expect(toCsvLines([[value, 'z']])).toBe(`${cell},z\r\n`);
 });
+
+test.each([
+  ['+254700000001', '"=""+254700000001"""'],
+  ['254700000001', '"=""254700000001"""'],
+  ['0712345678', '"=""0712345678"""'],
+  ['12', '12'],
+  ['0', '0'],
+  ['+1+cmd()', "'+1+cmd()"],
+])('for a spreadsheet the cell %j is written as %j', (value, cell) => {
+  expect(toCsvLines([[value, 'z']], { forSpreadsheet: true })).toBe(`${cell},z\r\n`);
+});

@@ -1,10 +1,19 @@
 /**
  * RFC 4180 lines. A cell that a spreadsheet would run as a formula is written as text, with an apostrophe before it; a
  * phone number is a plus and digits, which compute nothing, and stays what it is. Spreadsheets of many languages split
- * cells at semicolons, so what follows one is a beginning too.
+ * cells at semicolons, so what follows one is a beginning too. `forSpreadsheet` writes phone numbers and other long numbers so
+ * that a spreadsheet shows all their digits, and the plus; programs read them better without.
  */
-export function toCsvLines(rows: string[][]): string {
-  return rows.map((row) => `${row.map(toCell).join(',')}\r\n`).join('');
+export function toCsvLines(rows: string[][], { forSpreadsheet = false } = {}): string {
+  const write = forSpreadsheet ? toSpreadsheetCell : toCell;
+  return rows.map((row) => `${row.map(write).join(',')}\r\n`).join('');
+}
+
+/** A spreadsheet keeps 15 digits, shows 11, and drops a plus and zeros at the beginning. */
+const losesDigits = /^(?:\+\d+|0\d+|\d{12,})$/;
+
+function toSpreadsheetCell(value: string): string {
+  return losesDigits.test(value) ? `"=""${value}"""` : toCell(value);
 }
 
 // The wide forms are the same signs to a spreadsheet with an East Asian language.

@@ -37,6 +37,8 @@ describe.each(engines)('on %s', (engine) => {
     const csv = await (await service.get('/api/ussd/reports?format=csv')).text();
     expect(csv).toMatch(/,waste,2\.5,[^,]+,kg,Kisumu beach,2026-11-01,With the school\r\n/);
     expect(csv).toMatch(/,trees,7,[^,]+,trees,,,\r\n/);
+    const sheet = await (await service.get('/api/ussd/reports?format=spreadsheet')).text();
+    expect(sheet).toContain(`${reference},"=""+254700000001""",waste,2.5,`);
     const { reports } = (await (await service.get('/api/ussd/reports')).json()) as { reports: unknown[] };
     expect(reports).toContainEqual(expect.objectContaining({ reference, unit: 'kg', place: 'Kisumu beach' }));
   });

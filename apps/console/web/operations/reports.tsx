@@ -18,7 +18,7 @@ export function Reports() {
       (await callAsOperator('ussd-gateway', `/api/ussd/reports?limit=${shown}`)).json() as Promise<UssdReportList>,
   });
   async function save(): Promise<void> {
-    const reply = await callAsOperator('ussd-gateway', '/api/ussd/reports?format=csv');
+    const reply = await callAsOperator('ussd-gateway', '/api/ussd/reports?format=spreadsheet');
     download('reports.csv', await reply.text(), 'text/csv');
   }
   const { reports = [], total = 0 } = query.data ?? {};

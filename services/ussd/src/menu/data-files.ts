@@ -23,6 +23,13 @@ export function parseDataFiles({ files }: ProgramSource): { data: Map<string, Da
       faults.push({ file, line: 1, message });
       continue;
     }
+    const broken = rows.flatMap(Object.values<string>).find((cell) => /^\d(?:[.,]\d+)?E\+\d+$/i.test(cell));
+    if (broken !== undefined)
+      faults.push({
+        file,
+        line: 1,
+        message: `${broken} is a long number that a spreadsheet has cut; make its column text`,
+      });
     const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     data.set(path, { rows, columns: new Map(names.map((name) => [name, typeOf(rows.map((row) => row[name] ?? ''))])) });
   }

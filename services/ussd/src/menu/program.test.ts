@@ -292,6 +292,10 @@ describe('lists', () => {
       )[0],
     ).toBe('p/states.yaml:4: state town: data/towns.csv has no column nam (did you mean name?)');
     expect(faultsOf(states(), texts)[0]).toBe('p/states.yaml:4: state town: there is no file data/towns.csv');
+    const cut = { ...data, 'data/towns.csv': 'id,name,region,price\nx,X,east,2.54713E+11\n' };
+    expect(faultsOf(states(), texts, cut)[0]).toMatch(
+      /towns\.csv:1: 2\.54713E\+11 is a long number that a spreadsheet/,
+    );
   });
 });
 

@@ -96,7 +96,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
   });
 }
 
-const reportQuerySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv']).optional() });
+const reportQuerySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv', 'spreadsheet']).optional() });
 const csvColumns = [
   'reference',
   'phoneNumber',
@@ -113,19 +113,21 @@ const csvColumns = [
 function addReportRoute(server: Server, reports: Reports): void {
   server.get('/api/ussd/reports', { schema: { querystring: reportQuerySchema } }, async ({ query, headers }, reply) => {
     const { limit, offset, format } = query;
-    if (format !== 'csv' && (format === 'json' || !headers.accept?.includes('text/csv'))) {
+    const isJson = format === undefined ? !headers.accept?.includes('text/csv') : format === 'json';
+    if (isJson) {
       const { reports: page, total } = await reports.list({ limit, offset });
       return ussdReportListSchema.parse({ reports: page, total, limit, offset });
     }
     reply.header('content-disposition', 'attachment; filename="reports.csv"');
-    return reply.type('text/csv; charset=utf-8').send(Readable.from(exportReports(reports)));
+    return reply.type('text/csv; charset=utf-8').send(Readable.from(exportReports(reports, format === 'spreadsheet')));
   });
 }
 
-async function* exportReports(reports: Reports): AsyncGenerator<string> {
+async function* exportReports(reports: Reports, forSpreadsheet: boolean): AsyncGenerator<string> {
   yield toCsvLines([[...csvColumns]]);
   for await (const piece of reports.listAll()) {
-    yield toCsvLines(piece.map((report) => csvColumns.map((column) => report[column] ?? '')));
+    const rows = piece.map((report) => csvColumns.map((column) => report[column] ?? ''));
+    yield toCsvLines(rows, { forSpreadsheet });
   }
 }
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { RecordKind, RecordStore } from '../records/records.ts';
 
 const paramsSchema = z.object({ program: z.string().max(60), kind: z.string().max(60) });
-const querySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv']).default('json') });
+const querySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv', 'spreadsheet']).default('json') });
 const pieceSize = 1_000;
 
 /** What programs have stored, for operators. */
@@ -18,12 +18,14 @@ export function addRecordRoutes(server: Server, records: RecordStore): void {
       const { limit, offset, format } = query;
       if (format === 'json') return { records: await records.find({ ...params, limit, offset }), limit, offset };
       reply.header('content-disposition', `attachment; filename="records.csv"`);
-      return reply.type('text/csv; charset=utf-8').send(Readable.from(exportRecords(records, params)));
+      return reply
+        .type('text/csv; charset=utf-8')
+        .send(Readable.from(exportRecords(records, params, format === 'spreadsheet')));
     },
   );
 }
 
-async function* exportRecords(records: RecordStore, kind: RecordKind): AsyncGenerator<string> {
+async function* exportRecords(records: RecordStore, kind: RecordKind, forSpreadsheet: boolean): AsyncGenerator<string> {
   let names: string[] | undefined;
   for (let offset = 0; ; offset += pieceSize) {
     const piece = await records.find({ ...kind, limit: pieceSize, offset });
@@ -37,6 +39,7 @@ async function* exportRecords(records: RecordStore, kind: RecordKind): AsyncGene
         createdAt,
         ...columns.map((name) => String(fields[name] ?? '')),
       ]),
+      { forSpreadsheet },
     );
     if (piece.length < pieceSize) return;
   }

@@ -8,7 +8,7 @@ import type { StoredSubmission, SubmissionFilter, Submissions } from '../submiss
 const querySchema = offsetPageQuerySchema.extend({
   formId: z.string().max(200).optional(),
   status: z.enum(['stored', 'queued', 'sent', 'failed']).optional(),
-  format: z.enum(['json', 'csv', 'xml']).default('json'),
+  format: z.enum(['json', 'csv', 'spreadsheet', 'xml']).default('json'),
 });
 const pieceSize = 500;
 const columns = ['instanceId', 'formId', 'formVersion', 'phoneNumber', 'createdAt', 'status'] as const;
@@ -36,8 +36,10 @@ export function addSubmissionRoutes(server: Server, { submissions, clock }: Subm
       const found = await submissions.find({ ...filter, limit, offset });
       return { submissions: found.map(({ xml: _, ...rest }) => rest), forms: await submissions.forms(), limit, offset };
     }
-    reply.header('content-disposition', `attachment; filename="submissions.${format}"`);
-    if (format === 'csv') return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(submissions, filter)));
+    const forSpreadsheet = format === 'spreadsheet';
+    reply.header('content-disposition', `attachment; filename="submissions.${forSpreadsheet ? 'csv' : format}"`);
+    if (format !== 'xml')
+      return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(submissions, filter, forSpreadsheet)));
     return reply.type('text/xml; charset=utf-8').send(Readable.from(toXml(submissions, filter)));
   });
   server.get(
@@ -62,7 +64,7 @@ async function* readAll(submissions: Submissions, filter: Filter): AsyncGenerato
 }
 
 /** Two passes: the columns are known only when every submission has been seen. */
-async function* toCsv(submissions: Submissions, filter: Filter): AsyncGenerator<string> {
+async function* toCsv(submissions: Submissions, filter: Filter, forSpreadsheet: boolean): AsyncGenerator<string> {
   const names = new Set<string>();
   for await (const piece of readAll(submissions, filter))
     for (const { answers } of piece)
@@ -74,6 +76,7 @@ async function* toCsv(submissions: Submissions, filter: Filter): AsyncGenerator<
         ...columns.map((column) => submission[column]),
         ...Array.from(names, (name) => submission.answers[name] ?? ''),
       ]),
+      { forSpreadsheet },
     );
 }
 
