@@ -191,6 +191,8 @@ describe('several Redis servers', () => {
       'yes',
       '--cluster-announce-ip',
       '127.0.0.1',
+      '--cluster-port',
+      String(await freePort()),
       '--dir',
       dir.path,
     ]);
