@@ -85,6 +85,7 @@ export const messageSchema = z
     approvals: z.array(approvalSchema).optional(),
     reasoning: z.string().optional(),
     attachments: z.array(messageAttachmentSchema).optional(),
+    replaces: z.string().optional().meta({ description: 'The id of the question whose place this one has taken.' }),
     components: z.array(messageComponentSchema).optional(),
   })
   .meta({ id: 'Message', description: 'A message of the user or of the agent.' });

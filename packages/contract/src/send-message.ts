@@ -8,6 +8,7 @@ import {
   mimeTypePattern,
   mxcUriPattern,
   toolNamePattern,
+  uuidPattern,
   visibleAsciiPattern,
 } from './patterns.ts';
 import { jsonObjectSchema, timeZoneSchema, ucanTokenSchema } from './primitives.ts';
@@ -95,6 +96,10 @@ export const sendMessageSchema = z
     tools: z.array(browserToolSchema).max(agentLimits.declaredTools).optional(),
     agActions: z.array(agActionSchema).max(agentLimits.declaredTools).optional(),
     attachments: z.array(attachmentSchema).max(agentLimits.attachments).optional(),
+    replaces: z.string().regex(uuidPattern, { error: 'must be the id of a message' }).optional().meta({
+      description:
+        'A question of this session whose place this message takes: it and everything after it leave the conversation.',
+    }),
     mcpInvocations: z
       .record(z.string().min(1).max(200), ucanTokenSchema)
       .refine((map) => Object.keys(map).length <= agentLimits.declaredTools, {

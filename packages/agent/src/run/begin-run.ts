@@ -75,6 +75,7 @@ function toQuestion({ body, requestId, blobs, results, earlier }: Turn, now: num
     createdAt: new Date(now).toISOString(),
     status: 'complete',
     requestId,
+    replaces: body.replaces,
     ...held,
     parts: toParts(held),
     files: toKeptFiles(blobs),

@@ -56,6 +56,6 @@ export function openCallsOf(answer: Pick<Message, 'finish' | 'toolCalls'> | unde
   return (answer.toolCalls ?? []).filter(({ status }) => status === 'isRunning');
 }
 
-function invalid(path: string, message: string): AppError {
+export function invalid(path: string, message: string): AppError {
   return new AppError('VALIDATION_FAILED', `${path}: ${message}`, { details: { issues: [{ path, message }] } });
 }

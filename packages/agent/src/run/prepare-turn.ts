@@ -8,14 +8,14 @@ import type { DelegationStore } from '../store/delegations.ts';
 import type { InterruptedRun } from '../store/interrupted-runs.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
-import { checkCallerInput, matchResults } from './caller-input.ts';
+import { checkCallerInput, invalid, matchResults } from './caller-input.ts';
 import { parseStoredInput } from './run-input.ts';
 import type { Turn } from './turn.ts';
 
 export interface PrepareParts {
   sessions: Pick<SessionStore, 'find'>;
   delegations: Pick<DelegationStore, 'find'>;
-  messages: Pick<MessageStore, 'question' | 'last'>;
+  messages: Pick<MessageStore, 'question' | 'last' | 'isQuestion'>;
   models: Models;
   /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
   beforeSend(send: PendingSend): Promise<void>;
@@ -37,6 +37,8 @@ export function createTurnPreparation(parts: PrepareParts) {
       const { callerTools, earlier } = checkCallerInput(request);
       const session = await sessions.find(userDid, sessionId);
       if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+      if (body.replaces !== undefined && !(await messages.isQuestion(sessionId, body.replaces)))
+        throw invalid('replaces', 'must be the id of a question of this conversation');
       const model = models.choose(body.model).modelId;
       const results = request.results && matchResults(request.results, await messages.last(sessionId));
       const user = await findUser(userDid, request.delegation);

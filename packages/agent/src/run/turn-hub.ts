@@ -76,7 +76,9 @@ export function createTurnHub(parts: TurnHubParts) {
         return begun;
       }
       if (begun.status === 'queued') await parts.approvals.refuse(turn.session.sessionId);
-      return start(turn, { ...begun, earlier: '', steps: [] });
+      const run = start(turn, { ...begun, earlier: '', steps: [] });
+      if (turn.body.replaces) for (const runId of await runs.replaced(run.runId)) await abort(run.sessionId, { runId });
+      return run;
     } catch (error) {
       await parts.onTurnEnd?.(toTurnEnd(turn));
       throw error;
@@ -130,6 +132,22 @@ export function createTurnHub(parts: TurnHubParts) {
     queue.release(sessionId);
   }
 
+  /**
+   * Stops the turn in flight, or the run that is named, on whichever instance it runs or waits; those that wait behind it
+   * follow. True is returned for a run that ends as aborted: the database has noted it.
+   */
+  async function abort(sessionId: string, { runId, elapsedMs = 0 }: AbortOptions = {}): Promise<boolean> {
+    const waiting = await runs.live(sessionId);
+    const stopped = runId === undefined ? waiting[0] : waiting.find((run) => run.runId === runId);
+    if (!stopped || !(await runs.requestAbort(stopped.runId, elapsedMs))) return false;
+    if (live.get(stopped.runId)) live.cancel(stopped.runId);
+    else {
+      broadcast.publish({ kind: 'abort', runId: stopped.runId });
+      parts.onElsewhere?.();
+    }
+    return true;
+  }
+
   broadcast.onMessage((message) => {
     switch (message.kind) {
       case 'abort':
@@ -156,21 +174,7 @@ export function createTurnHub(parts: TurnHubParts) {
       return { ...first, approvals: await parts.approvals.pending(first.runId) };
     },
 
-    /**
-     * Stops the turn in flight, or the run that is named, on whichever instance it runs or waits; those that wait behind it
-     * follow. True is returned for a run that ends as aborted: the database has noted it.
-     */
-    async abort(sessionId: string, { runId, elapsedMs = 0 }: AbortOptions = {}): Promise<boolean> {
-      const waiting = await runs.live(sessionId);
-      const stopped = runId === undefined ? waiting[0] : waiting.find((run) => run.runId === runId);
-      if (!stopped || !(await runs.requestAbort(stopped.runId, elapsedMs))) return false;
-      if (live.get(stopped.runId)) live.cancel(stopped.runId);
-      else {
-        broadcast.publish({ kind: 'abort', runId: stopped.runId });
-        parts.onElsewhere?.();
-      }
-      return true;
-    },
+    abort,
 
     /** Cancels runs of this instance whose abort was confirmed; the broadcast of it may have been lost. */
     async checkAborts(): Promise<void> {

@@ -3,7 +3,7 @@ import type { MessageExtras, StoredMessage } from './messages.ts';
 
 /** A message as a row of `agent_message`, before its cells are encrypted. */
 export function toMessageRow(runId: string, message: StoredMessage) {
-  const { toolCalls, approvals, reasoning, attachments, components, finish, error, files, earlier } = message;
+  const { toolCalls, approvals, reasoning, attachments, components, finish, error, files, earlier, replaces } = message;
   const order = toPartOrder(message);
   return {
     id: message.id,
@@ -23,6 +23,7 @@ export function toMessageRow(runId: string, message: StoredMessage) {
       error,
       files,
       earlier,
+      replaces,
       order,
     }),
     createdAt: Date.parse(message.createdAt),

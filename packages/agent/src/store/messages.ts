@@ -1,6 +1,6 @@
 import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
 import { type Store, unreadableText } from '@palaver/store';
-import type { Selectable } from 'kysely';
+import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { type PartPlace, toParts } from './message-parts.ts';
 import type { AgentDatabase } from './schema.ts';
@@ -8,9 +8,16 @@ import { sealedTables } from './sealed-tables.ts';
 
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
+/** Not replaced: one edited or answered anew, or behind such a one. By number, so that answers which end later count as well. */
+const isActive = sql<SqlBool>`not exists (select 1 from agent_replaced as gap
+  where gap.session_id = agent_message.session_id and agent_message.number >= gap.first and agent_message.number < gap.last)`;
+
 /** The optional fields of a message, kept as one JSON text. */
 export interface MessageExtras
-  extends Pick<Message, 'toolCalls' | 'approvals' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error'> {
+  extends Pick<
+    Message,
+    'toolCalls' | 'approvals' | 'reasoning' | 'attachments' | 'components' | 'finish' | 'error' | 'replaces'
+  > {
   order?: PartPlace[] | undefined;
   files?: KeptFile[] | undefined;
   earlier?: EarlierMessage[] | undefined;
@@ -56,6 +63,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
       .selectFrom('agent_message')
       .selectAll()
       .where('session_id', '=', range.sessionId)
+      .where(isActive)
       .where('number', '<', (eb) =>
         eb
           .selectFrom('agent_run')
@@ -82,6 +90,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
         .selectFrom('agent_message')
         .selectAll()
         .where('session_id', '=', sessionId)
+        .where(isActive)
         .orderBy('number')
         .execute();
       return rows.map(toMessage);
@@ -100,10 +109,16 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
       return row && toStored(row);
     },
 
+    /** Whether this is a question of the conversation as it stands. */
+    async isQuestion(sessionId: string, id: string): Promise<boolean> {
+      const own = db.selectFrom('agent_message').select('id').where('session_id', '=', sessionId).where(isActive);
+      return (await own.where('id', '=', id).where('type', '=', 'human').execute()).length > 0;
+    },
+
     /** The newest message of a session. */
     async last(sessionId: string): Promise<Message | undefined> {
       const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
-      const row = await own.orderBy('number', 'desc').limit(1).executeTakeFirst();
+      const row = await own.where(isActive).orderBy('number', 'desc').limit(1).executeTakeFirst();
       return row && toMessage(row);
     },
 
@@ -121,7 +136,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
     },
 
     async page(sessionId: string, { limit, before, after }: CursorPageQuery): Promise<MessagePage> {
-      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId);
+      const own = db.selectFrom('agent_message').selectAll().where('session_id', '=', sessionId).where(isActive);
       const numberAt = (position: string) =>
         db
           .selectFrom('agent_message as known')

@@ -170,4 +170,18 @@ export const agentMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: '009-replaced-messages',
+    async up(db) {
+      await db.schema
+        .createTable('agent_replaced')
+        .addColumn('session_id', 'text', (column) =>
+          column.notNull().references('agent_session.id').onDelete('cascade'),
+        )
+        .addColumn('first', 'bigint', (column) => column.notNull())
+        .addColumn('last', 'bigint', (column) => column.notNull())
+        .addPrimaryKeyConstraint('agent_replaced_pk', ['session_id', 'last'])
+        .execute();
+    },
+  },
 ];

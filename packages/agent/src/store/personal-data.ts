@@ -32,6 +32,7 @@ const ofRuns = ({ did }: AgentPerson) => sql<SqlBool>`run_id in (select id from 
 
 const tables = personalTables<AgentPerson>([
   { table: 'agent_message', sealed: sealedTables.message, where: ofSessions },
+  { table: 'agent_replaced', where: ofSessions },
   { table: 'agent_summary', sealed: sealedTables.summary, where: ofSessions },
   { table: 'agent_frame', sealed: sealedTables.frame, where: ofRuns },
   { table: 'agent_step', sealed: sealedTables.step, where: ofRuns },

@@ -80,6 +80,25 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         returning status`,
       ),
     ),
+    /** The question and everything behind it give way to the run with this number. */
+    replaceMessages: prepare((db, run: { sessionId: string; replaces: string; number: number }) =>
+      raw(
+        db,
+        sql`insert into agent_replaced (session_id, first, last)
+        select session_id, number, 2 * cast(${run.number} as bigint) from agent_message
+        where id = cast(${run.replaces} as text) and session_id = cast(${run.sessionId} as text) and type = 'human'`,
+      ),
+    ),
+    /** A summary that holds replaced messages; what it was made of is read again. */
+    dropSummary: prepare((db, run: { sessionId: string; number: number }) =>
+      raw(
+        db,
+        sql`delete from agent_summary where session_id = cast(${run.sessionId} as text) and exists (
+          select 1 from agent_message as known, agent_replaced as gap where known.id = agent_summary.up_to
+            and gap.session_id = agent_summary.session_id and gap.last = 2 * cast(${run.number} as bigint)
+            and known.number >= gap.first)`,
+      ),
+    ),
     /** An answer that the sweep had stored is replaced by its owner's. */
     saveMessage: prepare((db, message: MessageRow) => {
       const values = { content: message.content, status: message.status, extras: message.extras };

@@ -1,7 +1,7 @@
 import type { EndedRunStatus, LiveRunStatus, Message, RunStatus } from '@palaver/contract';
 import { agentLimits, uuidPattern } from '@palaver/contract';
 import { type Store, unreadableText } from '@palaver/store';
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { databaseTime } from './database-time.ts';
 import { toMessageRow, toPrefixed } from './message-row.ts';
 import type { StoredMessage } from './messages.ts';
@@ -154,6 +154,11 @@ export function createRunStore(store: Store<AgentDatabase>) {
     const maxLive = agentLimits.queuedTurnsPerSession;
     const [inserted] = (await statements.insertRun({ ...row, maxLive }, trx)).rows;
     if (!inserted) return { kind: 'busy' };
+    const { replaces } = run.question;
+    if (replaces) {
+      await statements.replaceMessages({ sessionId, replaces, number }, trx);
+      await statements.dropSummary({ sessionId, number }, trx);
+    }
     await saveMessage(trx, { runId, sessionId, number }, run.question);
     if (send) await statements.insertSend({ userDid, runId, key: send.key, bodyHash: hashBody(send) }, trx);
     return inserted.status === 'running'
@@ -209,7 +214,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
   const isPostgres = store.engine === 'postgres';
   return {
     begin: (run: RunBegin): Promise<BeginResult> =>
-      isPostgres && !run.send
+      isPostgres && !run.send && !run.question.replaces
         ? beginAtOnce(run).catch((error) => {
             // Another run of the session began at the same moment: one after the other, then.
             if (!isConflict(error)) throw error;
@@ -254,6 +259,16 @@ export function createRunStore(store: Store<AgentDatabase>) {
       return rows.map(({ id, status }) => ({ runId: id, status: toLiveStatus(status) }));
     },
 
+    /** The live runs whose messages this run has replaced. */
+    async replaced(runId: string): Promise<string[]> {
+      const { rows } = await sql<{ id: string }>`select old.id from agent_run as mine
+        join agent_replaced as gap on gap.session_id = mine.session_id and gap.last = 2 * mine.number
+        join agent_run as old on old.session_id = mine.session_id and old.ended_at is null
+          and 2 * old.number >= gap.first and old.number < mine.number
+        where mine.id = ${runId}`.execute(db);
+      return rows.map(({ id }) => id);
+    },
+
     /**
      * Confirms the abort of a run: from now on it can only end as aborted. Not of one that started within the last
      * `elapsedMs`, while the request was on its way: that was meant for the run before it.
@@ -290,6 +305,8 @@ export function createRunStore(store: Store<AgentDatabase>) {
     /** Undoes a begin that may or may not have been committed. */
     async discard(runId: string): Promise<void> {
       await store.transaction(async (trx) => {
+        await sql`delete from agent_replaced where (session_id, last) in
+          (select session_id, 2 * number from agent_run where id = ${runId})`.execute(trx);
         await trx.deleteFrom('agent_message').where('run_id', '=', runId).execute();
         await trx.deleteFrom('agent_run').where('id', '=', runId).execute();
       });

@@ -128,6 +128,13 @@ interface MessageTable {
   created_at: number;
 }
 
+/** Messages with numbers from `first` to before `last` are not part of the conversation any more: the run with half of `last` replaced them. */
+interface ReplacedTable {
+  session_id: string;
+  first: number;
+  last: number;
+}
+
 interface DelegationTable {
   user_did: string;
   agent_did: string;
@@ -171,6 +178,7 @@ export interface AgentDatabase {
   agent_session: SessionTable;
   agent_run: RunTable;
   agent_message: MessageTable;
+  agent_replaced: ReplacedTable;
   agent_delegation: DelegationTable;
   agent_known_delegation: KnownDelegationTable;
   agent_revocation: RevocationTable;
