@@ -8,6 +8,7 @@ export { getOpenIdToken, type OpenIdToken } from './core/open-id-token.ts';
 export type { ConfigOverrides, OracleConfig, Price } from './core/oracle-config.ts';
 export { OracleError } from './core/oracle-error.ts';
 export type { Schema } from './core/schema.ts';
+export type { OutgoingFile, UploadOptions } from './core/upload-files.ts';
 export type {
   AnyEvent,
   Approval,

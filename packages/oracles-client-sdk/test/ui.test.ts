@@ -95,6 +95,31 @@ it('draws a hostile answer as text: no script runs, no address but those of page
   expect(await page.evaluate(() => (globalThis as { hacked?: number }).hacked)).toBeUndefined();
 });
 
+it('uploads a file with a message and answers again', async () => {
+  const page = await open();
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await page
+    .getByLabel('Attach files')
+    .setInputFiles({ name: 'goats.txt', mimeType: 'text/plain', buffer: Buffer.from('Three goats') });
+  await page.getByRole('button', { name: 'Remove: goats.txt' }).waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  await page.getByLabel('Message', { exact: true }).fill('read it');
+  await page.keyboard.press('Enter');
+  const log = page.getByRole('log');
+  await log.getByText('goats.txt').waitFor();
+  await log.getByText('No language model').waitFor();
+  const first = await page.locator('.palaver-message').nth(1).elementHandle();
+  await page.getByRole('button', { name: 'Answer again' }).click();
+  await first?.waitForElementState('hidden');
+  await log.getByText('No language model').waitFor();
+  expect(await page.locator('.palaver-message').count()).toBe(2);
+});
+
+it('asks to sign in while there is no wallet, and asks the agent for nothing', async () => {
+  const page = await open({ 'signed-out': '1' });
+  await page.getByText('Sign in to chat.').waitFor();
+});
+
 it.each([
   { dir: 'ltr', colorScheme: 'light', width: 900 },
   { dir: 'rtl', colorScheme: 'dark', width: 360 },

@@ -3,13 +3,16 @@ import { corsMethods, corsRequestHeaders } from '@palaver/contract';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 
-/** `CORS_ORIGIN`: `*`, or a list of origins. */
+/** Any port of this machine, for development. */
+const localPorts = /^http:\/\/(?:localhost|127\.0\.0\.1):\*$/;
+
+/** `CORS_ORIGIN`: `*`, or a list of origins; `http://localhost:*` is every port of this machine. */
 export function envOrigins() {
   return z
     .string()
     .transform((text) => text.split(',').map((origin) => origin.trim().replace(/\/$/, '')))
     .refine(
-      (origins) => origins.every((origin) => origin === '*' || isOrigin(origin)),
+      (origins) => origins.every((origin) => origin === '*' || localPorts.test(origin) || isOrigin(origin)),
       'expected * or a comma-separated list of origins such as https://app.example',
     );
 }
@@ -30,7 +33,7 @@ export async function addCors(
   const names = [...corsRequestHeaders, ...extraHeaders.filter((header) => typeof header === 'string')];
   const patterns = extraHeaders.filter((header) => header instanceof RegExp);
   const options: FastifyCorsOptions = {
-    origin: any ? '*' : origins,
+    origin: any ? '*' : toOriginRules(origins),
     credentials: !any,
     methods: [...corsMethods],
     allowedHeaders: names,
@@ -47,6 +50,18 @@ export async function addCors(
         done(null, matching.length === 0 ? options : { ...options, allowedHeaders: [...names, ...matching] });
       },
     });
+}
+
+/** As CORS middlewares take them. */
+export function toOriginRules(origins: string[]): (string | RegExp)[] {
+  return origins.map((origin) =>
+    localPorts.test(origin) ? new RegExp(`^${origin.slice(0, -2).replaceAll('.', '\\.')}(:\\d{1,5})?$`) : origin,
+  );
+}
+
+export function isNamedOrigin(origin: string | undefined, origins: string[]): boolean {
+  if (origin === undefined) return false;
+  return toOriginRules(origins).some((rule) => (typeof rule === 'string' ? rule === origin : rule.test(origin)));
 }
 
 function isOrigin(text: string): boolean {

@@ -210,6 +210,21 @@ describe('cross-origin rules', () => {
     expect((await preflight('https://b.example')).headers.get('access-control-allow-origin')).toBeNull();
   });
 
+  test('every port of this machine, and nothing that only looks like it', async () => {
+    await start({ cors: { origins: ['http://localhost:*', 'http://127.0.0.1:*'] } });
+    const allowed = async (origin: string) =>
+      (await preflight(origin)).headers.get('access-control-allow-origin') === origin;
+    for (const origin of ['http://localhost:5173', 'http://localhost', 'http://127.0.0.1:3000'])
+      expect([origin, await allowed(origin)]).toEqual([origin, true]);
+    for (const origin of [
+      'http://localhost.evil.example',
+      'http://127a0b0c1:80',
+      'https://localhost:1',
+      'http://localhost:1@evil.example',
+    ])
+      expect([origin, await allowed(origin)]).toEqual([origin, false]);
+  });
+
   test('off unless asked for', async () => {
     await start();
     const reply = await fetch(`${url}/health`, { headers: { origin: 'https://a.example' } });

@@ -13,7 +13,7 @@ export {
   type Variable,
   type VariableMeta,
 } from './config.ts';
-export { type CorsOptions, envOrigins } from './cors.ts';
+export { type CorsOptions, envOrigins, toOriginRules } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
 export { createServer, type Server, type ServerOptions } from './create-server.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';

@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { AppError } from '@palaver/contract';
 import type { FastifyInstance } from 'fastify';
 import { isLoopbackAddress } from './client-address.ts';
+import { isNamedOrigin } from './cors.ts';
 
 const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
 const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -69,7 +70,7 @@ export function checkHosts(server: FastifyInstance, allowed: string[]): void {
 
 /** Whether a request comes from no page, from one of this origin, or from one that CORS names. */
 export function isAllowedPage(headers: IncomingHttpHeaders, origins: string[]): boolean {
-  return origins.includes('*') || origins.includes(headers.origin ?? '') || !isForeignOrigin(headers);
+  return origins.includes('*') || isNamedOrigin(headers.origin, origins) || !isForeignOrigin(headers);
 }
 
 /** Refuses what a page of another origin would change, and its sockets, which CORS leaves open, unless CORS names that origin. */

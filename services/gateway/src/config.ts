@@ -144,7 +144,8 @@ export const gatewayConfigSchema = z
       example: '600',
     }),
     CORS_ORIGIN: envOrigins().optional().meta({
-      description: 'Origins whose pages may call the gateway; without it only pages of the same origin can.',
+      description:
+        'Origins whose pages may call the gateway; without it only pages of the same origin can. `http://localhost:*` is every port of this machine.',
       example: 'https://app.example',
     }),
   })

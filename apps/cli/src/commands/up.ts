@@ -107,6 +107,8 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   );
   let upstreams = env.GATEWAY_UPSTREAMS;
   const isEmbedded = !upstreams;
+  // Pages in development on this machine look agents up at the development node.
+  const cors = isEmbedded && !env.CORS_ORIGIN && { CORS_ORIGIN: 'http://localhost:*,http://127.0.0.1:*' };
   if (!upstreams) {
     const { did, entityDid, oracleName: name, model, url } = oracle;
     const profile = { did, ...(entityDid && { entityDid }), name, model, apiUrl: url, socketUrl: url };
@@ -118,7 +120,7 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   const asked = { ...env, GATEWAY_URL: gatewayUrl, AGENT_URL: env.AGENT_URL || oracle.url };
   const queries = await start(
     gateway,
-    gateway.start({ ...env, ...(isEmbedded && openTx(env)), GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
+    gateway.start({ ...env, ...cors, ...(isEmbedded && openTx(env)), GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
     (url) => `curl ${url}/ixo/token/params`,
   );
   const phones = await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);

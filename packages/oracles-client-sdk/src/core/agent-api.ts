@@ -1,3 +1,4 @@
+import type { Claim } from './contract-messages.ts';
 import { OracleError } from './oracle-error.ts';
 import type { Transport } from './transport.ts';
 import type { Approval, Memory, MemoryList, MessagePage, Session, SessionList } from './wire.ts';
@@ -56,6 +57,11 @@ export function createAgentApi({ json }: Transport) {
 
     storeDelegation: (raw: string) =>
       json<{ ok: true; expiration?: number }>('/delegation', { method: 'POST', body: { raw } }),
+
+    /** The open claims; undefined for agents that take no payments. */
+    async listClaims(): Promise<Claim[] | undefined> {
+      return (await orMissing(json<{ claims: Claim[] }>('/credits')))?.claims;
+    },
 
     listMemories: (query: { query?: string; limit?: number; offset?: number } = {}) =>
       json<MemoryList>(`/memory${toQuery(query)}`),

@@ -5,6 +5,7 @@ import type { ClientTools } from './client-tools.ts';
 import type { StreamingMode } from './event-buffer.ts';
 import type { OracleError } from './oracle-error.ts';
 import type { MatrixSession, Transport } from './transport.ts';
+import type { OutgoingFile, UploadOptions } from './upload-files.ts';
 import type { AnyEvent, Attachment } from './wire.ts';
 
 export interface ChatOptions {
@@ -32,9 +33,12 @@ export interface ChatOptions {
 
 export interface SendOptions {
   model?: string;
-  attachments?: Attachment[];
+  /** Files of this device are uploaded first. */
+  attachments?: readonly OutgoingFile[];
   mcpInvocations?: Record<string, string>;
   metadata?: Record<string, unknown>;
+  /** The stored id of a question whose place the message takes: it and everything after it leave the conversation. */
+  replaces?: string;
 }
 
 export interface ChatSnapshot extends ChatState {
@@ -50,6 +54,14 @@ export interface Chat {
   send(text: string, options?: SendOptions): Promise<void>;
   /** Sends the last message that failed once more. */
   retry(): Promise<void>;
+  /** Asks for another answer to a question: to that of this message, or to the last one. */
+  regenerate(messageId?: string): Promise<void>;
+  /** Sends other words in place of a question; what came after it leaves the conversation. */
+  edit(messageId: string, text: string, options?: SendOptions): Promise<void>;
+  /** Stores a file at the agent, to go along with a message. */
+  upload(file: Blob, options?: UploadOptions): Promise<Attachment>;
+  /** Changes what this page shows, and nothing at the service: the next load of the history joins both. */
+  setMessages(messages: readonly ChatMessage[]): void;
   /** Answers an approval of a message: the tool runs, or the agent reads the reason why not. */
   answerApproval: Approvals['answer'];
   /** Stops the answer on this page at once, then at the service. Never rejects. */

@@ -11,6 +11,8 @@ export interface ChatMessage extends Omit<WireMessage, 'status'> {
   /** The service's id, once it is known. */
   storedId?: string | undefined;
   status: MessageStatus;
+  /** While files of the message are uploaded: the share that has been sent, 0 to 1. */
+  uploadProgress?: number | undefined;
   /** Whether the service is known to have it. */
   isStored: boolean;
 }

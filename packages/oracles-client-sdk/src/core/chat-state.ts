@@ -22,7 +22,16 @@ export interface ChatState extends History {
 }
 
 export type ChatAction =
-  | { type: 'sent'; requestId: string; text: string; createdAt: string; attachments?: Attachment[] | undefined }
+  | {
+      type: 'sent';
+      requestId: string;
+      text: string;
+      createdAt: string;
+      attachments?: Attachment[] | undefined;
+      replaces?: string | undefined;
+    }
+  | { type: 'uploading'; localId: string; share: number }
+  | { type: 'set'; messages: readonly ChatMessage[] }
   | { type: 'resumed'; runId: string }
   | { type: 'streamed'; localId: string; events: readonly StreamEvent[] }
   | { type: 'stopped'; localId: string }
@@ -55,14 +64,15 @@ export function toChatStatus({ runs, sendError }: Pick<ChatState, 'runs' | 'send
   return sendError ? 'error' : 'ready';
 }
 
-const humanKey = (localId: string) => `${localId} human`;
+export const humanKey = (localId: string) => `${localId} human`;
 export const answerKey = (localId: string) => `${localId} ai`;
 
 /** The chat's next state. Pure: all of the chat's behaviour on paper. */
 export function reduceChat(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {
     case 'sent': {
-      const { requestId, text: content, createdAt, attachments } = action;
+      const { requestId, text: content, createdAt, attachments, replaces } = action;
+      const kept = withoutReplaced(state, replaces);
       const key = humanKey(requestId);
       const local = { key, id: key, isStored: false } as const;
       const question: ChatMessage = {
@@ -73,10 +83,20 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
         status: 'sending',
         requestId,
         attachments,
+        replaces,
       };
       const run: ChatRun = { localId: requestId, phase: 'submitted' };
-      return { ...state, sendError: undefined, messages: [...state.messages, question], runs: [...state.runs, run] };
+      return { ...state, sendError: undefined, messages: [...kept.messages, question], runs: [...kept.runs, run] };
     }
+    case 'uploading': {
+      const uploadProgress = action.share < 1 ? action.share : undefined;
+      const messages = state.messages.map((message) =>
+        message.key === humanKey(action.localId) ? { ...message, uploadProgress } : message,
+      );
+      return { ...state, messages };
+    }
+    case 'set':
+      return { ...state, messages: action.messages };
     case 'resumed':
       return { ...state, runs: [...state.runs, { localId: action.runId, phase: 'submitted' }] };
     case 'streamed':
@@ -119,6 +139,18 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
     case 'dropped':
       return { ...state, messages: state.messages.filter(({ key }) => key !== action.key) };
   }
+}
+
+/** What comes before a question, and the turns that are not about it or what follows. */
+function withoutReplaced(
+  { messages, runs }: ChatState,
+  replaces: string | undefined,
+): Pick<ChatState, 'messages' | 'runs'> {
+  const at = replaces === undefined ? -1 : messages.findIndex(({ storedId }) => storedId === replaces);
+  if (at < 0) return { messages, runs };
+  const dropped = new Set(messages.slice(at).map(({ key }) => key));
+  const isKept = ({ localId }: ChatRun) => !dropped.has(humanKey(localId)) && !dropped.has(answerKey(localId));
+  return { messages: messages.slice(0, at), runs: runs.filter(isKept) };
 }
 
 function stream(state: ChatState, localId: string, event: StreamEvent): ChatState {

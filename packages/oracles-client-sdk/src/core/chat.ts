@@ -1,18 +1,21 @@
 import { type AgentApi, createAgentApi } from './agent-api.ts';
 import { createApprovals } from './approvals.ts';
 import type { Chat, ChatOptions, ChatSnapshot, SendOptions } from './chat-interface.ts';
-import { answerKey, type ChatAction, initialChatState, reduceChat } from './chat-state.ts';
-import { declareClientTools, runBrowserTool, runClientAction } from './client-tools.ts';
+import type { ChatMessage } from './chat-message.ts';
+import { answerKey, type ChatAction, humanKey, initialChatState, reduceChat } from './chat-state.ts';
 import { createEventBuffer } from './event-buffer.ts';
 import { followRun } from './follow-run.ts';
-import { isOffline } from './is-offline.ts';
 import { OracleError, toClaimIds, toError, toStreamError } from './oracle-error.ts';
+import { type Posting, postMessage } from './post-message.ts';
 import { createRandomId } from './random-id.ts';
 import { createReauthorizer } from './reauthorize.ts';
 import { withRetries } from './retry-policy.ts';
+import { runClientCall } from './run-client-call.ts';
 import { openSocketChannel, type SocketChannel } from './socket-channel.ts';
 import { createStore } from './store.ts';
-import type { CallOutcome, ClientCallEvent, SocketEvent, StreamEvent } from './wire.ts';
+import { createHistorySync } from './sync-history.ts';
+import { isBlob, toShownFiles, uploadFile } from './upload-files.ts';
+import type { SocketEvent, StreamEvent } from './wire.ts';
 
 /** How long a stop is repeated that did not reach the service. */
 const stopForMs = 2 * 60_000;
@@ -31,12 +34,12 @@ export function createChat(options: ChatOptions): Chat {
   const runIds = new Map<string, string>();
   /** Local ids of the turns that the user has stopped here. */
   const stopped = new Set<string>();
+  /** Uploads under way, by local id. */
+  const uploads = new Map<string, AbortController>();
   /** Sends the service has not answered yet. */
   const accepting = new Set<Promise<unknown>>();
   let life = new AbortController();
   let channel: SocketChannel | undefined;
-  let syncing: Promise<void> | undefined;
-  let isStale = false;
   let lastSent: { text: string; extra: SendOptions } | undefined;
 
   const dispatch = (action: ChatAction) => {
@@ -44,13 +47,28 @@ export function createChat(options: ChatOptions): Chat {
     store.set({ ...reduceChat(state, action), isRealTimeConnected });
   };
 
+  const history = createHistorySync({
+    api,
+    sessionId,
+    pageSize: () => options.pageSize,
+    dispatch,
+    signal: () => life.signal,
+    onLoaded: () => channel?.connect(),
+    onLiveRun({ runId }, signal) {
+      // While a send waits for its reply, the live run may well be its own.
+      if (accepting.size === 0 && !followed.has(runId)) resume(runId, signal);
+    },
+  });
+  const { sync, syncQuietly } = history;
+
   async function send(text: string, extra: SendOptions = {}): Promise<void> {
     const { signal } = life;
     const requestId = createRandomId();
+    const { replaces } = extra;
     lastSent = { text, extra };
     const createdAt = new Date().toISOString();
-    dispatch({ type: 'sent', requestId, text, createdAt, attachments: extra.attachments });
-    const accepted = submit(requestId, { ...extra, message: text, stream: true }, signal);
+    dispatch({ type: 'sent', requestId, text, createdAt, attachments: toShownFiles(extra.attachments), replaces });
+    const accepted = post({ requestId, text, extra }, signal);
     accepting.add(accepted);
     await report(requestId, signal, async () => {
       const response = await accepted.finally(() => accepting.delete(accepted));
@@ -61,26 +79,48 @@ export function createChat(options: ChatOptions): Chat {
     });
   }
 
-  async function submit(requestId: string, message: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
-    if (isOffline()) throw new OracleError('This device is offline.', { code: 'OFFLINE', retryable: true });
-    const { accessToken, homeServer } = options.matrix ?? {};
-    // Only a service that has named it takes the header: others may refuse it in a browser's preflight.
-    const socketId = channel?.socketId();
-    const declared = declareClientTools(options.clientTools?.() ?? {});
-    const body = { ...message, ...declared, ...(homeServer && { homeServer }) };
-    const headers = {
-      'x-request-id': requestId,
-      ...(socketId && { 'x-socket-id': socketId }),
-      ...(accessToken && { 'x-matrix-access-token': accessToken }),
-      ...(homeServer && { 'x-matrix-homeserver': homeServer }),
-    };
-    return transport.request(`/messages/${encodeURIComponent(sessionId)}`, { method: 'POST', body, headers, signal });
+  async function post(sending: Pick<Posting, 'requestId' | 'text' | 'extra'>, signal: AbortSignal): Promise<Response> {
+    const { requestId, extra } = sending;
+    const upload = new AbortController();
+    const leave = () => upload.abort(signal.reason);
+    signal.addEventListener('abort', leave);
+    if (extra.attachments?.some(isBlob)) uploads.set(requestId, upload);
+    try {
+      return await postMessage(options, {
+        ...sending,
+        socketId: channel?.socketId(),
+        signal: upload.signal,
+        onUpload: (share) => dispatch({ type: 'uploading', localId: requestId, share }),
+        onUploaded: () => uploads.delete(requestId),
+      });
+    } finally {
+      uploads.delete(requestId);
+    }
   }
 
   /** The connection broke before the reply. Whether the message arrived is told by the history: it is never sent twice. */
   async function hasArrived(requestId: string, signal: AbortSignal): Promise<boolean> {
     const { messages } = await api.listMessages(sessionId, {}, signal);
     return messages.some((message) => message.requestId === requestId);
+  }
+
+  /** Sends a message in the place of a question, with the question's files unless others are given. */
+  async function replace({ key, ...question }: ChatMessage, text: string, extra: SendOptions): Promise<void> {
+    if (!question.storedId && question.isStored) await sync();
+    const { storedId } = store.get().messages.find((message) => message.key === key) ?? question;
+    if (!storedId) dispatch({ type: 'dropped', key });
+    const known = question.content === lastSent?.text ? lastSent.extra : {};
+    const { replaces: _, ...kept } = known;
+    // What has been uploaded is not uploaded again.
+    const areStored = question.attachments?.every(({ fileId, mxcUri, eventId }) => fileId ?? mxcUri ?? eventId);
+    const isUploaded = areStored && kept.attachments?.some(isBlob);
+    const attachments = isUploaded ? question.attachments : (kept.attachments ?? question.attachments);
+    await send(text, {
+      ...kept,
+      ...(attachments && { attachments }),
+      ...extra,
+      ...(storedId && { replaces: storedId }),
+    });
   }
 
   async function follow(
@@ -129,9 +169,12 @@ export function createChat(options: ChatOptions): Chat {
       if (signal.aborted) return;
       if (await isStoredAnyway(error, localId, signal)) return takeFromHistory(localId);
       if (signal.aborted) return;
+      const isReplacing = store.get().messages.some((message) => message.key === humanKey(localId) && message.replaces);
       dispatch({ type: 'failed', localId, error: toError(error) });
-      options.onError?.(toError(error));
+      if (!stopped.has(localId)) options.onError?.(toError(error));
       askForPayment(error);
+      // What it was to replace is still there.
+      if (isReplacing) syncQuietly();
     } finally {
       // What was written meanwhile is in the history.
       if (stopped.delete(localId) && !signal.aborted) await sync().catch(() => {});
@@ -157,51 +200,11 @@ export function createChat(options: ChatOptions): Chat {
     return error.code === 'NETWORK_ERROR' && (await hasArrived(localId, signal).catch(() => false));
   }
 
-  async function load(signal: AbortSignal): Promise<void> {
-    try {
-      const limit = options.pageSize;
-      dispatch({
-        type: 'loaded',
-        page: await api.listMessages(sessionId, limit ? { limit } : {}, signal),
-        older: false,
-      });
-    } catch (error) {
-      if (!signal.aborted) dispatch({ type: 'loadFailed', error: toError(error) });
-      throw error;
-    }
-  }
-
-  /** The history, and the turn that is under way if it is not followed here yet. Calls meanwhile make it one more round. */
-  function sync(): Promise<void> {
-    isStale = true;
-    syncing ??= syncWhileStale(life.signal);
-    return syncing;
-  }
-
-  async function syncWhileStale(signal: AbortSignal): Promise<void> {
-    try {
-      while (isStale && !signal.aborted) {
-        isStale = false;
-        await load(signal);
-        channel?.connect();
-        const run = await api.findLiveRun(sessionId, signal);
-        // While a send waits for its reply, the live run may well be its own.
-        if (run && accepting.size === 0 && !followed.has(run.runId)) resume(run.runId, signal);
-      }
-    } finally {
-      if (signal === life.signal) syncing = undefined;
-    }
-  }
-
   function resume(runId: string, signal: AbortSignal): void {
     dispatch({ type: 'resumed', runId });
     // Another turn may be waiting behind it.
     void report(runId, signal, () => follow(runId, { runId }, signal)).then(syncQuietly);
   }
-
-  const syncQuietly = () => {
-    if (!life.signal.aborted) sync().catch(() => {});
-  };
 
   function onSocketEvent(event: SocketEvent): void {
     const { requestId } = event.payload as { requestId?: string };
@@ -215,23 +218,10 @@ export function createChat(options: ChatOptions): Chat {
     if (eventName === 'tool_call' || eventName === 'render_component' || eventName === 'approval_request') {
       dispatch({ type: 'heard', event });
     }
-    if (eventName === 'browser_tool_call' || eventName === 'action_call') void answer(event);
-  }
-
-  /** Runs a call on this page. How it goes is shown at once; the service says the same in its stream. */
-  async function answer({ eventName, payload: call }: ClientCallEvent): Promise<void> {
-    const { toolCallId } = call;
-    const isTool = eventName === 'browser_tool_call';
-    const tools = options.clientTools?.() ?? {};
-    const show = (outcome: CallOutcome) =>
-      dispatch({ type: 'heard', event: { eventName, payload: { ...call, ...outcome } } });
-    show({ status: 'isRunning' });
-    options.onClientCall?.(toolCallId, true);
-    const outcome = await (isTool ? runBrowserTool(tools, call) : runClientAction(tools, call));
-    const { result, error } = outcome;
-    show(error === undefined ? { status: 'done', output: result } : { status: 'error', error });
-    options.onClientCall?.(toolCallId, false);
-    channel?.emit(isTool ? 'tool_result' : 'action_call_result', { sessionId, toolCallId, ...outcome });
+    if (eventName === 'browser_tool_call' || eventName === 'action_call') {
+      const show = (shown: StreamEvent) => dispatch({ type: 'heard', event: shown });
+      void runClientCall(event, { options, show, emit: (name, payload) => channel?.emit(name, payload) });
+    }
   }
 
   function connect(url: string): void {
@@ -257,7 +247,7 @@ export function createChat(options: ChatOptions): Chat {
     start() {
       const here = new AbortController();
       life = here;
-      syncing = undefined;
+      history.reset();
       followed.clear();
       dispatch({ type: 'loading' });
       syncQuietly();
@@ -282,6 +272,19 @@ export function createChat(options: ChatOptions): Chat {
       // With what went along with it.
       await send(failed.content, failed.content === lastSent?.text ? lastSent.extra : {});
     },
+    async regenerate(messageId) {
+      const { messages } = store.get();
+      const at = messageId === undefined ? messages.length : messages.findIndex(({ id }) => id === messageId) + 1;
+      const question = messages.slice(0, at).findLast(({ type }) => type === 'human');
+      if (question) await replace(question, question.content, {});
+    },
+    async edit(messageId, text, extra = {}) {
+      const question = store.get().messages.find(({ id, type }) => id === messageId && type === 'human');
+      if (!question) throw new OracleError('There is no such question.', { code: 'MESSAGE_NOT_FOUND', status: 404 });
+      await replace(question, text, extra);
+    },
+    upload: (file, uploadOptions) => uploadFile(transport, file, uploadOptions),
+    setMessages: (messages) => dispatch({ type: 'set', messages }),
     async abort() {
       const { signal } = life;
       const { runs } = store.get();
@@ -290,6 +293,8 @@ export function createChat(options: ChatOptions): Chat {
         stopped.add(run.localId);
         dispatch({ type: 'stopped', localId: run.localId });
       }
+      const upload = run && uploads.get(run.localId);
+      if (upload) return upload.abort(new OracleError('The upload was stopped.', { code: 'ABORTED' }));
       // The service can only stop what has reached it.
       await Promise.allSettled(accepting);
       const runId = run && (runIds.get(run.localId) ?? run.localId);

@@ -1,3 +1,5 @@
+import { OracleError } from './oracle-error.ts';
+
 /** A signed token as the application's wallet hands it over. */
 export interface SignedArtifact {
   serialized: string;
@@ -60,7 +62,10 @@ export function createCredentialCache(options: CredentialCacheOptions): Credenti
     if (underWay) return underWay;
     const work = (async () => {
       try {
-        const { serialized, expiresAt } = await create(oracleDid);
+        const { serialized, expiresAt } = await create(oracleDid).catch((cause: unknown) => {
+          const message = cause instanceof Error ? cause.message : 'The wallet did not sign.';
+          throw new OracleError(message, { code: 'NOT_SIGNED', cause });
+        });
         const artifact = { serialized, expiresAt };
         kept.set(key, artifact);
         storage?.setItem(key, JSON.stringify(artifact));

@@ -20,6 +20,7 @@ export { type ConfigOverrides, type OracleConfig, type Price, resolveOracleConfi
 export { OracleError, toClaimIds } from './oracle-error.ts';
 export type { Schema, SchemaOutput } from './schema.ts';
 export { createTransport, type MatrixSession, type Transport, type TransportOptions } from './transport.ts';
+export { type OutgoingFile, type UploadOptions, uploadFile } from './upload-files.ts';
 export type {
   AnyEvent,
   Approval,

@@ -9,7 +9,8 @@ export interface History {
 
 /** A page of the service's history joined with what this page knows: nothing twice, nothing lost, keys kept. */
 export function mergeHistory(state: History, { page, older }: { page: MessagePage; older: boolean }): History {
-  const { messages: current, olderCursor } = state;
+  const { olderCursor } = state;
+  const current = withoutReplaced(state.messages, page.messages);
   if (older) {
     const known = new Set(current.map(({ storedId }) => storedId));
     const added = page.messages.filter(({ id }) => !known.has(id)).map(fromStored);
@@ -34,6 +35,18 @@ export function mergeHistory(state: History, { page, older }: { page: MessagePag
     messages.splice(at, 0, message);
   }
   return { messages: [...before, ...messages], olderCursor: before.length > 0 ? olderCursor : toOlderCursor(page) };
+}
+
+/** Another page may have edited a question: what the service has replaced is not shown any more. */
+function withoutReplaced(current: readonly ChatMessage[], page: readonly WireMessage[]): readonly ChatMessage[] {
+  const gone = new Set<ChatMessage>();
+  for (const { id, replaces } of page) {
+    const from = replaces === undefined ? -1 : current.findIndex(({ storedId }) => storedId === replaces);
+    if (from < 0) continue;
+    const to = current.findIndex(({ storedId }, index) => index > from && storedId === id);
+    for (const message of current.slice(from, to < 0 ? undefined : to)) if (message.storedId) gone.add(message);
+  }
+  return gone.size > 0 ? current.filter((message) => !gone.has(message)) : current;
 }
 
 function toOlderCursor({ hasOlder, prevCursor }: MessagePage): string | null {

@@ -1,5 +1,8 @@
+import { freePort } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createUser, startAgent } from '../../test/start-agent.ts';
 import { price, startProtocol } from '../../test/start-protocol.ts';
+import { createAgentApi } from './agent-api.ts';
 import { publicGatewayUrl, resolveOracleConfig } from './oracle-config.ts';
 
 // A DID is all the protocol has to know; nobody listens at this address.
@@ -62,6 +65,16 @@ describe("an agent's config", () => {
       'http://localhost:4000/.well-known/did.json',
       'https://agent.example/agents/ana/did.json',
     ]);
+  });
+
+  it('of an agent with a did:web is all that a page needs to chat with it', async () => {
+    const port = await freePort();
+    const did = `did:web:127.0.0.1%3A${port}`;
+    await using web = await startAgent({ PORT: String(port), ORACLE_DID: did });
+    const config = await resolveOracleConfig({ oracleDid: did });
+    expect(config).toMatchObject({ apiUrl: web.url, socketUrl: web.url });
+    const { transport } = await createUser({ url: config.apiUrl, did });
+    expect(await createAgentApi(transport).createSession()).toMatchObject({ oracleDid: did });
   });
 
   it("asks the page's own server, then the public gateway, where none is given", async () => {

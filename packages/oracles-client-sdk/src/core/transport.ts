@@ -1,5 +1,6 @@
 import type { CredentialCache, Credentials } from './credentials.ts';
 import { OracleError, toOracleError } from './oracle-error.ts';
+import { canReportProgress, sendFile } from './send-file.ts';
 
 export interface MatrixSession {
   accessToken: string;
@@ -18,6 +19,9 @@ export interface TransportOptions {
 export interface RequestOptions {
   method?: 'GET' | 'POST' | 'DELETE';
   body?: unknown;
+  /** In place of `body`. */
+  file?: Blob | undefined;
+  onProgress?: ((share: number) => void) | undefined;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
 }
@@ -32,32 +36,39 @@ export interface Transport {
 
 /** Longest wait for the head of a reply. */
 const headTimeoutMs = 60_000;
+const uploadTimeoutMs = 10 * 60_000;
 
 export function createTransport(options: TransportOptions): Transport {
   const { oracleDid, credentials, userDid } = options;
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
 
   async function attempt(path: string, tokens: Credentials, request: RequestOptions): Promise<Response> {
-    const { method = 'GET', body, signal, headers } = request;
+    const { method = 'GET', body, file, onProgress, signal } = request;
     const timezone = findTimezone();
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error('no reply in time')), headTimeoutMs);
+    const limitMs = file ? uploadTimeoutMs : headTimeoutMs;
+    const timer = setTimeout(() => late.abort(new Error('no reply in time')), limitMs);
     // Not `AbortSignal.any`: React Native has none.
     const leave = () => late.abort(signal?.reason);
     if (signal?.aborted) leave();
     signal?.addEventListener('abort', leave);
     try {
+      const headers = {
+        ...toAuthHeaders(tokens),
+        ...(userDid && { 'x-did': userDid }),
+        ...(timezone && { 'x-timezone': timezone }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(file && { 'content-type': file.type || 'application/octet-stream' }),
+        ...request.headers,
+      };
+      if (file && onProgress && !options.fetch && canReportProgress())
+        return await sendFile(baseUrl + path, { file, headers, onProgress, signal: late.signal });
+      const content = file ?? (body !== undefined ? JSON.stringify(body) : undefined);
       return await (options.fetch ?? globalThis.fetch)(baseUrl + path, {
         method,
         signal: late.signal,
-        headers: {
-          ...toAuthHeaders(tokens),
-          ...(userDid && { 'x-did': userDid }),
-          ...(timezone && { 'x-timezone': timezone }),
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        headers,
+        ...(content !== undefined && { body: content }),
       });
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;

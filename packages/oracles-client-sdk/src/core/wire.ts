@@ -41,6 +41,8 @@ export interface MessageComponent {
 export interface Attachment {
   mxcUri?: string | undefined;
   eventId?: string | undefined;
+  /** A file uploaded to the agent. */
+  fileId?: string | undefined;
   filename: string;
   mimetype: string;
 }
@@ -73,6 +75,8 @@ export interface WireMessage {
   approvals?: Approval[] | undefined;
   reasoning?: string | undefined;
   attachments?: Attachment[] | undefined;
+  /** The id of the question whose place this one has taken. */
+  replaces?: string | undefined;
   components?: MessageComponent[] | undefined;
 }
 

@@ -36,6 +36,7 @@ export interface IMessage extends Omit<ChatMessage, 'content'> {
 }
 
 const known = new WeakMap<ChatMessage, IMessage>();
+const origins = new WeakMap<IMessage, ChatMessage>();
 
 /** The same object for the same message, so that memoised components stay as they are. */
 export function toIMessage(message: ChatMessage): IMessage {
@@ -50,7 +51,16 @@ export function toIMessage(message: ChatMessage): IMessage {
     attachment: attachments?.[0],
   };
   known.set(message, made);
+  origins.set(made, message);
   return made;
+}
+
+/** The other way round, for messages that a page has changed or made itself. */
+export function fromIMessage(message: IMessage): ChatMessage {
+  const origin = origins.get(message);
+  if (origin) return origin;
+  const { text, isComplete: _isComplete, attachment: _attachment, content, ...rest } = message;
+  return { ...rest, content: text ?? (typeof content === 'string' ? content : '') };
 }
 
 function toContent(message: ChatMessage): MessageContent {

@@ -20,8 +20,8 @@ import { createSharedChats } from './shared-chats.ts';
 import { useLatest } from './use-latest.ts';
 
 export interface OraclesProviderProps {
-  /** The connected user's wallet and Matrix session. */
-  initialWallet: Wallet;
+  /** The connected user's wallet and Matrix session; undefined while nobody has signed in. */
+  initialWallet: Wallet | undefined;
   transactSignX: TransactSignX;
   /** Mints a delegation from the user to an agent. */
   createDelegation: Sign;
@@ -107,7 +107,8 @@ export function OraclesProvider(props: OraclesProviderProps) {
 }
 
 /** The same object for as long as nothing in it changes: applications write it inline. */
-function useWallet({ address, did, matrix: { accessToken, homeServer } }: Wallet): Wallet {
+function useWallet(given: Wallet | undefined): Wallet {
+  const { address = '', did = '', matrix: { accessToken = '', homeServer = '' } = {} } = given ?? {};
   return useMemo(
     () => ({ address, did, matrix: { accessToken, homeServer } }),
     [address, did, accessToken, homeServer],

@@ -26,7 +26,7 @@ export function useAgent(
   const did = useOracleDid(oracleDid);
   const { config, isReady, error } = useOraclesConfig(did, overrides);
   const agent = useMemo(() => {
-    if (!isReady || !did) return undefined;
+    if (!isReady || !did || !wallet.did) return undefined;
     const known = config as OracleConfig;
     const transport = createTransport(did, known.apiUrl);
     return { key: `${wallet.did} ${did} ${known.apiUrl}`, config: known, transport, api: createAgentApi(transport) };

@@ -2,15 +2,16 @@
 
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { createChat } from '../core/chat.ts';
-import type { ChatSnapshot, SendOptions } from '../core/chat-interface.ts';
+import type { Chat, ChatSnapshot, SendOptions } from '../core/chat-interface.ts';
 import { type ChatStatus, initialChatState, toChatStatus } from '../core/chat-state.ts';
 import type { BrowserTools } from '../core/client-tools.ts';
 import type { StreamingMode } from '../core/event-buffer.ts';
 import type { ConfigOverrides } from '../core/oracle-config.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import type { Schema } from '../core/schema.ts';
+import type { OutgoingFile, UploadOptions } from '../core/upload-files.ts';
 import type { AnyEvent, Approval, Attachment } from '../core/wire.ts';
-import { type IMessage, toIMessage } from './message-content.ts';
+import { fromIMessage, type IMessage, toIMessage } from './message-content.ts';
 import { type ChatRunState, toRunState } from './older-names.ts';
 import { type UIComponents, useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
@@ -54,6 +55,16 @@ export interface UseChatResult {
   pendingApprovals: Approval[];
   /** Lets a tool run, or not; the agent reads the reason. */
   answerApproval: (approvalId: string, approved: boolean, reason?: string) => Promise<void>;
+  /** Asks for another answer: to the question of this message, or to the last one. */
+  regenerate: (messageId?: string) => Promise<void>;
+  /** Sends other words in place of a question; what came after it leaves the conversation. */
+  editMessage: (messageId: string, text: string, options?: SendOptions) => Promise<void>;
+  /** Changes what the page shows, and nothing at the service: the next load of the history joins both. */
+  setMessages: (change: IMessage[] | ((messages: IMessage[]) => IMessage[])) => void;
+  /** Stores a file at the agent, to go along with a message later. `sendMessage` takes files of the device too. */
+  uploadFile: (file: Blob, options?: UploadOptions) => Promise<Attachment>;
+  /** Nobody has signed in: there is no wallet, it declined to sign, or the agent refuses what it signed. */
+  isSignedOut: boolean;
   refetchMessages: () => Promise<IMessage[]>;
   isRealTimeConnected: boolean;
   isConfigReady: boolean;
@@ -75,20 +86,27 @@ export interface UseChatResult {
 interface SendMessage {
   (message: string, options?: SendOptions): Promise<void>;
   /** @deprecated Use `sendMessage(message, { metadata, attachments })`. */
-  (message: string, metadata?: Record<string, unknown>, attachments?: Attachment[]): Promise<void>;
+  (message: string, metadata?: Record<string, unknown>, attachments?: OutgoingFile[]): Promise<void>;
 }
 
 const idle: ChatSnapshot = { ...initialChatState, isRealTimeConnected: false };
 const getIdle = () => idle;
 const subscribeNever = () => () => {};
 const notReady = () => new OracleError('The agent is not ready yet.', { code: 'ORACLE_NOT_READY', retryable: true });
+const signedOut = () => new OracleError('Nobody has signed in.', { code: 'NOT_SIGNED', status: 401 });
+const isRefused = (error: OracleError | undefined) => error?.status === 401 || error?.code === 'NOT_SIGNED';
 
 /** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
 export function useChat<Schemas extends Record<string, Schema>>(options: IChatOptions<Schemas>): UseChatResult {
   const { oracleDid, sessionId, uiComponents } = options;
   const { wallet, actions, components, executing, turns, events, answers, findChat } = useOraclesContext();
   const { agent, error: configError } = useAgent(oracleDid, options.overrides);
-  const latest = useLatest({ ...options, browserTools: options.browserTools as BrowserTools, matrix: wallet.matrix });
+  const latest = useLatest({
+    ...options,
+    browserTools: options.browserTools as BrowserTools,
+    matrix: wallet.matrix,
+    userDid: wallet.did,
+  });
   const [earlyError, setEarlyError] = useState<OracleError>();
 
   const shared = useMemo(() => {
@@ -166,21 +184,30 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
     await chat?.loadOlder().finally(() => setLoadingEarlier(false));
   }, [chat]);
 
+  /** What takes part in the chat, once there is one. */
+  const act = useCallback(
+    async <T>(work: (ready: Chat) => Promise<T>): Promise<T> => {
+      if (chat) return work(chat);
+      throw wallet.did ? notReady() : signedOut();
+    },
+    [chat, wallet.did],
+  );
   return {
     messages,
     status,
+    isSignedOut: !wallet.did || isRefused(state.loadError) || isRefused(state.sendError),
     isSending,
-    isLoading: state.isLoading && sessionId !== '' && !configError,
+    isLoading: state.isLoading && sessionId !== '' && !configError && wallet.did !== '',
     error: configError ?? state.loadError,
     sendMessageError: state.sendError ?? (chat ? undefined : earlyError),
     isRealTimeConnected: state.isRealTimeConnected,
     isConfigReady: agent !== undefined,
     hasMore: state.olderCursor !== null,
     sendMessage: useCallback(
-      async (message: string, extra?: SendOptions | Record<string, unknown>, attachments?: Attachment[]) => {
+      async (message: string, extra?: SendOptions | Record<string, unknown>, attachments?: OutgoingFile[]) => {
         const { model } = latest.current;
         if (chat) await chat.send(message, { ...(model && { model }), ...toSendOptions(extra, attachments) });
-        else setEarlyError(notReady());
+        else setEarlyError(latest.current.userDid ? notReady() : signedOut());
       },
       [chat, latest],
     ),
@@ -190,6 +217,16 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
     ),
     answerApproval: useCallback(
       async (approvalId, approved, reason) => void (await chat?.answerApproval(approvalId, { approved, reason })),
+      [chat],
+    ),
+    regenerate: useCallback((messageId) => act((ready) => ready.regenerate(messageId)), [act]),
+    editMessage: useCallback((messageId, text, extra) => act((ready) => ready.edit(messageId, text, extra)), [act]),
+    uploadFile: useCallback((file, extra) => act((ready) => ready.upload(file, extra)), [act]),
+    setMessages: useCallback(
+      (change) => {
+        const next = typeof change === 'function' ? change((chat?.get().messages ?? []).map(toIMessage)) : change;
+        chat?.setMessages(next.map(fromIMessage));
+      },
       [chat],
     ),
     retry: useCallback(() => void chat?.retry(), [chat]),
@@ -203,10 +240,10 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
   };
 }
 
-const optionNames = new Set(['model', 'attachments', 'mcpInvocations', 'metadata']);
+const optionNames = new Set(['model', 'attachments', 'mcpInvocations', 'metadata', 'replaces']);
 
 /** The older library takes metadata and attachments one after the other. */
-function toSendOptions(extra: SendOptions | Record<string, unknown> = {}, attachments?: Attachment[]): SendOptions {
+function toSendOptions(extra: SendOptions | Record<string, unknown> = {}, attachments?: OutgoingFile[]): SendOptions {
   if (!attachments && Object.keys(extra).every((name) => optionNames.has(name))) return extra as SendOptions;
   return { metadata: extra as Record<string, unknown>, ...(attachments && { attachments }) };
 }

@@ -1,7 +1,7 @@
 'use client';
 
 import { useCallback, useState } from 'react';
-import { checkTransaction, toPaymentMessages } from '../core/contract-messages.ts';
+import { checkTransaction, toClaimsPrice, toPaymentMessages } from '../core/contract-messages.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import { type OracleError, toError } from '../core/oracle-error.ts';
 import { useOraclesContext } from './oracles-context.ts';
@@ -18,7 +18,7 @@ export interface ContractOracleResult {
   status: ContractStatus;
   /** Whether the agent holds an authorisation of the user that is in force. */
   isContracted: boolean;
-  /** Pays for claims an agent has asked payment for: its price for each. Resolves with the wallet's result. */
+  /** Pays for claims an agent has asked payment for, each its own amount. Resolves with the wallet's result; `free` if nothing is open. */
   pay: (claimIds: string[]) => Promise<unknown>;
   error: OracleError | undefined;
   /** @deprecated Use `contract`. */
@@ -64,11 +64,10 @@ export function useContractOracle(
   const { reload } = delegation;
 
   const transfer = useCallback(
-    async ({ price, payee }: OracleConfig, count: number, memo: string): Promise<unknown> => {
+    async ({ price, payee }: Pick<OracleConfig, 'price' | 'payee'>, memo: string): Promise<unknown> => {
       if (!price || BigInt(price.amount) === 0n) return undefined;
       if (!payee) throw new Error('The agent names no account to be paid.');
-      const total = { denom: price.denom, amount: String(BigInt(price.amount) * BigInt(count)) };
-      const result = await transactSignX(toPaymentMessages({ from: wallet.address, to: payee, price: total }), memo);
+      const result = await transactSignX(toPaymentMessages({ from: wallet.address, to: payee, price }), memo);
       checkTransaction(result);
       return result ?? null;
     },
@@ -94,7 +93,7 @@ export function useContractOracle(
         if (!agent || !did) throw new Error('The agent is not ready yet.');
         // With overridden addresses the terms are still the protocol's, where a gateway can be asked.
         const terms = context.gatewayUrl ? await resolveConfig(did) : agent.config;
-        const paid = await transfer(terms, 1, `contract ${did}`);
+        const paid = await transfer(terms, `contract ${did}`);
         setState({ status: 'authorizing' });
         const { serialized } = await credentials.renewDelegation(did);
         await agent.api.storeDelegation(serialized);
@@ -106,10 +105,13 @@ export function useContractOracle(
   const pay = useCallback(
     (claimIds: string[]) =>
       follow('paying', async () => {
-        if (!did) throw new Error('The agent is not ready yet.');
-        return transfer(await resolveConfig(did), claimIds.length, `claims ${claimIds.join(' ')}`);
+        if (!agent || !did) throw new Error('The agent is not ready yet.');
+        const { price, payee } = await resolveConfig(did);
+        if (!price || BigInt(price.amount) === 0n) return undefined;
+        const total = toClaimsPrice(claimIds, await agent.api.listClaims(), price);
+        return transfer({ price: total, payee }, `claims ${claimIds.join(' ')}`);
       }),
-    [did, resolveConfig, follow, transfer],
+    [agent, did, resolveConfig, follow, transfer],
   );
   const isBusy = state.status === 'paying' || state.status === 'authorizing';
   const price = agent?.config.price;

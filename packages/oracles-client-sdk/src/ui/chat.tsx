@@ -36,7 +36,7 @@ export function Chat({ labels, dir, onPaymentRequiredError = ignore, ...options 
             <Composer chat={chat} labels={words} />
           </>
         ) : (
-          <p className="palaver-empty">{words.noSession}</p>
+          <p className="palaver-empty">{chat.isSignedOut ? words.signedOut : words.noSession}</p>
         )}
       </div>
     </section>

@@ -9,17 +9,21 @@ export interface ComposerProps {
   labels: Labels;
 }
 
-/** Writes messages: Enter sends, Shift and Enter is a new line, Escape stops the answer. */
+const maxFiles = 10;
+
+/** Writes messages, with files: Enter sends, Shift and Enter is a new line, Escape stops the answer. */
 export function Composer({ chat, labels }: ComposerProps) {
   const { sendMessage, abortStream, isSending, error, sendMessageError, retry } = chat;
   const [text, setText] = useState('');
+  const [files, setFiles] = useState<File[]>([]);
   const id = useId();
   const isEmpty = text.trim() === '';
 
   function submit(): void {
     if (isEmpty) return;
-    void sendMessage(text);
+    void sendMessage(text, files.length > 0 ? { attachments: files } : undefined);
     setText('');
+    setFiles([]);
   }
   function onKeyDown(event: KeyboardEvent): void {
     if (event.key === 'Escape' && isSending) void abortStream();
@@ -50,6 +54,36 @@ export function Composer({ chat, labels }: ComposerProps) {
       <p role="status" className="palaver-hidden">
         {isSending ? labels.writing : ''}
       </p>
+      {files.length > 0 && (
+        <ul className="palaver-files">
+          {files.map((file) => (
+            <li key={`${file.name} ${file.size} ${file.lastModified}`}>
+              {file.name}
+              <button
+                type="button"
+                aria-label={`${labels.removeFile}: ${file.name}`}
+                onClick={() => setFiles(files.filter((other) => other !== file))}
+              >
+                ×
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <label className="palaver-button palaver-attach">
+        <span aria-hidden="true">＋</span>
+        <span className="palaver-hidden">{labels.attach}</span>
+        <input
+          type="file"
+          multiple
+          accept="text/*,application/pdf,application/json,image/png,image/jpeg,image/gif,image/webp"
+          className="palaver-hidden"
+          onChange={({ target }) => {
+            setFiles([...files, ...(target.files ?? [])].slice(0, maxFiles));
+            target.value = '';
+          }}
+        />
+      </label>
       <label className="palaver-hidden" htmlFor={id}>
         {labels.message}
       </label>

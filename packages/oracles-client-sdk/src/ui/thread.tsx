@@ -50,6 +50,11 @@ export function Thread({ chat, labels, uiComponents }: ThreadProps) {
           <Message key={message.id} message={message} labels={labels} uiComponents={uiComponents} />
         ))}
       </ol>
+      {status === 'ready' && messages.at(-1)?.type === 'ai' && (
+        <button type="button" className="palaver-button" onClick={() => void chat.regenerate()}>
+          {labels.regenerate}
+        </button>
+      )}
     </div>
   );
 }
@@ -59,7 +64,7 @@ interface MessageProps extends Pick<ThreadProps, 'labels' | 'uiComponents'> {
 }
 
 const Message = memo(({ message, labels, uiComponents }: MessageProps) => {
-  const { type, content, reasoning, status, attachments = [] } = message;
+  const { type, content, reasoning, status, uploadProgress, attachments = [] } = message;
   const isHuman = type === 'human';
   return (
     <li className={isHuman ? 'palaver-message palaver-human' : 'palaver-message'} data-status={status}>
@@ -71,6 +76,11 @@ const Message = memo(({ message, labels, uiComponents }: MessageProps) => {
         </details>
       )}
       <div dir="auto">{renderMessageContent(isHuman ? message : content, uiComponents)}</div>
+      {uploadProgress !== undefined && (
+        <progress aria-label={labels.uploading} value={uploadProgress}>
+          {Math.round(uploadProgress * 100)} %
+        </progress>
+      )}
       {attachments.length > 0 && <small>{attachments.map(({ filename }) => filename).join(', ')}</small>}
       {status === 'aborted' && <small>{labels.stopped}</small>}
       {status === 'failed' && <small>{labels.failed}</small>}

@@ -12,7 +12,9 @@ const dir = params.get('dir') === 'rtl' ? 'rtl' : 'ltr';
 createRoot(document.querySelector('main') ?? document.body).render(
   <StrictMode>
     <OraclesProvider
-      initialWallet={{ address: '', did, matrix: { accessToken: '', homeServer: '' } }}
+      initialWallet={
+        params.has('signed-out') ? undefined : { address: '', did, matrix: { accessToken: '', homeServer: '' } }
+      }
       transactSignX={async () => undefined}
       createDelegation={createDelegation}
       createInvocation={createInvocation}

@@ -22,6 +22,7 @@ import {
   rawClientAddress,
   type Server,
   toAddressKey,
+  toOriginRules,
 } from '@palaver/service-kit';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
@@ -92,7 +93,7 @@ export function createSocketTransport(parts: SocketParts) {
       const isServed = allowedHosts === undefined || isServedHost(headers.host, allowedHosts);
       callback(null, isServed && isAllowedPage(headers, parts.origins));
     },
-    cors: { origin: any ? '*' : parts.origins, credentials: !any },
+    cors: { origin: any ? '*' : toOriginRules(parts.origins), credentials: !any },
   });
   io.use((socket, next) => {
     admit(socket, parts).then(

@@ -1,9 +1,13 @@
 import { type DidDocument, didDocumentSchema } from '@palaver/contract';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { publicUrl } from '../../../config.ts';
+import { publicUrlOf } from '../../../doors/public-url.ts';
 import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 
 const keyPrefix = 'did:key:';
 
-/** `GET /.well-known/did.json`: the public part of the agent's key. */
+/** `GET /.well-known/did.json`: the public part of the agent's key, and where the agent is reached. */
 export function createDidDocumentPlugin(): OraclePlugin {
   return defineOraclePlugin({
     name: 'did-document',
@@ -16,16 +20,28 @@ export function createDidDocumentPlugin(): OraclePlugin {
       visibility: 'silent',
       stability: 'stable',
     },
+    configSchema: z.object({ PUBLIC_URL: publicUrl }),
     getRoutes:
-      ({ oracle }) =>
+      ({ oracle, config }) =>
       (server) => {
         const document = toDidDocument(oracle.keyDid, oracle.signingDid);
+        const services = (request: FastifyRequest) => {
+          const serviceEndpoint = publicUrlOf(request, config.PUBLIC_URL);
+          return ['oracleService', 'wsService'].map((type) => ({
+            id: `${oracle.keyDid}#${type}`,
+            type,
+            serviceEndpoint,
+          }));
+        };
         const schema = {
           tags: ['Identity'],
           summary: "The agent's DID document",
           response: { 200: didDocumentSchema },
         };
-        server.get('/.well-known/did.json', { schema }, async () => document);
+        server.get('/.well-known/did.json', { schema }, async (request) => ({
+          ...document,
+          service: services(request),
+        }));
       },
     getAuthExcludedRoutes: () => [{ path: '/.well-known/did.json', method: 'GET' }],
   });

@@ -1,0 +1,63 @@
+import type { AgentApi, LiveRun } from './agent-api.ts';
+import type { ChatAction } from './chat-state.ts';
+import { toError } from './oracle-error.ts';
+
+export interface SyncParts {
+  api: AgentApi;
+  sessionId: string;
+  pageSize(): number | undefined;
+  dispatch(action: ChatAction): void;
+  /** Ends when the chat is closed. */
+  signal(): AbortSignal;
+  onLoaded(): void;
+  /** Called with the turn that is under way. */
+  onLiveRun(run: LiveRun, signal: AbortSignal): void;
+}
+
+/** The history, and the turn that is under way. Calls meanwhile make it one more round. */
+export function createHistorySync({ api, sessionId, dispatch, ...parts }: SyncParts) {
+  let syncing: Promise<void> | undefined;
+  let isStale = false;
+
+  async function load(signal: AbortSignal): Promise<void> {
+    try {
+      const limit = parts.pageSize();
+      const page = await api.listMessages(sessionId, limit ? { limit } : {}, signal);
+      dispatch({ type: 'loaded', page, older: false });
+    } catch (error) {
+      if (!signal.aborted) dispatch({ type: 'loadFailed', error: toError(error) });
+      throw error;
+    }
+  }
+
+  async function syncWhileStale(signal: AbortSignal): Promise<void> {
+    try {
+      while (isStale && !signal.aborted) {
+        isStale = false;
+        await load(signal);
+        parts.onLoaded();
+        const run = await api.findLiveRun(sessionId, signal);
+        if (run) parts.onLiveRun(run, signal);
+      }
+    } finally {
+      if (signal === parts.signal()) syncing = undefined;
+    }
+  }
+
+  function sync(): Promise<void> {
+    isStale = true;
+    syncing ??= syncWhileStale(parts.signal());
+    return syncing;
+  }
+
+  return {
+    sync,
+    syncQuietly() {
+      if (!parts.signal().aborted) sync().catch(() => {});
+    },
+    /** The chat begins anew; what an earlier one asked for does not count. */
+    reset() {
+      syncing = undefined;
+    },
+  };
+}
