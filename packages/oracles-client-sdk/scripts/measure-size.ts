@@ -15,19 +15,19 @@ export interface SizeRow {
 
 /** What an application pays for each use, minified and compressed, without the peers. */
 const uses = [
-  { name: 'chat alone', code: `export { OraclesProvider, useChat } from './src/index.ts';`, budget: 29_000 },
+  { name: 'chat alone', code: `export { OraclesProvider, useChat } from './src/index.ts';`, budget: 30_000 },
   {
     name: 'chat, Markdown, sessions, actions',
     code: `export { OraclesProvider, useChat, useOracleSessions, useAgAction, renderMessageContent } from './src/index.ts';`,
-    budget: 33_000,
+    budget: 35_000,
   },
-  { name: 'every export', code: `export * from './src/index.ts';`, budget: 35_000 },
+  { name: 'every export', code: `export * from './src/index.ts';`, budget: 37_000 },
   { name: 'core', code: `export * from './src/core/index.ts';`, budget: 27_000 },
   { name: 'live-agent (without livekit-client)', code: `export * from './src/live-agent/index.ts';`, budget: 5_000 },
   {
     name: 'chat with /ui',
     code: `export { OraclesProvider } from './src/index.ts'; export { Chat } from './src/ui/index.ts';`,
-    budget: 36_000,
+    budget: 37_500,
   },
   { name: 'wallet', code: `export * from './src/wallet/index.ts';`, budget: 5_000 },
 ];
