@@ -92,7 +92,17 @@ const resolvedSeconds = 60;
 const forever = Number.POSITIVE_INFINITY;
 const checks = { invocation: checkInvocation, delegation: checkDelegation, signIn: checkSignIn };
 
-/** Decides whether tokens are good, by the rules of the agent service. Verdicts are remembered by the token's hash. */
+/**
+ * Decides whether tokens are good, by the rules of the agent service. Verdicts are remembered by the token's hash.
+ *
+ * @example
+ * ```ts
+ * import { createVerifier } from '@palaver/ucan';
+ *
+ * const verifier = createVerifier({ audiences: ['did:key:z6Mk'] });
+ * export const isGood = async (token: string) => (await verifier.verifyInvocation(token)).ok !== undefined;
+ * ```
+ */
 export function createVerifier(options: VerifierOptions): Verifier {
   const {
     maxTtlSeconds = ucanLimits.maxTtlSeconds,

@@ -60,12 +60,34 @@ export interface DownstreamOptions {
 const invocationSeconds = 300;
 const delegationSeconds = 24 * 3600;
 
-/** Signs a request to use one capability; it is valid for five minutes by default. */
+/**
+ * Signs a request to use one capability; it is valid for five minutes by default.
+ *
+ * @example
+ * ```ts
+ * import { createInvocation, createSigner } from '@palaver/ucan';
+ *
+ * const issuer = await createSigner();
+ * const capability = { can: 'oracle/chat', with: 'ixo:oracle' };
+ * export const { serialized } = await createInvocation({ issuer, audience: 'did:key:z6Mk', capability });
+ * ```
+ */
 export async function createInvocation({ capability, ...options }: InvocationOptions): Promise<MintedToken> {
   return await mint({ lifetimeSeconds: invocationSeconds, ...options, capabilities: [capability] });
 }
 
-/** Signs capabilities over to the audience; it is valid for a day by default. */
+/**
+ * Signs capabilities over to the audience; it is valid for a day by default.
+ *
+ * @example
+ * ```ts
+ * import { createDelegation, createSigner } from '@palaver/ucan';
+ *
+ * const issuer = await createSigner();
+ * const capabilities = [{ can: 'oracle/*', with: 'ixo:oracle' }];
+ * export const { serialized } = await createDelegation({ issuer, audience: 'did:key:z6Mk', capabilities });
+ * ```
+ */
 export async function createDelegation(options: DelegationOptions): Promise<MintedToken> {
   return await mint({ lifetimeSeconds: delegationSeconds, ...options });
 }

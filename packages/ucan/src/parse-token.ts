@@ -14,7 +14,17 @@ const maxChain = 8;
 
 /**
  * Reads an invocation or a delegation: a ucanto CAR archive in base64, base64url or multibase. Every block is checked
- * against its hash, every proof is present, and nothing else is in the archive.
+ * against its hash, every proof is present, and nothing else is in the archive. Whether it is good, a verifier decides.
+ *
+ * @example
+ * ```ts
+ * import { parseToken } from '@palaver/ucan';
+ *
+ * export async function issuerOf(text: string) {
+ *   const { ok: token } = await parseToken(text);
+ *   return token?.issuer;
+ * }
+ * ```
  */
 export async function parseToken(text: string): Promise<Result<UcanView, UcanError>> {
   try {

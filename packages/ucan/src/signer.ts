@@ -26,11 +26,32 @@ const seedBytes = 32;
 /** The multicodec tag of an Ed25519 private key. */
 const secretTag = Uint8Array.of(0x80, 0x26);
 
+/**
+ * A new key, in memory alone until `toSecret` is kept.
+ *
+ * @example
+ * ```ts
+ * import { createSigner } from '@palaver/ucan';
+ *
+ * const user = await createSigner();
+ * console.log(user.did());
+ * ```
+ */
 export async function createSigner(): Promise<Signer> {
   return await fromSeed(crypto.getRandomValues(new Uint8Array(seedBytes)));
 }
 
-/** Reads a secret key: ucanto's `Mg…` form, or the seed as 64 hex digits. */
+/**
+ * Reads a secret key: ucanto's `Mg…` form, or the seed as 64 hex digits.
+ *
+ * @example
+ * ```ts
+ * import { parseSigner } from '@palaver/ucan';
+ *
+ * const { ok: signer, error } = await parseSigner(process.env.ORACLE_PRIVATE_KEY ?? '');
+ * console.log(signer?.did() ?? error?.message);
+ * ```
+ */
 export async function parseSigner(secret: string): Promise<Result<Signer, { message: string }>> {
   const seedAsHex = secret.length === 2 * seedBytes ? decodeHex(secret) : null;
   if (seedAsHex) return { ok: await fromSeed(seedAsHex) };
