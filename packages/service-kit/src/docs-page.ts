@@ -19,10 +19,9 @@ const script = require.resolve('swagger-ui-dist/swagger-ui-bundle.js');
  *
  * @example
  * ```ts
- * import { addDocsPage, createServer } from '@palaver/service-kit';
+ * import { addDocsPage, type Server } from '@palaver/service-kit';
  *
- * const server = createServer({ name: 'weather' });
- * addDocsPage(server, { title: 'Weather', document: 'openapi.json' });
+ * export const addDocs = (server: Server) => addDocsPage(server, { title: 'Weather', document: 'openapi.json' });
  * ```
  */
 export function addDocsPage(server: Server, { title, document }: DocsPageOptions): void {
