@@ -4,7 +4,7 @@ import { createUser, startAgent, type TestAgent } from '../../test/start-agent.t
 import { createAgentApi } from './agent-api.ts';
 import { createChat } from './chat.ts';
 import type { Chat } from './chat-interface.ts';
-import { toChatStatus } from './chat-state.ts';
+import { initialChatState, reduceChat, toChatStatus } from './chat-state.ts';
 import { createTransport } from './transport.ts';
 
 let agent: TestAgent;
@@ -103,4 +103,20 @@ it('shows what the page sets, until the history is loaded again', async () => {
   expect(textsOf(chat)).toEqual([]);
   await chat.refetch();
   expect(textsOf(chat)).toEqual(['/long 1', 'word1']);
+});
+
+it('a history that was asked for before an edit does not bring back what it replaced', () => {
+  const message = (id: string, type: 'human' | 'ai') =>
+    ({ id, type, content: id, createdAt: '', status: 'complete', requestId: id }) as const;
+  const page = {
+    messages: [message('one', 'human'), message('two', 'ai')],
+    prevCursor: null,
+    nextCursor: null,
+    hasOlder: false,
+    hasNewer: false,
+  };
+  const loaded = reduceChat(initialChatState, { type: 'loaded', page, older: false });
+  const sent = { type: 'sent', requestId: 'edit', text: 'edited', createdAt: '', replaces: 'one' } as const;
+  const late = reduceChat(reduceChat(loaded, sent), { type: 'loaded', page, older: false });
+  expect(late.messages.map(({ content }) => content)).toEqual(['edited']);
 });

@@ -17,7 +17,7 @@ export function mergeHistory(state: History, { page, older }: { page: MessagePag
     return { messages: [...added, ...current], olderCursor: toOlderCursor(page) };
   }
   const matched = new Set<ChatMessage>();
-  const messages: ChatMessage[] = page.messages.map((stored) => {
+  const messages: ChatMessage[] = withoutReplacedHere(page.messages, current).map((stored) => {
     const mine = current.find((message) => !matched.has(message) && isSame(message, stored));
     if (!mine) return fromStored(stored);
     matched.add(mine);
@@ -47,6 +47,18 @@ function withoutReplaced(current: readonly ChatMessage[], page: readonly WireMes
     for (const message of current.slice(from, to < 0 ? undefined : to)) if (message.storedId) gone.add(message);
   }
   return gone.size > 0 ? current.filter((message) => !gone.has(message)) : current;
+}
+
+/** A page that was asked for before this one replaced a question still lists it. */
+function withoutReplacedHere(page: readonly WireMessage[], current: readonly ChatMessage[]): readonly WireMessage[] {
+  let kept = page;
+  for (const { replaces, requestId, status } of current) {
+    const from = replaces && status !== 'failed' ? kept.findIndex(({ id }) => id === replaces) : -1;
+    if (from < 0) continue;
+    const to = kept.findIndex((stored, index) => index > from && stored.requestId === requestId);
+    kept = [...kept.slice(0, from), ...(to < 0 ? [] : kept.slice(to))];
+  }
+  return kept;
 }
 
 function toOlderCursor({ hasOlder, prevCursor }: MessagePage): string | null {
