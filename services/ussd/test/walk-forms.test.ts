@@ -6,6 +6,7 @@ import { createTempDir } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
 import { toMenuSources, toRegistry } from '../src/actions/default-menu.ts';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
+import { walkForm } from '../src/explore/walk-form.ts';
 import { createForms } from '../src/forms/forms.ts';
 import type { FormSource } from '../src/forms/protocol.ts';
 import { isGsm } from '../src/gsm.ts';
@@ -14,7 +15,6 @@ import type { Dialogue } from '../src/menu/dialogue.ts';
 import type { Menu } from '../src/menu/menu.ts';
 import { countPages, renderScreen } from '../src/menu/render.ts';
 import { readMenuSource, readProgramSource } from '../src/programs/read-source.ts';
-import { walkForm } from './walk-form.ts';
 
 // Loading the engine takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });

@@ -44,6 +44,20 @@ export function addProgramCommands(cli: Command): void {
       const { testPrograms } = await import('@palaver/ussd/commands/test-programs');
       print(await testPrograms({ folder, actions }, withEnvFile(process.env)));
     });
+  withActions(
+    program
+      .command('explore')
+      .description('walk every path with made-up answers in every language; exit with status 1 if one goes wrong'),
+  )
+    .argument('<folder>', several)
+    .option('--steps <number>', 'answers to give at most, for each program and language', toNumber, 20_000)
+    .option('--seconds <number>', 'time to take at most, for each program and language', toNumber, 120)
+    .action(
+      async (folder: string, { actions, steps, seconds }: ProgramOptions & { steps: number; seconds: number }) => {
+        const { explorePrograms } = await import('@palaver/ussd/commands/explore-programs');
+        print(await explorePrograms({ folder, actions, maxSteps: steps, maxSeconds: seconds }));
+      },
+    );
   program
     .command('import')
     .description('take an ODK form into a program, with a state that asks it')
@@ -87,6 +101,11 @@ function toList(text: string): string[] {
   const tags = text.split(',').map((tag) => tag.trim());
   if (tags.some((tag) => tag === '')) throw new InvalidArgumentError('expected tags such as en,sw');
   return tags;
+}
+
+function toNumber(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('expected a whole number above 0');
+  return Number(text);
 }
 
 export function print({ ok, lines }: MenuReport): void {
