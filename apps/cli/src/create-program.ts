@@ -10,6 +10,7 @@ import { addOperatorCommands } from './commands/operator.ts';
 import { addPhoneCommands } from './commands/phone.ts';
 import { addProgramCommands } from './commands/program.ts';
 import { addServiceCommands } from './commands/service.ts';
+import { addSubmissionCommands } from './commands/submissions.ts';
 import { addTokenCommand } from './commands/token.ts';
 import { addUserCommands } from './commands/user.ts';
 
@@ -27,6 +28,7 @@ export function createProgram(): Command {
   addPhoneCommands(program);
   addMenuCommands(program);
   addProgramCommands(program);
+  addSubmissionCommands(program);
   addOperatorCommands(program);
   addDoctorCommand(program);
   addAuditCommands(program);

@@ -8,3 +8,8 @@ export function toSeconds(text: string): number {
   if (digits === undefined) throw new InvalidArgumentError('expected seconds, or a number with m, h or d, such as 30d');
   return Number(digits) * (unitSeconds[unit] ?? 1);
 }
+
+export function toCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('expected a whole number above 0');
+  return Number(text);
+}

@@ -71,6 +71,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     activeSessions: () => domain.countActive(),
     sweepLagSeconds: () => domain.sweeper.lagSeconds(),
     waitingSms: () => domain.messages.countWaiting(),
+    waitingSubmissions: () => domain.submissions.countWaiting(),
   });
   const domain = await createDomain({ config, logger, store, keys, metrics, secrets, ask });
   started.defer(() => domain.close());

@@ -176,6 +176,10 @@ export const ussdConfigSchema = z.object({
       'Folder of a program, or a folder of several: each has a `program.yaml` that names its service codes. Without USSD_MENUS the bundled menus are then not served.',
     example: './programs',
   }),
+  PROGRAMS_READONLY: envBoolean().prefault('false').meta({
+    description: 'Refuse to draft, publish, roll back and withdraw programs, by route and by command.',
+    example: 'true',
+  }),
   USSD_HTTP_ALLOWED_HOSTS: envList().prefault('').meta({
     description:
       'Hosts (`name` or `name:port`) that programs may ask though they have a private address or no TLS, comma separated.',

@@ -30,6 +30,8 @@ import { startFetching } from './openrosa/fetch-forms.ts';
 import { createOpenRosaClient } from './openrosa/openrosa-client.ts';
 import { startSender } from './openrosa/send-submissions.ts';
 import { openPrograms } from './programs/programs.ts';
+import { createPublishedPrograms } from './programs/published.ts';
+import { createPublishing } from './programs/publishing.ts';
 import { createProgramVersions } from './programs/versions.ts';
 import { createQueryClient } from './protocol/query-client.ts';
 import { createRecordStore } from './records/records.ts';
@@ -127,17 +129,22 @@ export async function createDomain(parts: DomainParts) {
       onChange: () => programs.reload(),
     }));
   started.defer(() => fetched?.stop());
+  const published = createPublishedPrograms(store);
+  const versions = createProgramVersions(store, clock);
   const programs = await openPrograms({
     forms,
     ...(fetched && { fetched: fetched.files }),
     bundled: toMenuSources({}),
     ...toServed(config),
     registry: toRegistry(actions, own.validators),
-    versions: createProgramVersions(store, clock),
+    versions,
+    published,
     watch: config.USSD_WATCH_MENUS,
     logger,
   });
   started.defer(() => programs.close());
+  const readOnly = config.PROGRAMS_READONLY;
+  const publishing = createPublishing({ store, programs, published, versions, audit, clock, readOnly });
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const daily = await openDaily(store, config, clock.now());
@@ -201,6 +208,7 @@ export async function createDomain(parts: DomainParts) {
     submissions,
     programs,
     messages,
+    publishing,
     audit,
     clock,
     timeoutMs,

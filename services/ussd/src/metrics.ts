@@ -14,6 +14,7 @@ export interface UssdGauges {
   activeSessions(): number;
   sweepLagSeconds(): number;
   waitingSms(): number;
+  waitingSubmissions(): Promise<{ queued: number; failed: number }>;
 }
 
 export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdMetrics {
@@ -70,6 +71,18 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     registers,
     collect() {
       this.set(gauges.sweepLagSeconds());
+    },
+  });
+  new Gauge({
+    name: 'ussd_submissions_waiting',
+    help: 'Submissions of forms that are queued for the forms server, and those that it has refused',
+    labelNames: ['status'],
+    registers,
+    async collect() {
+      // Without the database there is no count, and the other metrics are still read.
+      const waiting = await gauges.waitingSubmissions().catch(() => undefined);
+      if (!waiting) return this.reset();
+      for (const [status, count] of Object.entries(waiting)) this.set({ status }, count);
     },
   });
   return {

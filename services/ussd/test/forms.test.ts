@@ -1,7 +1,7 @@
 // ODK forms on a phone: every kind of question, a phone that changes its mind, and answers that survive whatever happens.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTempDir, createTestDatabase, startProcess, waitFor } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, engines, startProcess, waitFor } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
 import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
 import { createForms } from '../src/forms/forms.ts';
@@ -143,8 +143,8 @@ async function expectOneSubmission(service: TestService) {
   expect(await (await service.get('/api/ussd/submissions')).json()).toMatchObject({ submissions: [], forms: [] });
 }
 
-test('killed in the middle of a form, nothing is lost', async () => {
-  await using database = await createTestDatabase('sqlite');
+test.each(engines)('killed in the middle of a form, nothing is lost on %s', async (engine) => {
+  await using database = await createTestDatabase(engine);
   await using dir = await writeSurvey('forms/short.xml');
   const env = {
     DATABASE_URL: database.url,

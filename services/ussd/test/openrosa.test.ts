@@ -1,13 +1,16 @@
 // Forms that come from an OpenRosa server and go back to it, over connections that break.
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createLogger } from '@palaver/service-kit';
 import { countSteps, createTempDir, waitFor } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
+import { exportSubmissions, listSubmissions, retrySubmissions } from '../src/commands/submissions.ts';
 import { startFetching } from '../src/openrosa/fetch-forms.ts';
 import { createOpenRosaClient, elementsOf } from '../src/openrosa/openrosa-client.ts';
 import { formsServerCredentials, formsServerEnv, startOpenRosaServer } from './openrosa-server.ts';
-import { startService, type TestService } from './service-fixture.ts';
+import { startService, type TestService, testKey } from './service-fixture.ts';
 
 // Loading the engine takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -71,12 +74,22 @@ test('a submission arrives once in spite of cut connections; a refused one waits
   await waitFor('the refusal', async () => (await list(service, '?status=failed')).length === 1, 90_000);
   const [failed] = await list(service, '?status=failed');
   expect(failed?.fault).toMatch(/^status 400/);
-  const retried = await fetch(`${service.url}/api/ussd/submissions/retry`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ instanceId: failed?.instanceId }),
+  const waiting = async () =>
+    (await (await service.get('/metrics')).text()).match(/^ussd_submissions_waiting.*(queued|failed).* \d+$/gm);
+  expect(await waiting()).toEqual([expect.stringMatching(/"queued".* 0$/), expect.stringMatching(/"failed".* 1$/)]);
+  const env = { DATABASE_URL: service.databaseUrl, DATA_DIR: dir.path, PIN_ENCRYPTION_KEY: testKey };
+  expect(await listSubmissions(env, { status: 'failed', limit: 5 })).toMatchObject({
+    forms: expect.arrayContaining([{ formId: 'short', status: 'failed', count: 1 }]),
+    submissions: [{ instanceId: failed?.instanceId, fault: expect.stringMatching(/^status 400/) }],
   });
-  expect(await retried.json()).toEqual({ queued: 1 });
+  const pieces: string[] = [];
+  for (const format of ['csv', 'json', 'xml'] as const)
+    await exportSubmissions(env, { format, status: 'failed' }, (piece) => pieces.push(piece));
+  for (const wanted of [/^instanceId,formId/, /^\{"instanceId"/m, /<name>Ben<\/name>/])
+    expect(pieces.join('')).toMatch(wanted);
+  expect(pieces.join('')).not.toContain('Ana');
+  expect(await retrySubmissions(env, 'uuid:none')).toBe(0);
+  expect(await retrySubmissions(env, failed?.instanceId)).toBe(1);
   await waitFor('the second submission', async () => (await list(service, '?status=sent')).length === 2, 90_000);
   expect(server.stored.size).toBe(2);
 });
@@ -115,4 +128,23 @@ test('a list of openings alone is read once, and what closes nothing is no eleme
     'a="b"> 1 ',
     '2',
   ]);
+});
+
+test('a server that asks for Basic authentication gets it, in UTF-8, once it has asked', async () => {
+  const given: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    given.push(request.headers.authorization);
+    request.resume();
+    if (request.headers.authorization === undefined)
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="forms", charset="UTF-8"' }).end();
+    else response.writeHead(201).end();
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  await using _closed = { [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = createOpenRosaClient({ server: url, credentials: { user: 'gâteway', password: 'open: sesame' } });
+  expect(await client.send('uuid:1', '<data/>')).toEqual({ ok: true });
+  const encoded = Buffer.from('gâteway:open: sesame').toString('base64');
+  expect(given.filter((header) => header !== undefined)).toEqual(expect.arrayContaining([`Basic ${encoded}`]));
+  expect(new Set(given)).toEqual(new Set([undefined, `Basic ${encoded}`]));
 });

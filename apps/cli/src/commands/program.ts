@@ -4,6 +4,8 @@ import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/u
 import { formatFlow } from '@palaver/ussd/commands/flow';
 import { writeNewProgram } from '@palaver/ussd/commands/new-program';
 import { type Command, InvalidArgumentError } from 'commander';
+import { toCount } from '../options.ts';
+import { toTable } from '../table.ts';
 
 interface ProgramOptions {
   actions?: string;
@@ -50,14 +52,15 @@ export function addProgramCommands(cli: Command): void {
       .description('walk every path with made-up answers in every language; exit with status 1 if one goes wrong'),
   )
     .argument('<folder>', several)
-    .option('--steps <number>', 'answers to give at most, for each program and language', toNumber, 20_000)
-    .option('--seconds <number>', 'time to take at most, for each program and language', toNumber, 120)
+    .option('--steps <number>', 'answers to give at most, for each program and language', toCount, 20_000)
+    .option('--seconds <number>', 'time to take at most, for each program and language', toCount, 120)
     .action(
       async (folder: string, { actions, steps, seconds }: ProgramOptions & { steps: number; seconds: number }) => {
         const { explorePrograms } = await import('@palaver/ussd/commands/explore-programs');
         print(await explorePrograms({ folder, actions, maxSteps: steps, maxSeconds: seconds }));
       },
     );
+  addVersions(program);
   program
     .command('import')
     .description('take an ODK form into a program, with a state that asks it')
@@ -66,6 +69,48 @@ export function addProgramCommands(cli: Command): void {
     .action(async (form: string, folder: string) => {
       const { importForm } = await import('@palaver/ussd/commands/import-form');
       print(await importForm({ form, folder }));
+    });
+}
+
+/** Versions in the database of the service, whose variables they read. */
+function addVersions(program: Command): void {
+  const load = () => import('@palaver/ussd/commands/publish-programs');
+  program
+    .command('publish')
+    .description('publish a program to the database; running instances take it into use within seconds')
+    .argument('<folder>', one)
+    .option('--note <text>', 'what is new in it')
+    .action(async (folder: string, { note }: { note?: string }) => {
+      const version = await (await load()).publishFolder(withEnvFile(process.env), { folder, note });
+      process.stdout.write(`${version}\n`);
+    });
+  program
+    .command('versions')
+    .description('print the versions of a program, the newest first')
+    .argument('<name>', 'the name of the program')
+    .action(async (name: string) => {
+      const versions = await (await load()).listVersions(withEnvFile(process.env), name);
+      const rows = versions.map(({ version, isCurrent, usedAt, publishedBy, note }) => [
+        `${version}${isCurrent ? ' (in use)' : ''}`,
+        ...[usedAt, publishedBy ?? 'folder', note ?? ''],
+      ]);
+      process.stdout.write(rows.length ? `${toTable(['Version', 'Used', 'By', 'Note'], rows)}\n` : 'There are none.\n');
+    });
+  program
+    .command('rollback')
+    .description('take an earlier version into use')
+    .argument('<name>', 'the name of the program')
+    .argument('[version]', 'a version as `versions` prints it; the one before when not given')
+    .action(async (name: string, version?: string) => {
+      process.stdout.write(`${await (await load()).rollBack(withEnvFile(process.env), name, version)}\n`);
+    });
+  program
+    .command('withdraw')
+    .description('take a published program out of use; one of USSD_PROGRAMS with its name answers again')
+    .argument('<name>', 'the name of the program')
+    .action(async (name: string) => {
+      await (await load()).withdrawProgram(withEnvFile(process.env), name);
+      process.stdout.write(`${name} is withdrawn.\n`);
     });
 }
 
@@ -101,11 +146,6 @@ function toList(text: string): string[] {
   const tags = text.split(',').map((tag) => tag.trim());
   if (tags.some((tag) => tag === '')) throw new InvalidArgumentError('expected tags such as en,sw');
   return tags;
-}
-
-function toNumber(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('expected a whole number above 0');
-  return Number(text);
 }
 
 export function print({ ok, lines }: MenuReport): void {

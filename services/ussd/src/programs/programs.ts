@@ -1,14 +1,15 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Logger, StartError } from '@palaver/service-kit';
-import { checkForms } from '../forms/check-forms.ts';
 import type { Forms } from '../forms/forms.ts';
 import { checkProgram } from '../menu/check-program.ts';
-import { type Fault, formatFault } from '../menu/fault.ts';
+import { formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf, type Registry } from '../menu/menu.ts';
-import type { ProgramSource, SourceFile } from '../menu/program-source.ts';
-import { toVersion } from './load-program.ts';
-import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
+import { programFile, type SourceFile } from '../menu/program-source.ts';
+import { type CheckedProgram, checkSource, findOwner, type Loaded, loadAll } from './load-all.ts';
+import { type ProgramFileMap, toSource } from './program-files.ts';
+import type { PublishedPrograms } from './published.ts';
+import { type MenuSources, readMenuSource } from './read-source.ts';
 import type { ProgramVersions } from './versions.ts';
 
 /** The programs in use, their renewal while the service runs, and the versions that open sessions began with. */
@@ -18,8 +19,14 @@ export interface Programs {
   /** A version by its id; `undefined` when nobody keeps it any more, or when it cannot run here. */
   find(id: string): Menu | Promise<Menu | undefined> | undefined;
   current(): Menu[];
-  /** Reads all programs again. */
+  /** Reads all programs again, soon. */
   reload(): void;
+  /** Reads all programs again, now. */
+  refresh(): Promise<void>;
+  /** Checks files as the program of this name, beside the programs in use. */
+  check(name: string, files: ProgramFileMap): Promise<CheckedProgram>;
+  /** Why a version cannot be taken into use. */
+  refuse(id: string): Promise<string | undefined>;
   close(): void;
 }
 
@@ -35,19 +42,16 @@ export interface ProgramOptions {
   /** Forms of a server, which programs may name. */
   fetched?: () => readonly SourceFile[];
   versions: ProgramVersions;
+  /** Programs of the database, which come before those of the folder. */
+  published?: Pick<PublishedPrograms, 'current' | 'load'>;
   watch: boolean;
   logger: Logger;
 }
 
-interface Loaded {
-  menus: Map<string, Menu>;
-  sources: Map<string, ProgramSource>;
-  warnings: Fault[];
-  faults: Fault[];
-}
-
 const settleMs = 100;
 const maxOldVersions = 50;
+/** How often it is looked for what other instances have published. */
+const pollMs = 2_000;
 
 /** Loads every program, or throws with every fault. When watched, a changed program is in use once it is right. */
 export async function openPrograms(options: ProgramOptions): Promise<Programs> {
@@ -59,6 +63,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     throw new StartError(`The menus cannot be used:\n${lines.join('\n')}`);
   }
   for (const warning of first.warnings) logger.warn(formatFault(warning));
+  for (const fault of first.unusable) logger.error(`a published program is not in use: ${formatFault(fault)}`);
   const byId = new Map<string, Menu>();
   const loading = new Map<string, Promise<Menu | undefined>>();
   let current = new Map<string, Menu>();
@@ -69,8 +74,8 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
 
   async function use({ menus, sources }: Loaded): Promise<void> {
     for (const menu of menus.values()) {
-      const source = sources.get(menu.id);
-      if (source && !byId.has(menu.id)) await versions.keep(menu.id, { source, base });
+      const kept = sources.get(menu.id);
+      if (kept && !byId.has(menu.id)) await versions.keep(menu.id, kept);
       byId.set(menu.id, menu);
     }
     current = menus;
@@ -79,7 +84,13 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     forgetOld(byId, current);
   }
 
+  let publishedIds = await readPublished();
+  async function readPublished(): Promise<string> {
+    return JSON.stringify([...((await options.published?.current()) ?? [])]);
+  }
+
   async function reload(): Promise<void> {
+    publishedIds = await readPublished();
     const next = await loadAll(options, base);
     // A program with faults stays as it was; the others are renewed.
     for (const [name, menu] of current) {
@@ -88,6 +99,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     }
     if (next.faults.length > 0)
       logger.error({ faults: next.faults.map(formatFault) }, 'the changed menus have faults; the old ones stay in use');
+    for (const fault of next.unusable) logger.error(`a published program is not in use: ${formatFault(fault)}`);
     const changed = [...next.menus.values()].filter(({ id }) => current.get(nameOf(id))?.id !== id);
     if (changed.length === 0 && next.menus.size === current.size) return;
     await use(next);
@@ -108,13 +120,25 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     return menu;
   }
 
+  // One at a time: the last to begin has read the newest.
+  let reloading: Promise<void> = Promise.resolve();
+  const refresh = () => {
+    reloading = reloading.catch(() => {}).then(reload);
+    return reloading;
+  };
+  const onFault = (error: unknown) => logger.error({ err: error }, 'the changed menus cannot be loaded');
   // Editors write a file in several steps: it is read when they are done.
   const reloadSoon = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      reload().catch((error: unknown) => logger.error({ err: error }, 'the changed menus cannot be loaded'));
-    }, settleMs).unref();
+    timer = setTimeout(() => refresh().catch(onFault), settleMs).unref();
   };
+  const poll = options.published
+    ? setInterval(() => {
+        readPublished()
+          .then((ids) => (ids === publishedIds ? undefined : refresh()))
+          .catch((error: unknown) => logger.debug({ err: error }, 'published programs cannot be read now'));
+      }, pollMs).unref()
+    : undefined;
   const watchers = options.watch
     ? toWatched(options).map((path) =>
         watchPath(path, reloadSoon).on('error', (error) =>
@@ -133,8 +157,23 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     },
     current: () => [...current.values()],
     reload: reloadSoon,
+    refresh,
+    async check(name, files) {
+      const checked = await checkSource(options, toSource(name, files), base);
+      if (!checked.check.ok) return checked;
+      const { menu } = checked.check;
+      const message =
+        menu.id === name ? findOwner(name, menu, current) : `the program is called ${name}, not ${menu.id}`;
+      if (message === undefined) return checked;
+      return { ...checked, check: { ok: false, faults: [{ file: programFile, line: 1, message }] } };
+    },
+    async refuse(id) {
+      const menu = byId.get(id) ?? (await loadKept(id));
+      return menu ? findOwner(nameOf(id), menu, current) : 'it has faults with this version of the service';
+    },
     close() {
       clearTimeout(timer);
+      clearInterval(poll);
       for (const watcher of watchers) watcher.close();
     },
   };
@@ -145,60 +184,6 @@ function forgetOld(byId: Map<string, Menu>, current: ReadonlyMap<string, Menu>):
   for (const id of byId.keys()) {
     if (byId.size <= maxOldVersions + current.size) return;
     if (current.get(nameOf(id))?.id !== id) byId.delete(id);
-  }
-}
-
-async function loadAll(options: ProgramOptions, base: ProgramSource): Promise<Loaded> {
-  const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [] };
-  const taken = new Map<string, string>();
-  for (const read of await listSources(options, loaded.faults)) {
-    try {
-      const source = withFetched(await read(), options.fetched?.() ?? []);
-      const check = await checkForms(checkProgram(source, options.registry, base), source, options.forms);
-      if (!check.ok) {
-        loaded.faults.push(...check.faults);
-        continue;
-      }
-      const name = check.menu.id === '' ? source.name : check.menu.id;
-      const menu = { ...check.menu, id: `${name}@${toVersion(source, base)}` };
-      const file = source.files.find(({ path }) => path === 'program.yaml')?.file ?? options.menus?.menus ?? '';
-      const claims = [`the name ${name}`, ...(menu.codes.length > 0 ? menu.codes : ['every other code'])];
-      const clash = claims.find((claim) => taken.has(claim));
-      if (clash !== undefined) {
-        loaded.faults.push({ file, line: 1, message: `${clash} belongs to ${taken.get(clash)}` });
-        continue;
-      }
-      for (const claim of claims) taken.set(claim, file);
-      loaded.menus.set(name, menu);
-      loaded.sources.set(menu.id, source);
-      loaded.warnings.push(...check.warnings);
-    } catch (error) {
-      if (!(error instanceof SourceFault)) throw error;
-      loaded.faults.push({ file: error.path, line: 1, message: error.message });
-    }
-  }
-  return loaded;
-}
-
-/** Only what a program names is part of its version. */
-function withFetched(source: ProgramSource, fetched: readonly SourceFile[]): ProgramSource {
-  const named = new Set(source.files.flatMap(({ text }) => text.match(/forms\/server\/[\w.-]+(?=\.xml)/g) ?? []));
-  const isNamed = (path: string) => [...named].some((name) => path === `${name}.xml` || path.startsWith(`${name}/`));
-  return { ...source, files: [...source.files, ...fetched.filter(({ path }) => isNamed(path))] };
-}
-
-async function listSources(
-  { menus, folder }: ProgramOptions,
-  faults: Fault[],
-): Promise<(() => Promise<ProgramSource>)[]> {
-  const own = menus ? [() => readMenuSource('palaver', menus)] : [];
-  if (folder === undefined) return own;
-  try {
-    return [...(await findPrograms(folder)).map((path) => () => readProgramSource(path)), ...own];
-  } catch (error) {
-    if (!(error instanceof SourceFault)) throw error;
-    faults.push({ file: error.path, line: 1, message: error.message });
-    return own;
   }
 }
 

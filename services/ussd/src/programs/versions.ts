@@ -1,4 +1,5 @@
 import type { DatabaseClock, Store } from '@palaver/store';
+import type { Transaction } from 'kysely';
 import { nameOf } from '../menu/menu.ts';
 import type { ProgramSource } from '../menu/program-source.ts';
 import type { UssdTables } from '../store/tables.ts';
@@ -13,9 +14,28 @@ export interface KeptVersion {
 export interface ProgramVersions {
   keep(id: string, version: KeptVersion): Promise<void>;
   load(id: string): Promise<KeptVersion | undefined>;
+  /** The versions of a program, the newest first. */
+  list(program: string): Promise<ListedVersion[]>;
+  markPublished(trx: Transaction<UssdTables>, id: string, publication: Publication): Promise<void>;
+}
+
+export interface Publication {
+  at: number;
+  by: string;
+  note?: string | undefined;
+}
+
+export interface ListedVersion {
+  version: string;
+  /** When it was last taken into use. */
+  usedAt: string;
+  publishedAt: string | null;
+  publishedBy: string | null;
+  note: string | null;
 }
 
 const keptVersions = 20;
+const maxListed = 200;
 const keptMs = 30 * 24 * 3_600_000;
 
 export function createProgramVersions(
@@ -28,7 +48,10 @@ export function createProgramVersions(
       const now = clock.now();
       await db
         .insertInto('ussd_program_version')
-        .values({ id, program, source: JSON.stringify(version), used_at: now })
+        .values({
+          ...{ id, program, source: JSON.stringify(version), used_at: now },
+          ...{ published_at: null, published_by: null, note: null },
+        })
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ used_at: now }))
         .execute();
       const newest = db
@@ -42,11 +65,41 @@ export function createProgramVersions(
         .where('program', '=', program)
         .where('used_at', '<', now - keptMs)
         .where('id', 'not in', newest)
+        .where('id', 'not in', (inner) =>
+          inner
+            .selectFrom('ussd_program')
+            .select('published')
+            .where('published', 'is not', null)
+            .$castTo<{ published: string }>(),
+        )
         .execute();
     },
     async load(id) {
       const row = await db.selectFrom('ussd_program_version').select('source').where('id', '=', id).executeTakeFirst();
       return row && (JSON.parse(row.source) as KeptVersion);
+    },
+    async list(program) {
+      const rows = await db
+        .selectFrom('ussd_program_version')
+        .select(['id', 'used_at', 'published_at', 'published_by', 'note'])
+        .where('program', '=', program)
+        .orderBy('used_at', 'desc')
+        .limit(maxListed)
+        .execute();
+      return rows.map(({ id, used_at, published_at, published_by, note }) => ({
+        version: id,
+        usedAt: new Date(used_at).toISOString(),
+        publishedAt: published_at === null ? null : new Date(published_at).toISOString(),
+        publishedBy: published_by,
+        note,
+      }));
+    },
+    async markPublished(trx, id, { at, by, note = null }) {
+      await trx
+        .updateTable('ussd_program_version')
+        .set({ published_at: at, published_by: by, note })
+        .where('id', '=', id)
+        .execute();
     },
   };
 }

@@ -17,6 +17,7 @@ import type { PersonData } from '../accounts/person-data.ts';
 import type { AgentPerson } from '../assistant/agent-person.ts';
 import type { Menu } from '../menu/menu.ts';
 import type { Programs } from '../programs/programs.ts';
+import type { Publishing } from '../programs/publishing.ts';
 import type { RecordStore } from '../records/records.ts';
 import type { Reports } from '../reports/reports.ts';
 import { isExpired, type Session, sessionStatus, unpackDialogue, unpackOpening } from '../session/session.ts';
@@ -26,6 +27,7 @@ import type { UssdTables } from '../store/tables.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 import { type AddressParts, addAddressRoutes } from './address.ts';
 import { addPersonDataRoutes } from './person-data.ts';
+import { addProgramRoutes } from './programs.ts';
 import { addRecordRoutes } from './records.ts';
 import { addSmsRoutes } from './sms.ts';
 import { addSubmissionRoutes } from './submissions.ts';
@@ -37,6 +39,7 @@ export interface OperatorParts extends AddressParts {
   submissions: Submissions;
   programs: Pick<Programs, 'find'>;
   messages: Messages;
+  publishing: Publishing;
   timeoutMs: number;
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
@@ -76,6 +79,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     addRecordRoutes(typed, parts.records);
     addSubmissionRoutes(typed, parts);
     addSmsRoutes(typed, parts);
+    addProgramRoutes(typed, parts.publishing);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
     addPersonDataRoutes(typed, parts);
 

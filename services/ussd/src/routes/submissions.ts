@@ -1,18 +1,16 @@
 import { Readable } from 'node:stream';
 import { AppError, offsetPageQuerySchema } from '@palaver/contract';
-import { type Server, toCsvLines } from '@palaver/service-kit';
+import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
-import type { StoredSubmission, SubmissionFilter, Submissions } from '../submissions/submissions.ts';
+import { toCsv, toXml } from '../submissions/export-submissions.ts';
+import type { Submissions } from '../submissions/submissions.ts';
 
 const querySchema = offsetPageQuerySchema.extend({
   formId: z.string().max(200).optional(),
   status: z.enum(['stored', 'queued', 'sent', 'failed']).optional(),
   format: z.enum(['json', 'csv', 'spreadsheet', 'xml']).default('json'),
 });
-const pieceSize = 500;
-const columns = ['instanceId', 'formId', 'formVersion', 'phoneNumber', 'createdAt', 'status'] as const;
-const maxColumns = 2_000;
 
 export interface SubmissionParts {
   submissions: Submissions;
@@ -51,37 +49,4 @@ export function addSubmissionRoutes(server: Server, { submissions, clock }: Subm
       return reply.type('text/xml; charset=utf-8').send(found.xml);
     },
   );
-}
-
-type Filter = Pick<SubmissionFilter, 'formId' | 'status'>;
-
-async function* readAll(submissions: Submissions, filter: Filter): AsyncGenerator<StoredSubmission[]> {
-  for (let offset = 0; ; offset += pieceSize) {
-    const piece = await submissions.find({ ...filter, limit: pieceSize, offset });
-    yield piece;
-    if (piece.length < pieceSize) return;
-  }
-}
-
-/** Two passes: the columns are known only when every submission has been seen. */
-async function* toCsv(submissions: Submissions, filter: Filter, forSpreadsheet: boolean): AsyncGenerator<string> {
-  const names = new Set<string>();
-  for await (const piece of readAll(submissions, filter))
-    for (const { answers } of piece)
-      for (const name of Object.keys(answers)) if (names.size < maxColumns) names.add(name);
-  yield toCsvLines([[...columns, ...names]]);
-  for await (const piece of readAll(submissions, filter))
-    yield toCsvLines(
-      piece.map((submission) => [
-        ...columns.map((column) => submission[column]),
-        ...Array.from(names, (name) => submission.answers[name] ?? ''),
-      ]),
-      { forSpreadsheet },
-    );
-}
-
-async function* toXml(submissions: Submissions, filter: Filter): AsyncGenerator<string> {
-  yield '<?xml version="1.0" encoding="UTF-8"?>\n<submissions>\n';
-  for await (const piece of readAll(submissions, filter)) for (const { xml } of piece) yield `${xml}\n`;
-  yield '</submissions>\n';
 }

@@ -152,6 +152,17 @@ const migrations: readonly Migration[] = [
         await sql`alter table ussd_report add column ${sql.ref(column)} text`.execute(trx);
     },
   },
+  {
+    name: '016-published-programs',
+    async up(trx) {
+      for (const column of ['published_at bigint', 'published_by text', 'note text'])
+        await sql`alter table ussd_program_version add column ${sql.raw(column)}`.execute(trx);
+      await sql`create table ussd_program (
+        name text primary key, published text, revision integer not null, draft text, draft_at bigint, draft_by text)`.execute(
+        trx,
+      );
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

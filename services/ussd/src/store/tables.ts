@@ -19,11 +19,35 @@ export interface UssdTables {
   ussd_chat: { phone: string; agent_session: string };
   ussd_secret: { name: string; sealed: string };
   /** `source` is JSON of a program's files. */
-  ussd_program_version: { id: string; program: string; source: string; used_at: number };
+  ussd_program_version: ProgramVersionTable;
+  /** Programs of the database: what is published, and a draft. */
+  ussd_program: ProgramTable;
   ussd_record: RecordTable;
   ussd_submission: SubmissionTable;
   ussd_sms: SmsTable;
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
+}
+
+export interface ProgramVersionTable {
+  id: string;
+  program: string;
+  source: string;
+  used_at: number;
+  published_at: number | null;
+  published_by: string | null;
+  note: string | null;
+}
+
+export interface ProgramTable {
+  name: string;
+  /** The id of the version in use. */
+  published: string | null;
+  /** Counts the changes of the draft. */
+  revision: number;
+  /** JSON of its files by path. */
+  draft: string | null;
+  draft_at: number | null;
+  draft_by: string | null;
 }
 
 export interface EffectTable {

@@ -41,7 +41,14 @@ export interface Submissions {
   /** Queues failed ones again: one, or all of them. Gives their number. */
   retry(now: number, instanceId?: string): Promise<number>;
   /** Forms with submissions, and how many there are of each status. */
+  countWaiting(): Promise<WaitingSubmissions>;
   forms(): Promise<{ formId: string; status: string; count: number }[]>;
+}
+
+/** What has not arrived at the forms server. */
+export interface WaitingSubmissions {
+  queued: number;
+  failed: number;
 }
 
 export interface SubmissionOptions {
@@ -94,6 +101,16 @@ export function createSubmissions(
         .where('status', '=', 'failed');
       if (instanceId !== undefined) query = query.where('id', '=', instanceId);
       return Number((await query.executeTakeFirst()).numUpdatedRows);
+    },
+    async countWaiting() {
+      const rows = await readDb
+        .selectFrom('ussd_submission')
+        .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
+        .where('status', 'in', ['queued', 'failed'])
+        .groupBy('status')
+        .execute();
+      const countOf = (status: string) => Number(rows.find((row) => row.status === status)?.count ?? 0);
+      return { queued: countOf('queued'), failed: countOf('failed') };
     },
     async forms() {
       const rows = await readDb

@@ -1,0 +1,66 @@
+import { withEnvFile } from '@palaver/service-kit';
+import type { ExportFormat, SubmissionQuery } from '@palaver/ussd/commands/submissions';
+import { type Command, Option } from 'commander';
+import { toCount } from '../options.ts';
+import { toTable } from '../table.ts';
+
+const statuses = ['stored', 'queued', 'sent', 'failed'];
+const load = () => import('@palaver/ussd/commands/submissions');
+
+/** `palaver submissions`: completed forms, and those that the forms server has refused. */
+export function addSubmissionCommands(program: Command): void {
+  const submissions = program.command('submissions').description('list, export and retry completed ODK forms');
+  withFilter(submissions.command('list').description('print how many there are of each form, and the newest'))
+    .option('--limit <number>', 'how many of the newest', toCount, 20)
+    .action(async ({ form, status, limit }: FilterOptions & { limit: number }) => {
+      const found = await (await load()).listSubmissions(withEnvFile(process.env), {
+        ...toQuery({ form, status }),
+        limit,
+      });
+      const counts = found.forms.map(({ formId, status: kept, count }) => [formId, kept, String(count)]);
+      const rows = found.submissions.map(({ instanceId, formId, createdAt, status: kept, fault }) => [
+        ...[instanceId, formId, createdAt, kept],
+        fault ?? '',
+      ]);
+      if (counts.length === 0) process.stdout.write('There are no submissions.\n');
+      else
+        process.stdout.write(
+          `${toTable(['Form', 'Status', 'Count'], counts)}\n\n${toTable(['Instance', 'Form', 'Completed', 'Status', 'Fault'], rows)}\n`,
+        );
+    });
+  withFilter(submissions.command('export').description('print all submissions'))
+    .addOption(
+      new Option('--format <format>', 'csv, json (one object a line) or xml')
+        .choices(['csv', 'json', 'xml'])
+        .default('csv'),
+    )
+    .action(async ({ form, status, format }: FilterOptions & { format: ExportFormat }) => {
+      const { exportSubmissions } = await load();
+      await exportSubmissions(withEnvFile(process.env), { ...toQuery({ form, status }), format }, (piece) =>
+        process.stdout.write(piece),
+      );
+    });
+  submissions
+    .command('retry')
+    .description('send what the forms server has refused again')
+    .argument('[instance]', 'the id of one; all that have failed when not given')
+    .action(async (instance?: string) => {
+      const count = await (await load()).retrySubmissions(withEnvFile(process.env), instance);
+      process.stdout.write(`${count} queued.\n`);
+    });
+}
+
+interface FilterOptions {
+  form?: string;
+  status?: SubmissionQuery['status'];
+}
+
+function withFilter(command: Command): Command {
+  return command
+    .option('--form <id>', 'only of this form')
+    .addOption(new Option('--status <status>', 'only with this status').choices(statuses));
+}
+
+function toQuery({ form: formId, status }: FilterOptions): SubmissionQuery {
+  return { formId, status };
+}

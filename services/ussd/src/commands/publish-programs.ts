@@ -1,0 +1,91 @@
+import { AppError } from '@palaver/contract';
+import { type Env, StartError } from '@palaver/service-kit';
+import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
+import { defaultSignatures } from '../actions/default-signatures.ts';
+import { loadOwnActions } from '../actions/load-own-actions.ts';
+import { createForms } from '../forms/forms.ts';
+import { type Fault, formatFault } from '../menu/fault.ts';
+import { fromSource, programFilesSchema } from '../programs/program-files.ts';
+import { openPrograms } from '../programs/programs.ts';
+import { createPublishedPrograms } from '../programs/published.ts';
+import { createPublishing, type Publishing } from '../programs/publishing.ts';
+import { readProgramSource, SourceFault } from '../programs/read-source.ts';
+import { createProgramVersions } from '../programs/versions.ts';
+import { toProgramName } from './new-program.ts';
+import { withDatabase } from './open-database.ts';
+
+const by = { actor: 'command', from: null } as const;
+
+/** Publishes the program of a folder; running instances take it into use within seconds. */
+export function publishFolder(
+  env: Env,
+  { folder, note }: { folder: string; note?: string | undefined },
+): Promise<string> {
+  return withPublishing(env, async (publishing) => {
+    const name = toProgramName(folder);
+    const parsed = programFilesSchema.safeParse(asXml(fromSource(await readProgramSource(folder))));
+    if (!parsed.success) throw new StartError(`${folder}: ${parsed.error.issues[0]?.message}`);
+    return (await publishing.publish(name, { files: parsed.data, note }, by)).version;
+  });
+}
+
+/** An XLSForm was converted when it was read: it is kept as the XML that it became. */
+function asXml(files: Record<string, string>): Record<string, string> {
+  const converted = Object.keys(files).filter((path) => path.endsWith('.xlsx'));
+  return Object.fromEntries(
+    Object.entries(files).map(([path, text]) => [
+      path.replace(/\.xlsx$/, '.xml'),
+      converted.reduce((all, form) => all.replaceAll(form, form.replace(/\.xlsx$/, '.xml')), text),
+    ]),
+  );
+}
+
+export function listVersions(env: Env, name: string) {
+  return withPublishing(env, (publishing) => publishing.versions(name));
+}
+
+/** Takes an earlier version into use: the one before the current when none is named. */
+export function rollBack(env: Env, name: string, version?: string): Promise<string> {
+  return withPublishing(env, async (publishing) => {
+    const all = await publishing.versions(name);
+    const current = all.findIndex(({ isCurrent }) => isCurrent);
+    const wanted = version ?? all.slice(current + 1)[0]?.version;
+    if (wanted === undefined) throw new StartError(`There is no earlier version of ${name}.`);
+    return (await publishing.rollBack(name, wanted, by)).version;
+  });
+}
+
+export function withdrawProgram(env: Env, name: string): Promise<void> {
+  return withPublishing(env, (publishing) => publishing.withdraw(name, by));
+}
+
+function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>): Promise<T> {
+  return withDatabase(env, async ({ config, logger, store, audit }) => {
+    const clock = { now: Date.now };
+    const own = await loadOwnActions(config.USSD_ACTIONS);
+    const [published, versions] = [createPublishedPrograms(store), createProgramVersions(store, clock)];
+    await using forms = createForms();
+    const programs = await openPrograms({
+      bundled: toMenuSources({}),
+      folder: config.USSD_PROGRAMS,
+      registry: toRegistry({ ...defaultSignatures, ...own.actions }, own.validators),
+      forms,
+      versions,
+      published,
+      watch: false,
+      logger,
+    });
+    const readOnly = config.PROGRAMS_READONLY;
+    const parts = { store, programs, published, versions, audit, clock, readOnly };
+    try {
+      return await use(createPublishing(parts));
+    } catch (error) {
+      if (error instanceof SourceFault) throw new StartError(`${error.path}: ${error.message}`, { cause: error });
+      if (!(error instanceof AppError)) throw error;
+      const faults = error.details.faults as Fault[] | undefined;
+      throw new StartError(faults ? faults.map(formatFault).join('\n') : error.message, { cause: error });
+    } finally {
+      programs.close();
+    }
+  });
+}

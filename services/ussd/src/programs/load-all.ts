@@ -1,0 +1,130 @@
+import { checkForms } from '../forms/check-forms.ts';
+import type { MenuCheck } from '../menu/check-menu.ts';
+import { checkProgram } from '../menu/check-program.ts';
+import type { Fault } from '../menu/fault.ts';
+import { type Menu, nameOf } from '../menu/menu.ts';
+import { type ProgramSource, programFile, type SourceFile } from '../menu/program-source.ts';
+import { toVersion } from './load-program.ts';
+import type { ProgramOptions } from './programs.ts';
+import { findPrograms, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
+import type { KeptVersion } from './versions.ts';
+
+export interface Loaded {
+  menus: Map<string, Menu>;
+  sources: Map<string, KeptVersion>;
+  warnings: Fault[];
+  faults: Fault[];
+  /** Published versions that cannot run: callers read the version of the folder, if there is one. */
+  unusable: Fault[];
+}
+
+export interface CheckedProgram {
+  check: MenuCheck;
+  /** Name and version. */
+  id: string;
+  kept: KeptVersion;
+}
+
+/** Checks a program with its forms, those of a forms server included. */
+export async function checkSource(
+  options: ProgramOptions,
+  source: ProgramSource,
+  base: ProgramSource,
+): Promise<CheckedProgram> {
+  const whole = withFetched(source, options.fetched?.() ?? []);
+  const check = await checkForms(checkProgram(whole, options.registry, base), whole, options.forms);
+  const name = check.ok && check.menu.id !== '' ? check.menu.id : source.name;
+  return { check, id: `${name}@${toVersion(whole, base)}`, kept: { source: whole, base } };
+}
+
+/** All programs: first what is published, then what the folder has under other names. */
+export async function loadAll(options: ProgramOptions, base: ProgramSource): Promise<Loaded> {
+  const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [], unusable: [] };
+  const taken = new Map<string, string>();
+  for (const [name, id] of (await options.published?.current()) ?? []) {
+    const kept = await options.published?.load(id);
+    const check = kept && checkProgram(kept.source, options.registry, kept.base ?? base);
+    const clash = check?.ok ? findClash(name, check.menu, taken) : undefined;
+    if (check?.ok && clash === undefined) {
+      claim(name, check.menu, taken, id);
+      loaded.menus.set(name, { ...check.menu, id });
+      continue;
+    }
+    const message = clash ?? 'the published version is not kept';
+    const faults = check && !check.ok ? check.faults : [{ file: programFile, line: 1, message }];
+    loaded.unusable.push(...faults.map((fault) => ({ ...fault, file: `${id}/${fault.file}` })));
+  }
+  for (const read of await listSources(options, loaded.faults)) {
+    try {
+      const source = await read();
+      const { check, id, kept } = await checkSource(options, source, base);
+      if (!check.ok) {
+        loaded.faults.push(...check.faults);
+        continue;
+      }
+      const name = nameOf(id);
+      if (loaded.menus.has(name) && !loaded.sources.has(loaded.menus.get(name)?.id ?? '')) continue;
+      const menu = { ...check.menu, id };
+      const file = source.files.find(({ path }) => path === programFile)?.file ?? options.menus?.menus ?? '';
+      const clash = findClash(name, menu, taken);
+      if (clash !== undefined) {
+        loaded.faults.push({ file, line: 1, message: clash });
+        continue;
+      }
+      claim(name, menu, taken, file);
+      loaded.menus.set(name, menu);
+      loaded.sources.set(id, kept);
+      loaded.warnings.push(...check.warnings);
+    } catch (error) {
+      if (!(error instanceof SourceFault)) throw error;
+      loaded.faults.push({ file: error.path, line: 1, message: error.message });
+    }
+  }
+  return loaded;
+}
+
+const claimsOf = (name: string, { codes }: Menu) => [
+  `the name ${name}`,
+  ...(codes.length > 0 ? codes : ['every other code']),
+];
+
+function claim(name: string, menu: Menu, taken: Map<string, string>, owner: string): void {
+  for (const claimed of claimsOf(name, menu)) taken.set(claimed, owner);
+}
+
+function findClash(name: string, menu: Menu, taken: ReadonlyMap<string, string>): string | undefined {
+  const clash = claimsOf(name, menu).find((claimed) => taken.has(claimed));
+  return clash === undefined ? undefined : `${clash} belongs to ${taken.get(clash)}`;
+}
+
+/** What a program would take from others that are in use. */
+export function findOwner(name: string, menu: Menu, current: ReadonlyMap<string, Menu>): string | undefined {
+  const taken = new Map<string, string>();
+  for (const [other, { id, codes }] of current) {
+    if (other === name) continue;
+    for (const code of codes.length > 0 ? codes : ['every other code']) taken.set(code, id);
+  }
+  return findClash(name, menu, taken);
+}
+
+/** Only what a program names is part of its version. */
+function withFetched(source: ProgramSource, fetched: readonly SourceFile[]): ProgramSource {
+  const named = new Set(source.files.flatMap(({ text }) => text.match(/forms\/server\/[\w.-]+(?=\.xml)/g) ?? []));
+  const isNamed = (path: string) => [...named].some((name) => path === `${name}.xml` || path.startsWith(`${name}/`));
+  return { ...source, files: [...source.files, ...fetched.filter(({ path }) => isNamed(path))] };
+}
+
+async function listSources(
+  { menus, folder }: ProgramOptions,
+  faults: Fault[],
+): Promise<(() => Promise<ProgramSource>)[]> {
+  const own = menus ? [() => readMenuSource('palaver', menus)] : [];
+  if (folder === undefined) return own;
+  try {
+    return [...(await findPrograms(folder)).map((path) => () => readProgramSource(path)), ...own];
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    faults.push({ file: error.path, line: 1, message: error.message });
+    return own;
+  }
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import type { ProgramSource } from '../menu/program-source.ts';
+
+/** The files of a program by their path. */
+export type ProgramFileMap = Readonly<Record<string, string>>;
+
+export const programLimits = { files: 200, fileBytes: 1_000_000, bytes: 8_000_000 } as const;
+
+const filePath =
+  /^(?:[\w-]{1,60}\.yaml|locales\/[\w-]{1,35}\.yaml|data\/[\w.-]{1,80}\.(?:csv|json)|forms\/[\w.-]{1,80}\.(?:xml|csv|geojson)|flows\/[\w.-]{1,80}\.yaml)$/;
+
+/** What may be kept as a program: only files that a program has, none too large, and not too many. */
+export const programFilesSchema = z
+  .record(z.string().regex(filePath, 'a path such as program.yaml, locales/en.yaml, data/markets.csv'), z.string())
+  .superRefine((files, context) => {
+    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
+    const entries = Object.entries(files);
+    if (entries.length === 0 || entries.length > programLimits.files) refuse(`1 to ${programLimits.files} files`);
+    const sizes = entries.map(([, text]) => Buffer.byteLength(text));
+    if (sizes.some((size) => size > programLimits.fileBytes))
+      refuse(`at most ${programLimits.fileBytes} bytes in a file`);
+    if (sizes.reduce((sum, size) => sum + size, 0) > programLimits.bytes)
+      refuse(`at most ${programLimits.bytes} bytes`);
+    if (entries.some(([, text]) => text.includes('\0'))) refuse('files are texts');
+  });
+
+export function toSource(name: string, files: ProgramFileMap): ProgramSource {
+  const entries = Object.entries(files).sort(([one], [other]) => (one < other ? -1 : 1));
+  return { name, files: entries.map(([path, text]) => ({ file: path, path, text })) };
+}
+
+export function fromSource({ files }: ProgramSource): Record<string, string> {
+  return Object.fromEntries(files.map(({ path, text }) => [path, text]));
+}

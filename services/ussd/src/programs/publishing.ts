@@ -1,0 +1,163 @@
+import { AppError } from '@palaver/contract';
+import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import { type Fault, formatFault } from '../menu/fault.ts';
+import { nameOf } from '../menu/menu.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { fromSource, type ProgramFileMap } from './program-files.ts';
+import type { Programs } from './programs.ts';
+import type { Draft, PublishedPrograms } from './published.ts';
+import type { ListedVersion, ProgramVersions } from './versions.ts';
+
+/** Who does it, for the audit log. */
+export interface By {
+  actor: AuditActor;
+  from: string | null;
+}
+
+export interface ProgramReport {
+  ok: boolean;
+  faults: Fault[];
+  warnings: Fault[];
+}
+
+export interface PublishOptions {
+  /** The draft when not given. */
+  files?: ProgramFileMap;
+  /** Of the draft that was checked; a newer one is refused. */
+  revision?: number | undefined;
+  note?: string | undefined;
+}
+
+/** What operators do with programs: drafts, checks, publishing and the way back. */
+export interface Publishing {
+  list(): Promise<object[]>;
+  /** The draft; without one, the files of the version in use. */
+  draft(name: string): Promise<Draft | (Omit<Draft, 'updatedAt' | 'updatedBy'> & { updatedAt: null; updatedBy: null })>;
+  saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By): Promise<{ revision: number }>;
+  removeDraft(name: string): Promise<void>;
+  check(name: string, files?: ProgramFileMap): Promise<ProgramReport>;
+  publish(name: string, options: PublishOptions, by: By): Promise<{ version: string }>;
+  versions(name: string): Promise<(ListedVersion & { isCurrent: boolean })[]>;
+  files(name: string, version: string): Promise<ProgramFileMap>;
+  rollBack(name: string, version: string, by: By): Promise<{ version: string }>;
+  withdraw(name: string, by: By): Promise<void>;
+}
+
+export interface PublishingParts {
+  store: Pick<Store<UssdTables>, 'transaction'>;
+  programs: Pick<Programs, 'current' | 'check' | 'refuse' | 'refresh'>;
+  published: PublishedPrograms;
+  versions: ProgramVersions;
+  audit: AuditLog<UssdTables>;
+  clock: Pick<DatabaseClock, 'now'>;
+  readOnly: boolean;
+}
+
+export function createPublishing(parts: PublishingParts): Publishing {
+  const { store, programs, published, versions, audit, clock } = parts;
+  const guard = () => {
+    if (parts.readOnly) throw new AppError('FORBIDDEN', 'Programs cannot be changed here: PROGRAMS_READONLY is set.');
+  };
+  const inUse = (name: string) => programs.current().find(({ id }) => nameOf(id) === name);
+  const load = async (name: string, version: string) => {
+    const kept = nameOf(version) === name ? await published.load(version) : undefined;
+    if (!kept) throw new AppError('NOT_FOUND', `There is no version ${version} of ${name}.`);
+    return kept;
+  };
+  const draftOf = async (name: string) => {
+    const draft = await published.loadDraft(name);
+    if (draft) return draft;
+    const id = inUse(name)?.id;
+    if (id === undefined) throw new AppError('NOT_FOUND', `There is no program ${name}.`);
+    const files = fromSource((await load(name, id)).source);
+    return { files, revision: await published.revision(name), updatedAt: null, updatedBy: null };
+  };
+  const change = async (name: string, id: string | null, by: By, action: ProgramAction, note?: string) => {
+    await store.transaction(async (trx) => {
+      await published.use(trx, name, id);
+      if (action === 'program.published' && id !== null)
+        await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, note });
+      await audit.record({ ...by, action, subject: name, details: { version: id } }, trx);
+    });
+    await programs.refresh();
+  };
+  return {
+    async list() {
+      const kept = await published.list();
+      const names = new Set([...programs.current().map(({ id }) => nameOf(id)), ...kept.map(({ name }) => name)]);
+      return [...names].sort().map((name) => {
+        const menu = inUse(name);
+        const row = kept.find((program) => program.name === name);
+        return {
+          name,
+          version: menu?.id ?? null,
+          codes: menu?.codes ?? [],
+          languages: menu ? [...menu.locales.keys()] : [],
+          isPublished: row?.published != null && row.published === menu?.id,
+          published: row?.published ?? null,
+          draft: row?.draft ?? null,
+        };
+      });
+    },
+    draft: draftOf,
+    async saveDraft(name, { files, revision }, { actor }) {
+      guard();
+      const saved = await published.saveDraft(name, files, { revision, by: actor, now: clock.now() });
+      if (saved === undefined) throw changedMeanwhile();
+      return { revision: saved };
+    },
+    async removeDraft(name) {
+      guard();
+      if (!(await published.removeDraft(name))) throw new AppError('NOT_FOUND', `There is no draft of ${name}.`);
+    },
+    async check(name, files) {
+      const { check } = await programs.check(name, files ?? (await draftOf(name)).files);
+      return check.ok
+        ? { ok: true, faults: [], warnings: check.warnings }
+        : { ok: false, faults: check.faults, warnings: [] };
+    },
+    async publish(name, { files, revision, note }, by) {
+      guard();
+      const draft = files ? undefined : await draftOf(name);
+      if (revision !== undefined && draft && draft.revision !== revision) throw changedMeanwhile();
+      const checked = await programs.check(name, files ?? draft?.files ?? {});
+      if (!checked.check.ok) {
+        const { faults } = checked.check;
+        const message = `The program has faults: ${formatFault(faults[0] as Fault)}`;
+        throw new AppError('VALIDATION_FAILED', message, {
+          details: {
+            faults,
+            issues: faults.map((fault) => ({ path: `${fault.file}:${fault.line}`, message: fault.message })),
+          },
+        });
+      }
+      await versions.keep(checked.id, checked.kept);
+      await change(name, checked.id, by, 'program.published', note);
+      return { version: checked.id };
+    },
+    async versions(name) {
+      const id = inUse(name)?.id;
+      return (await versions.list(name)).map((version) => ({ ...version, isCurrent: version.version === id }));
+    },
+    files: async (name, version) => fromSource((await load(name, version)).source),
+    async rollBack(name, version, by) {
+      guard();
+      await load(name, version);
+      const refused = await programs.refuse(version);
+      if (refused !== undefined) throw new AppError('CONFLICT', `This version cannot be taken into use: ${refused}.`);
+      await change(name, version, by, 'program.rolledBack');
+      return { version };
+    },
+    async withdraw(name, by) {
+      guard();
+      if (!(await published.current()).has(name)) throw new AppError('NOT_FOUND', `${name} is not published.`);
+      await change(name, null, by, 'program.withdrawn');
+    },
+  };
+}
+
+type ProgramAction = 'program.published' | 'program.rolledBack' | 'program.withdrawn';
+
+function changedMeanwhile(): AppError {
+  return new AppError('CONFLICT', 'The draft has changed since it was read. Read it again.');
+}

@@ -1,0 +1,74 @@
+import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { programFilesSchema, programLimits } from '../programs/program-files.ts';
+import type { Publishing } from '../programs/publishing.ts';
+
+const nameSchema = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name of small letters, digits and hyphens');
+const versionSchema = z.string().regex(/^[a-z][a-z0-9-]{0,39}@[0-9a-f]{12}$/, 'a version such as savings@1f0c2d3e4b5a');
+const params = z.object({ name: nameSchema });
+/** JSON writes a line break with two characters. */
+const bodyLimit = 2 * programLimits.bytes;
+
+/** Programs in the database: operators draft and check, admins publish, roll back and withdraw. */
+export function addProgramRoutes(server: Server, publishing: Publishing): void {
+  const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true } };
+  const path = '/api/ussd/programs/:name';
+
+  server.get('/api/ussd/programs', async () => ({ programs: await publishing.list() }));
+
+  server.get(`${path}/draft`, { schema: { params } }, async ({ params: { name } }) => ({
+    name,
+    ...(await publishing.draft(name)),
+  }));
+  server.put(
+    `${path}/draft`,
+    {
+      bodyLimit,
+      schema: { params, body: z.strictObject({ files: programFilesSchema, revision: z.int().min(0) }) },
+    },
+    async (request) => publishing.saveDraft(request.params.name, request.body, toBy(request)),
+  );
+  server.delete(`${path}/draft`, { schema: { params } }, async ({ params: { name } }) => {
+    await publishing.removeDraft(name);
+    return { ok: true };
+  });
+  server.post(
+    `${path}/check`,
+    { bodyLimit, schema: { params, body: z.strictObject({ files: programFilesSchema.optional() }).nullish() } },
+    async ({ params: { name }, body }) => publishing.check(name, body?.files),
+  );
+
+  server.post(
+    `${path}/publish`,
+    {
+      ...admin,
+      schema: {
+        params,
+        body: z.strictObject({ revision: z.int().min(0).optional(), note: z.string().max(200).optional() }).nullish(),
+      },
+    },
+    async (request) => publishing.publish(request.params.name, request.body ?? {}, toBy(request)),
+  );
+  server.get(`${path}/versions`, { schema: { params } }, async ({ params: { name } }) => ({
+    versions: await publishing.versions(name),
+  }));
+  server.get(
+    `${path}/versions/:version`,
+    { schema: { params: params.extend({ version: versionSchema }) } },
+    async ({ params: { name, version } }) => ({ name, version, files: await publishing.files(name, version) }),
+  );
+  server.post(
+    `${path}/rollback`,
+    { ...admin, schema: { params, body: z.strictObject({ version: versionSchema }) } },
+    async (request) => publishing.rollBack(request.params.name, request.body.version, toBy(request)),
+  );
+  server.post(`${path}/withdraw`, { ...admin, schema: { params } }, async (request) => {
+    await publishing.withdraw(request.params.name, toBy(request));
+    return { ok: true };
+  });
+}
+
+function toBy(request: FastifyRequest) {
+  return { actor: toAuditActor(request), from: clientAddress(request) };
+}

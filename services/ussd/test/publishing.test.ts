@@ -1,0 +1,217 @@
+// Programs in the database: drafted, checked, published, rolled back and withdrawn by operators, served by every instance.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { addOperator } from '@palaver/service-kit';
+import { createTempDir, engines, waitFor } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { listVersions, publishFolder, rollBack, withdrawProgram } from '../src/commands/publish-programs.ts';
+import { startService, type TestService, testKey } from './service-fixture.ts';
+
+const files = (title: string, code = '*384*5#') => ({
+  'program.yaml': `name: small
+codes: ["${code}"]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: home.title, options: [{ text: home.ask, to: page }] }
+  page: { kind: page, text: home.page }
+`,
+  'locales/en.yaml': `home: { title: ${title}, ask: Page, page: The page of ${title} }\n`,
+});
+
+function createOperator(service: TestService, token?: string) {
+  return async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(`${service.url}/api/ussd/programs${path}`, {
+      method,
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, never> };
+  };
+}
+
+const dial = (service: TestService, id: string, text = '') => service.say(id, text, { serviceCode: '*384*5#' });
+
+describe.each(engines)('on %s', (engine) => {
+  test('a draft becomes a version that all instances serve; sessions stay on theirs; the way back is one call', async () => {
+    await using service = await startService(engine);
+    await using other = await service.startAnother();
+    const ask = createOperator(service);
+    const serves = (title: string) =>
+      waitFor(`${title} at the other instance`, async () =>
+        (await dial(other, `o${Math.random()}`)).startsWith(`CON ${title}`),
+      );
+    expect(await ask('GET', '/small/draft')).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+
+    const faulty = { ...files('One'), 'program.yaml': files('One')['program.yaml'].replace('to: page', 'to: pag') };
+    expect(await ask('PUT', '/small/draft', { files: faulty, revision: 0 })).toEqual({
+      status: 200,
+      body: { revision: 1 },
+    });
+    const fault = {
+      file: 'program.yaml',
+      line: 7,
+      state: 'home',
+      message: expect.stringContaining('did you mean page?'),
+    };
+    expect((await ask('POST', '/small/check')).body).toMatchObject({
+      ok: false,
+      faults: expect.arrayContaining([fault]),
+    });
+    expect(await ask('POST', '/small/publish', {})).toMatchObject({
+      status: 400,
+      body: { faults: expect.arrayContaining([fault]) },
+    });
+    expect(await dial(service, 'before')).toContain('Welcome to Palaver');
+
+    // Someone else has saved meanwhile.
+    expect((await ask('PUT', '/small/draft', { files: files('One'), revision: 0 })).status).toBe(409);
+    expect((await ask('PUT', '/small/draft', { files: files('One'), revision: 1 })).body).toEqual({ revision: 2 });
+    expect((await ask('POST', '/small/publish', { revision: 1 })).status).toBe(409);
+    const first = await ask('POST', '/small/publish', { revision: 2, note: 'the first' });
+    expect(first).toMatchObject({ status: 200, body: { version: expect.stringMatching(/^small@[0-9a-f]{12}$/) } });
+    expect(await dial(service, 'a')).toMatch(/^CON One\n/);
+    await serves('One');
+
+    await ask('PUT', '/small/draft', { files: files('Two'), revision: 2 });
+    const second = await ask('POST', '/small/publish');
+    await serves('Two');
+    expect(await dial(other, 'a', '1')).toMatch(/^CON The page of One\n/);
+    const { body: listed } = await ask('GET', '/small/versions');
+    expect(listed.versions).toMatchObject([
+      { version: second.body.version, isCurrent: true, note: null, publishedBy: 'operator:loopback' },
+      { version: first.body.version, isCurrent: false, note: 'the first' },
+    ]);
+    expect((await ask('GET', `/small/versions/${first.body.version}`)).body.files).toEqual(files('One'));
+
+    expect((await ask('POST', '/small/rollback', { version: 'small@000000000000' })).status).toBe(404);
+    expect((await ask('POST', '/small/rollback', { version: first.body.version })).status).toBe(200);
+    expect(await dial(service, 'b')).toMatch(/^CON One\n/);
+    await serves('One');
+    // A later start serves it too.
+    await using later = await service.startAnother();
+    expect(await dial(later, 'c')).toMatch(/^CON One\n/);
+    expect((await ask('GET', '')).body.programs).toMatchObject([
+      { name: 'palaver', isPublished: false },
+      { name: 'small', version: first.body.version, codes: ['*384*5#'], isPublished: true, draft: { revision: 3 } },
+    ]);
+
+    expect((await ask('POST', '/small/withdraw')).status).toBe(200);
+    expect(await dial(service, 'd')).toContain('Welcome to Palaver');
+    expect(await dial(service, 'b', '1')).toMatch(/^CON The page of One\n/);
+    const audit = (await (await service.get('/api/ussd/audit')).json()) as {
+      lines: { action: string; subject: string }[];
+    };
+    expect(audit.lines.filter(({ subject }) => subject === 'small').map(({ action }) => action)).toEqual([
+      'program.withdrawn',
+      'program.rolledBack',
+      'program.published',
+      'program.published',
+    ]);
+  });
+});
+
+test('what is published comes before the folder, and takes no code of another program', async () => {
+  await using dir = await createTempDir();
+  for (const [name, title] of [
+    ['small', 'Folder'],
+    ['second', 'Second'],
+  ] as const) {
+    mkdirSync(join(dir.path, name, 'locales'), { recursive: true });
+    const own = files(title, name === 'small' ? '*384*5#' : '*384*6#');
+    writeFileSync(join(dir.path, name, 'program.yaml'), own['program.yaml'].replace('name: small', `name: ${name}`));
+    writeFileSync(join(dir.path, name, 'locales/en.yaml'), own['locales/en.yaml']);
+  }
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path });
+  const ask = createOperator(service);
+  // Without a draft, the editor begins with what is in use.
+  const draft = await ask('GET', '/small/draft');
+  expect(draft.body).toEqual({ name: 'small', files: files('Folder'), revision: 0, updatedAt: null, updatedBy: null });
+  await ask('PUT', '/small/draft', { files: files('Published'), revision: 0 });
+  await ask('POST', '/small/publish', {});
+  expect(await dial(service, 'a')).toMatch(/^CON Published\n/);
+  expect((await ask('POST', '/small/check', { files: files('x', '*384*6#') })).body.faults).toMatchObject([
+    { message: expect.stringMatching(/^\*384\*6# belongs to second@/) },
+  ]);
+  expect((await ask('POST', '/second/check', { files: files('x') })).body.faults).toMatchObject([
+    { message: 'the program is called second, not small' },
+  ]);
+  await ask('POST', '/small/withdraw');
+  expect(await dial(service, 'b')).toMatch(/^CON Folder\n/);
+});
+
+test('viewers read, operators draft, admins publish; nobody writes where programs are read-only, or what is no program', async () => {
+  await using dir = await createTempDir();
+  const file = join(dir.path, 'operators.json');
+  const tokens = (['viewer', 'operator', 'admin'] as const).map((role) => addOperator(file, { name: role, role }));
+  await using service = await startService('sqlite', { OPERATORS_FILE: file });
+  const [viewer, operator, admin] = tokens.map((token) => createOperator(service, token)) as ReturnType<
+    typeof createOperator
+  >[];
+  const draft = { files: files('One'), revision: 0 };
+  expect((await createOperator(service)('GET', '')).status).toBe(401);
+  expect((await viewer?.('GET', ''))?.status).toBe(200);
+  expect((await viewer?.('PUT', '/small/draft', draft))?.status).toBe(403);
+  expect((await operator?.('PUT', '/small/draft', draft))?.status).toBe(200);
+  expect((await operator?.('POST', '/small/publish', {}))?.status).toBe(403);
+  expect((await admin?.('POST', '/small/publish', {}))?.status).toBe(200);
+  for (const wrong of [
+    { '../program.yaml': 'x' },
+    { 'forms/form.xlsx': 'x' },
+    { 'locales/a/b.yaml': 'x' },
+    { 'program.yaml': 'x'.repeat(1_000_001) },
+    Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`data/${i}.csv`, 'a'])),
+    {},
+  ])
+    expect((await operator?.('PUT', '/small/draft', { files: wrong, revision: 1 }))?.status).toBe(400);
+  expect((await admin?.('GET', '/Small/draft'))?.status).toBe(400);
+
+  await using readOnly = await service.startAnother({ PROGRAMS_READONLY: 'true' });
+  const fixed = createOperator(readOnly, tokens[2]);
+  for (const [method, path, body] of [
+    ['PUT', '/small/draft', draft],
+    ['DELETE', '/small/draft', undefined],
+    ['POST', '/small/publish', {}],
+    ['POST', '/small/withdraw', undefined],
+  ] as const)
+    expect(await fixed(method, path, body)).toMatchObject({
+      status: 403,
+      body: { message: expect.stringContaining('PROGRAMS_READONLY') },
+    });
+  expect((await fixed('POST', '/small/check', { files: files('One') })).body).toMatchObject({ ok: true });
+});
+
+test('the commands publish a folder, list its versions, roll back and withdraw', async () => {
+  await using dir = await createTempDir();
+  const folder = join(dir.path, 'small');
+  const write = (title: string) => {
+    mkdirSync(join(folder, 'locales'), { recursive: true });
+    for (const [path, text] of Object.entries(files(title))) writeFileSync(join(folder, path), text);
+  };
+  await using service = await startService();
+  const env = { DATABASE_URL: service.databaseUrl, DATA_DIR: dir.path, PIN_ENCRYPTION_KEY: testKey };
+  const serves = (start: string) =>
+    waitFor(start, async () => (await dial(service, `o${Math.random()}`)).startsWith(start));
+  write('One');
+  const first = await publishFolder(env, { folder, note: 'the first' });
+  await serves('CON One');
+  write('Two');
+  const second = await publishFolder(env, { folder });
+  await serves('CON Two');
+  expect(await listVersions(env, 'small')).toMatchObject([
+    { version: second, isCurrent: true, publishedBy: 'command' },
+    { version: first, isCurrent: false, note: 'the first' },
+  ]);
+  expect(await rollBack(env, 'small')).toBe(first);
+  await serves('CON One');
+  await expect(rollBack(env, 'small', 'small@000000000000')).rejects.toThrow('There is no version');
+  writeFileSync(join(folder, 'locales/en.yaml'), 'home: {}');
+  await expect(publishFolder(env, { folder })).rejects.toThrow(/^program\.yaml:7: state home: the text home\.title is missing in en$/m);
+  await expect(withdrawProgram({ ...env, PROGRAMS_READONLY: 'true' }, 'small')).rejects.toThrow('PROGRAMS_READONLY');
+  await withdrawProgram(env, 'small');
+  await serves('CON Welcome to Palaver');
+});
