@@ -210,7 +210,9 @@ test('the commands publish a folder, list its versions, roll back and withdraw',
   await serves('CON One');
   await expect(rollBack(env, 'small', 'small@000000000000')).rejects.toThrow('There is no version');
   writeFileSync(join(folder, 'locales/en.yaml'), 'home: {}');
-  await expect(publishFolder(env, { folder })).rejects.toThrow(/^program\.yaml:7: state home: the text home\.title is missing in en$/m);
+  await expect(publishFolder(env, { folder })).rejects.toThrow(
+    /^program\.yaml:7: state home: the text home\.title is missing in en$/m,
+  );
   await expect(withdrawProgram({ ...env, PROGRAMS_READONLY: 'true' }, 'small')).rejects.toThrow('PROGRAMS_READONLY');
   await withdrawProgram(env, 'small');
   await serves('CON Welcome to Palaver');

@@ -58,7 +58,7 @@ function describe(menu: Menu, found: Exploration): string[] {
     ...found.faults.map(say('fault')),
     ...circles.map((group) => `fault: nothing but Back and Exit leads out of ${group.sort().join(', ')}`),
     ...found.notes.map(say('note')),
-    ...unreached.map((name) => `note: state ${name} was not reached`),
+    ...(unreached.length > 0 ? [`note: not reached: ${unreached.join(', ')}`] : []),
     ...[...found.forms].flatMap(([name, { seen }]) => {
       const state = menu.states.get(name);
       const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;

@@ -66,6 +66,9 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   const watched = new Set([...menu.expressions.values()].flatMap(({ names }) => names));
   const known = new Set<string>();
   const [fresh, others]: [Place[], Place[]] = [[], []];
+  // With some values a question may have no answer; it is a fault where it never has one.
+  const answered = new Set<string>();
+  const unanswered = new Map<string, { place: Place; tried: number }>();
   let snapshot: FormSnapshot | undefined;
   const isOver = () => result.steps >= maxSteps || Date.now() > until;
   const report = (list: Finding[]) => (place: Place) => (message: string) => {
@@ -164,8 +167,10 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     if (!state || state.kind === 'end') return;
     const at = { ...place, dialogue: { ...place.dialogue, page: countPages(menu, place.dialogue) - 1 } };
     const { taken, refused, tried } = inputsFor(parts, at.dialogue, place.typed);
-    if (state.kind === 'prompt' && taken.length === 0)
-      fault(place)(`accepts none of ${tried} answers; record a dialogue in flows/ that answers it`);
+    if (state.kind === 'prompt') {
+      if (taken.length > 0) answered.add(place.dialogue.state);
+      else unanswered.set(place.dialogue.state, { place, tried });
+    }
     if (state.kind === 'menu' && taken.length === 0) fault(place)('shows no option: nothing leads on from here');
     for (const input of taken) await press(at, input, true);
     for (const input of refused) await press(place, input, false);
@@ -195,6 +200,9 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     }
     await expand(place);
   }
+  for (const [state, { place, tried }] of unanswered)
+    if (!answered.has(state))
+      fault(place)(`accepts none of ${tried} answers; record a dialogue in flows/ that answers it`);
   return result;
 }
 

@@ -21,7 +21,10 @@ export function resultsOf(menu: Menu, state: ActionState, constants: Constants):
     const toResult = (variant: number): ActionResult => ({
       outcome,
       values: Object.fromEntries(
-        given.map(([name, type]) => [name, toValue({ menu, state, name, type, outcome, variant, constants })]),
+        given.map(([name, type], place) => [
+          name,
+          toValue({ menu, state, name, type, outcome, variant, place, constants }),
+        ]),
       ),
       ...(login !== undefined && { account: login }),
     });
@@ -37,10 +40,13 @@ interface Wanted {
   type: ValueType;
   outcome: string;
   variant: number;
+  /** Among the values of the result: no two of them are equal. */
+  place: number;
   constants: Constants;
 }
 
-function toValue({ menu, state, name, type, outcome, variant, constants }: Wanted): string {
+function toValue({ menu, state, name, type, outcome, variant, place, constants }: Wanted): string {
+  const number = String(variant === 1 ? 900 - place : 12 + place);
   const pick = (...values: string[]) => values[variant % values.length] ?? '';
   const numbers = around(constants.numbers);
   const { spec } = state;
@@ -52,7 +58,7 @@ function toValue({ menu, state, name, type, outcome, variant, constants }: Wante
   switch (type) {
     case 'integer':
     case 'decimal':
-      return pick('12', ...numbers, '0');
+      return pick(number, number, ...numbers, '0');
     case 'boolean':
       return pick('true', 'false');
     case 'date':
@@ -62,7 +68,7 @@ function toValue({ menu, state, name, type, outcome, variant, constants }: Wante
     case 'list':
     case 'any': {
       const fields = fieldsOf(menu, name);
-      if (fields.length === 0) return pick('12', 'a text from elsewhere', ...numbers.slice(0, 1), '');
+      if (fields.length === 0) return pick(number, number, 'a text from elsewhere');
       const row = Object.fromEntries(fields.map((field) => [field, variant === 1 ? `${field} as text` : 12]));
       return JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
     }
