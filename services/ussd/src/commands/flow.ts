@@ -21,6 +21,8 @@ const flowSchema = z.strictObject({
   phoneNumber: z.string().optional(),
   /** What servers answer in a test of a program. */
   http: z.array(answerSchema).optional(),
+  /** The SMS messages that its caller gets in a test of a program. */
+  sms: z.array(z.string()).optional(),
   steps: z.array(stepSchema).min(1),
 });
 

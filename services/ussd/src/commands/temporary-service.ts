@@ -16,6 +16,8 @@ export interface TemporaryOptions extends ProgramFiles {
 
 export interface TemporaryService {
   url: string;
+  /** Where the SMS messages are that programs have sent. */
+  smsFolder: string;
   /** The first code of the first program. */
   serviceCode: string;
   [Symbol.asyncDispose](): Promise<void>;
@@ -41,7 +43,12 @@ export async function startTemporary({ folder, actions, env, ask }: TemporaryOpt
       USSD_ACTIONS: actions,
       USSD_LANGUAGE: language,
       OPERATOR_TOKEN: undefined,
+      OPERATORS_FILE: undefined,
       USSD_SHARED_SECRET: undefined,
+      // Nothing that is tried reaches people or the server that collects forms.
+      SMS_PROVIDER: 'file',
+      FORMS_SERVER: undefined,
+      USSD_SIM_SWAP_URL: undefined,
     },
     { ...(ask && { ask }) },
   ).catch(async (error: unknown) => {
@@ -50,6 +57,7 @@ export async function startTemporary({ folder, actions, env, ask }: TemporaryOpt
   });
   return {
     url: service.url,
+    smsFolder: join(dataDir, 'sms'),
     serviceCode,
     async [Symbol.asyncDispose]() {
       await service.close();

@@ -1,8 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Env } from '@palaver/service-kit';
 import type { AskServer, GuardedAnswer, GuardedRequest } from '../http/guarded-request.ts';
 import { findPrograms } from '../programs/read-source.ts';
+import type { Sms } from '../sms/provider.ts';
 import type { MenuReport } from './check-menu-files.ts';
 import { type Flow, FlowFault, formatDifference, parseFlow, replayFlow, type ServerAnswer } from './flow.ts';
 import { makePhoneNumber } from './flow-secrets.ts';
@@ -33,10 +35,34 @@ export async function testPrograms(files: ProgramFiles, env: Env): Promise<MenuR
     if (typeof result === 'string') say(`${file}: ${flow.name}`, result);
     else if (unknown !== undefined)
       say(`${file}: ${flow.name}`, `the program asks ${unknown}, and http: has no answer`);
-    else say(`${file}: ${flow.name}`, result.ok ? undefined : formatDifference(result));
+    else if (!result.ok) say(`${file}: ${flow.name}`, formatDifference(result));
+    else say(`${file}: ${flow.name}`, await compareSms(service.smsFolder, phoneNumber, flow.sms));
   }
   if (report.lines.length === 0) return { ok: false, lines: [`${files.folder}: there is no flows/*.yaml to play`] };
   return report;
+}
+
+const smsWaitMs = 30_000;
+
+/** Messages are sent in the background: those that are expected are waited for. */
+async function compareSms(folder: string, to: string, expected: Flow['sms']): Promise<string | undefined> {
+  if (!expected) return undefined;
+  const until = Date.now() + smsWaitMs;
+  let received = await readSms(folder, to);
+  while (received.length < expected.length && Date.now() < until) {
+    await sleep(100);
+    received = await readSms(folder, to);
+  }
+  const [wanted, got] = [expected, received].map((texts) => texts.toSorted().join('\n'));
+  return wanted === got ? undefined : `the SMS messages differ\n--- expected\n${wanted}\n--- received\n${got}`;
+}
+
+async function readSms(folder: string, to: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  // A file may be half written.
+  const messages = texts.filter((text) => text.endsWith('\n')).map((text) => JSON.parse(text) as Sms);
+  return messages.filter((message) => message.to === to).map(({ text }) => text);
 }
 
 async function listFlows(folder: string): Promise<string[]> {
