@@ -14,7 +14,7 @@ export interface UssdGauges {
   activeSessions(): number;
   sweepLagSeconds(): number;
   waitingSms(): number;
-  waitingSubmissions(): Promise<{ queued: number; failed: number }>;
+  waitingSubmissions(): { queued: number; failed: number };
 }
 
 export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdMetrics {
@@ -78,11 +78,8 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
     help: 'Submissions of forms that are queued for the forms server, and those that it has refused',
     labelNames: ['status'],
     registers,
-    async collect() {
-      // Without the database there is no count, and the other metrics are still read.
-      const waiting = await gauges.waitingSubmissions().catch(() => undefined);
-      if (!waiting) return this.reset();
-      for (const [status, count] of Object.entries(waiting)) this.set({ status }, count);
+    collect() {
+      for (const [status, count] of Object.entries(gauges.waitingSubmissions())) this.set({ status }, count);
     },
   });
   return {

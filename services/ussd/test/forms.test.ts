@@ -257,3 +257,19 @@ test('a form whose expressions do not end is stopped, and other forms go on', as
   await expect(answer(slow, 'x')).rejects.toThrow('a form took too long');
   expect(await answer(short, 'Ana')).toMatchObject(next);
 });
+
+test('an optional text that is skipped stays empty, and what is computed from it goes on', async () => {
+  const good = readFileSync(join(fixtures, 'short.xml'), 'utf8');
+  const xml = good
+    .replace(/required="true\(\)"/g, '')
+    .replace('type="int"', 'type="int" relevant="string-length(/data/name) = 0"');
+  await using forms = createForms();
+  const call = { language: 'en', phoneNumber: '+254700000001' };
+  const source = { xml, attachments: {} };
+  const first = await forms.press(source, call);
+  if (first.kind !== 'screen') throw new Error('the form shows nothing');
+  expect(await forms.press(source, { ...call, progress: first.progress, input: '000' })).toMatchObject({
+    kind: 'screen',
+    screen: { body: 'How many people?' },
+  });
+});

@@ -48,11 +48,14 @@ export function readAnswer(node: FormNode): string[] {
   return [value === true ? 'OK' : String(value)];
 }
 
+const emptyAsNull = ['int', 'decimal', 'date', 'time', 'dateTime'];
+
 function setAnswer(node: FormNode, values: readonly string[]): void {
   if (node.nodeType === 'select') node.selectValues(values);
   else if (node.nodeType === 'rank') node.setValues(values);
   else if (node.nodeType === 'trigger') node.setValue(values.length > 0);
-  else node.setValue(values[0] ?? null);
+  // The engine keeps no `null` as a text: every later expression over it would fail.
+  else node.setValue(values[0] ?? (emptyAsNull.includes(node.valueType ?? '') ? null : ''));
 }
 
 const typeHints: Record<ScreenType, string> = {

@@ -41,7 +41,8 @@ export interface Submissions {
   /** Queues failed ones again: one, or all of them. Gives their number. */
   retry(now: number, instanceId?: string): Promise<number>;
   /** Forms with submissions, and how many there are of each status. */
-  countWaiting(): Promise<WaitingSubmissions>;
+  /** How many waited when it was last asked: metrics do not wait for the database. */
+  countWaiting(): WaitingSubmissions;
   forms(): Promise<{ formId: string; status: string; count: number }[]>;
 }
 
@@ -60,6 +61,23 @@ export function createSubmissions(
   { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
   { isSent = false }: SubmissionOptions = {},
 ): Submissions {
+  let waiting: WaitingSubmissions = { queued: 0, failed: 0 };
+  let isCounting = false;
+  const count = async () => {
+    isCounting = true;
+    try {
+      const rows = await readDb
+        .selectFrom('ussd_submission')
+        .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
+        .where('status', 'in', ['queued', 'failed'])
+        .groupBy('status')
+        .execute();
+      const countOf = (status: string) => Number(rows.find((row) => row.status === status)?.count ?? 0);
+      waiting = { queued: countOf('queued'), failed: countOf('failed') };
+    } finally {
+      isCounting = false;
+    }
+  };
   const open = (row: SubmissionTable) => toSubmission(cipher.openRow(sealedTables.submission, row));
   return {
     async insert(trx, { instanceId, program, formId, version, phone, xml, answers, now }) {
@@ -102,15 +120,9 @@ export function createSubmissions(
       if (instanceId !== undefined) query = query.where('id', '=', instanceId);
       return Number((await query.executeTakeFirst()).numUpdatedRows);
     },
-    async countWaiting() {
-      const rows = await readDb
-        .selectFrom('ussd_submission')
-        .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
-        .where('status', 'in', ['queued', 'failed'])
-        .groupBy('status')
-        .execute();
-      const countOf = (status: string) => Number(rows.find((row) => row.status === status)?.count ?? 0);
-      return { queued: countOf('queued'), failed: countOf('failed') };
+    countWaiting() {
+      if (isSent && !isCounting) void count().catch(() => {});
+      return waiting;
     },
     async forms() {
       const rows = await readDb
