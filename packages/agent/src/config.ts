@@ -1,4 +1,5 @@
 import { agentLimits, defaultPorts, didPattern, ucanLimits } from '@palaver/contract';
+import { gatewayVariables } from '@palaver/protocol';
 import {
   auditVariables,
   baseVariables,
@@ -99,6 +100,9 @@ export const agentConfigSchema = z
       description: 'The query gateway: resolves protocol DIDs and answers the protocol-query plugin.',
       example: 'http://127.0.0.1:1317',
     }),
+    GATEWAY_API_KEY: gatewayVariables.GATEWAY_API_KEY,
+    GATEWAY_UCAN: gatewayVariables.GATEWAY_UCAN,
+    GATEWAY_PREFIX: gatewayVariables.GATEWAY_PREFIX,
     SENDS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).prefault(String(agentLimits.sendsPerMinute)).meta({
       description: 'Messages a user may send in a minute.',
       example: '60',

@@ -25,6 +25,10 @@ export const creditAccountSchema = z
     claims: z
       .array(creditClaimSchema)
       .meta({ description: 'The open ones; while there is a debt nothing is answered.' }),
+    subscription: z
+      .object({ endsAt: z.iso.datetime(), allowance: z.int().min(0), used: z.int().min(0) })
+      .optional()
+      .meta({ description: 'The subscription in force. What is not used of its allowance is taken back at its end.' }),
   })
   .meta({ id: 'CreditAccount', description: "A user's credit with this agent." });
 

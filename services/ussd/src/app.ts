@@ -18,6 +18,7 @@ import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
 import type { AskServer } from './http/guarded-request.ts';
 import { createUssdMetrics } from './metrics.ts';
+import { addClaimRoutes } from './routes/claims.ts';
 import { addOperatorRoutes } from './routes/operators.ts';
 import { addStatusRoute } from './routes/status.ts';
 import { addUssdRoutes } from './routes/ussd.ts';
@@ -82,6 +83,8 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
     await addUssdRoutes(limited, { config, metrics, ...domain });
     await addOperatorRoutes(limited, { ...domain, fourEyes: config.FOUR_EYES });
+    const { claims } = domain;
+    if (claims) addClaimRoutes(limited, { claims, secret: config.CLAIMS_SCHEDULER_SECRET });
   });
   server.addHook('onClose', keepOpen(started));
   return server;

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { defaultPorts, serviceCodePattern, ussdLimits } from '@palaver/contract';
+import { envSigningKey, gatewayVariables, signingVariables } from '@palaver/protocol';
 import {
   auditVariables,
   baseVariables,
@@ -248,9 +249,29 @@ export const ussdConfigSchema = z.object({
     description: 'Messages that one number gets, and that one caller causes, in 24 hours; beyond it they are refused.',
     example: '20',
   }),
-  GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
-    description: 'Address of the query gateway, for balances, claims and tokens.',
-    example: 'http://127.0.0.1:1317',
+  ...gatewayVariables,
+  USSD_SIGNING_KEY: envSigningKey(),
+  ...signingVariables,
+  CLAIMS_COLLECTION: z
+    .string()
+    .regex(/^[\w-]{1,64}$/, 'expected the id of a collection')
+    .optional()
+    .meta({
+      description: 'Collection of the protocol in which reports become claims. Unset, reports stay reports.',
+      example: '1',
+    }),
+  CLAIMS_AGENT_DID: z.string().startsWith('did:', 'expected a DID').optional().meta({
+    description: 'DID of the agent that submits claims; the account of USSD_SIGNING_KEY belongs to it.',
+    example: 'did:x:zQ3shuu9ZMRFhxqLbgX5ysJYYKB1JKcJaHGgmCDE2sk6fdnRT',
+  }),
+  CLAIMS_INTERVAL_SECONDS: envInteger({ min: 0, max: 86_400 }).prefault('5').meta({
+    description: 'How often claims are processed; 0 leaves it to `POST /api/ussd/claims/process`.',
+    example: '60',
+  }),
+  CLAIMS_SCHEDULER_SECRET: z.string().min(16, 'expected at least 16 characters').optional().meta({
+    description: 'Secret with which a scheduler may have claims processed, sent in X-Scheduler-Secret.',
+    example: 'a-long-random-text',
+    secret: true,
   }),
 });
 

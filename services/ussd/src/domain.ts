@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { toGatewayAccess } from '@palaver/protocol';
 import { CloseStack, keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import type { KeyRing } from '@palaver/store';
 import { createAuditLog, keepAuditHead, type Store, startDatabaseClock, toAnchorPath } from '@palaver/store';
@@ -21,6 +22,7 @@ import { createAgentPerson } from './assistant/agent-person.ts';
 import { createAssistant } from './assistant/assistant.ts';
 import { createSignFor } from './assistant/phone-signer.ts';
 import { createQuestions } from './assistant/questions.ts';
+import { startClaims } from './claims/start-claims.ts';
 import type { UssdConfig } from './config.ts';
 import { createForms } from './forms/forms.ts';
 import { toShowable } from './gsm.ts';
@@ -97,7 +99,10 @@ export async function createDomain(parts: DomainParts) {
           config.ASSISTANT_WAIT_MS,
         );
   started.defer(() => assistant?.close());
-  const protocol = config.GATEWAY_URL === undefined ? undefined : createQueryClient(config.GATEWAY_URL);
+  const access = toGatewayAccess(config);
+  const protocol = access && createQueryClient(access);
+  const claiming = await startClaims({ config, access, store, clock, logger });
+  started.defer(() => claiming?.stop());
   const profiles = createProfiles(store, {
     defaultLanguage: config.USSD_LANGUAGE,
     resumeMs,
@@ -108,6 +113,7 @@ export async function createDomain(parts: DomainParts) {
       reports,
       profiles,
       protocol,
+      claims: claiming?.claims,
       audit,
       simSwap: toSimSwapCheck(config, metrics),
       repeatMs: config.USSD_REPEAT_MINUTES * 60_000,
@@ -209,6 +215,7 @@ export async function createDomain(parts: DomainParts) {
     programs,
     messages,
     publishing,
+    claims: claiming?.claims,
     audit,
     clock,
     timeoutMs,

@@ -35,7 +35,7 @@ async function link(url: string, body: unknown, phone = phoneNumber): Promise<Re
 describe('balance and status', () => {
   test('shows coins, claims and tokens of the address an operator linked', async () => {
     await using gateway = await startGateway({
-      '/health': { status: 'ok' },
+      '/cosmos/base/tendermint/v1beta1/syncing': { syncing: false },
       [`/cosmos/bank/v1beta1/balances/${address}`]: {
         balances: [{ denom: 'uixo', amount: '38500000' }],
         pagination: null,

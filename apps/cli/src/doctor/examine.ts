@@ -1,4 +1,5 @@
 import { defaultPorts } from '@palaver/contract';
+import { createGatewayClient, toGatewayAccess } from '@palaver/protocol';
 import { baseVariables, type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
 import { z } from 'zod';
 import { findDatabases } from '../databases.ts';
@@ -19,6 +20,7 @@ export async function* examine(env: Env): AsyncGenerator<Finding> {
     checkRedis,
     checkModel,
     checkNodes,
+    checkGatewayAccess,
     checkOptions,
     checkRunning,
   ];
@@ -131,6 +133,16 @@ async function checkNodes({ GATEWAY_UPSTREAMS: list }: Env): Promise<Finding[]> 
         : { what, state: 'ok', found: `${address} takes connections` };
     }),
   );
+}
+
+/** A gateway that asks for a credential must admit ours: otherwise the services get no answers from it. */
+async function checkGatewayAccess(env: Env): Promise<Finding[]> {
+  const access = toGatewayAccess(env);
+  if (!access) return [];
+  const what = 'query gateway';
+  const result = await createGatewayClient(access).get('/ixo/claims/params');
+  if (result.ok || result.kind !== 'access') return [];
+  return [{ what, state: 'fault', found: `${access.url} answers ${result.status}`, remedy: result.message }];
 }
 
 /** Upgrades that are switched on by their variables. */

@@ -1,3 +1,4 @@
+import { toAccessHeaders } from '@palaver/protocol';
 import type { CloseStack } from '@palaver/service-kit';
 import { type AuditLog, createAuditLog, type Store } from '@palaver/store';
 import { createDidResolver, createVerifier, type Signer, type Verifier } from '@palaver/ucan';
@@ -45,7 +46,11 @@ export function createIdentity(
     maxTtlSeconds: config.UCAN_AUTH_MAX_TTL_SECONDS,
     delegationMaxTtlSeconds: config.UCAN_DELEGATION_MAX_TTL_SECONDS,
     resolveDid: createDidResolver({
-      ...(config.GATEWAY_URL && { gatewayUrl: config.GATEWAY_URL }),
+      ...(config.GATEWAY_URL && {
+        gatewayUrl: config.GATEWAY_URL,
+        gatewayPrefix: config.GATEWAY_PREFIX,
+        gatewayHeaders: toAccessHeaders({ apiKey: config.GATEWAY_API_KEY, ucan: config.GATEWAY_UCAN }),
+      }),
       dnsServers: config.DNS_SERVERS,
       lookupsPerMinute: config.UCAN_LOOKUPS_PER_MINUTE,
     }),

@@ -3,20 +3,21 @@ import type { Result } from '../result.ts';
 export interface DocumentRequest {
   readonly url: string;
   readonly timeoutMs: number;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export type FetchedDocument = Result<unknown, { message: string }>;
 
 const maxBytes = 64 * 1024;
 
-/** Fetches a small JSON document: no redirects, no credentials, bounded in size and time. */
-export async function fetchDocument({ url, timeoutMs }: DocumentRequest): Promise<FetchedDocument> {
+/** Fetches a small JSON document: no redirects, no cookies, bounded in size and time. */
+export async function fetchDocument({ url, timeoutMs, headers = {} }: DocumentRequest): Promise<FetchedDocument> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, {
       redirect: 'error',
       credentials: 'omit',
-      headers: { accept: 'application/json' },
+      headers: { accept: 'application/json', ...headers },
       signal,
     });
     if (response.status !== 200) {

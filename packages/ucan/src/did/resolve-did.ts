@@ -12,6 +12,10 @@ export type ResolveDid = (did: string, client?: string) => Promise<DidKeys>;
 export interface DidResolverOptions {
   /** The query gateway that knows protocol DIDs; without it they are refused. */
   readonly gatewayUrl?: string;
+  /** Where it serves what the protocol has under `/ixo`. */
+  readonly gatewayPrefix?: string;
+  /** What it asks for before it answers. */
+  readonly gatewayHeaders?: Readonly<Record<string, string>>;
   /** Hosts (`host` or `host:port`) of did:web that may have a private address; only of use inside one network. */
   readonly privateHosts?: readonly string[];
   /** Name servers for hosts of did:web instead of the machine's; not in browsers. */
@@ -31,7 +35,14 @@ const maxUnderway = { web: 32, protocol: 64 };
 
 /** Resolves did:key locally, did:web over HTTPS and every other method through the query gateway, with a cache. */
 export function createDidResolver(options: DidResolverOptions = {}): ResolveDid {
-  const { gatewayUrl, privateHosts = [], dnsServers = [], now = Date.now } = options;
+  const {
+    gatewayUrl,
+    gatewayPrefix = '/ixo',
+    gatewayHeaders = {},
+    privateHosts = [],
+    dnsServers = [],
+    now = Date.now,
+  } = options;
   const timeoutMs = options.timeoutMs ?? ucanLimits.resolveTimeoutMs;
   const perMinute = options.lookupsPerMinute ?? ucanLimits.lookupsPerMinute;
   const kept = new LruMap<{ keys: DidKeys; until: number }>(maxKept);
@@ -45,7 +56,7 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
 
   async function look(did: string): Promise<DidKeys> {
     if (did.startsWith('did:web:')) return await resolveWebDid({ did, privateHosts, dnsServers, timeoutMs });
-    if (gatewayUrl) return await resolveProtocolDid({ did, gatewayUrl, timeoutMs });
+    if (gatewayUrl) return await resolveProtocolDid({ did, gatewayUrl, gatewayPrefix, gatewayHeaders, timeoutMs });
     return { error: { message: 'there is no resolver for its issuer' } };
   }
 

@@ -4,14 +4,18 @@ import { fetchDocument } from './fetch-document.ts';
 interface ProtocolDidRequest {
   readonly did: string;
   readonly gatewayUrl: string;
+  readonly gatewayPrefix: string;
+  readonly gatewayHeaders: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
 
 /** Asks the query gateway for the DID document the protocol holds. */
-export async function resolveProtocolDid({ did, gatewayUrl, timeoutMs }: ProtocolDidRequest): Promise<DidKeys> {
+export async function resolveProtocolDid(request: ProtocolDidRequest): Promise<DidKeys> {
+  const { did, gatewayUrl, gatewayPrefix, gatewayHeaders: headers, timeoutMs } = request;
   // Colons are data in the last segment; everything else that could end it is escaped.
   const id = encodeURIComponent(did).replaceAll('%3A', ':');
-  const { ok, error } = await fetchDocument({ url: `${gatewayUrl.replace(/\/+$/, '')}/ixo/did/dids/${id}`, timeoutMs });
+  const base = `${gatewayUrl.replace(/\/+$/, '')}${gatewayPrefix.replace(/\/+$/, '')}`;
+  const { ok, error } = await fetchDocument({ url: `${base}/did/dids/${id}`, headers, timeoutMs });
   if (error) return { error };
   return listSigningKeys(unwrap(ok), did);
 }

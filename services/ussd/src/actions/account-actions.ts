@@ -2,11 +2,12 @@ import type { AuditAction } from '@palaver/contract';
 import type { AuditEvent, AuditLog } from '@palaver/store';
 import type { Accounts, PinCheck } from '../accounts/accounts.ts';
 import type { SimSwapCheck } from '../accounts/sim-swap.ts';
+import type { Claims } from '../claims/claims.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { Reports } from '../reports/reports.ts';
 import type { Profiles } from '../session/profiles.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { ClaimTable, UssdTables } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
 import type { DefaultAction } from './default-signatures.ts';
 
@@ -15,6 +16,8 @@ export interface AccountActionParts {
   reports: Reports;
   profiles: Profiles;
   protocol: QueryClient | undefined;
+  /** Absent where reports do not become claims. */
+  claims: Claims | undefined;
   audit: AuditLog<UssdTables>;
   /** Absent when no SIM swap check is configured. */
   simSwap: SimSwapCheck | undefined;
@@ -27,7 +30,7 @@ const reportsShown = 10;
 type AccountAction = Exclude<DefaultAction, 'openAssistant' | 'askAssistant' | 'showAnswer'>;
 
 export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
-  const { accounts, reports, profiles, protocol, audit, simSwap, repeatMs } = parts;
+  const { accounts, reports, profiles, protocol, claims, audit, simSwap, repeatMs } = parts;
   return {
     hasAccount: async ({ phoneNumber }) => ({ outcome: (await accounts.find(phoneNumber)) ? 'yes' : 'no' }),
     async register(context) {
@@ -85,14 +88,17 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
     async listReports(context) {
       requireLogin(context);
       const rows = await reports.listOf(context.phoneNumber, reportsShown);
-      const lines = rows.map(({ created_at, activity, amount, reference }) =>
-        context.say('reports.line', {
+      const found = await claims?.find(rows.map(({ reference }) => toClaimSource(reference)));
+      const lines = rows.map(({ created_at, activity, amount, reference }) => {
+        const line = context.say('reports.line', {
           date: new Date(created_at).toISOString().slice(0, 10),
           label: context.say(`report.${activity}`),
           amount,
           reference,
-        }),
-      );
+        });
+        const claim = found?.get(toClaimSource(reference));
+        return claim ? `${line}, ${sayClaim(context, claim)}` : line;
+      });
       return lines.length > 0 ? { outcome: 'shown', values: { list: lines.join('\n') } } : { outcome: 'none' };
     },
     fileReport: (context) =>
@@ -102,7 +108,11 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
         const report = { accountId: account.id, phone: context.phoneNumber, activity, amount, unit, now: context.now };
         const filed = repeatMs > 0 ? await reports.findSame(trx, report, context.now - repeatMs) : undefined;
         if (filed !== undefined) return { outcome: 'filed', hint: 'report.alreadyFiled', values: { reference: filed } };
-        return { outcome: 'filed', values: { reference: await reports.file(trx, report) } };
+        const reference = await reports.file(trx, report);
+        const content = { activity, amount, reportedAt: new Date(context.now).toISOString() };
+        const source = toClaimSource(reference);
+        await claims?.add(trx, { source, phone: context.phoneNumber, content, now: context.now });
+        return { outcome: 'filed', values: { reference } };
       }),
     describeReport: (context) =>
       context.commit(async (trx) => {
@@ -205,12 +215,40 @@ async function describeHoldings(
     const fault = await protocol.findFault();
     return fault === undefined ? say('status.notLinked') : sayUnreachable(fault);
   }
-  const result = await protocol.loadHoldings(address);
-  if (!result.ok) return sayUnreachable(result.reason);
-  const { coins, tokens, claims } = result.holdings;
-  return [
-    coins.length > 0 ? say('status.balance', { amounts: coins.join(', ') }) : say('status.noBalance'),
-    say('status.claims', { claims: String(claims.total), approved: String(claims.approved) }),
-    ...(tokens.length > 0 ? [say('status.tokens', { tokens: tokens.join(', ') })] : []),
-  ].join('\n');
+  const { coins, claims, tokens } = await protocol.loadHoldings(address);
+  const faults = [coins, claims, tokens].flatMap((part) => (part.ok ? [] : [part.reason]));
+  if (faults.length === 3) return sayUnreachable(faults.join('; '));
+  if (faults.length > 0) log.warn({ reason: faults.join('; ') }, 'a part of the holdings cannot be read');
+  const sayMissing = (part: string) => sayOr(say, `status.${part}`, { otherwise: say('status.unreachable') });
+  const lines: string[] = [];
+  if (!coins.ok) lines.push(sayMissing('noBalanceNow'));
+  else if (coins.value.length === 0) lines.push(say('status.noBalance'));
+  else lines.push(say('status.balance', { amounts: coins.value.join(', ') }));
+  if (!claims.ok) lines.push(sayMissing('noClaimsNow'));
+  else lines.push(say('status.claims', toClaimCounts(claims.value)));
+  if (!tokens.ok) lines.push(sayMissing('noTokensNow'));
+  else if (tokens.value.length > 0) lines.push(say('status.tokens', { tokens: tokens.value.join(', ') }));
+  return lines.join('\n');
+}
+
+const toClaimSource = (reference: string) => `report:${reference}`;
+
+/** `12+` where there are more claims than could be looked through. */
+function toClaimCounts({ total, approved, isComplete }: { total: number; approved: number; isComplete: boolean }) {
+  const more = isComplete ? '' : '+';
+  return { claims: `${total}${more}`, approved: `${approved}${more}` };
+}
+
+function sayClaim({ say }: ActionContext, { status, reward }: ClaimTable): string {
+  return sayOr(say, `claim.${status}`, { otherwise: status, values: { reward: reward ?? '' } });
+}
+
+/** Locales that were written before these texts may lack them. */
+function sayOr(
+  say: ActionContext['say'],
+  key: string,
+  { otherwise, values }: { otherwise: string; values?: Record<string, string> },
+): string {
+  const text = say(key, values);
+  return text === key ? otherwise : text;
 }

@@ -1,4 +1,5 @@
 import { noticeTexts } from '../accounts/notices.ts';
+import { claimStatuses } from '../store/tables.ts';
 import type { DeclaredAction } from './action.ts';
 
 /** A PIN may be refused for reasons that no outcome of its own tells. */
@@ -79,6 +80,7 @@ export const defaultSignatures = {
       'status.notConfigured',
       'status.notLinked',
     ],
+    optionalTexts: ['status.noBalanceNow', 'status.noClaimsNow', 'status.noTokensNow'],
     values: { name: 'text', reports: 'integer', balances: 'text' },
   },
   listReports: {
@@ -87,6 +89,7 @@ export const defaultSignatures = {
     outcomes: ['shown', 'none'],
     finishes: false,
     texts: ['reports.line'],
+    optionalTexts: claimStatuses.map((status) => `claim.${status}`),
     values: { list: 'text' },
   },
   fileReport: {

@@ -48,8 +48,10 @@ export async function queryProtocol(
   const path = fill(spec.protocol, (name) => encodeURIComponent(dialogue.values[name] ?? ''));
   if (leavesItsFolder(path)) return fail(call, 'a part of the path is . or ..');
   const result = await client.query(path);
-  if (!result.ok && result.status === undefined) return fail(call, result.reason);
-  return result.ok ? settle(call, 200, result.value) : settle(call, result.status ?? 0, undefined);
+  if (result.ok) return settle(call, 200, result.value);
+  const { kind, status, message } = result;
+  if (status === undefined || kind === 'access') return fail(call, message);
+  return settle(call, kind === 'missing' ? 404 : status, undefined);
 }
 
 function fill(template: string, read: (name: string) => string): string {

@@ -24,7 +24,7 @@ export function checkTexts(
   // Actions that no state names may say what they like.
   const named = [...states.values()].flatMap(({ state }) => (state.kind === 'action' ? state.action : []));
   const own = [...engineTexts, ...registry.texts, ...named.flatMap((name) => registry.actions[name]?.texts ?? [])];
-  const used = new Set(own);
+  const used = new Set([...own, ...named.flatMap((name) => registry.actions[name]?.optionalTexts ?? [])]);
   const [first] = locales;
   if (!first) return { faults: [{ file: 'locales', line: 1, message: 'there is no locale file' }], warnings: [] };
 

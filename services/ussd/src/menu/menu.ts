@@ -165,6 +165,8 @@ export interface ActionSignature {
   finishes: boolean;
   /** Texts it says by key, so that the checker asks for their translations. */
   texts?: readonly string[];
+  /** Texts that it can do without, because locales may be older than they are. */
+  optionalTexts?: readonly string[];
   /** The values it may give. Without it placeholders and expressions of the menu cannot all be checked. */
   values?: Readonly<Record<string, ValueType>>;
 }

@@ -1,3 +1,4 @@
+import { outboxMigration } from '@palaver/protocol';
 import {
   auditMigrations,
   type CipherStore,
@@ -161,6 +162,18 @@ const migrations: readonly Migration[] = [
         name text primary key, published text, revision integer not null, draft text, draft_at bigint, draft_by text)`.execute(
         trx,
       );
+    },
+  },
+  outboxMigration('ussd', '017-tx'),
+  {
+    name: '018-claims',
+    async up(trx) {
+      await sql`create table ussd_claim (
+        id text primary key, source text not null unique, phone text not null, collection text not null,
+        content text not null, status text not null, reward text, fault text, checked_at bigint not null,
+        created_at bigint not null)`.execute(trx);
+      await sql`create index ussd_claim_status on ussd_claim (status, checked_at)`.execute(trx);
+      await sql`create index ussd_claim_phone on ussd_claim (phone)`.execute(trx);
     },
   },
 ];

@@ -41,6 +41,7 @@ export const ussdPersonalData: PersonalData<string> = personalTables<string>([
     sealed: sealedTables.sms,
     where: (phone) => sql`phone = ${phone} or caller = ${phone}`,
   },
+  { table: 'ussd_claim', sealed: sealedTables.claim, where: ofPhone },
   { table: 'ussd_question', sealed: sealedTables.question, where: ofPhone },
   { table: 'ussd_chat', sealed: sealedTables.chat, where: ofPhone },
   { table: 'ussd_profile', sealed: sealedTables.profile, where: ofPhone },

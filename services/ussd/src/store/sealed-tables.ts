@@ -19,6 +19,7 @@ export const sealedTables = {
   record: { table: 'ussd_record', key: ['id'], sealed: ['fields'], tokens },
   submission: { table: 'ussd_submission', key: ['id'], sealed: ['xml', 'answers'], tokens },
   sms: { table: 'ussd_sms', key: ['id'], sealed: ['body'], tokens: ['phone', 'caller'] },
+  claim: { table: 'ussd_claim', key: ['id'], sealed: ['content'], tokens },
   question: { table: 'ussd_question', key: ['id'], sealed: ['question', 'answer'], tokens },
   chat: { table: 'ussd_chat', key: ['phone'], sealed: [], tokens },
 } satisfies Record<string, SealedTable>;

@@ -25,6 +25,7 @@ export interface UssdTables {
   ussd_record: RecordTable;
   ussd_submission: SubmissionTable;
   ussd_sms: SmsTable;
+  ussd_claim: ClaimTable;
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
@@ -164,4 +165,25 @@ export interface SmsTable {
   /** When it is sent next; while `sending`, when another instance may take it. */
   next_at: number | null;
   fault: string | null;
+}
+
+export const claimStatuses = ['queued', 'sending', 'submitted', 'approved', 'rejected', 'paid', 'failed'] as const;
+
+/** What becomes a claim on the protocol. */
+export interface ClaimTable {
+  /** The content id of `content`. */
+  id: string;
+  /** What it is about, such as `report:K7QX2M9PA`. */
+  source: string;
+  phone: string;
+  collection: string;
+  /** JSON that the evaluator reads. */
+  content: string;
+  status: (typeof claimStatuses)[number];
+  /** What was paid for it, as phones show it. */
+  reward: string | null;
+  fault: string | null;
+  /** When its evaluation was last asked for. */
+  checked_at: number;
+  created_at: number;
 }

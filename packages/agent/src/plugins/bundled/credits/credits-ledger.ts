@@ -1,8 +1,19 @@
-import { AppError, type CreditAccount, type CreditClaim, type CreditTopUp } from '@palaver/contract';
+import type { CreditAccount, CreditTopUp } from '@palaver/contract';
 import type { Store } from '@palaver/store';
-import type { Transaction } from 'kysely';
-import { v7 as uuidv7 } from 'uuid';
-import { type CreditsDatabase, systemAccounts, type TransactionKind } from './credits-schema.ts';
+import {
+  closeClaim,
+  type Funds,
+  heldAccount,
+  openClaim,
+  openClaims,
+  post,
+  readFunds,
+  requireSame,
+  type Trx,
+  toAccount,
+  userAccount,
+} from './credits-books.ts';
+import { type CreditsDatabase, systemAccounts } from './credits-schema.ts';
 
 export interface LedgerOptions {
   /** What a new user starts with. */
@@ -19,15 +30,27 @@ export interface LedgerOptions {
   claim: number;
 }
 
-type Trx = Transaction<CreditsDatabase>;
 /** Runs inside the transaction that books a payment. */
 export type OnBooked = (trx: Trx, payment: { did: string; amount: number }) => Promise<void>;
-type Funds = { did: string; balance: number; held: number };
 
 // Longer than any turn in practice; what is left behind by a process that died is given back after it.
 const holdMs = 3_600_000;
-const userAccount = (did: string) => `user:${did}`;
-const heldAccount = (did: string) => `held:${did}`;
+
+/** What a subscription gives for its price in credits. */
+export interface SubscriptionTerms {
+  days: number;
+  allowance: number;
+  credits: number;
+}
+
+export interface ChainPayment {
+  did: string;
+  /** Transaction and message. */
+  id: string;
+  credits: number;
+  claimIds: string[];
+  subscription: SubscriptionTerms | undefined;
+}
 
 export type Ledger = ReturnType<typeof createLedger>;
 
@@ -53,6 +76,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
       .where('id', '=', userAccount(did))
       .execute();
     await releaseExpired(trx, did);
+    await endSubscription(trx, did);
     const funds = await readFunds(trx, did);
     // Who came when their address had used up its day may get it on another.
     const mayLack = made.numInsertedOrUpdatedRows || (funds.balance === 0 && funds.held === 0);
@@ -102,6 +126,49 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     }
   }
 
+  /** Takes back what is left of an allowance whose period is over. Messages use up the allowance first. */
+  async function endSubscription(trx: Trx, did: string): Promise<void> {
+    const ended = await trx
+      .deleteFrom('agent_credit_subscription')
+      .where('user_did', '=', did)
+      .where('ends_at', '<', Date.now())
+      .returning(['opened_at', 'allowance', 'spent'])
+      .executeTakeFirst();
+    if (!ended) return;
+    const { balance } = await readFunds(trx, did);
+    const unused = Math.min(balance, Math.max(0, ended.allowance - ended.spent));
+    const entries = { [userAccount(did)]: -unused, [systemAccounts.expired]: unused };
+    await post(trx, { id: `expiry:${did}:${ended.opened_at}`, kind: 'expiry', did, entries });
+  }
+
+  /** Books the payment of one claim in full; one that was withdrawn meanwhile may have been paid for all the same. */
+  async function bookClaim(trx: Trx, did: string, { id, amount, debt }: { id: string; amount: number; debt: number }) {
+    const entries = {
+      [systemAccounts.payments]: -amount,
+      [systemAccounts.revenue]: debt,
+      [userAccount(did)]: amount - debt,
+    };
+    await post(trx, { id: `claim:${id}`, kind: 'claim', did, entries });
+    await closeClaim(trx, id, 'settled');
+  }
+
+  async function openSubscription(trx: Trx, did: string, { allowance, days }: SubscriptionTerms, payment: string) {
+    const entries = { [systemAccounts.payments]: -allowance, [userAccount(did)]: allowance };
+    await post(trx, { id: `subscription:${payment}`, kind: 'subscription', did, entries });
+    const now = Date.now();
+    const period = days * 86_400_000;
+    await trx
+      .insertInto('agent_credit_subscription')
+      .values({ user_did: did, opened_at: now, ends_at: now + period, allowance, spent: 0 })
+      .onConflict((conflict) =>
+        conflict.column('user_did').doUpdateSet((eb) => ({
+          ends_at: eb('agent_credit_subscription.ends_at', '+', period),
+          allowance: eb('agent_credit_subscription.allowance', '+', allowance),
+        })),
+      )
+      .execute();
+  }
+
   return {
     account: (did: string, client?: string): Promise<CreditAccount> =>
       run(did, (trx, funds) => toAccount(trx, funds), client),
@@ -142,12 +209,19 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
           entries: { [heldAccount(did)]: -held, [userAccount(did)]: held - paid, [systemAccounts.revenue]: paid },
         });
         if (!booked) return;
+        await trx
+          .updateTable('agent_credit_subscription')
+          .set((eb) => ({ spent: eb('spent', '+', paid) }))
+          .where('user_did', '=', did)
+          .execute();
         if (cost > paid) {
           const debt = cost - paid;
           await openClaim(trx, did, { amount: debt + options.claim, debt });
         }
         await reconcile(trx, did);
       }),
+
+    bookPayment,
 
     /** Books a payment, once; `onBooked` belongs to its transaction. */
     topUp: ({ did, amount, idempotencyKey }: CreditTopUp, onBooked?: OnBooked): Promise<CreditAccount> =>
@@ -175,22 +249,47 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
           .selectAll()
           .where('id', '=', claimId)
           .executeTakeFirstOrThrow();
-        // One that was withdrawn meanwhile may have been paid for all the same.
         if (status !== 'settled') {
-          const entries = {
-            [systemAccounts.payments]: -amount,
-            [systemAccounts.revenue]: debt,
-            [userAccount(did)]: amount - debt,
-          };
-          await post(trx, { id: `claim:${claimId}`, kind: 'claim', did, entries });
+          await bookClaim(trx, did, { id: claimId, amount, debt });
           await onBooked?.(trx, { did, amount });
-          await closeClaim(trx, claimId, 'settled');
           await reconcile(trx, did);
         }
         return toAccount(trx, await readFunds(trx, did));
       });
     },
   };
+
+  /**
+   * Books a payment of a user that reached the chain. It settles the claims it names, in their order, as far as it covers
+   * them whole, and opens a subscription where it names that and covers its price; the rest is credit of the user.
+   * `keep` writes the payment down in the same transaction; false where it was written down before.
+   */
+  function bookPayment(payment: ChainPayment, keep: (trx: Trx) => Promise<boolean>): Promise<boolean> {
+    const { did, id, credits, claimIds, subscription } = payment;
+    return run(did, async (trx) => {
+      if (!(await keep(trx))) return false;
+      let left = credits;
+      if (subscription && left >= subscription.credits) {
+        await openSubscription(trx, did, subscription, id);
+        left -= subscription.credits;
+      }
+      for (const claimId of claimIds) {
+        const claim = await trx
+          .selectFrom('agent_credit_claim')
+          .selectAll()
+          .where('id', '=', claimId)
+          .where('user_did', '=', did)
+          .executeTakeFirst();
+        if (!claim || claim.status === 'settled' || claim.amount > left) continue;
+        await bookClaim(trx, did, claim);
+        left -= claim.amount;
+      }
+      const entries = { [systemAccounts.payments]: -left, [userAccount(did)]: left };
+      if (left > 0) await post(trx, { id: `chain:${id}`, kind: 'top-up', did, entries });
+      await reconcile(trx, did);
+      return true;
+    });
+  }
 
   /** Brings claims in line with what there is: debts are paid as far as it goes, and nobody is asked to buy who has credit. */
   async function reconcile(trx: Trx, did: string): Promise<void> {
@@ -208,85 +307,4 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     if (isSpent && (await openClaims(trx, did)).length === 0)
       await openClaim(trx, did, { amount: options.claim, debt: 0 });
   }
-}
-
-/** Books a transaction and its entries; false where its id is booked already. Entries of zero are left out. */
-async function post(
-  trx: Trx,
-  { id, kind, did, entries }: { id: string; kind: TransactionKind; did: string; entries: Record<string, number> },
-): Promise<boolean> {
-  // In one order everywhere, so that two transactions never wait for each other in a circle.
-  const booked = Object.entries(entries)
-    .filter(([, amount]) => amount !== 0)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  if (booked.reduce((sum, [, amount]) => sum + amount, 0) !== 0) throw new Error(`transaction ${id} does not balance`);
-  const inserted = await trx
-    .insertInto('agent_credit_transaction')
-    .values({ id, kind, user_did: did, created_at: Date.now() })
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst();
-  if (!inserted.numInsertedOrUpdatedRows) return false;
-  for (const [account, amount] of booked) {
-    await trx
-      .updateTable('agent_credit_account')
-      .set((eb) => ({ balance: eb('balance', '+', amount) }))
-      .where('id', '=', account)
-      .execute();
-    await trx.insertInto('agent_credit_entry').values({ transaction_id: id, account_id: account, amount }).execute();
-  }
-  return true;
-}
-
-async function requireSame(trx: Trx, { id, did, amount }: { id: string; did: string; amount: number }): Promise<void> {
-  const entry = await trx
-    .selectFrom('agent_credit_entry')
-    .select('amount')
-    .where('transaction_id', '=', id)
-    .where('account_id', '=', userAccount(did))
-    .executeTakeFirst();
-  if (entry?.amount === amount) return;
-  throw new AppError('CONFLICT', 'This idempotency key was used for another payment.');
-}
-
-async function readFunds(trx: Trx, did: string): Promise<Funds> {
-  const rows = await trx
-    .selectFrom('agent_credit_account')
-    .selectAll()
-    .where('id', 'in', [userAccount(did), heldAccount(did)])
-    .execute();
-  const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
-  return { did, balance: balances.get(userAccount(did)) ?? 0, held: balances.get(heldAccount(did)) ?? 0 };
-}
-
-async function openClaims(trx: Trx, did: string): Promise<CreditClaim[]> {
-  const rows = await trx
-    .selectFrom('agent_credit_claim')
-    .selectAll()
-    .where('user_did', '=', did)
-    .where('status', '=', 'open')
-    .orderBy('id')
-    .execute();
-  return rows.map(toClaim);
-}
-
-async function openClaim(
-  trx: Trx,
-  did: string,
-  { amount, debt }: { amount: number; debt: number },
-): Promise<CreditClaim> {
-  const row = { id: uuidv7(), user_did: did, amount, debt, status: 'open' as const, created_at: Date.now() };
-  await trx.insertInto('agent_credit_claim').values(row).execute();
-  return toClaim(row);
-}
-
-async function closeClaim(trx: Trx, id: string, status: 'settled' | 'withdrawn'): Promise<void> {
-  await trx.updateTable('agent_credit_claim').set({ status }).where('id', '=', id).execute();
-}
-
-async function toAccount(trx: Trx, funds: Funds): Promise<CreditAccount> {
-  return { ...funds, claims: await openClaims(trx, funds.did) };
-}
-
-function toClaim({ id, amount, debt, status, created_at }: CreditsDatabase['agent_credit_claim']): CreditClaim {
-  return { claimId: id, amount, debt, status, createdAt: new Date(created_at).toISOString() };
 }

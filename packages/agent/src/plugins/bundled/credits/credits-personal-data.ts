@@ -3,6 +3,13 @@ import type { PersonalData } from '@palaver/store';
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
 
+const namedTables = [
+  'agent_credit_transaction',
+  'agent_credit_hold',
+  'agent_credit_claim',
+  'agent_credit_payment',
+  'agent_credit_subscription',
+];
 const accountsOf = (name: string) => [`user:${name}`, `held:${name}`];
 
 /**
@@ -15,6 +22,8 @@ export const creditsPersonalData: PersonalData<AgentPerson> = {
     'agent_credit_entry',
     'agent_credit_hold',
     'agent_credit_claim',
+    'agent_credit_payment',
+    'agent_credit_subscription',
   ],
   async collect(db, { did }) {
     const accounts = accountsOf(did);
@@ -33,6 +42,8 @@ export const creditsPersonalData: PersonalData<AgentPerson> = {
         .execute(),
       agent_credit_hold: await rowsOf('agent_credit_hold'),
       agent_credit_claim: await rowsOf('agent_credit_claim'),
+      agent_credit_payment: await rowsOf('agent_credit_payment'),
+      agent_credit_subscription: await rowsOf('agent_credit_subscription'),
     };
   },
   async erase(trx, { did, reference }) {
@@ -50,7 +61,9 @@ export const creditsPersonalData: PersonalData<AgentPerson> = {
       select ${renamed}, kind, ${name}, created_at from agent_credit_transaction where id = ${grant}`.execute(trx);
     await sql`update agent_credit_entry set transaction_id = ${renamed} where transaction_id = ${grant}`.execute(trx);
     await sql`delete from agent_credit_transaction where id = ${grant}`.execute(trx);
-    for (const table of ['agent_credit_transaction', 'agent_credit_hold', 'agent_credit_claim']) {
+    // What the chain has of a payment is public; the memo may name the user.
+    await sql`update agent_credit_payment set memo = '' where user_did = ${did}`.execute(trx);
+    for (const table of namedTables) {
       await sql`update ${sql.table(table)} set user_did = ${name} where user_did = ${did}`.execute(trx);
     }
   },

@@ -12,6 +12,31 @@ export interface CreditsDatabase {
   agent_credit_hold: { send_id: string; user_did: string; amount: number; expires_at: number };
   /** New users with free credit by client address (keyed hash) and day. */
   agent_credit_newcomer: { client: string; day: number; users: number };
+  /** What reached the agent's address, by transaction and message. `amount` = `credits` × price + `rest`, in the price's coin. */
+  agent_credit_payment: {
+    hash: string;
+    message_index: number;
+    height: number;
+    sender: string;
+    memo: string;
+    /** As the chain writes it. */
+    amount: string;
+    credits: number;
+    rest: string;
+    user_did: string | null;
+    status: 'booked' | 'unmatched';
+    created_at: number;
+  };
+  /** The last block whose payments are booked. */
+  agent_credit_cursor: { address: string; height: number };
+  /** What is left of `allowance` when the period ends is taken back. */
+  agent_credit_subscription: {
+    user_did: string;
+    opened_at: number;
+    ends_at: number;
+    allowance: number;
+    spent: number;
+  };
   agent_credit_claim: {
     id: string;
     user_did: string;
@@ -22,13 +47,24 @@ export interface CreditsDatabase {
   };
 }
 
-export type TransactionKind = 'grant' | 'hold' | 'release' | 'charge' | 'top-up' | 'claim' | 'debt';
+export type TransactionKind =
+  | 'grant'
+  | 'hold'
+  | 'release'
+  | 'charge'
+  | 'top-up'
+  | 'claim'
+  | 'debt'
+  | 'subscription'
+  | 'expiry';
 
 /** Where credit comes from and goes to; these may be below zero, a user's accounts never. */
 export const systemAccounts = {
   grants: 'system:grants',
   payments: 'system:payments',
   revenue: 'system:revenue',
+  /** Allowances of subscriptions that nobody used in time. */
+  expired: 'system:expired',
 } as const;
 
 export const creditsMigrations: Migration[] = [
@@ -86,7 +122,7 @@ export const creditsMigrations: Migration[] = [
         .on('agent_credit_claim')
         .columns(['user_did', 'status', 'id'])
         .execute();
-      for (const id of Object.values(systemAccounts))
+      for (const id of ['system:grants', 'system:payments', 'system:revenue'])
         await sql`insert into agent_credit_account (id, balance) values (${id}, 0)`.execute(db);
     },
   },
@@ -100,6 +136,21 @@ export const creditsMigrations: Migration[] = [
         .addColumn('users', 'integer', (column) => column.notNull())
         .addPrimaryKeyConstraint('agent_credit_newcomer_pk', ['client', 'day'])
         .execute();
+    },
+  },
+  {
+    name: '003-payments-and-subscriptions',
+    async up(db) {
+      await sql`create table agent_credit_payment (
+        hash text not null, message_index integer not null, height bigint not null, sender text not null,
+        memo text not null, amount text not null, credits bigint not null, rest text not null, user_did text,
+        status text not null, created_at bigint not null, primary key (hash, message_index))`.execute(db);
+      await sql`create index agent_credit_payment_status on agent_credit_payment (status, created_at)`.execute(db);
+      await sql`create table agent_credit_cursor (address text primary key, height bigint not null)`.execute(db);
+      await sql`create table agent_credit_subscription (
+        user_did text primary key, opened_at bigint not null, ends_at bigint not null, allowance bigint not null,
+        spent bigint not null)`.execute(db);
+      await sql`insert into agent_credit_account (id, balance) values (${systemAccounts.expired}, 0)`.execute(db);
     },
   },
 ];

@@ -20,6 +20,8 @@ import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
 import { creditsPersonalData } from './credits-personal-data.ts';
 import { envPrices, toCost } from './credits-prices.ts';
 import { type CreditsDatabase, creditsMigrations } from './credits-schema.ts';
+import { addPaymentRoutes } from './payment-routes.ts';
+import { paymentVariables, type RunningWatch, startPaymentWatch, toPaymentTerms } from './start-payment-watch.ts';
 
 const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
 
@@ -49,11 +51,13 @@ const configSchema = z.object({
     description: 'Credits per 1,000 tokens by model; * stands for every other model.',
     example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',
   }),
+  ...paymentVariables,
 });
 
 /** Answers cost credit: set aside before a turn, booked after it, and asked for by claims once it is used up. */
 export function createCreditsPlugin(): OraclePlugin {
   let ledger: Ledger;
+  let watch: RunningWatch | undefined;
 
   return defineOraclePlugin({
     name: 'credits',
@@ -72,7 +76,7 @@ export function createCreditsPlugin(): OraclePlugin {
     tables: tablesOf<CreditsDatabase>(),
     migrations: creditsMigrations,
     personalData: creditsPersonalData,
-    async setup({ store, config, deriveKey, audit }) {
+    async setup({ store, config, deriveKey, audit, logger }) {
       const key = deriveKey('client addresses');
       ledger = createLedger(store, {
         free: config.CREDITS_FREE,
@@ -82,7 +86,9 @@ export function createCreditsPlugin(): OraclePlugin {
         reservation: config.CREDITS_RESERVATION,
         claim: config.CREDITS_CLAIM,
       });
+      watch = startPaymentWatch({ config, store, ledger, logger });
     },
+    teardown: async () => watch?.stop(),
     getMiddlewares: ({ config }) => [
       {
         async beforeSend({ userDid, sendId, client }) {
@@ -93,12 +99,16 @@ export function createCreditsPlugin(): OraclePlugin {
           ledger.charge(userDid, sendId, toCost(config.CREDITS_PRICES, model, usage)),
       },
     ],
-    getRoutes: (ctx) => (server) => addCreditRoutes(server, ledger, ctx),
+    getRoutes: (ctx) => (server) => {
+      addCreditRoutes(server, ledger, ctx);
+      addPaymentRoutes(server, { store: ctx.store, terms: toPaymentTerms(ctx.config) });
+    },
     // They ask for the operator's token instead.
     getAuthExcludedRoutes: () => [
       { path: '/credits/top-up', method: 'POST' },
       { path: '/credits/claims/:claimId/settle', method: 'POST' },
       { path: '/credits/accounts/:did', method: 'GET' },
+      { path: '/credits/payments', method: 'GET' },
     ],
   });
 }

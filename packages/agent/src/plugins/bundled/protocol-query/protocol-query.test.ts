@@ -105,7 +105,10 @@ describe('what goes wrong is a sentence', () => {
 
   it.each([
     [400, 'TOOL_FAILED: the protocol did not understand: bad id'],
-    [401, 'TOOL_UNAVAILABLE: the protocol does not let us ask'],
+    [
+      401,
+      "TOOL_UNAVAILABLE: a fault of this agent's configuration: the query gateway does not take this service's credential; set GATEWAY_API_KEY or GATEWAY_UCAN to one that it admits",
+    ],
     [501, 'TOOL_UNAVAILABLE: this protocol node does not answer such questions'],
     [503, 'TOOL_UNAVAILABLE: the protocol cannot answer at the moment'],
   ])('%i', async (status, message) => {

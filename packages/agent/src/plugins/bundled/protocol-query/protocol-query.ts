@@ -1,4 +1,5 @@
 import { didPattern } from '@palaver/contract';
+import { createGatewayClient, type GatewayClient, gatewayVariables, toGatewayAccess } from '@palaver/protocol';
 import { envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
@@ -6,6 +7,7 @@ import { type Tool, tool } from '../../tool.ts';
 import { askGateway } from './ask-gateway.ts';
 
 const configSchema = z.object({
+  ...gatewayVariables,
   GATEWAY_URL: envUrl('http:', 'https:').meta({
     description: 'The query gateway that answers the protocol-query plugin.',
     example: 'http://127.0.0.1:1317',
@@ -53,8 +55,8 @@ export function createProtocolQueryPlugin(): OraclePlugin {
     autoDetect: (env) => Boolean(env.GATEWAY_URL),
     autoDetectHint: 'set GATEWAY_URL',
     getTools({ config }) {
-      const { GATEWAY_URL: gatewayUrl } = config;
-      const ask = <Shape extends z.ZodRawShape>(question: Question<Shape>) => toTool(gatewayUrl, question);
+      const gateway = createGatewayClient(toGatewayAccess(config) ?? { url: config.GATEWAY_URL });
+      const ask = <Shape extends z.ZodRawShape>(question: Question<Shape>) => toTool(gateway, question);
       return {
         get_entity: ask({
           description: 'One entity (organisation, project, asset, agent) with its DID document',
@@ -117,7 +119,7 @@ export function createProtocolQueryPlugin(): OraclePlugin {
   });
 }
 
-function toTool<Shape extends z.ZodRawShape>(gatewayUrl: string, question: Question<Shape>): Tool {
+function toTool<Shape extends z.ZodRawShape>(gateway: GatewayClient, question: Question<Shape>): Tool {
   const { description, input, path, what, query } = question;
   return tool({
     description,
@@ -125,6 +127,6 @@ function toTool<Shape extends z.ZodRawShape>(gatewayUrl: string, question: Quest
     repeatable: true,
     public: true,
     execute: (args, { abortSignal: signal }) =>
-      askGateway({ gatewayUrl, path: path(args), query: query?.(args), what: what(args), signal }),
+      askGateway({ gateway, path: path(args), query: query?.(args) ?? {}, what: what(args), signal }),
   });
 }

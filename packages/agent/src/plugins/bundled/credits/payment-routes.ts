@@ -1,0 +1,76 @@
+import type { Server } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import { z } from 'zod';
+import type { CreditsDatabase } from './credits-schema.ts';
+import type { PaymentTerms } from './watch-payments.ts';
+
+const coinSchema = z.object({ denom: z.string(), amount: z.string() });
+const termsSchema = z.object({
+  address: z.string(),
+  price: coinSchema.meta({ description: 'Of one credit.' }),
+  subscription: z.object({ days: z.int(), allowance: z.int(), price: coinSchema }).optional(),
+});
+const paymentsSchema = z.object({
+  payments: z.array(
+    z.object({
+      hash: z.string(),
+      messageIndex: z.int(),
+      height: z.int(),
+      sender: z.string(),
+      memo: z.string(),
+      amount: z.string(),
+      credits: z.int(),
+      rest: z.string(),
+      did: z.string().nullable(),
+      status: z.enum(['booked', 'unmatched']),
+    }),
+  ),
+});
+const listQuerySchema = z.object({
+  status: z.enum(['booked', 'unmatched']).default('unmatched'),
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+});
+
+/** What users pay and where, and for operators the payments that were seen on the chain. */
+export function addPaymentRoutes(
+  server: Server,
+  { store, terms }: { store: Store<CreditsDatabase>; terms: PaymentTerms | undefined },
+): void {
+  if (!terms) return;
+  const { address, subscription, price } = terms;
+  const toCoin = (count: bigint) => ({ denom: price.denom, amount: String(price.amount * count) });
+  const shown = {
+    address,
+    price: toCoin(1n),
+    ...(subscription && {
+      subscription: {
+        days: subscription.days,
+        allowance: subscription.allowance,
+        price: toCoin(BigInt(subscription.credits)),
+      },
+    }),
+  };
+  const tags = ['Credits'];
+  const ownSchema = { tags, summary: 'What credit costs, and where to pay', response: { 200: termsSchema } };
+  server.get('/credits/terms', { schema: ownSchema }, async () => shown);
+  const listSchema = {
+    ...{ tags, summary: 'Payments on the chain, newest first (operators)', querystring: listQuerySchema },
+    ...{ security: [], response: { 200: paymentsSchema } },
+  };
+  server.get('/credits/payments', { onRequest: server.operatorGuard, schema: listSchema }, async ({ query }) => {
+    const rows = await store.db
+      .selectFrom('agent_credit_payment')
+      .selectAll()
+      .where('status', '=', query.status)
+      .orderBy('created_at', 'desc')
+      .limit(query.limit)
+      .execute();
+    return {
+      payments: rows.map(({ message_index: messageIndex, user_did: did, created_at: _, ...row }) => ({
+        ...row,
+        messageIndex,
+        did,
+      })),
+    };
+  });
+}

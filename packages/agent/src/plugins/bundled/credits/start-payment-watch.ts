@@ -1,0 +1,124 @@
+import { createGatewayClient, gatewayVariables, toGatewayAccess } from '@palaver/protocol';
+import { envInteger, type Logger, StartError } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import { z } from 'zod';
+import type { Ledger } from './credits-ledger.ts';
+import type { CreditsDatabase } from './credits-schema.ts';
+import { createPaymentWatch, type PaymentTerms } from './watch-payments.ts';
+
+const coinPattern = /^([1-9]\d{0,30})([a-zA-Z][\w/]{1,127})$/;
+const envCoin = () => z.string().regex(coinPattern, 'expected an amount such as 1000uixo');
+
+const subscriptionSchema = z.strictObject({
+  days: z.int().min(1).max(3_660),
+  allowance: z.int().min(1).max(1_000_000_000),
+  price: envCoin(),
+});
+
+export const paymentVariables = {
+  ...gatewayVariables,
+  CREDITS_PAY_TO: z
+    .string()
+    .regex(/^ixo1[a-z0-9]{38,58}$/, 'expected an address such as ixo1…')
+    .optional()
+    .meta({
+      description:
+        'Address that users pay to. Where it is set, payments are read from the chain through GATEWAY_URL and booked.',
+      example: 'ixo1xf7u84m7fs39crd95d5mdzn0uwgnsqzh54y74e',
+    }),
+  CREDITS_PRICE: envCoin().prefault('1000uixo').meta({
+    description: 'Price of one credit on the chain.',
+    example: '1000uixo',
+  }),
+  CREDITS_SUBSCRIPTION: z
+    .string()
+    .optional()
+    .transform((text, context) => {
+      if (text === undefined || text === '') return undefined;
+      const parsed = subscriptionSchema.safeParse(parseJson(text));
+      if (parsed.success) return parsed.data;
+      context.addIssue('expected JSON of days, allowance (in credits) and price');
+      return z.NEVER;
+    })
+    .meta({
+      description:
+        'Subscription that a payment with the memo `subscribe DID` opens: its days, allowance in credits, and price.',
+      example: '{"days":30,"allowance":20000,"price":"10000000uixo"}',
+    }),
+  CREDITS_POLL_MS: envInteger({ min: 50, max: 600_000 }).prefault('2000').meta({
+    description: 'How often new blocks are read for payments.',
+    example: '1000',
+  }),
+};
+
+type PaymentConfig = z.infer<z.ZodObject<typeof paymentVariables>>;
+
+export interface RunningWatch {
+  stop(): Promise<void>;
+}
+
+/** What users pay, and where; undefined where payments are booked by hand alone. */
+export function toPaymentTerms(config: PaymentConfig): PaymentTerms | undefined {
+  const { CREDITS_PAY_TO: address, CREDITS_SUBSCRIPTION: subscription } = config;
+  if (address === undefined) return undefined;
+  const price = parseCoin(config.CREDITS_PRICE);
+  if (!subscription) return { address, price, subscription: undefined };
+  const whole = parseCoin(subscription.price);
+  if (whole.denom !== price.denom || whole.amount % price.amount !== 0n) {
+    throw new StartError('CREDITS_SUBSCRIPTION: its price must be a multiple of CREDITS_PRICE');
+  }
+  const { days, allowance } = subscription;
+  return { address, price, subscription: { days, allowance, credits: Number(whole.amount / price.amount) } };
+}
+
+export function startPaymentWatch(parts: {
+  config: PaymentConfig;
+  store: Store<CreditsDatabase>;
+  ledger: Ledger;
+  logger: Logger;
+}): RunningWatch | undefined {
+  const { config, store, ledger, logger } = parts;
+  const terms = toPaymentTerms(config);
+  if (!terms) return undefined;
+  const access = toGatewayAccess(config);
+  if (!access) throw new StartError('CREDITS_PAY_TO needs GATEWAY_URL: payments are read through the query gateway');
+  const watch = createPaymentWatch({ terms, gateway: createGatewayClient(access), store, ledger, logger });
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let isStopped = false;
+  const schedule = (ms: number) => {
+    timer = setTimeout(() => {
+      running = watch
+        .step()
+        .catch((error: unknown) => {
+          logger.warn({ err: error }, 'payments cannot be booked now');
+          return true;
+        })
+        .then((isDone) => {
+          if (!isStopped) schedule(isDone ? config.CREDITS_POLL_MS : 0);
+        });
+    }, ms);
+    timer.unref();
+  };
+  schedule(0);
+  return {
+    async stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+function parseCoin(text: string): PaymentTerms['price'] {
+  const [, amount = '1', denom = ''] = coinPattern.exec(text) ?? [];
+  return { denom, amount: BigInt(amount) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

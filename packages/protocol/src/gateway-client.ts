@@ -1,0 +1,151 @@
+import { envUrl, traceHeaders, type VariableMeta } from '@palaver/service-kit';
+import { z } from 'zod';
+
+/** How a service reaches a query gateway, also one that asks for a credential or serves another prefix. */
+export const gatewayVariables = {
+  GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
+    description: 'Address of the query gateway.',
+    example: 'http://127.0.0.1:1317',
+  }),
+  GATEWAY_API_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'API key that is sent to the query gateway, where that has GATEWAY_AUTH=api-key.',
+      example: 'k-3f9c1c2e',
+      secret: true,
+    } satisfies VariableMeta),
+  GATEWAY_UCAN: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'UCAN delegation that is sent to the query gateway, where that has GATEWAY_AUTH=ucan.',
+      example: 'OqJlcm9vdHOB2CpYJQ',
+      secret: true,
+    } satisfies VariableMeta),
+  GATEWAY_PREFIX: z
+    .string()
+    .regex(/^\/[\w./-]*$/, 'expected a path such as /ixo')
+    .prefault('/ixo')
+    .meta({
+      description: "Path under which the protocol's own routes are served.",
+      example: '/ixo',
+    }),
+};
+
+export interface GatewayAccess {
+  url: string;
+  apiKey?: string | undefined;
+  ucan?: string | undefined;
+  /** Where the gateway serves the routes that the protocol has under `/ixo`. */
+  prefix?: string | undefined;
+}
+
+type GatewayConfig = { [Name in keyof typeof gatewayVariables]?: string | undefined };
+
+/** The access that a service's configuration describes; undefined where there is no gateway. */
+export function toGatewayAccess(config: GatewayConfig): GatewayAccess | undefined {
+  const { GATEWAY_URL: url, GATEWAY_API_KEY: apiKey, GATEWAY_UCAN: ucan, GATEWAY_PREFIX: prefix } = config;
+  return url === undefined ? undefined : { url, apiKey, ucan, prefix };
+}
+
+/** The headers that a gated gateway asks for. */
+export function toAccessHeaders({ apiKey, ucan }: Pick<GatewayAccess, 'apiKey' | 'ucan'>): Record<string, string> {
+  return { ...(apiKey && { 'x-api-key': apiKey }), ...(ucan && { 'x-ucan-delegation': ucan }) };
+}
+
+/**
+ * Why the gateway gave no answer. `access` is a fault of the configuration: it does not take the credential it was sent,
+ * or was sent none.
+ */
+export interface GatewayFault {
+  ok: false;
+  kind: 'missing' | 'invalid' | 'access' | 'unsupported' | 'timeout' | 'unavailable';
+  status: number | undefined;
+  message: string;
+}
+
+export type GatewayResult = { ok: true; value: unknown } | GatewayFault;
+
+export interface GatewayClient {
+  get(path: string, options?: GatewayCall): Promise<GatewayResult>;
+  post(path: string, body: unknown, options?: GatewayCall): Promise<GatewayResult>;
+}
+
+export interface GatewayCall {
+  query?: Record<string, string | undefined>;
+  signal?: AbortSignal;
+  timeoutMs?: number;
+  /** Of the answer. */
+  maxBytes?: number;
+}
+
+const accessMessage =
+  "the query gateway does not take this service's credential; set GATEWAY_API_KEY or GATEWAY_UCAN to one that it admits";
+
+/** Asks the query gateway. What goes wrong is a result. Paths are the protocol's own, `/ixo/…` and `/cosmos/…`. */
+export function createGatewayClient(access: GatewayAccess): GatewayClient {
+  const base = access.url.replace(/\/+$/, '');
+  const prefix = (access.prefix ?? '/ixo').replace(/\/+$/, '');
+  const headers = toAccessHeaders(access);
+
+  async function call(path: string, init: RequestInit, options: GatewayCall = {}): Promise<GatewayResult> {
+    const { query = {}, signal, timeoutMs = 3_000, maxBytes = 4_000_000 } = options;
+    const url = new URL(base + path.replace(/^\/ixo(?=\/)/, () => prefix));
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      const response = await fetch(url, {
+        ...init,
+        headers: { accept: 'application/json', ...traceHeaders(), ...headers, ...init.headers },
+        signal: signal ? AbortSignal.any([signal, late]) : late,
+        redirect: 'error',
+      });
+      const text = await readText(response, maxBytes);
+      if (text === undefined) return toFault('unavailable', response.status, 'the answer is too large');
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
+      return response.ok ? { ok: true, value: body } : toRefusal(response.status, body);
+    } catch (error) {
+      if (late.aborted) return toFault('timeout', undefined, 'no answer in time');
+      const { message, cause } = error as Error;
+      return toFault('unavailable', undefined, cause instanceof Error ? cause.message : message);
+    }
+  }
+
+  return {
+    get: (path, options) => call(path, {}, options),
+    post: (path, body, options) =>
+      call(
+        path,
+        { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
+        options,
+      ),
+  };
+}
+
+function toFault(kind: GatewayFault['kind'], status: number | undefined, message: string): GatewayFault {
+  return { ok: false, kind, status, message };
+}
+
+function toRefusal(status: number, body: unknown): GatewayFault {
+  const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
+  const text = String(message ?? `status ${status}`);
+  if (status === 401 || status === 403) return toFault('access', status, accessMessage);
+  // Modules of the protocol report a missing record as an error without a gRPC code: 2, HTTP 500.
+  if (status === 404 || (code === 2 && /not found\b/.test(text))) return toFault('missing', status, text);
+  if (status === 400) return toFault('invalid', status, text);
+  return toFault(status === 501 ? 'unsupported' : 'unavailable', status, text);
+}
+
+async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
+  let size = 0;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

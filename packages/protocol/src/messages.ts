@@ -1,0 +1,75 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { MsgExec } from 'cosmjs-types/cosmos/authz/v1beta1/tx';
+import { MsgSend } from 'cosmjs-types/cosmos/bank/v1beta1/tx';
+import type { TxMessage } from './signing-account.ts';
+
+export interface Coin {
+  denom: string;
+  amount: string;
+}
+
+/** Sends coins. */
+export function toSend({ from, to, coins }: { from: string; to: string; coins: readonly Coin[] }): TxMessage {
+  const message = MsgSend.fromPartial({ fromAddress: from, toAddress: to, amount: [...coins] });
+  return { typeUrl: MsgSend.typeUrl, value: MsgSend.encode(message).finish() };
+}
+
+export interface NewClaim {
+  collectionId: string;
+  claimId: string;
+  agentDid: string;
+  agentAddress: string;
+  /** The collection's admin, who has granted the agent the right to submit. */
+  adminAddress: string;
+}
+
+/** `ixo.claims.v1beta1.MsgSubmitClaim`, run by the agent under the admin's grant. */
+export function toSubmitClaim(claim: NewClaim): TxMessage {
+  const inner = {
+    typeUrl: '/ixo.claims.v1beta1.MsgSubmitClaim',
+    value: encodeStrings([
+      [1, claim.collectionId],
+      [2, claim.claimId],
+      [3, claim.agentDid],
+      [4, claim.agentAddress],
+      [5, claim.adminAddress],
+    ]).finish(),
+  };
+  return toExec(claim.agentAddress, inner);
+}
+
+export interface NewEvaluation extends NewClaim {
+  /** DID of the oracle entity in whose name the agent evaluates. */
+  oracle: string;
+  isApproved: boolean;
+}
+
+/** `ixo.claims.v1beta1.MsgEvaluateClaim`, run by the agent under the admin's grant. */
+export function toEvaluateClaim(evaluation: NewEvaluation): TxMessage {
+  const writer = encodeStrings([
+    [1, evaluation.claimId],
+    [2, evaluation.collectionId],
+    [3, evaluation.oracle],
+    [4, evaluation.agentDid],
+    [5, evaluation.agentAddress],
+    [6, evaluation.adminAddress],
+  ]);
+  writer.tag(7, WireType.Varint).int32(evaluation.isApproved ? 1 : 2);
+  return toExec(evaluation.agentAddress, {
+    typeUrl: '/ixo.claims.v1beta1.MsgEvaluateClaim',
+    value: writer.finish(),
+  });
+}
+
+function toExec(grantee: string, message: TxMessage): TxMessage {
+  return {
+    typeUrl: MsgExec.typeUrl,
+    value: MsgExec.encode(MsgExec.fromPartial({ grantee, msgs: [message] })).finish(),
+  };
+}
+
+function encodeStrings(fields: [number, string][]): BinaryWriter {
+  const writer = new BinaryWriter();
+  for (const [number, text] of fields) writer.tag(number, WireType.LengthDelimited).string(text);
+  return writer;
+}

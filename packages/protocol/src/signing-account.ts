@@ -1,0 +1,130 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { DirectSecp256k1HdWallet, DirectSecp256k1Wallet, makeAuthInfoBytes, makeSignDoc } from '@cosmjs/proto-signing';
+import { envInteger, type Logger, loadOrCreateSecretFile, prepareDataDir, StartError } from '@palaver/service-kit';
+import { PubKey } from 'cosmjs-types/cosmos/crypto/secp256k1/keys';
+import { TxRaw } from 'cosmjs-types/cosmos/tx/v1beta1/tx';
+import { z } from 'zod';
+
+/** The key of a service's account. Each service has an account of its own: two would use the same sequences. */
+export function envSigningKey() {
+  return z
+    .string()
+    .regex(/^(?:[0-9a-fA-F]{64}|[a-z]+(?: [a-z]+){11,23})$/, 'expected 64 hexadecimal digits or a mnemonic')
+    .optional()
+    .meta({
+      description:
+        'Key of the account with which this service signs transactions: 32 bytes in hexadecimal, or a mnemonic. Made at the first start where it is not set, except in production.',
+      example: '0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0',
+      secret: true,
+    });
+}
+
+/** Of services that send transactions of their own. */
+export const signingVariables = {
+  SIGNING_FEE: z
+    .string()
+    .regex(/^\d+[a-z][\w/]*$/, 'expected an amount such as 5000uixo')
+    .prefault('0uixo')
+    .meta({
+      description: 'Fee of a transaction, for each message in it.',
+      example: '5000uixo',
+    }),
+  SIGNING_GAS: envInteger({ min: 1, max: 100_000_000 }).prefault('300000').meta({
+    description: 'Gas limit of a transaction, for each message in it.',
+    example: '300000',
+  }),
+};
+
+/** A message of a transaction, encoded. */
+export interface TxMessage {
+  typeUrl: string;
+  value: Uint8Array;
+}
+
+export interface TxToSign {
+  messages: readonly TxMessage[];
+  memo: string;
+  chainId: string;
+  accountNumber: number;
+  sequence: number;
+  /** No block after this one includes the transaction. */
+  timeoutHeight: number;
+}
+
+export interface SigningAccount {
+  address: string;
+  sign(tx: TxToSign): Promise<{ bytes: Uint8Array; hash: string }>;
+}
+
+const prefix = 'ixo';
+
+export interface SigningOptions {
+  fee: string;
+  gas: number;
+}
+
+/** An account from 32 bytes in hexadecimal or a mnemonic. */
+export async function createSigningAccount(key: string, { fee, gas }: SigningOptions): Promise<SigningAccount> {
+  const wallet = key.includes(' ')
+    ? await DirectSecp256k1HdWallet.fromMnemonic(key, { prefix })
+    : await DirectSecp256k1Wallet.fromKey(Buffer.from(key, 'hex'), prefix);
+  const [account] = await wallet.getAccounts();
+  if (!account) throw new Error('a wallet has an account');
+  const pubkey = { typeUrl: PubKey.typeUrl, value: PubKey.encode({ key: account.pubkey }).finish() };
+  const [, amount = '0', denom = ''] = /^(\d+)(.+)$/.exec(fee) ?? [];
+  return {
+    address: account.address,
+    async sign({ messages, memo, chainId, accountNumber, sequence, timeoutHeight }) {
+      const bodyBytes = encodeBody({ messages, memo, timeoutHeight });
+      const total = BigInt(amount) * BigInt(messages.length);
+      const coins = total > 0n ? [{ denom, amount: String(total) }] : [];
+      const signers = [{ pubkey, sequence }];
+      const authInfoBytes = makeAuthInfoBytes(signers, coins, gas * messages.length, undefined, undefined);
+      const doc = makeSignDoc(bodyBytes, authInfoBytes, chainId, accountNumber);
+      const { signature } = await wallet.signDirect(account.address, doc);
+      const signatures = [Buffer.from(signature.signature, 'base64')];
+      const bytes = TxRaw.encode({ bodyBytes, authInfoBytes, signatures }).finish();
+      return { bytes, hash: createHash('sha256').update(bytes).digest('hex').toUpperCase() };
+    },
+  };
+}
+
+/** `cosmos.tx.v1beta1.TxBody`. `cosmjs-types` writes heights between 2^31 and 2^32 wrong, which fast development nodes reach. */
+function encodeBody({ messages, memo, timeoutHeight }: Pick<TxToSign, 'messages' | 'memo' | 'timeoutHeight'>) {
+  const writer = new BinaryWriter();
+  for (const { typeUrl, value } of messages) {
+    writer.tag(1, WireType.LengthDelimited).fork();
+    writer.tag(1, WireType.LengthDelimited).string(typeUrl).tag(2, WireType.LengthDelimited).bytes(value).join();
+  }
+  if (memo !== '') writer.tag(2, WireType.LengthDelimited).string(memo);
+  return writer.tag(3, WireType.Varint).uint64(BigInt(timeoutHeight)).finish();
+}
+
+export interface SigningConfig {
+  NODE_ENV: string;
+  DATA_DIR: string;
+  SIGNING_FEE: string;
+  SIGNING_GAS: number;
+}
+
+/** The account of a service: from its configuration, or made once in the data folder. */
+export async function loadSigningAccount(
+  config: SigningConfig,
+  { service, key, logger }: { service: string; key: string | undefined; logger: Pick<Logger, 'warn'> },
+): Promise<SigningAccount> {
+  const options = { fee: config.SIGNING_FEE, gas: config.SIGNING_GAS };
+  const name = `${service.toUpperCase()}_SIGNING_KEY`;
+  if (key !== undefined) return createSigningAccount(key, options);
+  if (config.NODE_ENV === 'production') {
+    throw new StartError(
+      `${name} is not set: production needs a signing key of its own, such as \`openssl rand -hex 32\``,
+    );
+  }
+  const path = join(prepareDataDir(config.DATA_DIR), `${service}-account.key`);
+  const { secret, created } = loadOrCreateSecretFile(path, () => randomBytes(32).toString('hex'));
+  const account = await createSigningAccount(secret, options);
+  logger.warn({ path, created, address: account.address }, `${name} is not set: a development key is used`);
+  return account;
+}

@@ -1,0 +1,149 @@
+// Against a real node and gateway, through a proxy that loses requests and answers.
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { startDevnode } from '@palaver/devnode';
+import { startGateway } from '@palaver/gateway';
+import { createLogger } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+import { createTempDir, createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createGatewayClient } from '../src/gateway-client.ts';
+import { toSend } from '../src/messages.ts';
+import { createSigningAccount, type SigningAccount } from '../src/signing-account.ts';
+import { createTxOutbox } from '../src/tx-outbox.ts';
+import { outboxMigration } from '../src/tx-outbox-schema.ts';
+
+const logger = createLogger({ name: 'test', level: 'silent' });
+const funds = 1_000_000;
+const closing: (() => Promise<unknown>)[] = [];
+let gatewayUrl: string;
+const payers: SigningAccount[] = [];
+
+beforeAll(async () => {
+  const dir = await createTempDir();
+  for (const _ of engines) {
+    payers.push(await createSigningAccount(randomBytes(32).toString('hex'), { fee: '10uixo', gas: 200_000 }));
+  }
+  const coins = [{ denom: 'uixo', amount: String(funds) }];
+  const balances = payers.map(({ address }) => ({ address, coins }));
+  await writeFile(join(dir.path, 'balances.json'), JSON.stringify(balances));
+  const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: join(dir.path, 'data') };
+  const node = await startDevnode({ ...env, DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '100' });
+  const gateway = await startGateway({
+    ...env,
+    GATEWAY_UPSTREAMS: node.address,
+    GATEWAY_TX: 'true',
+    GATEWAY_CACHE_TTL_MS: '50',
+  });
+  gatewayUrl = gateway.url;
+  closing.push(
+    () => gateway.close(),
+    () => node.close(),
+    () => dir[Symbol.asyncDispose](),
+  );
+  const client = createGatewayClient({ url: gatewayUrl });
+  await waitFor('the routes', async () => (await client.get('/ixo/claims/params')).ok);
+});
+afterAll(async () => {
+  for (const close of closing) await close();
+});
+
+/** Loses one request in five before it is passed on, and one answer in five. */
+async function startLossyProxy() {
+  let count = 0;
+  const lost = { requests: 0, answers: 0 };
+  const server = createServer(async (request, response) => {
+    count += 1;
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (count % 5 === 2) {
+      lost.requests += 1;
+      return void request.socket.destroy();
+    }
+    const isPost = request.method === 'POST';
+    const answer = await fetch(gatewayUrl + request.url, {
+      method: request.method ?? 'GET',
+      headers: { 'content-type': 'application/json' },
+      ...(isPost && { body: Buffer.concat(chunks) }),
+    });
+    const body = await answer.text();
+    if (count % 5 === 4) {
+      lost.answers += 1;
+      return void request.socket.destroy();
+    }
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, lost, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
+describe.each(engines.map((engine, index) => [engine, index] as const))('on %s', (engine, index) => {
+  test('every message is on the chain once, whatever is lost and whichever instance dies', async () => {
+    await using database = await createTestDatabase(engine);
+    await using proxy = await startLossyProxy();
+    const store = await openStore<Record<string, never>>(database.url);
+    await store.migrate('test', [outboxMigration('test', '001-tx')]);
+    const account = payers[index] as SigningAccount;
+    const settled: string[] = [];
+    const start = () =>
+      createTxOutbox({
+        ...{ store, service: 'test', account, logger, batch: 7 },
+        gateway: createGatewayClient({ url: proxy.url }),
+        async onSettled(_trx, row, outcome) {
+          settled.push(`${row.id} ${outcome}`);
+        },
+      });
+    const receiver = (await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 1 })).address;
+    const ids = Array.from({ length: 25 }, (_, number) => `payment:${number}`);
+    const first = start();
+    for (const [number, id] of ids.entries()) {
+      const message = toSend({
+        from: account.address,
+        to: receiver,
+        coins: [{ denom: 'uixo', amount: String(number + 1) }],
+      });
+      // Twice: the id decides.
+      for (let round = 0; round < 2; round += 1)
+        await store.transaction((trx) => first.add(trx, { id, message }, number));
+    }
+    // One that the chain refuses spoils neither the others of its transaction nor itself for good.
+    const tooMuch = toSend({ from: account.address, to: receiver, coins: [{ denom: 'uixo', amount: '999999999' }] });
+    await store.transaction((trx) => first.add(trx, { id: 'payment:too-much', message: tooMuch }, 3));
+    // Two instances at once, each replaced now and then as if it had been killed.
+    let instances = [first, start()];
+    let rounds = 0;
+    await waitFor('all to be settled', async () => {
+      rounds += 1;
+      if (rounds % 10 === 0) instances = [instances[1] as typeof first, start()];
+      await Promise.allSettled(instances.map((outbox) => outbox.step()));
+      return settled.length >= ids.length;
+    });
+    expect(settled.toSorted()).toEqual(ids.map((id) => `${id} included`).toSorted());
+    const client = createGatewayClient({ url: gatewayUrl });
+    const result = await client.get(`/cosmos/bank/v1beta1/balances/${receiver}/by_denom`, { query: { denom: 'uixo' } });
+    const sum = ids.reduce((total, _, number) => total + number + 1, 0);
+    expect(result).toMatchObject({ ok: true, value: { balance: { amount: String(sum) } } });
+    const [refused] = await first.list('waiting', 10);
+    expect(refused).toMatchObject({ id: 'payment:too-much', fault: expect.stringContaining('sdk 5') });
+    expect([proxy.lost.requests > 0, proxy.lost.answers > 0]).toEqual([true, true]);
+    await store.close();
+  });
+});
+
+test('a credential that the gateway does not admit is a fault of the configuration', async () => {
+  const server = createServer((request, response) => {
+    const isRight = request.headers['x-api-key'] === 'right' && request.url === '/protocol/claims/params';
+    response.writeHead(isRight ? 200 : 401, { 'content-type': 'application/json' }).end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const wrong = await createGatewayClient({ url }).get('/ixo/claims/params');
+  expect(wrong).toMatchObject({ ok: false, kind: 'access', message: expect.stringContaining('GATEWAY_API_KEY') });
+  const right = createGatewayClient({ url, apiKey: 'right', prefix: '/protocol' });
+  expect((await right.get('/ixo/claims/params')).ok).toBe(true);
+  server.close();
+});

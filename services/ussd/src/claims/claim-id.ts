@@ -1,0 +1,11 @@
+import { createHash } from 'node:crypto';
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** The content id (CIDv1, raw, SHA-256) of a text, as the protocol names claims. */
+export function toClaimId(content: string): string {
+  const digest = createHash('sha256').update(content).digest();
+  const bits = [0x01, 0x55, 0x12, 0x20, ...digest].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  const letters = bits.match(/.{1,5}/g) ?? [];
+  return `b${letters.map((part) => alphabet[Number.parseInt(part.padEnd(5, '0'), 2)]).join('')}`;
+}

@@ -1,0 +1,190 @@
+import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
+import type { Logger } from '@palaver/service-kit';
+import { type DatabaseClock, type Store, unreadableText } from '@palaver/store';
+import type { Transaction } from 'kysely';
+import { z } from 'zod';
+import { formatCoin } from '../protocol/query-client.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { ClaimTable, UssdTables } from '../store/tables.ts';
+import { toClaimId } from './claim-id.ts';
+
+type Trx = Transaction<UssdTables>;
+
+export interface NewClaim {
+  /** What it is a claim about, such as `report:K7QX2M9PA`; one claim for each. */
+  source: string;
+  phone: string;
+  /** Where it differs from CLAIMS_COLLECTION. */
+  collection?: string;
+  /** What the evaluator reads. No names and no phone numbers. */
+  content: Record<string, string | number>;
+  now: number;
+}
+
+export interface Claims {
+  /** Notes a claim in the caller's transaction; it is submitted after the commit. */
+  add(trx: Trx, claim: NewClaim): Promise<void>;
+  /** The claim about each source, where there is one. */
+  find(sources: readonly string[]): Promise<Map<string, ClaimTable>>;
+  /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
+  process(): Promise<Record<string, number>>;
+  list(page: { status: ClaimTable['status']; limit: number }): Promise<ClaimTable[]>;
+  /** Submits a failed claim again; false where there is none of that id. */
+  retry(id: string): Promise<boolean>;
+}
+
+export interface ClaimsParts {
+  store: Store<UssdTables>;
+  outbox: TxOutbox<UssdTables>;
+  gateway: GatewayClient;
+  collection: string;
+  agentDid: string;
+  clock: Pick<DatabaseClock, 'now'>;
+  logger: Logger;
+}
+
+const coins = z.array(z.object({ denom: z.string(), amount: z.string() }));
+const payment = z.object({ amount: coins }).nullish();
+const collectionSchema = z.object({
+  collection: z.object({ admin: z.string(), payments: z.object({ approval: payment }).nullish() }),
+});
+const claimSchema = z.object({
+  claim: z.object({
+    amount: coins.default([]),
+    evaluation: z.object({ status: z.string(), amount: coins.default([]) }).nullish(),
+    payments_status: z.object({ approval: z.string() }).nullish(),
+  }),
+});
+
+const submittedAtOnce = 20;
+const readAtOnce = 20;
+
+export function createClaims(parts: ClaimsParts): Claims {
+  const { store, outbox, gateway, clock, logger } = parts;
+  const { db, cipher } = store;
+  const open = (row: ClaimTable) => cipher.openRow(sealedTables.claim, row, { phone: unreadableText, content: '{}' });
+
+  async function readCollection(id: string) {
+    const result = await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`);
+    if (result.ok) return collectionSchema.parse(result.value).collection;
+    logger.warn({ collection: id, reason: result.message }, 'a collection of claims cannot be read');
+    return undefined;
+  }
+
+  /** Hands claims to the outbox. A claim and its entry there change in one transaction. */
+  async function submit(): Promise<void> {
+    const queued = await db
+      .selectFrom('ussd_claim')
+      .selectAll()
+      .where('status', '=', 'queued')
+      .orderBy('created_at')
+      .limit(submittedAtOnce)
+      .execute();
+    for (const [id, rows] of Map.groupBy(queued, (row) => row.collection)) {
+      const collection = await readCollection(id);
+      if (!collection) continue;
+      for (const row of rows) {
+        const message = toSubmitClaim({
+          collectionId: id,
+          claimId: row.id,
+          agentDid: parts.agentDid,
+          agentAddress: outbox.address,
+          adminAddress: collection.admin,
+        });
+        await store.transaction(async (trx) => {
+          await outbox.add(trx, { id: toEntryId(row.id), message }, clock.now());
+          await setStatus(trx, row.id, { from: ['queued'], status: 'sending' });
+        });
+      }
+    }
+  }
+
+  async function readEvaluations(): Promise<void> {
+    const rows = await db
+      .selectFrom('ussd_claim')
+      .select(['id', 'collection', 'status'])
+      .where('status', 'in', ['submitted', 'approved'])
+      .orderBy('checked_at')
+      .limit(readAtOnce)
+      .execute();
+    for (const { id, collection, status } of rows) {
+      const result = await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`);
+      if (!result.ok) {
+        logger.warn({ claim: id, reason: result.message }, 'a claim cannot be read');
+        return;
+      }
+      const { claim } = claimSchema.parse(result.value);
+      const next = toStatus(claim);
+      const change = { status: next ?? status, checked_at: clock.now(), ...(next === 'paid' && { reward: '' }) };
+      if (next === 'paid') {
+        const asked = [claim.evaluation?.amount ?? [], claim.amount].find((list) => list.length > 0);
+        const paid = asked ?? (await readCollection(collection))?.payments?.approval?.amount ?? [];
+        change.reward = paid.map(formatCoin).join(', ');
+      }
+      await db.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', '=', status).execute();
+    }
+  }
+
+  return {
+    async add(trx, { source, phone, collection = parts.collection, content, now }) {
+      const text = JSON.stringify({ source, collection, ...content });
+      const row: ClaimTable = {
+        ...{ id: toClaimId(text), source, phone, collection, content: text },
+        ...{ status: 'queued', reward: null, fault: null, checked_at: 0, created_at: now },
+      };
+      await trx
+        .insertInto('ussd_claim')
+        .values(cipher.sealRow(sealedTables.claim, row))
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    },
+    async find(sources) {
+      if (sources.length === 0) return new Map();
+      const rows = await db.selectFrom('ussd_claim').selectAll().where('source', 'in', sources).execute();
+      return new Map(rows.map((row) => [row.source, open(row)]));
+    },
+    async process() {
+      await submit();
+      await outbox.step();
+      await readEvaluations();
+      const counts = await db
+        .selectFrom('ussd_claim')
+        .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
+        .groupBy('status')
+        .execute();
+      return Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
+    },
+    async list({ status, limit }) {
+      const query = db.selectFrom('ussd_claim').selectAll().where('status', '=', status).orderBy('created_at');
+      return (await query.limit(limit).execute()).map(open);
+    },
+    async retry(id) {
+      if (!(await outbox.revive(toEntryId(id)))) return false;
+      await setStatus(db, id, { from: ['failed'], status: 'sending' });
+      return true;
+    },
+  };
+}
+
+const toEntryId = (claimId: string) => `claim:${claimId}`;
+
+/** For the outbox: what became of a claim's transaction, in the transaction that books it. */
+export async function onClaimSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
+  if (!row.id.startsWith('claim:')) return;
+  const status = outcome === 'included' ? 'submitted' : 'failed';
+  await setStatus(trx, row.id.slice('claim:'.length), { from: ['sending'], status, fault: row.fault });
+}
+
+async function setStatus(
+  trx: Pick<Trx, 'updateTable'>,
+  id: string,
+  { from, ...change }: { from: ClaimTable['status'][]; status: ClaimTable['status']; fault?: string | null },
+): Promise<void> {
+  await trx.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', 'in', from).execute();
+}
+
+function toStatus(claim: z.infer<typeof claimSchema>['claim']): 'approved' | 'rejected' | 'paid' | undefined {
+  if (claim.evaluation?.status === 'REJECTED') return 'rejected';
+  if (claim.evaluation?.status !== 'APPROVED') return undefined;
+  return claim.payments_status?.approval === 'PAID' ? 'paid' : 'approved';
+}

@@ -1,0 +1,65 @@
+import {
+  createGatewayClient,
+  createTxOutbox,
+  type GatewayAccess,
+  loadSigningAccount,
+  type TxOutbox,
+} from '@palaver/protocol';
+import { type Logger, StartError } from '@palaver/service-kit';
+import type { DatabaseClock, Store } from '@palaver/store';
+import type { UssdConfig } from '../config.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { type Claims, createClaims, onClaimSettled } from './claims.ts';
+
+export interface ClaimsServiceParts {
+  config: UssdConfig;
+  access: GatewayAccess | undefined;
+  store: Store<UssdTables>;
+  clock: Pick<DatabaseClock, 'now'>;
+  logger: Logger;
+}
+
+export interface RunningClaims {
+  claims: Claims;
+  outbox: TxOutbox<UssdTables>;
+  stop(): Promise<void>;
+}
+
+/** The protocol's module `claims` refuses an id that it has: this very claim was submitted before. */
+const alreadySubmitted = 'claims/1105';
+
+/** Turns reports into claims where CLAIMS_COLLECTION is set, and processes them every CLAIMS_INTERVAL_SECONDS. */
+export async function startClaims(parts: ClaimsServiceParts): Promise<RunningClaims | undefined> {
+  const { config, access, store, clock, logger } = parts;
+  const { CLAIMS_COLLECTION: collection, CLAIMS_INTERVAL_SECONDS: seconds } = config;
+  if (collection === undefined) return undefined;
+  if (!access)
+    throw new StartError('CLAIMS_COLLECTION needs GATEWAY_URL: claims are submitted through the query gateway');
+  const account = await loadSigningAccount(config, { service: 'ussd', key: config.USSD_SIGNING_KEY, logger });
+  const gateway = createGatewayClient(access);
+  const outbox = createTxOutbox<UssdTables>({
+    ...{ store, service: 'ussd', gateway, account, logger },
+    doneCodes: [alreadySubmitted],
+    onSettled: onClaimSettled,
+  });
+  const agentDid = config.CLAIMS_AGENT_DID ?? `did:x:${account.address}`;
+  const claims = createClaims({ store, outbox, gateway, collection, agentDid, clock, logger });
+  let running: Promise<unknown> | undefined;
+  const work = () => {
+    running ??= claims
+      .process()
+      .catch((error: unknown) => logger.warn({ err: error }, 'claims cannot be processed now'))
+      .finally(() => {
+        running = undefined;
+      });
+  };
+  const timer = seconds === 0 ? undefined : setInterval(work, seconds * 1000).unref();
+  return {
+    claims,
+    outbox,
+    async stop() {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

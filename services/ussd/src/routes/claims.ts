@@ -1,0 +1,51 @@
+import { AppError } from '@palaver/contract';
+import { equalSecrets, type Server } from '@palaver/service-kit';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Claims } from '../claims/claims.ts';
+import { type ClaimTable, claimStatuses } from '../store/tables.ts';
+
+export interface ClaimRouteParts {
+  claims: Claims;
+  /** With it a scheduler may ask for the processing, in `X-Scheduler-Secret`. */
+  secret: string | undefined;
+}
+
+const listQuerySchema = z.object({
+  status: z.enum(claimStatuses).default('failed'),
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+});
+
+/** Claims for operators; a scheduler may only have them processed. Repeating the request is harmless. */
+export function addClaimRoutes(server: Server, { claims, secret }: ClaimRouteParts): void {
+  const guardScheduler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const given = request.headers['x-scheduler-secret'];
+    if (secret !== undefined && typeof given === 'string' && equalSecrets(given, secret)) return;
+    await server.operatorGuard(request, reply);
+  };
+  server.post('/api/ussd/claims/process', { onRequest: guardScheduler }, async () => ({
+    claims: await claims.process(),
+  }));
+  server.get(
+    '/api/ussd/claims',
+    { onRequest: server.operatorGuard, schema: { querystring: listQuerySchema } },
+    async ({ query }) => ({ claims: (await claims.list(query)).map(toView) }),
+  );
+  server.post(
+    '/api/ussd/claims/:id/retry',
+    {
+      onRequest: server.operatorGuard,
+      schema: { params: z.object({ id: z.string().max(200) }) },
+      config: { audited: true },
+    },
+    async ({ params }) => {
+      if (!(await claims.retry(params.id))) throw new AppError('NOT_FOUND', 'There is no failed claim with this id.');
+      return { ok: true };
+    },
+  );
+}
+
+function toView({ id, source, collection, content, status, reward, fault, created_at }: ClaimTable) {
+  const createdAt = new Date(created_at).toISOString();
+  return { id, source, collection, content: JSON.parse(content) as unknown, status, reward, fault, createdAt };
+}
