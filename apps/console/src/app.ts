@@ -30,6 +30,6 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
   });
   const targets = { 'ussd-gateway': config.USSD_URL, agent: config.AGENT_URL, gateway: config.GATEWAY_URL };
   addWebRoutes(server, { page, targets });
-  await addServiceRoutes(server, targets);
+  await addServiceRoutes(server, targets, { gatewayKey: config.GATEWAY_API_KEY });
   return server;
 }

@@ -16,6 +16,12 @@ export const consoleConfigSchema = z.object({
     description: 'The query gateway the console page explores. `npm start` sets it.',
     example: 'http://127.0.0.1:1317',
   }),
+  GATEWAY_API_KEY: z.string().min(1).optional().meta({
+    description:
+      'API key with which the page reads from the query gateway, where that has GATEWAY_AUTH=api-key. Whoever reaches the console reads with it.',
+    example: 'k-3f9c1c2e',
+    secret: true,
+  }),
 });
 
 export type ConsoleConfig = Readonly<z.infer<typeof consoleConfigSchema>>;

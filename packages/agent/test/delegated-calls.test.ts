@@ -104,7 +104,14 @@ test('without one the answer asks the user, and the page is asked once in six ho
     expect(components?.length ?? 0).toBe(turn === 0 ? 1 : 0);
   }
   expect(promptsOf(page)).toMatchObject([
-    { payload: { sessionId, componentName: 'ReauthorizePrompt', status: 'done', args: { capability: 'vault/open' } } },
+    {
+      payload: {
+        sessionId,
+        componentName: 'ReauthorizePrompt',
+        status: 'done',
+        args: { capability: 'vault/open', resource: expect.any(String) },
+      },
+    },
   ]);
 
   // A process that starts again has not forgotten, and another session is another question.

@@ -25,7 +25,14 @@ describe.each(engines)('delegations on %s', (engine) => {
     const raw = await delegate(ana.signer, agent.did, { expiration });
     const stored = await post(ana, raw, { issuer: ana.did, audience: agent.did, expiration });
     expect(stored).toMatchObject({ status: 200, body: { ok: true, expiration } });
-    expect(await status(ana)).toEqual({ authorized: true, expiration, cid: stored.body.cid });
+    const { cid } = stored.body;
+    expect(await status(ana)).toEqual({
+      authorized: true,
+      expiration,
+      cid,
+      capabilities: [{ can: expect.any(String), with: expect.any(String) }],
+      delegations: [{ cid, expiration }],
+    });
 
     const byDelegation = () => request(`${agent.url}/delegation`, { headers: { 'x-ucan-delegation': raw } });
     expect((await byDelegation()).status).toBe(200);

@@ -29,8 +29,22 @@ export const delegationStoredSchema = z
 export type DelegationStored = z.infer<typeof delegationStoredSchema>;
 
 export const delegationStatusSchema = z
-  .object({ authorized: z.boolean(), expiration: expirationSchema.optional(), cid: cidSchema.optional() })
-  .meta({ id: 'DelegationStatus', description: 'Whether a delegation in force is stored.' });
+  .object({
+    authorized: z.boolean(),
+    expiration: expirationSchema.optional(),
+    cid: cidSchema.optional(),
+    capabilities: z
+      .array(z.object({ can: z.string(), with: z.string() }))
+      .optional()
+      .meta({ description: 'What the delegation in force grants.' }),
+    delegations: z
+      .array(z.object({ cid: cidSchema, expiration: expirationSchema }))
+      .optional()
+      .meta({
+        description: 'Every stored delegation that has not expired and is not revoked, replaced ones included.',
+      }),
+  })
+  .meta({ id: 'DelegationStatus', description: 'Whether a delegation in force is stored, and what is granted.' });
 
 export type DelegationStatus = z.infer<typeof delegationStatusSchema>;
 

@@ -22,10 +22,16 @@ interface ProxiedService {
   prefix: string;
   upstream: string;
   locationPrefix?: string;
+  /** Sent with what is only read, unless the page sends one of its own. */
+  apiKey?: string | undefined;
 }
 
 /** `/api/<service>/…` is that service's `/…`, streamed both ways, so that the page needs no CORS. */
-export async function addServiceRoutes(server: Server, targets: Targets): Promise<void> {
+export async function addServiceRoutes(
+  server: Server,
+  targets: Targets,
+  { gatewayKey }: { gatewayKey: string | undefined },
+): Promise<void> {
   const agent = new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
   server.addHook('onClose', () => agent.destroy());
   const left = new AsyncLocalStorage<AbortSignal>();
@@ -38,6 +44,7 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
     prefix,
     upstream,
     locationPrefix = prefix,
+    apiKey,
   }: ProxiedService): FastifyHttpProxyOptions => ({
     prefix,
     upstream,
@@ -51,7 +58,10 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
     },
     replyOptions: {
       retryDelay: () => null,
-      rewriteRequestHeaders: (message, headers) => toServiceHeaders(message as FastifyRequest, headers),
+      rewriteRequestHeaders: (message, headers) => ({
+        ...(apiKey && isRead(message as FastifyRequest) && { 'x-api-key': apiKey }),
+        ...toServiceHeaders(message as FastifyRequest, headers),
+      }),
       rewriteHeaders: (headers) => toBrowserHeaders(headers, locationPrefix),
       onError: (reply) => (reply as FastifyReply).send(new AppError('UNAVAILABLE', `The ${title} cannot be reached.`)),
     },
@@ -64,7 +74,10 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
     for (const [name, base] of Object.entries(targets))
       await scope.register(
         httpProxy,
-        toOptions({ title: titles[name as keyof Targets], prefix: `/api/${name}`, upstream: base }),
+        toOptions({
+          ...{ title: titles[name as keyof Targets], prefix: `/api/${name}`, upstream: base },
+          apiKey: name === 'gateway' ? gatewayKey : undefined,
+        }),
       );
   });
 
@@ -94,6 +107,8 @@ export async function addServiceRoutes(server: Server, targets: Targets): Promis
     });
   });
 }
+
+const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD';
 
 /** A body where the method has none is how one request hides in another. */
 async function refuseBody({ method, headers }: FastifyRequest, reply: FastifyReply): Promise<void> {

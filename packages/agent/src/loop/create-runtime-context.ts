@@ -124,7 +124,7 @@ function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined)
 
 function toReauthorizePrompt(
   { sessionId, requestId, runId }: Run,
-  { can }: Capability,
+  { can, with: resource }: Capability,
 ): SseEventData['render_component'] {
   const eventId = `${runId}-reauthorize`;
   return {
@@ -132,7 +132,7 @@ function toReauthorizePrompt(
     requestId,
     eventId,
     componentName: reauthorizeComponentName,
-    args: { capability: can },
+    args: { capability: can, resource },
     status: 'done',
   };
 }

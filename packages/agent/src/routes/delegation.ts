@@ -12,7 +12,7 @@ import {
 } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
-import type { VerifiedToken, Verifier } from '@palaver/ucan';
+import { parseToken, type VerifiedToken, type Verifier } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { DelegationStore, RecordChange } from '../store/delegations.ts';
@@ -63,10 +63,25 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
 
   server.get(
     '/delegation',
-    { schema: { tags, summary: 'Whether a delegation in force is stored', response: { 200: delegationStatusSchema } } },
+    {
+      schema: {
+        tags,
+        summary: 'Whether a delegation in force is stored, and what it grants',
+        response: { 200: delegationStatusSchema },
+      },
+    },
     async (request) => {
-      const stored = await delegations.find(identityOf(request).did);
-      return stored ? { authorized: true, expiration: stored.expiration, cid: stored.cid } : { authorized: false };
+      const { did } = identityOf(request);
+      const stored = await delegations.find(did);
+      if (!stored) return { authorized: false };
+      const { ok: view } = await parseToken(stored.token);
+      return {
+        authorized: true,
+        expiration: stored.expiration,
+        cid: stored.cid,
+        capabilities: (view?.capabilities ?? []).map(({ can, with: resource }) => ({ can, with: resource })),
+        delegations: await delegations.list(did),
+      };
     },
   );
 

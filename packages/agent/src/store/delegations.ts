@@ -104,6 +104,23 @@ export function createDelegationStore(
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
+    /** The stored ones that have not expired and are not revoked, the last to expire first. */
+    async list(userDid: string): Promise<{ cid: string; expiration: number }[]> {
+      const rows = await store.db
+        .selectFrom('agent_known_delegation')
+        .select(['cid', 'expires_at'])
+        .where('user_did', '=', userDid)
+        .where('agent_did', '=', agentDid)
+        .where('stored', '=', 1)
+        .where('revoked', '=', 0)
+        .where('expires_at', '>', Date.now())
+        .orderBy('expires_at', 'desc')
+        .orderBy('cid')
+        .limit(agentLimits.delegations)
+        .execute();
+      return rows.map(({ cid, expires_at }) => ({ cid, expiration: expires_at / 1000 }));
+    },
+
     /** Notes that a delegation leaves the service; false where that was known. */
     async markSent(view: UcanView): Promise<boolean> {
       const { cid, issuer } = view;

@@ -93,14 +93,14 @@ export function useContractOracle(
         if (!agent || !did) throw new Error('The agent is not ready yet.');
         // With overridden addresses the terms are still the protocol's, where a gateway can be asked.
         const terms = context.gatewayUrl ? await resolveConfig(did) : agent.config;
-        const paid = await transfer(terms, `contract ${did}`);
+        const paid = await transfer(terms, `contract ${wallet.did}`);
         setState({ status: 'authorizing' });
         const { serialized } = await credentials.renewDelegation(did);
         await agent.api.storeDelegation(serialized);
         await reload();
         return paid;
       }),
-    [agent, did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
+    [agent, did, wallet.did, context.gatewayUrl, resolveConfig, credentials, follow, transfer, reload],
   );
   const pay = useCallback(
     (claimIds: string[]) =>

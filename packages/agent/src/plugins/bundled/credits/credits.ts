@@ -76,7 +76,7 @@ export function createCreditsPlugin(): OraclePlugin {
     tables: tablesOf<CreditsDatabase>(),
     migrations: creditsMigrations,
     personalData: creditsPersonalData,
-    async setup({ store, config, deriveKey, audit, logger }) {
+    async setup({ store, config, deriveKey, audit, logger, oracle }) {
       const key = deriveKey('client addresses');
       ledger = createLedger(store, {
         free: config.CREDITS_FREE,
@@ -86,7 +86,7 @@ export function createCreditsPlugin(): OraclePlugin {
         reservation: config.CREDITS_RESERVATION,
         claim: config.CREDITS_CLAIM,
       });
-      watch = startPaymentWatch({ config, store, ledger, logger });
+      watch = startPaymentWatch({ config, store, ledger, logger, ownDids: [oracle.did, oracle.keyDid] });
     },
     teardown: async () => watch?.stop(),
     getMiddlewares: ({ config }) => [

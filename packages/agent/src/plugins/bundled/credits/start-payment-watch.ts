@@ -73,16 +73,18 @@ export function toPaymentTerms(config: PaymentConfig): PaymentTerms | undefined 
 
 export function startPaymentWatch(parts: {
   config: PaymentConfig;
+  ownDids: readonly string[];
   store: Store<CreditsDatabase>;
   ledger: Ledger;
   logger: Logger;
 }): RunningWatch | undefined {
-  const { config, store, ledger, logger } = parts;
+  const { config, ...rest } = parts;
+  const { logger } = rest;
   const terms = toPaymentTerms(config);
   if (!terms) return undefined;
   const access = toGatewayAccess(config);
   if (!access) throw new StartError('CREDITS_PAY_TO needs GATEWAY_URL: payments are read through the query gateway');
-  const watch = createPaymentWatch({ terms, gateway: createGatewayClient(access), store, ledger, logger });
+  const watch = createPaymentWatch({ ...rest, terms, gateway: createGatewayClient(access) });
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let isStopped = false;

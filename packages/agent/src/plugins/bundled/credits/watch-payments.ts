@@ -15,6 +15,8 @@ export interface PaymentTerms {
 export interface PaymentWatchParts {
   terms: PaymentTerms;
   gateway: GatewayClient;
+  /** The agent's own DIDs: older clients name them, and no user, in the memo of a contract. */
+  ownDids: readonly string[];
   store: Store<CreditsDatabase>;
   ledger: Ledger;
   logger: Logger;
@@ -29,7 +31,7 @@ const overlap = 5;
  * Books what is paid to the agent's address, block by block. A payment is written down with what it books, by transaction
  * and message, so that reading a block twice, on several instances or after a crash, books nothing twice.
  */
-export function createPaymentWatch({ terms, gateway, store, ledger, logger }: PaymentWatchParts) {
+export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, logger }: PaymentWatchParts) {
   const { address } = terms;
 
   async function readCursor(latest: number): Promise<number> {
@@ -76,7 +78,8 @@ export function createPaymentWatch({ terms, gateway, store, ledger, logger }: Pa
   }
 
   async function findUser({ claimIds, did }: Memo): Promise<string | undefined> {
-    if (did !== undefined || claimIds.length === 0) return did;
+    if (did !== undefined) return ownDids.includes(did) ? undefined : did;
+    if (claimIds.length === 0) return undefined;
     const claims = await store.db
       .selectFrom('agent_credit_claim')
       .select(['id', 'user_did'])
