@@ -34,7 +34,8 @@ describe.each(engines)('audit on %s', (engine) => {
     );
     expect(lines.find(({ action }) => action === 'report.filed')?.details.reference).toMatch(/^[2-9A-Z]{9}$/);
     expect(new Set(lines.map(({ subject }) => subject)).size).toBe(1);
-    const text = JSON.stringify(lines);
+    // Hashes and ids may hold any four digits.
+    const text = JSON.stringify(lines).replace(/[\da-f-]{16,}/g, '');
     for (const secret of ['4071', '5083', '9999', '254700000001', 'Ana']) expect(text).not.toContain(secret);
   });
 
