@@ -59,10 +59,10 @@ const searchSchema = z.object({
   total: z.string(),
 });
 
-/** Coins that reached an address by one message of a transaction. */
+/** Coins that reached an address in a transaction. */
 export interface Transfer {
   hash: string;
-  /** The index of the message. */
+  /** Its place among the transfers to the address in this transaction: one message may pay several times. */
   index: number;
   height: number;
   memo: string;
@@ -98,10 +98,11 @@ export async function readTransfers(
 
 /** Transfers of fees belong to no message and are left out. */
 function toTransfers(response: TxResponse, memo: string, address: string): Transfer[] {
-  return response.events.flatMap(({ type, attributes }) => {
-    const of = Object.fromEntries(attributes.map(({ key, value }) => [key, value]));
-    if (type !== 'transfer' || of.recipient !== address || of.msg_index === undefined) return [];
-    const { sender = '', amount = '', msg_index } = of;
-    return [{ hash: response.txhash, index: Number(msg_index), height: Number(response.height), memo, sender, amount }];
-  });
+  return response.events
+    .filter(({ type }) => type === 'transfer')
+    .map(({ attributes }) => Object.fromEntries(attributes.map(({ key, value }) => [key, value])))
+    .filter((of) => of.recipient === address && of.msg_index !== undefined)
+    .map(({ sender = '', amount = '' }, index) => {
+      return { hash: response.txhash, index, height: Number(response.height), memo, sender, amount };
+    });
 }

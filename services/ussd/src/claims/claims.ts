@@ -109,11 +109,18 @@ export function createClaims(parts: ClaimsParts): Claims {
       .execute();
     for (const { id, collection, status } of rows) {
       const result = await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`);
-      if (!result.ok) {
-        logger.warn({ claim: id, reason: result.message }, 'a claim cannot be read');
-        return;
+      const parsed = result.ok ? claimSchema.safeParse(result.value) : undefined;
+      if (!parsed?.success) {
+        logger.warn(
+          { claim: id, reason: result.ok ? 'an answer of another form' : result.message },
+          'a claim cannot be read',
+        );
+        if (!result.ok && result.kind !== 'missing' && result.kind !== 'invalid') return;
+        // The next round begins with the others.
+        await db.updateTable('ussd_claim').set({ checked_at: clock.now() }).where('id', '=', id).execute();
+        continue;
       }
-      const { claim } = claimSchema.parse(result.value);
+      const { claim } = parsed.data;
       const next = toStatus(claim);
       const change = { status: next ?? status, checked_at: clock.now(), ...(next === 'paid' && { reward: '' }) };
       if (next === 'paid') {

@@ -15,7 +15,7 @@ export interface CreditsDatabase {
   /** What reached the agent's address, by transaction and message. `amount` = `credits` × price + `rest`, in the price's coin. */
   agent_credit_payment: {
     hash: string;
-    message_index: number;
+    transfer_index: number;
     height: number;
     sender: string;
     memo: string;
@@ -142,9 +142,9 @@ export const creditsMigrations: Migration[] = [
     name: '003-payments-and-subscriptions',
     async up(db) {
       await sql`create table agent_credit_payment (
-        hash text not null, message_index integer not null, height bigint not null, sender text not null,
+        hash text not null, transfer_index integer not null, height bigint not null, sender text not null,
         memo text not null, amount text not null, credits bigint not null, rest text not null, user_did text,
-        status text not null, created_at bigint not null, primary key (hash, message_index))`.execute(db);
+        status text not null, created_at bigint not null, primary key (hash, transfer_index))`.execute(db);
       await sql`create index agent_credit_payment_status on agent_credit_payment (status, created_at)`.execute(db);
       await sql`create table agent_credit_cursor (address text primary key, height bigint not null)`.execute(db);
       await sql`create table agent_credit_subscription (

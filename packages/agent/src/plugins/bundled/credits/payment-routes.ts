@@ -14,7 +14,7 @@ const paymentsSchema = z.object({
   payments: z.array(
     z.object({
       hash: z.string(),
-      messageIndex: z.int(),
+      transferIndex: z.int(),
       height: z.int(),
       sender: z.string(),
       memo: z.string(),
@@ -66,9 +66,9 @@ export function addPaymentRoutes(
       .limit(query.limit)
       .execute();
     return {
-      payments: rows.map(({ message_index: messageIndex, user_did: did, created_at: _, ...row }) => ({
+      payments: rows.map(({ transfer_index: transferIndex, user_did: did, created_at: _, ...row }) => ({
         ...row,
-        messageIndex,
+        transferIndex,
         did,
       })),
     };

@@ -29,7 +29,7 @@ const overlap = 5;
 
 /**
  * Books what is paid to the agent's address, block by block. A payment is written down with what it books, by transaction
- * and message, so that reading a block twice, on several instances or after a crash, books nothing twice.
+ * and transfer, so that reading a block twice, on several instances or after a crash, books nothing twice.
  */
 export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, logger }: PaymentWatchParts) {
   const { address } = terms;
@@ -52,7 +52,7 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     const did = await findUser(memo);
     const isMatched = did !== undefined && credits > 0;
     const row = {
-      ...{ hash: transfer.hash, message_index: transfer.index, height: transfer.height, sender: transfer.sender },
+      ...{ hash: transfer.hash, transfer_index: transfer.index, height: transfer.height, sender: transfer.sender },
       ...{ memo: transfer.memo, amount: transfer.amount, credits: isMatched ? credits : 0, rest },
       ...{ user_did: did ?? null, status: isMatched ? ('booked' as const) : ('unmatched' as const) },
       created_at: Date.now(),
