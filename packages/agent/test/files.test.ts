@@ -3,10 +3,13 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { agentLimits } from '@palaver/contract';
+import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createTempDir, searchDatabase, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createFolderStorage, createStaging } from '../src/plugins/bundled/attachments/file-storage.ts';
 import { createFileStore, type FileDatabase } from '../src/plugins/bundled/attachments/file-store.ts';
+import { createFileVault } from '../src/plugins/bundled/attachments/file-vault.ts';
 import { createPdf } from './homeserver.ts';
 import { type OpenAiServer, say, startOpenAiServer } from './openai-server.ts';
 import { type S3Server, startS3Server } from './s3-server.ts';
@@ -122,10 +125,15 @@ test('what is too large, too much, empty or of another kind is refused, and noth
 
   expect((await upload(agent, ana, Buffer.alloc(agentLimits.attachmentBytes - 100, 'a'))).status).toBe(201);
   expect(await upload(agent, ana, Buffer.alloc(2000, 'a'))).toMatchObject({ status: 429 });
-  const uploads = await Promise.all(Array.from({ length: 8 }, () => upload(agent, ana, 'a')));
-  expect(uploads.filter(({ status }) => status === 201)).toHaveLength(4);
-  expect(uploads.filter(({ status }) => status === 429)).toHaveLength(4);
+  for (const text of ['a', 'b']) expect((await upload(agent, ana, text)).status).toBe(201);
+  const uploads = await Promise.all(Array.from({ length: 3 }, () => upload(agent, ana, 'a')));
+  expect(uploads.filter(({ status }) => status === 201)).toHaveLength(2);
+  expect(uploads.filter(({ status }) => status === 429)).toHaveLength(1);
   expect((await stored()).size).toBe(before + 5);
+  // What was deleted still counts.
+  const { fileId } = uploads.find(({ status }) => status === 201)?.body ?? {};
+  expect((await ana.send('DELETE', `/files/${fileId}`)).status).toBe(200);
+  expect((await upload(agent, ana, 'a')).status).toBe(429);
 });
 
 /** Without saying how much it will be. */
@@ -161,7 +169,7 @@ test('files go with their session and their user; what was not sent within a day
     expect(await searchDatabase(agent.databaseUrl, [ana.did])).toEqual([]);
 
     const store = await openStore<FileDatabase>(agent.databaseUrl);
-    const files = createFileStore(store, { filesPerDay: 1, bytesPerDay: 1 });
+    const files = createFileStore(store, { filesPerDay: 1, bytesPerDay: 1, bytesPerClientPerDay: 1 });
     await files.removeExpired({ retentionDays: 0 }, Date.parse(unsent.createdAt) + 23 * 3_600_000);
     expect((await ben.send('GET', `/files/${unsent.fileId}`)).status).toBe(200);
     await files.removeExpired({ retentionDays: 0 }, Date.parse(unsent.createdAt) + 25 * 3_600_000);
@@ -188,4 +196,79 @@ test('bytes that were changed are not given out as the file', async () => {
   await expect(ana.send('GET', `/files/${fileId}`)).rejects.toThrow();
   const reply = await ana.say(await ana.createSession(), 'read', { attachments: [attach({ fileId, ...file })] });
   expect([reply.status, reply.body.code]).toEqual([422, 'ATTACHMENT_FAILED']);
+});
+
+test('a client that leaves during an upload is no failure of the service, and a user has at most three under way', async () => {
+  const [{ agent, dataDir }] = agents as [(typeof agents)[number]];
+  const ana = await agent.createUser();
+  const partial = async () => (await readdir(join(dataDir, 'files'))).filter((name) => name.endsWith('.part')).length;
+  const under = Array.from({ length: 3 }, () => {
+    const sent = httpRequest(`${agent.url}/files?filename=a`, { method: 'POST', headers: ana.headers });
+    sent.on('error', () => {}).write('a');
+    return sent;
+  });
+  await waitFor('three uploads are under way', async () => (await partial()) === 3);
+  expect(await upload(agent, ana, 'a')).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED' } });
+  const logged = agent.log().length;
+  for (const sent of under) sent.destroy();
+  await waitFor('they are given up', async () => (await partial()) === 0);
+  expect((await upload(agent, ana, 'a')).status).toBe(201);
+  expect(agent.log().slice(logged)).not.toMatch(/"level":(50|"error")/);
+});
+
+test('many users of one address share its limit, and a disk that is almost full takes no more', async () => {
+  await using dir = await createTempDir();
+  const env = { DATA_DIR: dir.path, LLM_BASE_URL: model.url, FILES_BYTES_PER_ADDRESS_PER_DAY: '15' };
+  await using agent = await startTestAgent({ engine: 'sqlite', env });
+  const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+  expect((await upload(agent, ana, 'ten letters')).status).toBe(201);
+  await ana.send('DELETE', '/me');
+  expect(await upload(agent, ben, 'ten letters')).toMatchObject({ status: 429, body: { code: 'LIMIT_REACHED' } });
+
+  await using full = await startTestAgent({
+    engine: 'sqlite',
+    env: { ...env, FILES_MIN_FREE_BYTES: '1000000000000000' },
+  });
+  const refused = await upload(full, await full.createUser(), 'a');
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60']);
+});
+
+test('a file is attached once to a message', async () => {
+  const [{ agent }] = agents as [(typeof agents)[number]];
+  const ana = await agent.createUser();
+  const file = attach((await upload(agent, ana, 'Ten goats')).body);
+  const reply = await ana.say(await ana.createSession(), 'read', { attachments: [file, file] });
+  expect([reply.status, reply.body.code]).toEqual([422, 'ATTACHMENT_FAILED']);
+});
+
+test('a file that is too large for its message is not opened, and all bytes that nobody can read go in one sweep', async () => {
+  await using dir = await createTempDir();
+  const folder = join(dir.path, 'files');
+  await using agent = await startTestAgent({ engine: 'sqlite', env: { DATA_DIR: dir.path, LLM_BASE_URL: model.url } });
+  const ana = await agent.createUser();
+  const { fileId } = (await upload(agent, ana, 'Ten goats')).body;
+  const store = await openStore<FileDatabase>(agent.databaseUrl);
+  const storage = createFolderStorage(folder);
+  const opened: string[] = [];
+  const vault = createFileVault({
+    files: createFileStore(store, { filesPerDay: 1, bytesPerDay: 1, bytesPerClientPerDay: 1 }),
+    storage: { ...storage, read: (id) => storage.read(id).finally(() => opened.push(id)) },
+    staging: createStaging(folder),
+    rules: { retentionDays: 0 },
+    minFreeBytes: 0,
+    logger: createLogger({ name: 'test', level: 'silent' }),
+  });
+  const onSize = () => {
+    throw new Error('too large');
+  };
+  await expect(vault.read({ userDid: ana.did, fileId, sessionId: '', onSize })).rejects.toThrow('too large');
+  expect(opened).toEqual([]);
+
+  const orphans = Array.from({ length: 250 }, (_, index) => ({ id: `orphan-${index}` }));
+  await store.db.insertInto('agent_file_object').values(orphans).execute();
+  vault.start();
+  const left = () => store.db.selectFrom('agent_file_object').selectAll().execute();
+  await waitFor('only the file of Ana is left', async () => (await left()).length === 1);
+  await vault.stop();
+  await store.close();
 });

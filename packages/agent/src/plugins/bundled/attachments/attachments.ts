@@ -1,21 +1,22 @@
+import { createHmac } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { AppError, type Attachment, agentLimits } from '@palaver/contract';
 import { envInteger, envList, type Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { z } from 'zod';
+import { createClientKey } from '../../../auth/client-key.ts';
 import { agentConfigSchema } from '../../../config.ts';
 import type { PendingSend } from '../../middleware.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
-import type { QueueOwner } from './fair-queue.ts';
-import { addFileRoutes } from './file-routes.ts';
+import { createFairQueue } from './fair-queue.ts';
+import { addFileRoutes, type FileRoutes } from './file-routes.ts';
 import { createFolderStorage, createStaging } from './file-storage.ts';
 import { createFileStore, type FileDatabase, fileMigrations, filesPersonalData } from './file-store.ts';
 import { createFileVault, type FileVault } from './file-vault.ts';
 import { UnreachableError } from './guarded-get.ts';
 import { fetchAttachment, type MatrixMediaOptions } from './matrix-media.ts';
-import { fitsDeclared, readFileKind } from './read-file-kind.ts';
-import { readPdf } from './read-pdf.ts';
+import { cut, failed, readContent } from './read-content.ts';
 import { createS3Storage, envBucket } from './s3-storage.ts';
 
 const configSchema = z.object({
@@ -37,6 +38,16 @@ const configSchema = z.object({
     description: 'Bytes that a user may upload in 24 hours.',
     example: '500000000',
   }),
+  FILES_BYTES_PER_ADDRESS_PER_DAY: envInteger({ min: 0, max: 1e15 })
+    .prefault(String(4 * agentLimits.fileBytesPerDay))
+    .meta({
+      description: 'Bytes that all users of one client address may upload in 24 hours; not for SHARED_CLIENT_CIDRS.',
+      example: '2000000000',
+    }),
+  FILES_MIN_FREE_BYTES: envInteger({ min: 0, max: 1e15 }).prefault('500000000').meta({
+    description: 'Bytes of the disk that uploads leave free; below that they are refused with 503.',
+    example: '500000000',
+  }),
   RETENTION_FILES_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
     description:
       'Days that uploaded files are kept; 0 keeps them as long as the session of their message. Files of no message are kept for a day.',
@@ -45,17 +56,21 @@ const configSchema = z.object({
   DATA_DIR: agentConfigSchema.shape.DATA_DIR,
   LLM_CONTEXT_TOKENS: agentConfigSchema.shape.LLM_CONTEXT_TOKENS,
   DNS_SERVERS: agentConfigSchema.shape.DNS_SERVERS,
+  SHARED_CLIENT_CIDRS: agentConfigSchema.shape.SHARED_CLIENT_CIDRS,
 });
 
 type AttachmentsConfig = z.infer<typeof configSchema>;
 
 const timeoutMs = 30_000;
+/** A short message can name 50 MB: they are read for one message of a user after the other. */
+const readings = createFairQueue({ atOnce: 4, waiting: 200, waitingPerUser: 20, waitingPerClient: 80 });
 /** Half the context at about four characters a token: the other half is for the conversation. */
 const charactersPerContextToken = 2;
 
 /** Files that come with a message, uploaded here or on the user's Matrix homeserver: read and checked before the model runs. */
 export function createAttachmentsPlugin(): OraclePlugin {
   let vault: FileVault;
+  let clientOf: FileRoutes['clientOf'];
 
   return defineOraclePlugin({
     name: 'attachments',
@@ -74,12 +89,18 @@ export function createAttachmentsPlugin(): OraclePlugin {
     tables: tablesOf<FileDatabase>(),
     migrations: fileMigrations,
     personalData: filesPersonalData,
-    setup({ store, config, logger }) {
+    setup({ store, config, logger, deriveKey }) {
+      const key = deriveKey('client addresses');
+      const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
+      clientOf = (request) => {
+        const client = clientKey(request);
+        return client && createHmac('sha256', key).update(client).digest('base64url');
+      };
       vault = openVault(store, config, logger);
       vault.start();
     },
     teardown: () => vault?.stop(),
-    getRoutes: () => (server) => addFileRoutes(server, vault),
+    getRoutes: () => (server) => addFileRoutes(server, { vault, clientOf }),
     getMiddlewares: ({ config, logger }) => [
       {
         async beforeSend(send) {
@@ -103,12 +124,14 @@ function openVault(store: Store<FileDatabase>, config: AttachmentsConfig, logger
   const limits = {
     filesPerDay: config.FILES_PER_USER_PER_DAY,
     bytesPerDay: config.FILES_BYTES_PER_USER_PER_DAY,
+    bytesPerClientPerDay: config.FILES_BYTES_PER_ADDRESS_PER_DAY,
   };
   return createFileVault({
     files: createFileStore(store, limits),
     storage: bucket ? createS3Storage(bucket) : createFolderStorage(folder),
     staging: createStaging(folder),
     rules: { retentionDays: config.RETENTION_FILES_DAYS },
+    minFreeBytes: config.FILES_MIN_FREE_BYTES,
     logger,
   });
 }
@@ -117,6 +140,7 @@ async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vau
   const { message, blobs } = send;
   const { attachments = [] } = message;
   if (attachments.length === 0) return;
+  requireDistinct(attachments);
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]);
   const fromMatrix = attachments.some(({ fileId }) => fileId === undefined)
@@ -136,7 +160,7 @@ async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vau
     );
     let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
     for (const { attachment, bytes } of files) {
-      const { content: whole, mediaType } = await readFile(attachment, bytes, send);
+      const { content: whole, mediaType } = await readContent(attachment, bytes, send);
       const content = typeof whole === 'string' ? cut(whole, charactersLeft) : whole;
       if (typeof content === 'string') charactersLeft -= content.length;
       blobs.put(toUniqueName(attachment.filename, blobs.list()), Buffer.from(content), mediaType);
@@ -161,18 +185,28 @@ function toMatrixOptions(
   };
 }
 
+function requireDistinct(attachments: Attachment[]): void {
+  const seen = new Set<string>();
+  for (const { fileId, filename } of attachments) {
+    if (fileId === undefined) continue;
+    if (seen.has(fileId)) throw failed(`${filename} is attached twice.`, filename);
+    seen.add(fileId);
+  }
+}
+
 async function readUploaded(
   { fileId = '', filename }: Attachment,
-  {
-    send: { userDid, sessionId },
-    vault,
-    onBytes,
-  }: { send: PendingSend; vault: FileVault; onBytes(count: number): void },
+  { send, vault, onBytes }: { send: PendingSend; vault: FileVault; onBytes(count: number): void },
 ): Promise<Buffer> {
-  const bytes = await vault.read({ userDid, fileId, sessionId, onSize: onBytes }).catch((error) => {
+  const { userDid, sessionId } = send;
+  const read = async () => ({ bytes: await vault.read({ userDid, fileId, sessionId, onSize: onBytes }) });
+  const found = await readings.run(send, read).catch((error) => {
     if (error instanceof AppError) throw error;
     throw failed(`${filename} could not be read.`, filename, error);
   });
+  if (!found)
+    throw failed(`${filename} was not read: too many files are waiting. Send it again in a moment.`, filename);
+  const { bytes } = found;
   if (!bytes) throw failed(`${filename} is not there any more; upload it again.`, filename);
   return bytes;
 }
@@ -211,35 +245,8 @@ async function download(attachment: Attachment, options: MatrixMediaOptions): Pr
   }
 }
 
-/** What the model gets of a file: its text, or the image itself. */
-async function readFile(
-  { filename, mimetype }: Attachment,
-  bytes: Buffer,
-  owner: QueueOwner,
-): Promise<{ content: Buffer | string; mediaType: string }> {
-  const file = readFileKind(bytes);
-  if (!file) throw failed(`${filename} is not a text, a PDF or an image (PNG, JPEG, GIF, WebP).`, filename);
-  if (!fitsDeclared(mimetype, file.kind)) throw failed(`${filename} is not what its type ${mimetype} says.`, filename);
-  if (file.kind === 'image') return { content: bytes, mediaType: file.mediaType };
-  const read = file.kind === 'text' ? file : await readPdf(bytes, owner);
-  if (!read) throw failed(`${filename} was not read: too many PDFs are waiting. Send it again in a moment.`, filename);
-  if (read === 'unreadable') throw failed(`${filename} is a PDF that cannot be read.`, filename);
-  if (read.text.trim() === '') throw failed(`${filename} has no text in it.`, filename);
-  return { content: read.text, mediaType: 'text/plain' };
-}
-
-function cut(text: string, maxCharacters: number): string {
-  if (text.length <= maxCharacters) return text;
-  const shown = Math.max(maxCharacters, 0);
-  return `${text.slice(0, shown)}\n[Only the first ${shown} of ${text.length} characters are shown.]`;
-}
-
 function toUniqueName(filename: string, taken: string[]): string {
   let name = filename;
   for (let number = 2; taken.includes(name); number += 1) name = `${filename} (${number})`;
   return name;
-}
-
-function failed(message: string, filename?: string, cause?: unknown): AppError {
-  return new AppError('ATTACHMENT_FAILED', message, { cause, ...(filename && { details: { filename } }) });
 }

@@ -9,14 +9,22 @@ import {
   uploadQuerySchema,
 } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
 import type { FileVault } from './file-vault.ts';
 
+export interface FileRoutes {
+  vault: FileVault;
+  /** What limits per client address count a request by; undefined for an address that speaks for many users. */
+  clientOf(request: FastifyRequest): string | undefined;
+}
+
 const tags = ['Files'];
 
-export async function addFileRoutes(server: Server, vault: FileVault): Promise<void> {
-  await server.register(async (scope: Server) => addUpload(scope, vault));
+export async function addFileRoutes(server: Server, routes: FileRoutes): Promise<void> {
+  const { vault } = routes;
+  await server.register(async (scope: Server) => addUpload(scope, routes));
 
   const read = {
     tags,
@@ -48,7 +56,7 @@ export async function addFileRoutes(server: Server, vault: FileVault): Promise<v
   });
 }
 
-function addUpload(server: Server, vault: FileVault): void {
+function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   const schema = {
@@ -63,6 +71,7 @@ function addUpload(server: Server, vault: FileVault): void {
       413: errorBodySchema,
       415: errorBodySchema,
       429: errorBodySchema,
+      503: errorBodySchema,
     },
   };
   server.post('/files', { schema }, async (request, reply) => {
@@ -74,6 +83,7 @@ function addUpload(server: Server, vault: FileVault): void {
       if (!(request.body instanceof Readable)) throw new AppError('BAD_REQUEST', 'The file is empty.');
       const upload = {
         userDid: identityOf(request).did,
+        client: clientOf(request),
         filename: query.filename,
         declared: headers['content-type'] ?? '',
         body: request.body,
@@ -83,6 +93,9 @@ function addUpload(server: Server, vault: FileVault): void {
     } catch (error) {
       // What is left of the body is not read.
       reply.header('connection', 'close');
+      const code = error instanceof AppError ? error.code : undefined;
+      if (code === 'UNAVAILABLE') reply.header('retry-after', '60');
+      if (code === 'RATE_LIMITED') reply.header('retry-after', '1');
       throw error;
     }
   });

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
@@ -40,9 +40,12 @@ const abandonedMs = 3_600_000;
 /** Where uploads are written until they are complete; what a process left that died meanwhile is removed an hour later. */
 export function createStaging(folder: string) {
   return {
-    async path(id: string): Promise<string> {
+    path: (id: string) => join(folder, id + stagedSuffix),
+    /** Bytes that are free where `path` is. */
+    async freeBytes(): Promise<number> {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      return join(folder, id + stagedSuffix);
+      const { bavail, bsize } = await statfs(folder);
+      return bavail * bsize;
     },
     async removeAbandoned(): Promise<void> {
       const names = await readdir(folder).catch(() => []);

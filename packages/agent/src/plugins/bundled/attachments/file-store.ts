@@ -20,6 +20,8 @@ export interface FileDatabase {
   agent_file: FileTable;
   /** Every file whose bytes may be stored. What has no row in `agent_file` any more is removed by the sweep. */
   agent_file_object: { id: string };
+  /** What was uploaded in the last 24 hours, deleted files too: a row for the user, and one for the hash of the client address. */
+  agent_file_upload: { file_id: string; owner: string; size: number; created_at: number };
 }
 
 export const fileMigrations: Migration[] = [
@@ -46,6 +48,22 @@ export const fileMigrations: Migration[] = [
         .execute();
     },
   },
+  {
+    name: '002-uploads',
+    async up(db) {
+      await db.schema
+        .createTable('agent_file_upload')
+        .addColumn('file_id', 'text', (column) => column.notNull())
+        .addColumn('owner', 'text', (column) => column.notNull())
+        .addColumn('size', 'bigint', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .addPrimaryKeyConstraint('agent_file_upload_key', ['file_id', 'owner'])
+        .execute();
+      const index = (name: string) => db.schema.createIndex(`agent_file_upload_by_${name}`).on('agent_file_upload');
+      await index('owner').columns(['owner', 'created_at']).execute();
+      await index('time').column('created_at').execute();
+    },
+  },
 ];
 
 const sealedFiles: SealedTable = { table: 'agent_file', key: ['id'], sealed: ['filename', 'secret'] };
@@ -53,11 +71,20 @@ const sealedFiles: SealedTable = { table: 'agent_file', key: ['id'], sealed: ['f
 /** The export has each file's name, type and size; `GET /files/:fileId` gives its bytes. */
 export const filesPersonalData = personalTables<AgentPerson>([
   { table: 'agent_file', sealed: sealedFiles, omit: ['secret'], where: ({ did }) => sql`user_did = ${did}` },
+  { table: 'agent_file_upload', where: ({ did }) => sql`owner = ${did}` },
 ]);
 
 export interface FileLimits {
   filesPerDay: number;
   bytesPerDay: number;
+  /** Anyone can make keys, so the client address counts as well as the user. */
+  bytesPerClientPerDay: number;
+}
+
+export interface Uploader {
+  userDid: string;
+  /** The hash of the client address; undefined for an address that speaks for many users. */
+  client?: string | undefined;
 }
 
 export interface FileRules {
@@ -68,35 +95,58 @@ export interface FileRules {
 export type StoredFile = UploadedFile & { secret: string };
 
 const dayMs = 24 * 3_600_000;
-const orphansAtOnce = 100;
+/** How many `orphans` gives at most. */
+export const orphansAtOnce = 100;
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
 /** What is known of uploaded files; their bytes are elsewhere. */
 export function createFileStore({ db, cipher, transaction }: Store<FileDatabase>, limits: FileLimits) {
-  async function checkLimits(userDid: string, size: number, query: Pick<typeof db, 'selectFrom'> = db): Promise<void> {
+  type Query = Pick<typeof db, 'selectFrom'>;
+
+  async function usedBy(owner: string, query: Query): Promise<{ files: number; bytes: number }> {
     const used = await query
-      .selectFrom('agent_file')
-      .where('user_did', '=', userDid)
+      .selectFrom('agent_file_upload')
+      .where('owner', '=', owner)
       .where('created_at', '>', Date.now() - dayMs)
       .select((eb) => [eb.fn.countAll<number>().as('files'), eb.fn.sum<number | null>('size').as('bytes')])
       .executeTakeFirst();
-    if (Number(used?.files ?? 0) >= limits.filesPerDay)
-      throw new AppError('LIMIT_REACHED', `You may upload ${limits.filesPerDay} files in 24 hours.`);
-    if (Number(used?.bytes ?? 0) + size > limits.bytesPerDay)
-      throw new AppError('LIMIT_REACHED', `You may upload ${limits.bytesPerDay} bytes in 24 hours.`);
+    return { files: Number(used?.files ?? 0), bytes: Number(used?.bytes ?? 0) };
+  }
+
+  async function checkLimits({ userDid, client }: Uploader, size: number, query: Query = db): Promise<void> {
+    const { filesPerDay, bytesPerDay, bytesPerClientPerDay } = limits;
+    const own = await usedBy(userDid, query);
+    if (own.files >= filesPerDay)
+      throw new AppError('LIMIT_REACHED', `You may upload ${filesPerDay} files in 24 hours.`);
+    if (own.bytes + size > bytesPerDay)
+      throw new AppError('LIMIT_REACHED', `You may upload ${bytesPerDay} bytes in 24 hours.`);
+    if (client !== undefined && (await usedBy(client, query)).bytes + size > bytesPerClientPerDay)
+      throw new AppError('LIMIT_REACHED', `Your address may upload ${bytesPerClientPerDay} bytes in 24 hours.`);
   }
 
   return {
     /** Throws where a file of this size would be too much for its user. */
-    checkLimits: (userDid: string, size: number) => checkLimits(userDid, size),
+    checkLimits: (uploader: Uploader, size: number) => checkLimits(uploader, size),
 
-    add: (userDid: string, { fileId: id, createdAt, ...file }: StoredFile) =>
+    add: (uploader: Uploader, { fileId: id, createdAt, ...file }: StoredFile) =>
       transaction(async (trx) => {
-        await checkLimits(userDid, file.size, trx);
+        await checkLimits(uploader, file.size, trx);
         await trx.insertInto('agent_file_object').values({ id }).execute();
-        const row = { id, user_did: userDid, session_id: null, ...file, created_at: Date.parse(createdAt) };
+        const { userDid, client } = uploader;
+        const created_at = Date.parse(createdAt);
+        const row = { id, user_did: userDid, session_id: null, ...file, created_at };
         await trx.insertInto('agent_file').values(cipher.sealRow(sealedFiles, row)).execute();
+        const owners = client === undefined ? [userDid] : [userDid, client];
+        const uploads = owners.map((owner) => ({ file_id: id, owner, size: file.size, created_at }));
+        await trx.insertInto('agent_file_upload').values(uploads).execute();
+      }),
+
+    /** Takes back what `add` did, for a file whose bytes could not be stored. */
+    withdraw: (id: string) =>
+      transaction(async (trx) => {
+        await trx.deleteFrom('agent_file').where('id', '=', id).execute();
+        await trx.deleteFrom('agent_file_upload').where('file_id', '=', id).execute();
       }),
 
     async find(userDid: string, id: string): Promise<StoredFile | undefined> {
@@ -135,6 +185,10 @@ export function createFileStore({ db, cipher, transaction }: Store<FileDatabase>
 
     /** Removes what was uploaded and not sent within a day, and what is past its time. */
     async removeExpired({ retentionDays }: FileRules, now = Date.now()): Promise<void> {
+      await db
+        .deleteFrom('agent_file_upload')
+        .where('created_at', '<', now - dayMs)
+        .execute();
       await db
         .deleteFrom('agent_file')
         .where('session_id', 'is', null)

@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { AppError, type UploadedFile } from '@palaver/contract';
+import { AppError, agentLimits, type UploadedFile } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
 import type { FileStorage, Staging } from './file-storage.ts';
-import type { FileRules, FileStore } from './file-store.ts';
+import { type FileRules, type FileStore, orphansAtOnce, type StoredFile, type Uploader } from './file-store.ts';
 import { decryptFile, receiveFile } from './receive-file.ts';
 
 export interface VaultParts {
@@ -13,11 +13,12 @@ export interface VaultParts {
   storage: FileStorage;
   staging: Staging;
   rules: FileRules;
+  /** Bytes of the disk that uploads leave free. */
+  minFreeBytes: number;
   logger: Logger;
 }
 
-export interface Upload {
-  userDid: string;
+export interface Upload extends Uploader {
   filename: string;
   /** The type that the client says it has. */
   declared: string;
@@ -35,24 +36,42 @@ interface Reading {
 }
 
 const sweepMs = 60_000;
+/** Each is written to the disk before its size is known. */
+const uploadsAtOncePerUser = 3;
 
 export type FileVault = ReturnType<typeof createFileVault>;
 
 /** The files that users upload: only their owner reads them. */
-export function createFileVault({ files, storage, staging, rules, logger }: VaultParts) {
+export function createFileVault({ files, storage, staging, rules, minFreeBytes, logger }: VaultParts) {
   let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
   let sweeping = Promise.resolve();
 
-  async function upload({ userDid, filename, declared, body, length }: Upload): Promise<UploadedFile> {
-    await files.checkLimits(userDid, length);
+  /** The users of the uploads under way. */
+  const uploading: string[] = [];
+
+  /** Nothing of an upload is written before this. */
+  async function admit({ length, ...uploader }: Upload): Promise<void> {
+    if (uploading.filter((did) => did === uploader.userDid).length > uploadsAtOncePerUser)
+      throw new AppError('RATE_LIMITED', `You may upload ${uploadsAtOncePerUser} files at once.`);
+    await files.checkLimits(uploader, length);
+    // Each upload under way may become as large as a file can be.
+    if ((await staging.freeBytes()) - uploading.length * agentLimits.attachmentBytes >= minFreeBytes) return;
+    logger.warn('an upload was refused: the disk has too little space left');
+    throw new AppError('UNAVAILABLE', 'There is no space for files at the moment.');
+  }
+
+  async function store(wanted: Upload): Promise<UploadedFile> {
+    await admit(wanted);
+    const { userDid, client, filename, declared, body } = wanted;
     const fileId = uuidv7();
-    const path = await staging.path(fileId);
+    const path = staging.path(fileId);
     try {
       const { mediaType: mimetype, size, secret, ...staged } = await receiveFile(body, path, declared);
       const file = { fileId, filename, mimetype, size, createdAt: new Date().toISOString() };
-      await files.add(userDid, { ...file, secret });
+      await files.add({ userDid, client }, { ...file, secret });
       await storage.put(fileId, staged).catch(async (error) => {
-        await files.remove(userDid, fileId);
+        await files.withdraw(fileId);
         throw error;
       });
       return file;
@@ -65,8 +84,13 @@ export function createFileVault({ files, storage, staging, rules, logger }: Vaul
     const found = await files.find(userDid, fileId);
     if (!found) return undefined;
     const { secret, ...file } = found;
+    const bytes = await openBytes(found);
+    return bytes && { file, bytes };
+  }
+
+  async function openBytes({ fileId, secret }: StoredFile): Promise<Readable | undefined> {
     const encrypted = await storage.read(fileId);
-    if (encrypted) return { file, bytes: decryptFile(encrypted, secret) };
+    if (encrypted) return decryptFile(encrypted, secret);
     logger.warn({ fileId }, 'the bytes of an uploaded file are missing from the storage of this instance');
     return undefined;
   }
@@ -74,10 +98,14 @@ export function createFileVault({ files, storage, staging, rules, logger }: Vaul
   async function sweep(): Promise<void> {
     await staging.removeAbandoned();
     await files.removeExpired(rules);
-    for (const id of await files.orphans()) {
-      await storage.remove(id);
-      await files.forget(id);
-    }
+    let orphans: string[];
+    do {
+      orphans = await files.orphans();
+      for (const id of orphans) {
+        await storage.remove(id);
+        await files.forget(id);
+      }
+    } while (orphans.length === orphansAtOnce && !stopped);
   }
 
   function sweepRegularly(): void {
@@ -90,21 +118,28 @@ export function createFileVault({ files, storage, staging, rules, logger }: Vaul
     remove: files.remove,
 
     async upload(wanted: Upload): Promise<UploadedFile> {
+      uploading.push(wanted.userDid);
       try {
-        return await upload(wanted);
+        return await store(wanted);
       } catch (error) {
-        if (error instanceof AppError || wanted.body.destroyed) throw error;
+        if (error instanceof AppError) throw error;
+        if (wanted.body.readableAborted)
+          throw new AppError('REQUEST_TIMEOUT', 'The client has left.', { cause: error });
         logger.warn({ err: error }, 'an uploaded file could not be stored');
         throw new AppError('UNAVAILABLE', 'The file cannot be stored at the moment.', { cause: error });
+      } finally {
+        uploading.splice(uploading.indexOf(wanted.userDid), 1);
       }
     },
 
     /** The whole file, for a message of this session; from now on it goes with the session. */
     async read({ userDid, fileId, sessionId, onSize }: Reading): Promise<Buffer | undefined> {
-      const opened = await open(userDid, fileId);
+      const found = await files.find(userDid, fileId);
+      if (!found) return undefined;
+      onSize(found.size);
+      const opened = await openBytes(found);
       if (!opened) return undefined;
-      onSize(opened.file.size);
-      const bytes = await buffer(opened.bytes);
+      const bytes = await buffer(opened);
       await files.claim(userDid, fileId, sessionId);
       return bytes;
     },
@@ -112,6 +147,7 @@ export function createFileVault({ files, storage, staging, rules, logger }: Vaul
     /** Looks for files to remove, now and every minute. */
     start: sweepRegularly,
     async stop(): Promise<void> {
+      stopped = true;
       clearTimeout(timer);
       await sweeping;
       clearTimeout(timer);

@@ -4,6 +4,7 @@ import { AwsClient } from 'aws4fetch';
 import { z } from 'zod';
 import type { FileStorage } from './file-storage.ts';
 
+/** For an answer to begin, an upload to the bucket included, and for each piece of its body that somebody waits for. */
 const timeoutMs = 60_000;
 const retries = 2;
 
@@ -34,7 +35,11 @@ export function createS3Storage({ address, ...credentials }: Bucket): FileStorag
   const client = new AwsClient({ ...credentials, service: 's3', retries });
 
   async function ask(id: string, init: RequestInit): Promise<Response> {
-    const response = await client.fetch(`${address}/${id}`, { ...init, signal: AbortSignal.timeout(timeoutMs) });
+    const controller = new AbortController();
+    const end = setTimeout(() => controller.abort(), timeoutMs);
+    const response = await client
+      .fetch(`${address}/${id}`, { ...init, signal: controller.signal })
+      .finally(() => clearTimeout(end));
     if (response.ok || response.status === 404) return response;
     await response.body?.cancel();
     throw new Error(`the bucket answered ${init.method} with ${response.status}`);
@@ -48,7 +53,7 @@ export function createS3Storage({ address, ...credentials }: Bucket): FileStorag
     },
     async read(id) {
       const { status, body } = await ask(id, { method: 'GET' });
-      if (status !== 404 && body) return Readable.from(body, { objectMode: false });
+      if (status !== 404 && body) return Readable.from(readPieces(body), { objectMode: false });
       await body?.cancel();
       return undefined;
     },
@@ -56,4 +61,24 @@ export function createS3Storage({ address, ...credentials }: Bucket): FileStorag
       await (await ask(id, { method: 'DELETE' })).body?.cancel();
     },
   };
+}
+
+/** Time in which nobody asks for the next piece does not count: a client reads at its own pace. */
+async function* readPieces(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    while (true) {
+      let isLate = false;
+      const end = setTimeout(() => {
+        isLate = true;
+        reader.cancel().catch(() => {});
+      }, timeoutMs);
+      const { done, value } = await reader.read().finally(() => clearTimeout(end));
+      if (isLate) throw new Error('the bucket has stopped sending');
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }
