@@ -92,17 +92,43 @@ test('a task under way is read again and cancelled; nobody else finds it', async
   expect(stolen.body).toMatchObject({ id: 1, error: { code: -32001 } });
 });
 
-test('a task that needs approval asks for input, and a message to it answers', async () => {
-  const sent = await client.sendMessage(toMessage('/tool pay {"to":"ben","amount":50}'));
+const pay = async (amount: number) => {
+  const sent = await client.sendMessage(toMessage(`/tool pay {"to":"ben","amount":${amount}}`));
   const { id, contextId, status } = sent.payload?.value ?? sent;
   expect(status.state).toBe(inputRequired);
-  expect(status.message.parts[0].content.value).toContain('approve or refuse');
+  const [, approvalId = ''] = /approve (\S+) or refuse/.exec(status.message.parts[0].content.value) ?? [];
+  return { id, contextId, approvalId };
+};
+
+test('a task that needs approval asks for input, and a message that names the approval answers', async () => {
+  const { id, contextId, approvalId } = await pay(50);
   expect(await client.getTask({ id })).toMatchObject({ status: { state: inputRequired } });
-  await expect(client.sendMessage(toMessage('perhaps', contextId, id))).rejects.toThrow('all that are open must be');
+  for (const text of ['perhaps', 'approve', 'approve another'])
+    await expect(client.sendMessage(toMessage(text, contextId, id))).rejects.toThrow('all that are open must be');
   expect(readPaid(paidFile)).toEqual([]);
-  const answered = await client.sendMessage(toMessage('approve', contextId, id));
+  const answered = await client.sendMessage(toMessage(`approve ${approvalId}`, contextId, id));
   const task = answered.payload?.value ?? answered;
   expect(task).toMatchObject({ id, status: { state: completed } });
   expect(textOf(task)).toContain('"paid":50');
   expect(readPaid(paidFile)).toEqual(['ben 50']);
+});
+
+test('an answer that is sent again approves nothing else and is no question', async () => {
+  const headers = { authorization: `Bearer ${ana.invocation}`, 'content-type': 'application/json' };
+  const send = (taskId: string, part: object) => {
+    const params = { message: { messageId: 'm', role: 'ROLE_USER', taskId, parts: [part] } };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params });
+    return request(`${agent.url}/a2a`, { method: 'POST', headers, body });
+  };
+  const paid = readPaid(paidFile).length;
+  const [first, second] = [await pay(51), await pay(52)];
+  const answer = { data: { approvalId: first.approvalId, approved: true } };
+  expect((await send(second.id, answer)).body.error.code).toBe(-32602);
+  expect((await send(first.id, answer)).body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
+  for (const part of [answer, { text: `approve ${first.approvalId}` }, { text: 'hello' }])
+    expect((await send(first.id, part)).body.error).toMatchObject({ code: -32004 });
+  expect(await ana.messages(first.contextId)).toHaveLength(2);
+  const both = { text: `approve ${second.approvalId}\nrefuse ${second.approvalId}` };
+  expect((await send(second.id, both)).body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
+  expect(readPaid(paidFile).slice(paid)).toEqual(['ben 51']);
 });

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { openStore } from '@palaver/store';
-import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { createTempDir, createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { createSigner } from '@palaver/ucan';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { defineOraclePlugin, type TurnEnd } from '../src/index.ts';
+import { createBank } from './bank-plugin.ts';
 import { startAgentProcess } from './start-agent-process.ts';
 import { startTestAgent } from './test-agent.ts';
 
@@ -80,6 +81,27 @@ describe.each(engines)('on %s', (engine) => {
     const statusOf = async (session: string) => (await ana.messages(session)).find(({ type }) => type === 'ai')?.status;
     await waitFor('the last run', async () => (await statusOf(sessions.whole)) === 'complete');
     expect([await statusOf(sessions.frame), await statusOf(sessions.step)]).toEqual(['failed', 'failed']);
+  });
+
+  test('a run whose approval cannot be decrypted ends as failed, and those behind it continue', async () => {
+    const env = { DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex') };
+    await using dir = await createTempDir();
+    await using agent = await startTestAgent({ engine, env, plugins: [createBank(`${dir.path}/paid`)] });
+    const ana = await agent.createUser();
+    const session = await ana.createSession();
+    await ana.stream(session, '/tool pay {"to":"ben","amount":50}');
+    await waitFor('the approval', async () => (await ana.liveRun(session))?.status === 'waiting');
+    const store = await openStore<never>(agent.databaseUrl);
+    await sql`update agent_approval set args = substr(args, 1, length(args) - 4) || 'AAAA'`.execute(store.db);
+    await store.close();
+    expect(await ana.liveRun(session)).toMatchObject({ status: 'waiting', approvals: [] });
+    expect((await ana.say(session, 'hello')).body.message.status).toBe('complete');
+    expect((await ana.messages(session)).map(({ status }) => status)).toEqual([
+      'complete',
+      'failed',
+      'complete',
+      'complete',
+    ]);
   });
 
   test('metrics show how late the sweep is and which runs are beyond their time', async () => {

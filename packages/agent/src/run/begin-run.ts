@@ -14,6 +14,8 @@ export interface BegunRun {
   owned: OwnedRun;
   status: LiveRunStatus;
   userMessageId: string;
+  /** The live runs whose messages it replaces. */
+  aborted: string[];
 }
 
 /** A run that was begun with the same `Idempotency-Key` before. */
@@ -40,6 +42,8 @@ export async function beginRun(
       throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');
     case 'gone':
       throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+    case 'replaced':
+      throw new AppError('CONFLICT', 'Another message has replaced this question.');
     case 'known':
       return { known: { runId: begun.runId, bodyHash: begun.bodyHash } };
     case 'begun':
@@ -48,6 +52,7 @@ export async function beginRun(
         owned: { runId: ids.runId, epoch: begun.epoch },
         status: begun.status,
         userMessageId: question.id,
+        aborted: begun.aborted,
       };
   }
 }

@@ -70,6 +70,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
       let isStreamed = false;
       const { steps, ...answered } = await waiters.wait(runId, signal, async () => {
         const asked = await approvals.ofRun(runId);
+        if (!asked) return { approvals: [], steps: undefined };
         emitNew(entry.run, asked);
         const isStored = await entry.frames.flush();
         if (isStored && !isStreamed) {
@@ -82,7 +83,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
         await checkOwner(entry, runs);
         return undefined;
       });
-      if (!steps) throw new Error('the steps of the run cannot be decrypted');
+      if (!steps) throw new Error('the steps or approvals of the run cannot be decrypted');
       return { ...answered, steps };
     },
 
@@ -115,7 +116,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
 
     /** What a run waits for. */
     pending: async (runId: string): Promise<Approval[]> =>
-      (await approvals.ofRun(runId)).filter(({ status }) => status === 'pending'),
+      (await approvals.ofRun(runId))?.filter(({ status }) => status === 'pending') ?? [],
   };
 }
 

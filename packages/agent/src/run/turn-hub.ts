@@ -75,14 +75,22 @@ export function createTurnHub(parts: TurnHubParts) {
         await parts.onTurnEnd?.(toTurnEnd(turn));
         return begun;
       }
-      if (begun.status === 'queued') await parts.approvals.refuse(turn.session.sessionId);
-      const run = start(turn, { ...begun, earlier: '', steps: [] });
-      if (turn.body.replaces) for (const runId of await runs.replaced(run.runId)) await abort(run.sessionId, { runId });
+      const { aborted, ...own } = begun;
+      if (own.status === 'queued') await refuseApprovals(own.ids);
+      const run = start(turn, { ...own, earlier: '', steps: [] });
+      for (const runId of aborted) stop(runId);
       return run;
     } catch (error) {
       await parts.onTurnEnd?.(toTurnEnd(turn));
       throw error;
     }
+  }
+
+  /** Refuses what the session waits for. The new run is stored by now: a fault here must not leave it without an owner. */
+  async function refuseApprovals({ sessionId, runId }: RunIds): Promise<void> {
+    await parts.approvals
+      .refuse(sessionId)
+      .catch((error) => logger.warn({ err: error, runId }, 'the approvals of a session could not be refused'));
   }
 
   /** Continues a run whose owner died or handed it over. */
@@ -140,12 +148,17 @@ export function createTurnHub(parts: TurnHubParts) {
     const waiting = await runs.live(sessionId);
     const stopped = runId === undefined ? waiting[0] : waiting.find((run) => run.runId === runId);
     if (!stopped || !(await runs.requestAbort(stopped.runId, elapsedMs))) return false;
-    if (live.get(stopped.runId)) live.cancel(stopped.runId);
+    stop(stopped.runId);
+    return true;
+  }
+
+  /** Ends a run whose abort the database has noted. */
+  function stop(runId: string): void {
+    if (live.get(runId)) live.cancel(runId);
     else {
-      broadcast.publish({ kind: 'abort', runId: stopped.runId });
+      broadcast.publish({ kind: 'abort', runId });
       parts.onElsewhere?.();
     }
-    return true;
   }
 
   broadcast.onMessage((message) => {

@@ -106,14 +106,16 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return result.numUpdatedRows > 0n;
     },
 
-    async ofRun(runId: string): Promise<Approval[]> {
+    /** Undefined where a cell cannot be decrypted. */
+    async ofRun(runId: string): Promise<Approval[] | undefined> {
       const rows = await db
         .selectFrom('agent_approval')
         .selectAll()
         .where('run_id', '=', runId)
         .orderBy('id')
         .execute();
-      return rows.map(toApproval);
+      const opened = rows.map((row) => cipher.openRow(sealedTables.approval, row, { args: '', reason: '' }));
+      return opened.some(({ args, reason }) => args === '' || reason === '') ? undefined : opened.map(fromRow);
     },
 
     /** The frames that ask for the approvals of a run are stored: whoever reads the run sees them. */

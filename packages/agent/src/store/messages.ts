@@ -9,8 +9,12 @@ import { sealedTables } from './sealed-tables.ts';
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
 /** Not replaced: one edited or answered anew, or behind such a one. By number, so that answers which end later count as well. */
-const isActive = sql<SqlBool>`not exists (select 1 from agent_replaced as gap
-  where gap.session_id = agent_message.session_id and agent_message.number >= gap.first and agent_message.number < gap.last)`;
+export const isActiveIn = (messages: string) => {
+  const [sessionId, number] = [sql.ref(`${messages}.session_id`), sql.ref(`${messages}.number`)];
+  return sql<SqlBool>`not exists (select 1 from agent_replaced as gap
+    where gap.session_id = ${sessionId} and ${number} >= gap.first and ${number} < gap.last)`;
+};
+export const isActive = isActiveIn('agent_message');
 
 /** The optional fields of a message, kept as one JSON text. */
 export interface MessageExtras
@@ -76,7 +80,8 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
             .selectFrom('agent_summary')
             .innerJoin('agent_message as known', 'known.id', 'agent_summary.up_to')
             .select('known.number')
-            .where('agent_summary.session_id', '=', range.sessionId),
+            .where('agent_summary.session_id', '=', range.sessionId)
+            .where(isActiveIn('known')),
           eb.lit(0),
         ),
       )

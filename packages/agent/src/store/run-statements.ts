@@ -2,6 +2,7 @@ import type { EndedRunStatus, RunStatus } from '@palaver/contract';
 import type { Store } from '@palaver/store';
 import { type Compilable, type Kysely, type RawBuilder, sql } from 'kysely';
 import { databaseTime } from './database-time.ts';
+import { isActive } from './messages.ts';
 import type { AgentDatabase } from './schema.ts';
 
 // Type aliases, not interfaces: only those fit the store's record of parameters.
@@ -80,6 +81,16 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         returning status`,
       ),
     ),
+    /** A question of the conversation as it stands. */
+    findQuestion: prepare((db, question: { sessionId: string; id: string }) =>
+      db
+        .selectFrom('agent_message')
+        .select('id')
+        .where('id', '=', question.id)
+        .where('session_id', '=', question.sessionId)
+        .where('type', '=', 'human')
+        .where(isActive),
+    ),
     /** The question and everything behind it give way to the run with this number. */
     replaceMessages: prepare((db, run: { sessionId: string; replaces: string; number: number }) =>
       raw(
@@ -87,6 +98,17 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         sql`insert into agent_replaced (session_id, first, last)
         select session_id, number, 2 * cast(${run.number} as bigint) from agent_message
         where id = cast(${run.replaces} as text) and session_id = cast(${run.sessionId} as text) and type = 'human'`,
+      ),
+    ),
+    /** The live runs whose messages the run with this number has replaced end as aborted. */
+    abortReplaced: prepare((db, run: { sessionId: string; number: number }) =>
+      raw<{ id: string }>(
+        db,
+        sql`update agent_run set aborting = 1 where session_id = cast(${run.sessionId} as text) and ended_at is null
+          and number < cast(${run.number} as bigint) and exists (
+          select 1 from agent_replaced as gap where gap.session_id = agent_run.session_id
+            and gap.last = 2 * cast(${run.number} as bigint) and 2 * agent_run.number >= gap.first)
+        returning id`,
       ),
     ),
     /** A summary that holds replaced messages; what it was made of is read again. */

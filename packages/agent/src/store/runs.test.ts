@@ -12,6 +12,7 @@ import { deleteExpired } from './retention.ts';
 import { createRunStore, type RunEnd } from './runs.ts';
 import type { AgentDatabase } from './schema.ts';
 import { createSessionStore } from './sessions.ts';
+import { createSummaryStore } from './summaries.ts';
 
 const userDid = 'did:key:zAna';
 const oracle = { name: 'Test', did: 'did:key:zAgent', keyDid: 'did:key:zAgent', signingDid: 'did:key:zAgent' };
@@ -39,7 +40,8 @@ async function setUp(engine: (typeof engines)[number]) {
     messages: createMessageStore(store),
     instances: createInstanceStore(store),
     interrupted: createInterruptedRuns(store),
-    async begin(text: string, { runId = String(randomUUID()), instance = 'one' } = {}) {
+    async begin(text: string, { runId = String(randomUUID()), instance = 'one', replaces = '' } = {}) {
+      const question = toMessage('human', text, replaces === '' ? {} : { replaces });
       const begun = await runs.begin({
         runId,
         sessionId,
@@ -47,12 +49,12 @@ async function setUp(engine: (typeof engines)[number]) {
         requestId: 'r',
         instance,
         model: 'm',
-        question: toMessage('human', text),
+        question,
         answerId: `answer of ${runId}`,
         input: '{}',
       });
       if (begun.kind !== 'begun') throw new Error(begun.kind);
-      return { runId, epoch: begun.epoch, status: begun.status };
+      return { ...begun, runId, questionId: question.id };
     },
     toEnd: (
       { runId, epoch }: { runId: string; epoch: number },
@@ -110,6 +112,39 @@ describe.each(engines)('runs on %s', (engine) => {
     expect(await runs.start(two)).toBe(1);
     expect(await runs.start(two)).toBeUndefined();
     expect((await runs.live(fixture.sessionId)).map(({ status }) => status)).toEqual(['running', 'queued']);
+  });
+
+  test('a question is replaced once; the abort of what it replaces is stored with it', async () => {
+    await using fixture = await setUp(engine);
+    const { runs, messages, sessionId, begin } = fixture;
+    const [one, two] = [await begin('one'), await begin('two')];
+    const edit = await begin('edit', { replaces: one.questionId });
+    expect((await runs.aborting('one')).sort()).toEqual([one.runId, two.runId].sort());
+    expect(edit.aborted.sort()).toEqual([one.runId, two.runId].sort());
+    await expect(begin('second edit', { replaces: one.questionId })).rejects.toThrow('replaced');
+    await expect(begin('second edit', { replaces: two.questionId })).rejects.toThrow('replaced');
+    expect((await messages.list(sessionId)).map(({ content }) => content)).toEqual(['edit']);
+    expect(await runs.live(sessionId)).toHaveLength(3);
+  });
+
+  test('a summary that holds replaced messages is not stored, and not used where it was', async () => {
+    await using fixture = await setUp(engine);
+    const { store, runs, messages, sessionId, begin, toEnd } = fixture;
+    const summaries = createSummaryStore(store);
+    const [one, two] = [await begin('one'), await begin('two')];
+    for (const run of [one, two]) await runs.end(toEnd(run, 'complete', 'answer'));
+    const known = { text: 'known', upTo: one.questionId, capabilities: [] };
+    await summaries.save(sessionId, known);
+    const edit = await begin('edit', { replaces: two.questionId });
+    await summaries.save(sessionId, { ...known, text: 'late', upTo: two.questionId });
+    expect(await summaries.find(sessionId)).toEqual(known);
+    // As a writer leaves it that looked before the edit was committed.
+    await store.db.updateTable('agent_summary').set({ up_to: two.questionId }).execute();
+    expect(await summaries.find(sessionId)).toBeUndefined();
+    expect((await messages.before(sessionId, edit.runId, 10)).messages.map(({ content }) => content)).toEqual([
+      'one',
+      'answer',
+    ]);
   });
 
   test("the sweep's end gives way to the owner's, also when that is late", async () => {

@@ -32,7 +32,10 @@ export interface SendKey {
 }
 
 export type BeginResult =
-  | { kind: 'begun'; status: 'queued' | 'running'; epoch: number }
+  /** `aborted`: the live runs whose messages it replaces. From now on they can only end as aborted. */
+  | { kind: 'begun'; status: 'queued' | 'running'; epoch: number; aborted: string[] }
+  /** The question that it replaces is not part of the conversation any more. */
+  | { kind: 'replaced' }
   /** As many wait as may wait. */
   | { kind: 'busy' }
   /** The session is not there any more. */
@@ -149,21 +152,25 @@ export function createRunStore(store: Store<AgentDatabase>) {
     if (!taken) return { kind: 'gone' };
     const [earlier] = send ? (await statements.findSend({ userDid, key: send.key }, trx)).rows : [];
     if (earlier) return { kind: 'known', runId: earlier.run_id, bodyHash: toBodyHash(earlier.body_hash, send) };
+    const { replaces } = run.question;
+    if (replaces && (await statements.findQuestion({ sessionId, id: replaces }, trx)).rows.length === 0)
+      return { kind: 'replaced' };
     const number = taken.run_count;
     const row = { runId, sessionId, userDid, requestId, answerId, instance, model, ...sealInput(runId, input), number };
     const maxLive = agentLimits.queuedTurnsPerSession;
     const [inserted] = (await statements.insertRun({ ...row, maxLive }, trx)).rows;
     if (!inserted) return { kind: 'busy' };
-    const { replaces } = run.question;
+    let aborted: string[] = [];
     if (replaces) {
       await statements.replaceMessages({ sessionId, replaces, number }, trx);
       await statements.dropSummary({ sessionId, number }, trx);
+      aborted = (await statements.abortReplaced({ sessionId, number }, trx)).rows.map(({ id }) => id);
     }
     await saveMessage(trx, { runId, sessionId, number }, run.question);
     if (send) await statements.insertSend({ userDid, runId, key: send.key, bodyHash: hashBody(send) }, trx);
     return inserted.status === 'running'
-      ? { kind: 'begun', status: 'running', epoch: 1 }
-      : { kind: 'begun', status: 'queued', epoch: 0 };
+      ? { kind: 'begun', status: 'running', epoch: 1, aborted }
+      : { kind: 'begun', status: 'queued', epoch: 0, aborted };
   }
 
   /** Undefined where the run has another owner or is gone. */
@@ -197,7 +204,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
     const [begun] = (await postgres.begin({ ...row, ...message, maxLive })).rows;
     if (!begun?.found) return { kind: 'gone' };
     if (begun.status === null) return { kind: 'busy' };
-    return { kind: 'begun', status: begun.status, epoch: begun.status === 'running' ? 1 : 0 };
+    return { kind: 'begun', status: begun.status, epoch: begun.status === 'running' ? 1 : 0, aborted: [] };
   }
 
   async function endAtOnce(run: RunEnd): Promise<EndedRunStatus | undefined> {
@@ -257,16 +264,6 @@ export function createRunStore(store: Store<AgentDatabase>) {
         .orderBy('number')
         .execute();
       return rows.map(({ id, status }) => ({ runId: id, status: toLiveStatus(status) }));
-    },
-
-    /** The live runs whose messages this run has replaced. */
-    async replaced(runId: string): Promise<string[]> {
-      const { rows } = await sql<{ id: string }>`select old.id from agent_run as mine
-        join agent_replaced as gap on gap.session_id = mine.session_id and gap.last = 2 * mine.number
-        join agent_run as old on old.session_id = mine.session_id and old.ended_at is null
-          and 2 * old.number >= gap.first and old.number < mine.number
-        where mine.id = ${runId}`.execute(db);
-      return rows.map(({ id }) => id);
     },
 
     /**

@@ -1,4 +1,4 @@
-import { AppError, answerApprovalSchema } from '@palaver/contract';
+import { AppError, type Approval, answerApprovalSchema } from '@palaver/contract';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import type { AgentRun } from '../../plugins/agent-run.ts';
 import type { OraclePlugin } from '../../plugins/plugin.ts';
 import type { PluginContext } from '../../plugins/plugin-context.ts';
 import { defineDoor, openInNamedSession, openInNewSession, signalOf, toBody } from '../define-door.ts';
-import { answerApprovals, findPause } from '../door-approvals.ts';
+import { answerApprovals, type DoorAnswer, findPause } from '../door-approvals.ts';
 import { sendEventStream } from '../event-stream.ts';
 import { publicUrlOf } from '../public-url.ts';
 import { type TaskStanding, toTask, toTaskEvents } from './a2a-tasks.ts';
@@ -33,6 +33,8 @@ const taskSchema = z.looseObject({ id: z.string() });
 const codes: Record<string, number> = {
   RUN_NOT_FOUND: -32001,
   CONFLICT: -32002,
+  APPROVAL_NOT_FOUND: -32004,
+  APPROVAL_ANSWERED: -32004,
   METHOD_NOT_ALLOWED: -32601,
   VALIDATION_FAILED: -32602,
   INTERNAL_ERROR: -32603,
@@ -127,9 +129,13 @@ async function open(
   { contextId, taskId, parts }: z.infer<typeof sendSchema>['message'],
 ): Promise<AgentRun> {
   const { userDid } = sender;
-  const waiting = taskId ? await ctx.resume({ userDid, runId: taskId }) : undefined;
-  if (waiting && (await waiting.approvals()).length > 0)
-    return (await answerApprovals(ctx, { userDid, run: waiting }, () => readAnswer(parts))).run;
+  if (taskId) {
+    const run = await ctx.resume({ userDid, runId: taskId });
+    // Never a question: it may be an answer that is sent again.
+    if ((await run.approvals()).length === 0)
+      throw new AppError('APPROVAL_NOT_FOUND', 'This task waits for no answer. Send a question without its taskId.');
+    return (await answerApprovals(ctx, { userDid, run }, findAnswerIn(parts))).run;
+  }
   const text = parts.map((part) => part.text ?? '').join('\n');
   if (text.trim() === '') throw new AppError('VALIDATION_FAILED', 'message.parts: only texts are taken');
   const message = { ...sender, body: toBody(text) };
@@ -138,15 +144,26 @@ async function open(
   return openInNamedSession(ctx, named, (sessionId) => ctx.open({ ...message, sessionId }));
 }
 
-/** `approve` or `refuse` as a text, or `{ approved, reason }` as data. */
-function readAnswer(parts: z.infer<typeof sendSchema>['message']['parts']) {
-  for (const { text, data } of parts) {
-    const answer = answerApprovalSchema.safeParse(data);
-    if (answer.success) return answer.data;
-    const word = text?.trim().toLowerCase();
-    if (word === 'approve' || word === 'refuse') return { approved: word === 'approve' };
-  }
-  return undefined;
+const answerSchema = answerApprovalSchema.extend({ approvalId: z.string() });
+
+/**
+ * Lines `approve <id>` or `refuse <id>` of texts, or `{ approvalId, approved, reason }` as data. Every answer names what it
+ * answers, so that one that is sent again approves nothing else. Of two answers the refusal counts.
+ */
+function findAnswerIn(parts: z.infer<typeof sendSchema>['message']['parts']) {
+  const answers = parts.flatMap(({ text = '', data }) => {
+    const lines = text.matchAll(/^[ \t]*(approve|refuse)[ \t]+(\S+)[ \t]*$/gim);
+    const said = [...lines].map(([, word, approvalId]) => ({
+      approvalId,
+      approved: word?.toLowerCase() === 'approve',
+    }));
+    const answer = answerSchema.safeParse(data);
+    return answer.success ? [...said, answer.data] : said;
+  });
+  return ({ approvalId }: Approval): DoorAnswer | undefined => {
+    const own = answers.filter((answer) => answer.approvalId === approvalId);
+    return own.find(({ approved }) => !approved) ?? own[0];
+  };
 }
 
 /** The answer, or what the run waits for if that comes first. */

@@ -58,8 +58,10 @@ export async function* toTaskEvents(
 
 /** The words for people, the data for programs. */
 function toInputRequired(pause: Approval[]) {
-  const calls = pause.map(({ toolName, args }) => `${toolName} ${JSON.stringify(args)}`).join(', ');
-  const text = `Approval is needed for ${calls}. Answer with a message to this task: approve or refuse.`;
+  const lines = pause.map(
+    ({ approvalId: id, toolName, args }) => `approve ${id} or refuse ${id}: ${toolName} ${JSON.stringify(args)}`,
+  );
+  const text = ['Approval is needed. Answer with a message to this task, one line per call:', ...lines].join('\n');
   return toStatus('TASK_STATE_INPUT_REQUIRED', [{ text }, { data: { approvals: pause } }]);
 }
 
