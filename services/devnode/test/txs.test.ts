@@ -21,7 +21,14 @@ const admin = 'ixo1lrwx36agqruf2tlp6jzr9snsee09ksrvue5j3j';
 const payer = 'ixo1nke3x232fdp2dtw98yhd389ydfkjx87zgwwy6u';
 
 type Client = Awaited<ReturnType<typeof createNodeClient>>;
-type Signing = { sequence?: number; chain?: string; memo?: string; timeoutHeight?: bigint; fee?: number; gas?: number };
+type Signing = {
+  sequence?: number;
+  chain?: string;
+  memo?: string;
+  timeoutHeight?: bigint;
+  fee?: number | string;
+  gas?: number;
+};
 
 const createSigner = async () => {
   const wallet = await DirectSecp256k1Wallet.fromKey(randomBytes(32), 'ixo');
@@ -42,7 +49,7 @@ async function sign(client: Client, signer: Signer, messages: Any[], options: Si
   const { memo = '', timeoutHeight = 0n, fee = 0, gas = 300_000 } = options;
   const bodyBytes = TxBody.encode(TxBody.fromPartial({ messages, memo, timeoutHeight })).finish();
   const key = { typeUrl: '/cosmos.crypto.secp256k1.PubKey', value: Buffer.from([0x0a, 33, ...signer.pubkey]) };
-  const coins = fee > 0 ? [{ denom: 'uixo', amount: String(fee) }] : [];
+  const coins = fee !== 0 ? [{ denom: 'uixo', amount: String(fee) }] : [];
   const signers = [{ pubkey: key, sequence: options.sequence ?? Number(sequence) }];
   const authInfoBytes = makeAuthInfoBytes(signers, coins, gas, undefined, undefined);
   const doc = makeSignDoc(bodyBytes, authInfoBytes, options.chain ?? chainId, Number(account_number));
@@ -181,6 +188,31 @@ test('a claim is submitted once, approved once, and its agent and evaluator are 
   expect(await balanceOf(payer)).toBe(whole - 3_000_000);
 });
 
+test('amounts that are no positive numbers are refused, in claims and in fees, and change nothing', async () => {
+  const agent = await createSigner();
+  const whole = await balanceOf(payer);
+  const claim = (amount: string) =>
+    exec(client, agent.address, 'MsgSubmitClaim', {
+      claimId: `claim-${amount}-${agent.address}`,
+      agentDid: 'did:x:agent',
+      agentAddress: agent.address,
+      amount: [{ denom: 'uixo', amount }],
+    });
+  for (const amount of ['abc', '-5', '0', '']) {
+    const { txhash } = await broadcast(client, await sign(client, agent, [claim(amount)]));
+    nextBlock();
+    expect((await getTx(txhash)).json.tx_response).toMatchObject({ code: 10, codespace: 'sdk' });
+  }
+  const friend = await createSigner();
+  for (const fee of ['abc', '-5']) {
+    const bytes = await sign(client, rich, [send(rich.address, friend.address, 1)], { fee });
+    const request = { tx_bytes: Buffer.from(bytes).toString('base64') };
+    const { details } = await client.call('cosmos.tx.v1beta1.Service', 'Simulate', request);
+    expect(details).toContain('invalid fee');
+  }
+  expect([await balanceOf(payer), await balanceOf(friend.address)]).toEqual([whole, 0]);
+});
+
 test('what it said yes to is there after kill -9, in the block it was given', async () => {
   const port = await freePort();
   await using dir = await createTempDir();
@@ -189,8 +221,8 @@ test('what it said yes to is there after kill -9, in the block it was given', as
     JSON.stringify([{ address: rich.address, coins: [{ denom: 'uixo', amount: '1000' }] }]),
   );
   const env = { PORT: String(port), DATA_DIR: join(dir.path, 'data'), DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '50' };
-  const start = async () => {
-    const child = startProcess(process.execPath, [main], { env, cwd: dir.path });
+  const start = async (changed = {}) => {
+    const child = startProcess(process.execPath, [main], { env: { ...env, ...changed }, cwd: dir.path });
     await child.printed('for development only');
     return child;
   };
@@ -205,4 +237,10 @@ test('what it said yes to is there after kill -9, in the block it was given', as
   expect(json.tx_response).toMatchObject({ code: 0, txhash });
   second.kill();
   await second.exited;
+  // Longer blocks have smaller heights: what is in the log is in the newest block then.
+  const third = await start({ DEVNODE_BLOCK_MS: '5000' });
+  using later = await createNodeClient(`127.0.0.1:${port}`);
+  expect((await later.call('cosmos.tx.v1beta1.Service', 'GetTx', { hash: txhash })).code).toBe(0);
+  third.kill();
+  await third.exited;
 });

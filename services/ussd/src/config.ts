@@ -225,7 +225,7 @@ export const ussdConfigSchema = z.object({
     .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.', example: '60' }),
   SMS_PROVIDER: z.enum(['file', 'africas-talking', 'twilio', 'webhook']).prefault('file').meta({
     description:
-      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development.',
+      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development; production does not start with it where a program sends messages.',
     example: 'africas-talking',
   }),
   SMS_URL: envUrl('http:', 'https:').optional().meta({

@@ -161,7 +161,7 @@ export async function createDomain(parts: DomainParts) {
   const messages = createMessages(store, { perDay: config.SMS_PER_DAY });
   const messageSender = startMessageSender({
     store,
-    provider: toSmsProvider(config),
+    provider: toSmsProvider(config, programs.current()),
     onDone: metrics.countSms,
     clock,
     logger,

@@ -348,3 +348,28 @@ test('a program lists what the protocol answers, asks the assistant, and names o
   expect(fault).toContain('there is no value statuz (did you mean status?)');
   expect(fault).toContain('there is no value {dod} (did you mean did?)');
 });
+
+test('a payment that was sent is not sent again by continuing where the caller stopped', async () => {
+  await using prices = await startPrices();
+  const states = `
+  home: { kind: menu, text: home, options: [{ text: pay, to: amount }, { text: resume, to: '@resume', when: resumable }] }
+  amount: { kind: prompt, text: pay, type: integer, save: amount, to: pin }
+  pin: { kind: prompt, text: pin, type: text, secret: true, save: pin, to: pay }
+  pay: { kind: action, http: { post: "${prices.origin}/pay", body: { amount: amount } }, outcomes: { ok: paid, missing: unpaid, failed: unpaid } }
+  paid: { kind: page, text: paid }
+  unpaid: { kind: page, text: unpaid }`;
+  await using dir = await writeProgram({
+    'program.yaml': `name: pay\nextends: palaver\ncodes: ["*384*7#"]\nlanguages: [en]\nstart: home\nstates:${states}\n`,
+    'locales/en.yaml': 'home: Home\npay: Pay\nresume: Continue\npin: PIN\npaid: Paid.\nunpaid: Not paid.\n',
+  });
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    USSD_HTTP_ALLOWED_HOSTS: new URL(prices.origin).host,
+  });
+  const say = dial(service, 'a');
+  for (const text of ['', '1', '1*20']) await say(text);
+  expect(await dial(service, 'b')('')).toContain('Continue');
+  expect(await say('1*20*4071')).toMatch(/^CON Paid\./);
+  expect(await dial(service, 'c')('')).not.toContain('Continue');
+  expect(prices.requests).toHaveLength(1);
+});

@@ -20,6 +20,16 @@ describe.each(engines)('on %s', (engine) => {
     const threeDaysAgo = Date.now() - 3 * 86_400_000;
     await sql`insert into palaver_audit_pending (id, at, service, actor, action, subject, from_address, details)
       values ('old', ${sql.lit(threeDaysAgo)}, 'ussd', 'service', 'keys.rotated', null, null, '{}')`.execute(store.db);
+    const fourMonthsAgo = Date.now() - 120 * 86_400_000;
+    for (const [phone, language, resume_at] of [
+      ['silent', null, fourMonthsAgo],
+      ['silent-new', null, Date.now()],
+      ['speaks', 'fr', fourMonthsAgo],
+    ] as const)
+      await store.db
+        .insertInto('ussd_profile')
+        .values({ phone, language, resume: null, resume_at, notice: null })
+        .execute();
     for (const hours of ages) {
       const at = Date.now() - hours * 3_600_000;
       const id = `hours-${hours}`;
@@ -105,6 +115,10 @@ describe.each(engines)('on %s', (engine) => {
       const rows = await store.db.selectFrom('ussd_input').select('session_id as id').execute();
       return rows.map(({ id }) => id).join() === 'young';
     });
+    // A number that has chosen nothing is forgotten after 90 days.
+    const profiles = store.db.selectFrom('ussd_profile').select('phone').where('phone', 'like', 's%').orderBy('phone');
+    await waitFor('the profiles', async () => (await profiles.execute()).length === 2);
+    expect((await profiles.execute()).map(({ phone }) => phone)).toEqual(['silent-new', 'speaks']);
     for (const index of [1, 2]) await register(service, `r${index}`, { phoneNumber: `+25470000000${index}` });
     await service.close();
     const loadAudit = async () => {

@@ -16,6 +16,8 @@ codes: ["*384*8#"]
 extends: palaver
 languages: [en]
 start: home
+records:
+  payment: { amount: integer }
 states:
   home:
     kind: menu
@@ -23,7 +25,8 @@ states:
     options:
       - { text: home.mine, to: amount }
       - { text: home.other, to: friend }
-  amount: { kind: prompt, text: home.amount, type: integer, min: 1, save: amount, to: receipt }
+  amount: { kind: prompt, text: home.amount, type: integer, min: 1, save: amount, to: keep }
+  keep: { kind: action, store: payment, fields: { amount: amount }, outcomes: { stored: receipt } }
   receipt: { kind: action, sms: { text: home.receipt }, outcomes: { queued: sent, refused: { to: sent, hint: home.refused } } }
   friend: { kind: prompt, text: home.friend, type: phone, save: friend, to: invite }
   invite: { kind: action, sms: { text: home.invitation, number: friend }, outcomes: { queued: sent, refused: { to: sent, hint: home.refused } } }
@@ -110,6 +113,26 @@ describe.each(engines)('messages on %s', (engine) => {
     await fetch(`${service.url}/api/ussd/users/${encodeURIComponent(friend)}`, { method: 'DELETE' });
     expect((await list(service)).map((message) => message.phoneNumber)).toEqual([phoneNumber]);
   });
+
+  test('a kill between the actions and the session leaves a retry with the normal reply, one record and one message', async () => {
+    await using dir = await writeProgram(files);
+    await using service = await startService(engine, { USSD_PROGRAMS: dir.path, SMS_PER_DAY: '1' });
+    await using other = await service.startAnother();
+    const store = await openStore<UssdTables>(service.databaseUrl);
+    await using _closed = { [Symbol.asyncDispose]: () => store.close() };
+    for (const text of ['', '1']) await press(service, 'a', text);
+    const before = await store.db
+      .selectFrom('ussd_session')
+      .selectAll()
+      .where('id', '=', 'a')
+      .executeTakeFirstOrThrow();
+    const reply = await press(service, 'a', '1*250');
+    expect(reply).toMatch(/^CON A message is on its way\./);
+    await store.db.updateTable('ussd_session').set(before).where('id', '=', 'a').execute();
+    expect(await press(other, 'a', '1*250')).toBe(reply);
+    expect(await store.db.selectFrom('ussd_record').select('id').execute()).toHaveLength(1);
+    expect(await list(service)).toHaveLength(1);
+  });
 });
 
 test.each([
@@ -152,10 +175,17 @@ test.each([
   await untilStatus(service, 'failed');
   expect((await list(service, '?status=failed'))[0]?.fault).toMatch(/the provider may have sent it$/);
   expect(server.requests).toHaveLength(3);
+  server.next = [502];
+  await press(service, 'd', '1*6');
+  await untilStatus(service, 'failed', 2);
+  expect((await list(service, '?status=failed')).map(({ fault }) => fault)).toContain(
+    'status 502; the provider may have sent it',
+  );
+  expect(server.requests).toHaveLength(4);
   if (!wanted.refused) return;
   server.answer = wanted.refused;
   await press(service, 'c', '1*9');
-  await untilStatus(service, 'failed', 2);
+  await untilStatus(service, 'failed', 3);
   expect((await list(service, '?status=failed')).map(({ fault }) => fault)).toContain('UserInBlacklist');
 });
 
@@ -213,4 +243,8 @@ test('without a provider messages are files, and a provider without its variable
   expect(JSON.parse(readFileSync(join(data.path, 'sms', file), 'utf8'))).toMatchObject({ text: 'You paid 4 zebras.' });
   const fault = await startService('sqlite', { SMS_PROVIDER: 'twilio', SMS_USER: 'me' }).then(String, String);
   expect(fault).toContain('SMS_PROVIDER=twilio needs SMS_TOKEN, SMS_FROM');
+  const production = { NODE_ENV: 'production', PIN_ENCRYPTION_KEY: 'ef'.repeat(32), USSD_PROGRAMS: dir.path };
+  expect(await startService('sqlite', production).then(String, String)).toContain(
+    'a program sends SMS messages; production does not start with SMS_PROVIDER=file',
+  );
 });

@@ -3,6 +3,7 @@ import type { Any } from '@bufbuild/protobuf/wkt';
 import type { Coin, World } from '../world/world.ts';
 import { isAddress } from './address.ts';
 import { type ClaimMessage, evaluateClaim, submitClaim } from './claim-messages.ts';
+import { checkCoins } from './coins.ts';
 import type { TxDecoder, TxMessage } from './decode-tx.ts';
 import { type TxEvent, toTransferEvents } from './tx-event.ts';
 import { refuseTx, type TxFault } from './tx-fault.ts';
@@ -44,9 +45,9 @@ function requireSigner(address: string, signer: string): TxFault | undefined {
 
 function send({ changes }: Execution, { fromAddress: from, toAddress: to, amount: coins }: Send): Outcome {
   if (!isAddress(to)) return refuseTx('invalidAddress', `invalid to address: ${to}`);
-  const isRight = coins.length > 0 && coins.every(({ denom, amount }) => denom && /^[1-9]\d{0,77}$/.test(amount));
-  const isSorted = coins.every(({ denom }, index) => index === 0 || (coins[index - 1] as Coin).denom < denom);
-  if (!isRight || !isSorted) return refuseTx('invalidCoins', 'expected positive amounts, sorted by denom');
+  if (coins.length === 0) return refuseTx('invalidCoins', 'expected an amount');
+  const fault = checkCoins(coins);
+  if (fault) return fault;
   if (!changes.move({ from, to, coins })) {
     return refuseTx('insufficientFunds', `spendable balance of ${from} is smaller than the amount`);
   }
@@ -68,6 +69,8 @@ function executeGranted(execution: Execution, { grantee, msgs }: Exec): Outcome 
 }
 
 function runClaim(execution: Execution, message: ClaimMessage): Outcome {
+  const fault = checkCoins(message.amount);
+  if (fault) return fault;
   return message.$typeName === 'ixo.claims.v1beta1.MsgSubmitClaim'
     ? submitClaim(execution, message)
     : evaluateClaim(execution, message);

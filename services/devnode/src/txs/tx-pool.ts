@@ -8,7 +8,7 @@ import { executeMessage } from './execute-message.ts';
 import { type TxEvent, toEvent, toTransferEvents } from './tx-event.ts';
 import { refuseTx, type TxFault } from './tx-fault.ts';
 import type { TxLog } from './tx-log.ts';
-import { createWorldChanges } from './world-changes.ts';
+import { createWorldChanges, type WorldChanges } from './world-changes.ts';
 
 /** A transaction in a block, with what came of it. `code` 0 is success. */
 export interface TxRecord {
@@ -60,31 +60,38 @@ export function createTxPool({ protocol, chain, world, log, onChange }: TxPoolPa
   const sequenceOf = (address: string) => signers.get(address)?.sequence ?? 0n;
   const waitingOf = (address: string) => waiting.filter(({ tx }) => tx.signer === address).length;
 
-  /** Runs the messages on the world; a fault takes everything back. */
+  /** Runs the messages on the world; a fault takes everything back, and so does an error: a logged transaction runs at every start. */
   function run(tx: Tx, height: number, { keep }: { keep: boolean }): Result {
     const changes = createWorldChanges(world, coinDesc);
+    let result: Result;
+    try {
+      result = execute(tx, height, changes);
+    } catch {
+      result = toResult(refuseTx('unknownRequest', 'this node cannot run the transaction'));
+    }
+    if (result.code > 0 || !keep) changes.undo();
+    return result;
+  }
+
+  function execute(tx: Tx, height: number, changes: WorldChanges): Result {
     const fee = { from: tx.signer, to: feeCollector, coins: tx.fee };
     const events: TxEvent[] = [];
-    if (!changes.move(fee)) {
-      changes.undo();
-      return toResult(refuseTx('insufficientFunds', `${tx.signer} cannot pay the fee`));
-    }
+    const fault = checkFee(tx);
+    if (fault) return toResult(fault);
+    if (!changes.move(fee)) return toResult(refuseTx('insufficientFunds', `${tx.signer} cannot pay the fee`));
     if (tx.fee.length > 0) events.push(...toTransferEvents(fee));
     events.push(toEvent('tx', { acc_seq: `${tx.signer}/${tx.sequence}` }));
     const execution = { protocol, world, changes, blockTime: chain.timeOf(height), decoder };
     for (const [index, message] of tx.messages.entries()) {
       const outcome = executeMessage(execution, message, tx.signer);
-      if (!outcome.ok) {
-        changes.undo();
+      if (!outcome.ok)
         return toResult({ ...outcome, log: `failed to execute message; message index: ${index}: ${outcome.log}` });
-      }
       const all = [toEvent('message', { action: `/${message.$typeName}`, sender: tx.signer }), ...outcome.events];
       for (const event of all) {
         event.attributes.push({ key: 'msg_index', value: String(index), index: true });
         events.push(event);
       }
     }
-    if (!keep) changes.undo();
     return { code: 0, codespace: '', log: '', events };
   }
 
@@ -125,15 +132,16 @@ export function createTxPool({ protocol, chain, world, log, onChange }: TxPoolPa
       const hint = `please verify account number, sequence and chain-id (${chain.id})`;
       return refuseTx('unauthorized', `signature verification failed; ${hint}`);
     }
-    const isRight = tx.fee.every(({ amount }) => /^\d{1,78}$/.test(amount));
-    return isRight ? undefined : refuseTx('invalidCoins', 'invalid fee');
+    return checkFee(tx);
   }
 
+  const latest = chain.latestHeight();
   for (const { height, bytes } of log.load()) {
     const decoded = decoder.decode(bytes);
-    if (decoded.ok) waiting.push({ tx: decoded.tx, height });
+    // Blocks that have become longer have smaller heights.
+    if (decoded.ok) include(decoded.tx, Math.min(height, latest));
   }
-  advance();
+  if (records.length > 0) onChange();
 
   return {
     advance,
@@ -160,6 +168,11 @@ export function createTxPool({ protocol, chain, world, log, onChange }: TxPoolPa
     sequenceOf,
     publicKeyOf: (address) => signers.get(address)?.publicKey,
   };
+}
+
+function checkFee({ fee }: Tx): TxFault | undefined {
+  const isRight = fee.every(({ amount }) => /^\d{1,78}$/.test(amount));
+  return isRight ? undefined : refuseTx('invalidCoins', 'invalid fee');
 }
 
 function toResult({ code, codespace, log }: TxFault): Result {

@@ -63,7 +63,8 @@ export const builtInSchemas = {
     finishes: true,
   },
   http: {
-    about: 'Asks a server over HTTPS and takes values from its JSON. `missing` is status 404.',
+    about:
+      'Asks a server over HTTPS and takes values from its JSON. `missing` is status 404. After a `post` neither Back nor a later call leads to it again.',
     schema: z.strictObject({
       http: z
         .strictObject({
@@ -154,7 +155,9 @@ export function builtInSignature(name: BuiltInName, spec: BuiltIn): ActionSignat
   if ('find' in spec) values[spec.save] = 'list';
   if ('take' in spec) for (const taken of Object.keys(spec.take)) values[taken] = 'any';
   if ('assistant' in spec) values[spec.save] = 'text';
-  const { outcomes, finishes } = builtInSchemas[name];
+  const { outcomes } = builtInSchemas[name];
+  // What was posted may have been paid: Back and a later call do not lead to it again.
+  const finishes = builtInSchemas[name].finishes || ('http' in spec && spec.http.post !== undefined);
   const named = 'when' in spec ? spec.when.map(({ outcome }) => outcome) : [];
   return { outcomes: [...new Set([...Object.keys(outcomes), ...named])], finishes, values };
 }

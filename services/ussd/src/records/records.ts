@@ -45,7 +45,11 @@ export function createRecordStore({
   return {
     async insert(trx, { id, program, kind, phone, fields, now }) {
       const row = { id, program, kind, phone, fields: JSON.stringify(fields), created_at: now };
-      await trx.insertInto('ussd_record').values(seal(row)).execute();
+      await trx
+        .insertInto('ussd_record')
+        .values(seal(row))
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .execute();
     },
     async update(trx, id, fields) {
       const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();

@@ -20,6 +20,9 @@ export interface SweepLimits {
   isDaily?: boolean;
 }
 
+/** How long a number that has chosen nothing is known as one that has dialled before. */
+const emptyProfileMs = 90 * 24 * 3_600_000;
+
 /**
  * What a sweep does, in order; each is run until it changes fewer rows than a bite. Every row is found by an index, in the
  * order of that index, so that a bite costs the same however large the table is.
@@ -52,6 +55,8 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const questions = sql`select id from ussd_question where asked_at <= ${old} order by asked_at ${limit}`;
   const inputs = sql`select session_id from ussd_input where seen_at <= ${idle} order by seen_at ${limit}`;
   const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} order by resume_at ${limit}`;
+  const isEmpty = sql`language is null and resume is null and notice is null`;
+  const empty = sql`select phone from ussd_profile where ${isEmpty} and coalesce(resume_at, 0) <= ${now - emptyProfileMs} order by coalesce(resume_at, 0) ${limit}`;
   const submissions = (before: number) =>
     sql`select id from ussd_submission where created_at <= ${before} and status in ('stored', 'sent') order by created_at ${limit}`;
   const messages = (before: number) =>
@@ -73,6 +78,8 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     ...(smsMs === undefined ? [] : [sql`delete from ussd_sms where id ${among(messages(now - smsMs))}`]),
     ...(recordsMs === undefined ? [] : [sql`delete from ussd_record where id ${among(records(now - recordsMs))}`]),
     sql`delete from ussd_input where session_id ${among(inputs)}`,
-    sql`update ussd_profile set resume = null, resume_at = null where phone ${among(forms)}`,
+    sql`update ussd_profile set resume = null where phone ${among(forms)}`,
+    // The number may be in a call just now: asked again of the row as it is when it is removed.
+    sql`delete from ussd_profile where phone ${among(empty)} and ${isEmpty}`,
   ];
 }

@@ -94,7 +94,11 @@ export function createMessages(
         next_at: now,
         fault: null,
       };
-      await trx.insertInto('ussd_sms').values(cipher.sealRow(sealedTables.sms, row)).execute();
+      await trx
+        .insertInto('ussd_sms')
+        .values(cipher.sealRow(sealedTables.sms, row))
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .execute();
       return true;
     },
     async find({ status, limit, offset }) {

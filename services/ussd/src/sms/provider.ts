@@ -74,8 +74,10 @@ const recipientsSchema = z.object({
     Recipients: z.array(z.object({ statusCode: z.number(), status: z.string() })),
   }),
 });
-/** Insufficient balance, no route, a fault at the provider: what may be over later. */
-const passing = [405, 407, 500, 501];
+/** Insufficient balance, no route: what may be over later. */
+const passing = [405, 407];
+/** A fault at the provider, which may have sent the message. */
+const inDoubt = [500, 501];
 
 export function createAfricasTalkingProvider({ url, user, token = '', from }: HttpProviderOptions): SmsProvider {
   return {
@@ -94,6 +96,7 @@ export function createAfricasTalkingProvider({ url, user, token = '', from }: Ht
           if (!recipient) return { ok: false, kind: 'refused', fault: Message };
           const { statusCode, status } = recipient;
           if (statusCode >= 100 && statusCode < 103) return { ok: true };
+          if (inDoubt.includes(statusCode)) return { ok: false, kind: 'unknown', fault: status };
           return { ok: false, kind: passing.includes(statusCode) ? 'again' : 'refused', fault: status };
         },
       ),
@@ -120,12 +123,17 @@ async function post(
     });
     const answer = (await response.text()).slice(0, maxAnswer);
     if (response.ok) return read(answer);
-    const isPassing = response.status >= 500 || [401, 403, 408, 409, 425, 429].includes(response.status);
-    return { ok: false, kind: isPassing ? 'again' : 'refused', fault: `status ${response.status}` };
+    return { ok: false, kind: toKind(response.status), fault: `status ${response.status}` };
   } catch (error) {
     const { name, message, cause } = error as Error & { cause?: { code?: string; message: string } };
     if (name === 'TimeoutError') return { ok: false, kind: 'unknown', fault: 'no answer in time' };
     const isSent = !notConnected.test(cause?.code ?? '');
     return { ok: false, kind: isSent ? 'unknown' : 'again', fault: cause?.message ?? message };
   }
+}
+
+/** Any other fault of a server may come after it has passed the message on. */
+function toKind(status: number): 'again' | 'refused' | 'unknown' {
+  if ([401, 403, 425, 429, 503].includes(status)) return 'again';
+  return status >= 500 || [408, 409].includes(status) ? 'unknown' : 'refused';
 }

@@ -176,6 +176,16 @@ const migrations: readonly Migration[] = [
       await sql`create index ussd_claim_phone on ussd_claim (phone)`.execute(trx);
     },
   },
+  {
+    name: '019-empty-profiles-by-time',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, {
+        name: 'ussd_profile_empty',
+        on: 'ussd_profile (coalesce(resume_at, 0)) where language is null and resume is null and notice is null',
+      });
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */
