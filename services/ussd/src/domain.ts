@@ -13,7 +13,7 @@ import { createAccountActions } from './actions/account-actions.ts';
 import type { Actions, DeclaredAction, RunOf } from './actions/action.ts';
 import { createAssistantActions } from './actions/assistant-actions.ts';
 import { createBuiltInActions } from './actions/built-in-actions.ts';
-import { toMenuSources, toRegistry } from './actions/default-menu.ts';
+import { toMenuSources, toRegistry, toServed } from './actions/default-menu.ts';
 import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
 import { loadOwnActions } from './actions/load-own-actions.ts';
 import { createInputLog } from './adapters/input-log.ts';
@@ -234,12 +234,6 @@ export async function createDomain(parts: DomainParts) {
     }),
     close: keepOpen(started),
   };
-}
-
-/** Programs alone where they are all that is configured; else the menus too. */
-function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: UssdConfig) {
-  const isAlone = folder !== undefined && USSD_MENUS === undefined;
-  return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
 
 const toMs = (days: number) => (days === 0 ? undefined : days * 24 * 3_600_000);

@@ -20,6 +20,11 @@ states:
   'locales/en.yaml': `home: { title: ${title}, ask: Page, page: The page of ${title} }\n`,
 });
 
+const rename = (own: ReturnType<typeof files>, name: string) => ({
+  ...own,
+  'program.yaml': own['program.yaml'].replace('name: small', `name: ${name}`),
+});
+
 function createOperator(service: TestService, token?: string) {
   return async (method: string, path: string, body?: unknown) => {
     const response = await fetch(`${service.url}/api/ussd/programs${path}`, {
@@ -122,8 +127,8 @@ test('what is published comes before the folder, and takes no code of another pr
     ['second', 'Second'],
   ] as const) {
     mkdirSync(join(dir.path, name, 'locales'), { recursive: true });
-    const own = files(title, name === 'small' ? '*384*5#' : '*384*6#');
-    writeFileSync(join(dir.path, name, 'program.yaml'), own['program.yaml'].replace('name: small', `name: ${name}`));
+    const own = rename(files(title, name === 'small' ? '*384*5#' : '*384*6#'), name);
+    writeFileSync(join(dir.path, name, 'program.yaml'), own['program.yaml']);
     writeFileSync(join(dir.path, name, 'locales/en.yaml'), own['locales/en.yaml']);
   }
   await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path });
@@ -142,6 +147,34 @@ test('what is published comes before the folder, and takes no code of another pr
   ]);
   await ask('POST', '/small/withdraw');
   expect(await dial(service, 'b')).toMatch(/^CON Folder\n/);
+
+  // What is withdrawn is out of use, whatever is wrong with other programs.
+  const third = rename(files('Third', '*384*7#'), 'third');
+  await ask('PUT', '/third/draft', { files: third, revision: 0 });
+  await ask('POST', '/third/publish', {});
+  expect(await service.say('c', '', { serviceCode: '*384*7#' })).toMatch(/^CON Third\n/);
+  writeFileSync(join(dir.path, 'second/program.yaml'), 'name: second\nstates: 5\n');
+  await ask('POST', '/third/withdraw');
+  expect(await service.say('d', '', { serviceCode: '*384*7#' })).toMatch(/^END /);
+  expect(await service.say('e', '', { serviceCode: '*384*6#' })).toMatch(/^CON Second\n/);
+});
+
+test('a published program for every other code stops no later start with the bundled menu', async () => {
+  await using dir = await createTempDir();
+  const folder = join(dir.path, 'programs/second');
+  mkdirSync(join(folder, 'locales'), { recursive: true });
+  const write = (own: Record<string, string>) => {
+    for (const [path, text] of Object.entries(own)) writeFileSync(join(folder, path), text);
+  };
+  write(rename(files('Second', '*384*6#'), 'second'));
+  await using service = await startService('sqlite', { USSD_PROGRAMS: join(dir.path, 'programs') });
+  const ask = createOperator(service);
+  const { 'program.yaml': program, ...texts } = files('Everywhere');
+  const everywhere = { 'program.yaml': program.replace(/codes: .*\n/, ''), ...texts };
+  await ask('PUT', '/small/draft', { files: everywhere, revision: 0 });
+  expect((await ask('POST', '/small/publish', {})).status).toBe(200);
+  await using later = await service.startAnother({ USSD_MENUS: join(import.meta.dirname, '../menus') });
+  expect(await dial(later, 'a')).toMatch(/^CON Everywhere\n/);
 });
 
 test('viewers read, operators draft, admins publish; nobody writes where programs are read-only, or what is no program', async () => {
@@ -163,7 +196,8 @@ test('viewers read, operators draft, admins publish; nobody writes where program
     { '../program.yaml': 'x' },
     { 'forms/form.xlsx': 'x' },
     { 'locales/a/b.yaml': 'x' },
-    { 'program.yaml': 'x'.repeat(1_000_001) },
+    { 'program.yaml': 'x'.repeat(256 * 1024 + 1) },
+    Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`a${i}.yaml`, 'x'.repeat(250_000)])),
     Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`data/${i}.csv`, 'a'])),
     {},
   ])
@@ -216,4 +250,8 @@ test('the commands publish a folder, list its versions, roll back and withdraw',
   await expect(withdrawProgram({ ...env, PROGRAMS_READONLY: 'true' }, 'small')).rejects.toThrow('PROGRAMS_READONLY');
   await withdrawProgram(env, 'small');
   await serves('CON Welcome to Palaver');
+  write('Three');
+  const { 'program.yaml': program } = files('Three');
+  writeFileSync(join(folder, 'program.yaml'), program.replace(/codes: .*\n/, ''));
+  await expect(publishFolder(env, { folder })).rejects.toThrow('every other code belongs to palaver@');
 });

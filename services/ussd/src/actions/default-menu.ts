@@ -1,8 +1,11 @@
 import { fileURLToPath } from 'node:url';
+import type { UssdConfig } from '../config.ts';
 import type { Registry } from '../menu/menu.ts';
 import { validators } from '../menu/validators.ts';
 import type { MenuSources } from '../programs/read-source.ts';
 import type { DeclaredAction } from './action.ts';
+
+type MenuConfig = Pick<UssdConfig, 'USSD_PROGRAMS' | 'USSD_MENUS' | 'USSD_LOCALES'>;
 
 /** Texts the service itself says, outside of any state. */
 const serviceTexts = ['main.expired'];
@@ -14,6 +17,12 @@ export function toMenuSources(own: {
 }): MenuSources {
   const beside = (folder: string) => fileURLToPath(new URL(`../../${folder}`, import.meta.url));
   return { menus: own.USSD_MENUS ?? beside('menus'), locales: own.USSD_LOCALES ?? beside('locales') };
+}
+
+/** Programs alone where they are all that is configured; else the menus too. */
+export function toServed({ USSD_PROGRAMS: folder, USSD_MENUS, USSD_LOCALES }: MenuConfig) {
+  const isAlone = folder !== undefined && USSD_MENUS === undefined;
+  return { folder, menus: isAlone ? undefined : toMenuSources({ USSD_MENUS, USSD_LOCALES }) };
 }
 
 /** What menu files are checked against. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { StartError } from '@palaver/service-kit';
@@ -35,16 +36,23 @@ export async function importForm({ form, folder }: FormImport): Promise<MenuRepo
   const file = `${basename(form, extname(form)).replace(/[^\w-]/g, '-')}.xml`;
   const imported: Imported = { state: toStateName(report.formId || file), path: `forms/${file}`, report };
   await mkdir(join(folder, 'forms'), { recursive: true });
-  await writeFile(join(folder, imported.path), xml);
-  for (const [path, text] of Object.entries(attachments)) await writeFile(join(folder, 'forms', path), text);
   const isNew = !(await readdir(folder)).includes(programFile);
+  const written = { [imported.path]: xml, ...toPaths(attachments) };
+  const taken = [...(isNew ? [] : [`${imported.state}.yaml`]), ...Object.keys(written)].find((path) =>
+    existsSync(join(folder, path)),
+  );
+  if (taken !== undefined) throw new StartError(`${join(folder, taken)} exists already.`);
+  for (const [path, text] of Object.entries(written)) await writeFile(join(folder, path), text, { flag: 'wx' });
   if (isNew) await writeProgram(folder, name, imported);
   else await addState(folder, imported);
-  const added = [imported.path, ...Object.keys(attachments).map((path) => `forms/${path}`)];
   const next = isNew
     ? `Dial it: npx palaver program run ${folder}`
     : `Lead to it from a menu: - { text: ${imported.state}.title, to: ${imported.state} }`;
-  return { ok: true, lines: [`${report.title || report.formId}: ${added.join(', ')}`, next] };
+  return { ok: true, lines: [`${report.title || report.formId}: ${Object.keys(written).join(', ')}`, next] };
+}
+
+function toPaths(attachments: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(attachments).map(([name, text]) => [`forms/${name}`, text]));
 }
 
 async function readForm(form: string): Promise<string> {
@@ -127,10 +135,7 @@ ${states(imported)}`,
 
 async function addState(folder: string, imported: Imported): Promise<void> {
   const file = join(folder, `${imported.state}.yaml`);
-  await writeFile(file, `states:\n${states(imported)}`, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw new StartError(`${file} exists already.`, { cause: error });
-    throw error;
-  });
+  await writeFile(file, `states:\n${states(imported)}`, { flag: 'wx' });
   for (const locale of await readdir(join(folder, 'locales')))
     if (/\.ya?ml$/.test(locale))
       await addTexts(join(folder, 'locales', locale), locale.replace(/\.ya?ml$/, ''), imported);

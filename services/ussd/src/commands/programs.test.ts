@@ -30,7 +30,11 @@ test('a new program passes its check and its test; what is recorded is a test to
     ok: true,
     lines: ['farm-line: *7*1#; 7 states, languages en, fr, sw: no faults'],
   });
-  expect(await testPrograms({ folder }, {})).toMatchObject({ ok: true, lines: [expect.stringMatching(/^ok {4}/)] });
+  const deployed = { SERVICE_CODES: '*9#', USSD_ALLOWED_IPS: '192.0.2.1', USSD_DAILY_FROM: '2026-01-01' };
+  expect(await testPrograms({ folder }, deployed)).toMatchObject({
+    ok: true,
+    lines: [expect.stringMatching(/^ok {4}/)],
+  });
 
   // An account of the program it extends: its PIN is in no file.
   edit(
@@ -109,6 +113,10 @@ test('a form becomes a program, or a state of one', async () => {
   expect((await checkProgramFiles({ folder })).lines.join('\n')).toMatch(
     /^survey: \*384\*9#; 6 states, .*: no faults$/,
   );
+  // What is refused leaves the program as it was.
+  writeFileSync(join(folder, 'forms/short.xml'), 'mine');
+  await expect(importForm({ form: join(dir.path, 'from/short.xml'), folder })).rejects.toThrow('exists already');
+  expect(readFileSync(join(folder, 'forms/short.xml'), 'utf8')).toBe('mine');
   writeFileSync(join(dir.path, 'broken.xml'), '<h:html');
   expect(await importForm({ form: join(dir.path, 'broken.xml'), folder })).toMatchObject({
     ok: false,

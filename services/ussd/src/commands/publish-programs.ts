@@ -1,6 +1,6 @@
 import { AppError } from '@palaver/contract';
 import { type Env, StartError } from '@palaver/service-kit';
-import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
+import { toMenuSources, toRegistry, toServed } from '../actions/default-menu.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { loadOwnActions } from '../actions/load-own-actions.ts';
 import { createForms } from '../forms/forms.ts';
@@ -67,7 +67,7 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
     await using forms = createForms();
     const programs = await openPrograms({
       bundled: toMenuSources({}),
-      folder: config.USSD_PROGRAMS,
+      ...toServed(config),
       registry: toRegistry({ ...defaultSignatures, ...own.actions }, own.validators),
       forms,
       versions,

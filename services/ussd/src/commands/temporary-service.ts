@@ -45,6 +45,10 @@ export async function startTemporary({ folder, actions, env, ask }: TemporaryOpt
       OPERATOR_TOKEN: undefined,
       OPERATORS_FILE: undefined,
       USSD_SHARED_SECRET: undefined,
+      SERVICE_CODES: undefined,
+      USSD_ALLOWED_IPS: undefined,
+      USSD_DAILY_FROM: undefined,
+      AGENT_URL: undefined,
       // Nothing that is tried reaches people or the server that collects forms.
       SMS_PROVIDER: 'file',
       FORMS_SERVER: undefined,

@@ -4,7 +4,7 @@ import { parseDataFiles } from './data-files.ts';
 import type { Registry } from './menu.ts';
 import { type LocaleFile, parseLocale } from './parse-locale.ts';
 import { type MenuFile, parseMenu } from './parse-menu.ts';
-import { isMenuPath, languageOf, type ProgramSource } from './program-source.ts';
+import { isMenuPath, languageOf, type ProgramSource, programFile } from './program-source.ts';
 
 /** What a program may extend: its states and its texts, parsed. */
 export interface ParsedProgram {
@@ -23,10 +23,16 @@ export function parseProgram({ files }: ProgramSource): ParsedProgram {
   };
 }
 
+const maxStates = 2_000;
+const tooManyStates = `a program has at most ${maxStates} states`;
+
 /** Parses and checks a program. `base` is what `extends: palaver` means. Runs in browsers too. */
 export function checkProgram(source: ProgramSource, registry: Registry, base: ProgramSource): MenuCheck {
   const own = parseProgram(source);
   const isExtension = own.files.some(({ header }) => header?.extends !== undefined);
+  const states = own.files.reduce((sum, file) => sum + file.states.size, 0);
+  if (states > maxStates)
+    return { ok: false, faults: [{ file: own.files[0]?.file ?? programFile, line: 1, message: tooManyStates }] };
   const { data, faults } = parseDataFiles(source);
   if (faults.length > 0) return { ok: false, faults };
   return checkMenu(

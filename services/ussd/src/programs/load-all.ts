@@ -14,7 +14,7 @@ export interface Loaded {
   sources: Map<string, KeptVersion>;
   warnings: Fault[];
   faults: Fault[];
-  /** Published versions that cannot run: callers read the version of the folder, if there is one. */
+  /** Published versions that cannot run, and programs of the folder whose codes a published one has. */
   unusable: Fault[];
 }
 
@@ -30,20 +30,41 @@ export async function checkSource(
   options: ProgramOptions,
   source: ProgramSource,
   base: ProgramSource,
+  inUse?: ReadonlyMap<string, Menu>,
 ): Promise<CheckedProgram> {
   const whole = withFetched(source, options.fetched?.() ?? []);
+  const version = toVersion(whole, base);
+  const kept = { source: whole, base };
+  const same = inUse?.get(`${source.name}@${version}`);
+  if (same) return { check: { ok: true, menu: same, warnings: [] }, id: same.id, kept };
   const check = await checkForms(checkProgram(whole, options.registry, base), whole, options.forms);
   const name = check.ok && check.menu.id !== '' ? check.menu.id : source.name;
-  return { check, id: `${name}@${toVersion(whole, base)}`, kept: { source: whole, base } };
+  return { check, id: `${name}@${version}`, kept };
 }
 
-/** All programs: first what is published, then what the folder has under other names. */
-export async function loadAll(options: ProgramOptions, base: ProgramSource): Promise<Loaded> {
+type PublishedCheck = MenuCheck | undefined;
+
+async function checkPublished(options: ProgramOptions, id: string, base: ProgramSource): Promise<PublishedCheck> {
+  const kept = await options.published?.load(id);
+  return kept && checkProgram(kept.source, options.registry, kept.base ?? base);
+}
+
+/**
+ * All programs: first what is published, then what the folder has under other names. A version of `inUse` is not
+ * checked again.
+ */
+export async function loadAll(
+  options: ProgramOptions,
+  base: ProgramSource,
+  inUse: ReadonlyMap<string, Menu>,
+): Promise<Loaded> {
   const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [], unusable: [] };
   const taken = new Map<string, string>();
   for (const [name, id] of (await options.published?.current()) ?? []) {
-    const kept = await options.published?.load(id);
-    const check = kept && checkProgram(kept.source, options.registry, kept.base ?? base);
+    const same = inUse.get(id);
+    const check: PublishedCheck = same
+      ? { ok: true, menu: same, warnings: [] }
+      : await checkPublished(options, id, base);
     const clash = check?.ok ? findClash(name, check.menu, taken) : undefined;
     if (check?.ok && clash === undefined) {
       claim(name, check.menu, taken, id);
@@ -54,10 +75,11 @@ export async function loadAll(options: ProgramOptions, base: ProgramSource): Pro
     const faults = check && !check.ok ? check.faults : [{ file: programFile, line: 1, message }];
     loaded.unusable.push(...faults.map((fault) => ({ ...fault, file: `${id}/${fault.file}` })));
   }
+  const published = new Map(taken);
   for (const read of await listSources(options, loaded.faults)) {
     try {
       const source = await read();
-      const { check, id, kept } = await checkSource(options, source, base);
+      const { check, id, kept } = await checkSource(options, source, base, inUse);
       if (!check.ok) {
         loaded.faults.push(...check.faults);
         continue;
@@ -68,7 +90,9 @@ export async function loadAll(options: ProgramOptions, base: ProgramSource): Pro
       const file = source.files.find(({ path }) => path === programFile)?.file ?? options.menus?.menus ?? '';
       const clash = findClash(name, menu, taken);
       if (clash !== undefined) {
-        loaded.faults.push({ file, line: 1, message: clash });
+        // What was published since the folder was written stops no start.
+        const isPublished = findClash(name, menu, published) !== undefined;
+        (isPublished ? loaded.unusable : loaded.faults).push({ file, line: 1, message: clash });
         continue;
       }
       claim(name, menu, taken, file);

@@ -4,7 +4,7 @@ import type { ProgramSource } from '../menu/program-source.ts';
 /** The files of a program by their path. */
 export type ProgramFileMap = Readonly<Record<string, string>>;
 
-export const programLimits = { files: 200, fileBytes: 1_000_000, bytes: 8_000_000 } as const;
+export const programLimits = { files: 200, fileBytes: 256 * 1024, bytes: 1024 * 1024 } as const;
 
 const filePath =
   /^(?:[\w-]{1,60}\.yaml|locales\/[\w-]{1,35}\.yaml|data\/[\w.-]{1,80}\.(?:csv|json)|forms\/[\w.-]{1,80}\.(?:xml|csv|geojson)|flows\/[\w.-]{1,80}\.yaml)$/;

@@ -57,16 +57,20 @@ const pollMs = 2_000;
 export async function openPrograms(options: ProgramOptions): Promise<Programs> {
   const { logger, registry, versions } = options;
   const base = await readMenuSource('palaver', options.bundled);
-  const first = await loadAll(options, base);
+  const byId = new Map<string, Menu>();
+  // Read before the programs are: what is published meanwhile is seen by the next poll.
+  let publishedIds = await readPublished();
+  const first = await loadAll(options, base, byId);
   if (first.faults.length > 0) {
     const lines = first.faults.map((fault) => `  ${formatFault(fault)}`);
     throw new StartError(`The menus cannot be used:\n${lines.join('\n')}`);
   }
   for (const warning of first.warnings) logger.warn(formatFault(warning));
-  for (const fault of first.unusable) logger.error(`a published program is not in use: ${formatFault(fault)}`);
-  const byId = new Map<string, Menu>();
+  for (const fault of first.unusable) logger.error(`a program is not in use: ${formatFault(fault)}`);
   const loading = new Map<string, Promise<Menu | undefined>>();
   let current = new Map<string, Menu>();
+  /** What was read from the folder, by id. */
+  let fromFolder: Loaded['sources'] = new Map();
   let byCode = new Map<string, Menu>();
   let other: Menu | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -79,31 +83,39 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
       byId.set(menu.id, menu);
     }
     current = menus;
+    fromFolder = sources;
     byCode = new Map([...menus.values()].flatMap((menu) => menu.codes.map((code) => [code, menu] as const)));
     other = [...menus.values()].find(({ codes }) => codes.length === 0);
     forgetOld(byId, current);
   }
 
-  let publishedIds = await readPublished();
   async function readPublished(): Promise<string> {
     return JSON.stringify([...((await options.published?.current()) ?? [])]);
   }
 
   async function reload(): Promise<void> {
-    publishedIds = await readPublished();
-    const next = await loadAll(options, base);
-    // A program with faults stays as it was; the others are renewed.
-    for (const [name, menu] of current) {
-      const isFaulty = next.faults.length > 0 && !next.menus.has(name);
-      if (isFaulty) next.menus.set(name, menu);
-    }
+    const ids = await readPublished();
+    const next = await loadAll(options, base, byId);
+    if (next.faults.length > 0) keepFaulty(next);
     if (next.faults.length > 0)
       logger.error({ faults: next.faults.map(formatFault) }, 'the changed menus have faults; the old ones stay in use');
-    for (const fault of next.unusable) logger.error(`a published program is not in use: ${formatFault(fault)}`);
+    for (const fault of next.unusable) logger.error(`a program is not in use: ${formatFault(fault)}`);
     const changed = [...next.menus.values()].filter(({ id }) => current.get(nameOf(id))?.id !== id);
-    if (changed.length === 0 && next.menus.size === current.size) return;
-    await use(next);
-    logger.info({ programs: changed.map(({ id }) => id) }, 'the changed menus are in use');
+    if (changed.length > 0 || next.menus.size !== current.size) {
+      await use(next);
+      logger.info({ programs: changed.map(({ id }) => id) }, 'the changed menus are in use');
+    }
+    publishedIds = ids;
+  }
+
+  /** A program of the folder that has faults now stays as it was. */
+  function keepFaulty(next: Loaded): void {
+    for (const [name, menu] of current) {
+      const kept = fromFolder.get(menu.id);
+      if (!kept || next.menus.has(name) || findOwner(name, menu, next.menus) !== undefined) continue;
+      next.menus.set(name, menu);
+      next.sources.set(menu.id, kept);
+    }
   }
 
   async function loadKept(id: string): Promise<Menu | undefined> {
@@ -132,11 +144,17 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     clearTimeout(timer);
     timer = setTimeout(() => refresh().catch(onFault), settleMs).unref();
   };
+  let polling: Promise<void> | undefined;
+  const pollOnce = async () => {
+    if ((await readPublished()) !== publishedIds) await refresh();
+  };
   const poll = options.published
     ? setInterval(() => {
-        readPublished()
-          .then((ids) => (ids === publishedIds ? undefined : refresh()))
-          .catch((error: unknown) => logger.debug({ err: error }, 'published programs cannot be read now'));
+        polling ??= pollOnce()
+          .catch((error: unknown) => logger.warn({ err: error }, 'published programs cannot be read now'))
+          .finally(() => {
+            polling = undefined;
+          });
       }, pollMs).unref()
     : undefined;
   const watchers = options.watch
