@@ -144,19 +144,19 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     clearTimeout(timer);
     timer = setTimeout(() => refresh().catch(onFault), settleMs).unref();
   };
-  let polling: Promise<void> | undefined;
-  const pollOnce = async () => {
-    if ((await readPublished()) !== publishedIds) await refresh();
+  let isPolling = false;
+  const lookForPublished = async () => {
+    if (isPolling) return;
+    isPolling = true;
+    try {
+      if ((await readPublished()) !== publishedIds) await refresh();
+    } catch (error) {
+      logger.warn({ err: error }, 'published programs cannot be read now');
+    } finally {
+      isPolling = false;
+    }
   };
-  const poll = options.published
-    ? setInterval(() => {
-        polling ??= pollOnce()
-          .catch((error: unknown) => logger.warn({ err: error }, 'published programs cannot be read now'))
-          .finally(() => {
-            polling = undefined;
-          });
-      }, pollMs).unref()
-    : undefined;
+  const poll = options.published ? setInterval(lookForPublished, pollMs).unref() : undefined;
   const watchers = options.watch
     ? toWatched(options).map((path) =>
         watchPath(path, reloadSoon).on('error', (error) =>
