@@ -242,6 +242,11 @@ test('the commands publish a folder, list its versions, roll back and withdraw',
   ]);
   expect(await rollBack(env, 'small')).toBe(first);
   await serves('CON One');
+  await expect(rollBack(env, 'small')).rejects.toThrow('There is no earlier version');
+  // What was rolled back is not gone back to.
+  write('Three');
+  await publishFolder(env, { folder });
+  expect(await rollBack(env, 'small')).toBe(first);
   await expect(rollBack(env, 'small', 'small@000000000000')).rejects.toThrow('There is no version');
   writeFileSync(join(folder, 'locales/en.yaml'), 'home: {}');
   await expect(publishFolder(env, { folder })).rejects.toThrow(

@@ -44,12 +44,11 @@ export function listVersions(env: Env, name: string) {
   return withPublishing(env, (publishing) => publishing.versions(name));
 }
 
-/** Takes an earlier version into use: the one before the current when none is named. */
+/** Takes an earlier version into use: what the current one replaced when none is named. */
 export function rollBack(env: Env, name: string, version?: string): Promise<string> {
   return withPublishing(env, async (publishing) => {
     const all = await publishing.versions(name);
-    const current = all.findIndex(({ isCurrent }) => isCurrent);
-    const wanted = version ?? all.slice(current + 1)[0]?.version;
+    const wanted = version ?? all.find(({ isCurrent }) => isCurrent)?.replaced ?? undefined;
     if (wanted === undefined) throw new StartError(`There is no earlier version of ${name}.`);
     return (await publishing.rollBack(name, wanted, by)).version;
   });

@@ -73,10 +73,11 @@ export function createPublishing(parts: PublishingParts): Publishing {
     return { files, revision: await published.revision(name), updatedAt: null, updatedBy: null };
   };
   const change = async (name: string, id: string | null, by: By, action: ProgramAction, note?: string) => {
+    const replaced = (await published.current()).get(name) ?? null;
     await store.transaction(async (trx) => {
       await published.use(trx, name, id);
       if (action === 'program.published' && id !== null)
-        await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, note });
+        await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
       await audit.record({ ...by, action, subject: name, details: { version: id } }, trx);
     });
     await programs.refresh();

@@ -22,6 +22,8 @@ export interface ProgramVersions {
 export interface Publication {
   at: number;
   by: string;
+  /** The version that was in use before. */
+  replaced: string | null;
   note?: string | undefined;
 }
 
@@ -32,6 +34,8 @@ export interface ListedVersion {
   publishedAt: string | null;
   publishedBy: string | null;
   note: string | null;
+  /** The version that was in use when this one was published. */
+  replaced: string | null;
 }
 
 const keptVersions = 20;
@@ -50,7 +54,7 @@ export function createProgramVersions(
         .insertInto('ussd_program_version')
         .values({
           ...{ id, program, source: JSON.stringify(version), used_at: now },
-          ...{ published_at: null, published_by: null, note: null },
+          ...{ published_at: null, published_by: null, note: null, replaced: null },
         })
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ used_at: now }))
         .execute();
@@ -81,23 +85,24 @@ export function createProgramVersions(
     async list(program) {
       const rows = await db
         .selectFrom('ussd_program_version')
-        .select(['id', 'used_at', 'published_at', 'published_by', 'note'])
+        .select(['id', 'used_at', 'published_at', 'published_by', 'note', 'replaced'])
         .where('program', '=', program)
         .orderBy('used_at', 'desc')
         .limit(maxListed)
         .execute();
-      return rows.map(({ id, used_at, published_at, published_by, note }) => ({
+      return rows.map(({ id, used_at, published_at, published_by, note, replaced }) => ({
         version: id,
         usedAt: new Date(used_at).toISOString(),
         publishedAt: published_at === null ? null : new Date(published_at).toISOString(),
         publishedBy: published_by,
         note,
+        replaced,
       }));
     },
-    async markPublished(trx, id, { at, by, note = null }) {
+    async markPublished(trx, id, { at, by, replaced, note = null }) {
       await trx
         .updateTable('ussd_program_version')
-        .set({ published_at: at, published_by: by, note })
+        .set({ published_at: at, published_by: by, note, ...(replaced !== id && { replaced }) })
         .where('id', '=', id)
         .execute();
     },

@@ -186,6 +186,12 @@ const migrations: readonly Migration[] = [
       });
     },
   },
+  {
+    name: '020-replaced-versions',
+    async up(trx) {
+      await sql`alter table ussd_program_version add column replaced text`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

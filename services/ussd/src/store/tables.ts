@@ -37,6 +37,8 @@ export interface ProgramVersionTable {
   published_at: number | null;
   published_by: string | null;
   note: string | null;
+  /** The id of the version that was in use when this one was published. */
+  replaced: string | null;
 }
 
 export interface ProgramTable {
