@@ -29,6 +29,7 @@ describe('the packed packages', () => {
       '@palaver/devnode',
       '@palaver/gateway',
       '@palaver/oracles-client-sdk',
+      '@palaver/protocol',
       '@palaver/service-kit',
       '@palaver/store',
       '@palaver/ucan',
