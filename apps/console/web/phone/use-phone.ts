@@ -21,12 +21,14 @@ export type ReplayOutcome =
 /** One phone's line, its transcript, and the replay of recorded dialogues on it. */
 export function usePhone(options: BrowserPhoneOptions) {
   const phone = useRef<BrowserPhone | undefined>(undefined);
+  /** The number that a recorded dialogue calls from while it is replayed. */
+  const replayed = useRef<Partial<BrowserPhoneOptions>>({});
   const [line, setLine] = useState<Line>({ status: 'idle' });
   const [steps, setSteps] = useState<Step[]>([]);
   const [outcome, setOutcome] = useState<ReplayOutcome>();
 
   async function take(kind: Step['kind'], sent: string, act: (on: BrowserPhone) => Promise<Reply>): Promise<Reply> {
-    if (kind === 'dial' || !phone.current) phone.current = createBrowserPhone(options);
+    if (kind === 'dial' || !phone.current) phone.current = createBrowserPhone({ ...options, ...replayed.current });
     const on = phone.current;
     setLine((before) => ({ status: 'waiting', screen: 'screen' in before ? before.screen : '' }));
     const reply = await act(on);
@@ -59,9 +61,15 @@ export function usePhone(options: BrowserPhoneOptions) {
     },
     replay: (source: string) =>
       run(async () => {
-        const { parseFlow, replayFlow } = await import('@palaver/ussd/commands/flow');
+        const [{ parseFlow, replayFlow }, { makePhoneNumber }] = await Promise.all([
+          import('@palaver/ussd/commands/flow'),
+          import('@palaver/ussd/commands/flow-secrets'),
+        ]);
         const flow = parseFlow(source);
-        const result = await replayFlow(flow, player);
+        replayed.current = { phoneNumber: flow.phoneNumber ?? makePhoneNumber() };
+        const result = await replayFlow(flow, player).finally(() => {
+          replayed.current = {};
+        });
         setOutcome({ name: flow.name, ...result });
       }),
   };
