@@ -100,6 +100,7 @@ test('routes of plugins and of the host are in the documentation', async () => {
   const { paths } = (await request(`${agent.url}/docs/json`)).body;
   expect(paths['/whoami'].get).toMatchObject({ summary: 'Who am I', tags: ['Routes'] });
   expect(paths['/open'].get.summary).toBe('Open to all');
+  expect(paths['/open'].post).toBeUndefined();
   expect(paths['/host'].get.summary).toBe('Of the host');
   expect(Object.keys(paths['/user-preferences'])).toContain('get');
 });
