@@ -40,6 +40,13 @@ test('the document is valid OpenAPI 3.1', async () => {
   expect(valid).toBe(true);
 });
 
+test('it has no route of another agent of the process', async () => {
+  await using other = await startTestAgent();
+  const { paths } = (await request(`${other.url}/docs/json`)).body;
+  expect(Object.keys(paths)).toContain('/sessions');
+  expect(Object.keys(paths)).not.toContain('/weather');
+});
+
 test('it lists every route, those of plugins and of the application included', () => {
   const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods as object).map((method) => `${method.toUpperCase()} ${path}`),

@@ -68,7 +68,8 @@ export async function addDocs(
         },
       },
       security: [{ invocation: [], authType: [] }, { delegation: [] }],
-      paths: earlierPaths,
+      // A copy, because the routes of this server are added to it.
+      paths: { ...earlierPaths },
     },
     transform(route) {
       const open = [route.route.method].flat().every((method) => isPublic(route.url, method));
