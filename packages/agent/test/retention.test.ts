@@ -27,7 +27,7 @@ async function listKept({ db }: Store<never>): Promise<Record<string, string[]>>
 }
 
 describe.each(engines)('a running agent on %s', (engine) => {
-  test('removes what is as old as its variables say, by itself, and keeps the rest', async () => {
+  test('removes what is past the age set by its variables and keeps the rest', async () => {
     const env: Record<string, string> = { RETENTION_DELEGATIONS_DAYS: '4' };
     await using agent = await startTestAgent({ engine, env });
     const store = await openStore<never>(agent.databaseUrl);

@@ -22,9 +22,10 @@ export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
       return row.seen_at;
     },
 
-    /** It stops: what it left is taken up at once. */
+    /** Frees what a stopping instance owns: its runs and its leases pass to others without a wait. */
     async markStopped(id: string): Promise<void> {
       await db.updateTable('agent_instance').set({ seen_at: 0 }).where('id', '=', id).execute();
+      await db.deleteFrom('agent_lease').where('holder', '=', id).execute();
     },
 
     async isAlive(id: string): Promise<boolean> {
