@@ -8,7 +8,10 @@ import { sealedTables } from './sealed-tables.ts';
 
 type MessageRow = Selectable<AgentDatabase['agent_message']>;
 
-/** Not replaced: one edited or answered anew, or behind such a one. By number, so that answers which end later count as well. */
+/**
+ * False for a message that was edited or regenerated, and for those that followed it. Compared by number, so that an answer
+ * that ends later is covered too.
+ */
 export const isActiveIn = (messages: string) => {
   const [sessionId, number] = [sql.ref(`${messages}.session_id`), sql.ref(`${messages}.number`)];
   return sql<SqlBool>`not exists (select 1 from agent_replaced as gap

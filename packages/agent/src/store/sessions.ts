@@ -112,8 +112,13 @@ export function createSessionStore(
       metadata: kept,
     });
     const stored = await db
+      // Read once: PostgreSQL's clock goes on within a statement.
+      .with('clock', (query) => query.selectNoFrom(now.as('ms')))
       .insertInto('agent_session')
-      .values({ ...row, created_at: now, updated_at: now })
+      .values((eb) => {
+        const ms = eb.selectFrom('clock').select('ms');
+        return { ...row, created_at: ms, updated_at: ms };
+      })
       // Another request with the same name may have been faster.
       .onConflict((conflict) => conflict.column('id').doUpdateSet({ id }))
       .returning(['created_at', 'updated_at'])
