@@ -257,7 +257,8 @@ export const ussdConfigSchema = z.object({
     .regex(/^[\w-]{1,64}$/, 'expected the id of a collection')
     .optional()
     .meta({
-      description: 'Collection of the protocol in which reports become claims. Unset, reports stay reports.',
+      description:
+        'Collection of the protocol in which reports become claims, and claims of programs that name no other. Unset, nothing becomes a claim.',
       example: '1',
     }),
   CLAIMS_AGENT_DID: z.string().startsWith('did:', 'expected a DID').optional().meta({

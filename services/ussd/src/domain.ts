@@ -171,6 +171,7 @@ export async function createDomain(parts: DomainParts) {
     records,
     messages,
     protocol,
+    claims: claiming?.claims,
     askAssistant: runs.askAssistant,
     allowedHosts: config.USSD_HTTP_ALLOWED_HOSTS,
     secrets: programSecrets,

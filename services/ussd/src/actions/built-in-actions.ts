@@ -1,9 +1,10 @@
+import type { Claims } from '../claims/claims.ts';
 import { toShowable } from '../gsm.ts';
 import type { AskServer } from '../http/guarded-request.ts';
 import type { BuiltIn, BuiltInName } from '../menu/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult } from '../menu/engine.ts';
-import { computeText } from '../menu/evaluate.ts';
+import { computeFields, computeText } from '../menu/evaluate.ts';
 import { type ActionState, type Menu, nameOf } from '../menu/menu.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { RecordStore } from '../records/records.ts';
@@ -17,6 +18,8 @@ export interface BuiltInParts {
   messages: Pick<Messages, 'queue'>;
   /** Absent when no query gateway is configured. */
   protocol: Pick<QueryClient, 'query'> | undefined;
+  /** Absent where CLAIMS_COLLECTION is not set. */
+  claims: Pick<Claims, 'add'> | undefined;
   /** Asks what the answer `question` holds. */
   askAssistant: Action['run'];
   allowedHosts: readonly string[];
@@ -44,6 +47,7 @@ export function createBuiltInActions(parts: BuiltInParts): RunBuiltIn {
     protocol: (call) => queryProtocol(parts.protocol, call),
     sms: (call) => queueMessage(parts.messages, call),
     assistant: (call) => askAssistant(parts.askAssistant, call),
+    claim: (call) => fileClaim(parts.claims, call),
   };
   return ({ action, spec }, call) => {
     const run = runs[action as BuiltInName] as (call: BuiltInCall) => Promise<ActionResult>;
@@ -77,4 +81,21 @@ async function askAssistant(ask: Action['run'], call: BuiltInCall<'assistant'>):
   const question = computeText(menu, dialogue, spec.assistant);
   const { outcome, values } = await ask({ ...context, answer: () => question });
   return { outcome, ...(values && { values: { [spec.save]: values.answer ?? '' } }) };
+}
+
+async function fileClaim(claims: BuiltInParts['claims'], call: BuiltInCall<'claim'>): Promise<ActionResult> {
+  const { spec, menu, dialogue, context } = call;
+  const { phoneNumber: phone, now, key, log } = context;
+  if (!claims) {
+    log.warn({ program: menu.id }, 'a program files a claim, and CLAIMS_COLLECTION is not set');
+    return { outcome: 'unavailable' };
+  }
+  const { collection } = spec;
+  const reference = toId(key);
+  const content = { ...computeFields(menu, dialogue, spec.fields), filedAt: new Date(now).toISOString() };
+  return context.commit(async (trx) => {
+    const source = `${nameOf(menu.id)}:${spec.claim}:${reference}`;
+    await claims.add(trx, { source, phone, content, now, ...(collection !== undefined && { collection }) });
+    return { outcome: 'filed', values: { [spec.save]: reference } };
+  });
 }

@@ -11,13 +11,13 @@ import { toClaimId } from './claim-id.ts';
 type Trx = Transaction<UssdTables>;
 
 export interface NewClaim {
-  /** What it is a claim about, such as `report:K7QX2M9PA`; one claim for each. */
+  /** What it is a claim about, such as `report:K7QX2M9PA` or `farm:planting:0f1e2d3c4b5a6978`; one claim for each. */
   source: string;
   phone: string;
   /** Where it differs from CLAIMS_COLLECTION. */
   collection?: string;
   /** What the evaluator reads. No names and no phone numbers. */
-  content: Record<string, string | number>;
+  content: Record<string, unknown>;
   now: number;
 }
 
@@ -68,7 +68,7 @@ export function createClaims(parts: ClaimsParts): Claims {
     const result = await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`);
     if (result.ok) return collectionSchema.parse(result.value).collection;
     logger.warn({ collection: id, reason: result.message }, 'a collection of claims cannot be read');
-    return undefined;
+    return { fault: result.message };
   }
 
   /** Hands claims to the outbox. A claim and its entry there change in one transaction. */
@@ -77,12 +77,22 @@ export function createClaims(parts: ClaimsParts): Claims {
       .selectFrom('ussd_claim')
       .selectAll()
       .where('status', '=', 'queued')
+      .orderBy('checked_at')
       .orderBy('created_at')
       .limit(submittedAtOnce)
       .execute();
     for (const [id, rows] of Map.groupBy(queued, (row) => row.collection)) {
       const collection = await readCollection(id);
-      if (!collection) continue;
+      if ('fault' in collection) {
+        // Claims of other collections come first from now on.
+        await db
+          .updateTable('ussd_claim')
+          .set({ fault: `collection ${id}: ${collection.fault}`, checked_at: clock.now() })
+          .where('collection', '=', id)
+          .where('status', '=', 'queued')
+          .execute();
+        continue;
+      }
       for (const row of rows) {
         const message = toSubmitClaim({
           collectionId: id,
@@ -93,7 +103,7 @@ export function createClaims(parts: ClaimsParts): Claims {
         });
         await store.transaction(async (trx) => {
           await outbox.add(trx, { id: toEntryId(row.id), message }, clock.now());
-          await setStatus(trx, row.id, { from: ['queued'], status: 'sending' });
+          await setStatus(trx, row.id, { from: ['queued'], status: 'sending', fault: null });
         });
       }
     }
@@ -125,7 +135,8 @@ export function createClaims(parts: ClaimsParts): Claims {
       const change = { status: next ?? status, checked_at: clock.now(), ...(next === 'paid' && { reward: '' }) };
       if (next === 'paid') {
         const asked = [claim.evaluation?.amount ?? [], claim.amount].find((list) => list.length > 0);
-        const paid = asked ?? (await readCollection(collection))?.payments?.approval?.amount ?? [];
+        const from = asked ? undefined : await readCollection(collection);
+        const paid = asked ?? (from && 'payments' in from ? from.payments?.approval?.amount : undefined) ?? [];
         change.reward = paid.map(formatCoin).join(', ');
       }
       await db.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', '=', status).execute();

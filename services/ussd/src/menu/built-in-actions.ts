@@ -124,6 +124,26 @@ export const builtInSchemas = {
     },
     finishes: true,
   },
+  claim: {
+    about:
+      'Files a claim on the protocol, once for each pass: in CLAIMS_COLLECTION, or in the collection that it names. Phone numbers are refused in its fields.',
+    schema: z.strictObject({
+      claim: nameSchema.meta({ description: 'What it is a claim about, such as `planting`' }),
+      collection: z
+        .union([z.string(), z.int().min(0)])
+        .transform(String)
+        .pipe(z.string().regex(/^[\w-]{1,64}$/, 'the id of a collection'))
+        .exactOptional()
+        .meta({ description: 'The id of a collection other than CLAIMS_COLLECTION' }),
+      fields: fieldsSchema,
+      save: nameSchema.default('reference').meta({ description: 'The name of its reference' }),
+    }),
+    outcomes: {
+      filed: 'the claim is stored and will be submitted',
+      unavailable: 'CLAIMS_COLLECTION is not set',
+    },
+    finishes: true,
+  },
 } as const;
 
 export type BuiltInName = keyof typeof builtInSchemas;
@@ -154,7 +174,7 @@ export function builtInSignature(name: BuiltInName, spec: BuiltIn): ActionSignat
   const values: Record<string, ValueType> = {};
   if ('find' in spec) values[spec.save] = 'list';
   if ('take' in spec) for (const taken of Object.keys(spec.take)) values[taken] = 'any';
-  if ('assistant' in spec) values[spec.save] = 'text';
+  if ('assistant' in spec || 'claim' in spec) values[spec.save] = 'text';
   const { outcomes } = builtInSchemas[name];
   // What was posted may have been paid: Back and a later call do not lead to it again.
   const finishes = builtInSchemas[name].finishes || ('http' in spec && spec.http.post !== undefined);

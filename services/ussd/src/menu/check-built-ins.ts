@@ -6,6 +6,9 @@ import { placeholdersOf } from './locales.ts';
 import type { PlacedState } from './parse-menu.ts';
 import { suggest } from './suggest.ts';
 
+/** What the service adds to every claim. */
+const claimFields = ['source', 'collection', 'filedAt'];
+
 export interface Declared {
   records: Records;
   secrets: readonly string[];
@@ -52,6 +55,15 @@ function checkState(
         if (secret === placeholder || !secrets.includes(secret))
           say(['http', 'headers', header], `{${placeholder}} is not among the secrets of program.yaml`);
       }
+    }
+    return faults;
+  }
+  if ('claim' in spec) {
+    for (const [field, source] of Object.entries(spec.fields)) {
+      const names = expressions.get(source)?.names ?? [];
+      if (claimFields.includes(field)) say(['fields', field], `every claim has a field ${field} of its own`);
+      if (/\bcaller\.phone\b/.test(source) || names.some((value) => types.get(value) === 'phone'))
+        say(['fields', field], 'a claim holds no phone number');
     }
     return faults;
   }
