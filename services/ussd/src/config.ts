@@ -75,6 +75,11 @@ export const ussdConfigSchema = z.object({
   RETENTION_RECORDS_DAYS: envInteger({ min: 0, max: 36_500 })
     .prefault('0')
     .meta({ description: 'Days that records of programs are kept; 0 keeps them until erased.', example: '730' }),
+  RETENTION_STATS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
+    description:
+      'Days that the counts of programs (screens shown, answered, timed out) are kept; 0 keeps them for ever.',
+    example: '365',
+  }),
   RETENTION_SMS_DAYS: envInteger({ min: 1, max: 36_500 })
     .prefault('30')
     .meta({ description: 'Days that SMS messages are kept after they were sent or have failed.', example: '7' }),

@@ -48,6 +48,8 @@ import { startSweeper } from './session/sweeper.ts';
 import { createTextHash } from './session/text-hash.ts';
 import { createMessages, startMessageSender } from './sms/messages.ts';
 import { toSmsProvider } from './sms/to-provider.ts';
+import { startProgramStats } from './stats/program-stats.ts';
+import { toTimedOut } from './stats/timed-out.ts';
 import { hasDailyTables, openDailyTables } from './store/daily-tables.ts';
 import type { UssdTables } from './store/tables.ts';
 import { createSubmissions } from './submissions/submissions.ts';
@@ -187,6 +189,8 @@ export async function createDomain(parts: DomainParts) {
     metrics,
   });
   const textHash = createTextHash(secret);
+  const stats = startProgramStats(store, logger);
+  started.defer(() => stats.stop());
   const sweeper = startSweeper({
     store,
     daily,
@@ -198,6 +202,8 @@ export async function createDomain(parts: DomainParts) {
     submissionsMs: toMs(config.RETENTION_SUBMISSIONS_DAYS),
     smsMs: toMs(config.RETENTION_SMS_DAYS),
     recordsMs: toMs(config.RETENTION_RECORDS_DAYS),
+    statsMs: toMs(config.RETENTION_STATS_DAYS),
+    onExpired: (expired) => stats.countTimedOut(toTimedOut(store.cipher, expired), clock.now()),
     logger,
     intervalMs: sweepIntervalMs,
   });
@@ -216,6 +222,8 @@ export async function createDomain(parts: DomainParts) {
     programs,
     messages,
     publishing,
+    store,
+    stats,
     claims: claiming?.claims,
     audit,
     clock,
@@ -229,6 +237,7 @@ export async function createDomain(parts: DomainParts) {
       forms,
       textHash,
       programs,
+      stats,
       unknownCode: `END ${toShowable(config.USSD_UNKNOWN_CODE_TEXT)}`,
       clock,
       timeoutMs,

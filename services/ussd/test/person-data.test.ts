@@ -55,7 +55,8 @@ describe.each(engines)("a person's data on %s", (engine) => {
   test('every table is claimed, or known to hold nothing of persons', async () => {
     await using service = await startService(engine);
     const names = await listTables(service.databaseUrl);
-    const impersonal = /^(ussd_secret|ussd_program|ussd_program_version|ussd_tx|ussd_tx_lease|palaver_.*)$/;
+    const impersonal =
+      /^(ussd_secret|ussd_program|ussd_program_version|ussd_state_stat|ussd_call_stat|ussd_tx|ussd_tx_lease|palaver_.*)$/;
     expect(names.filter((name) => !ussdPersonalData.tables.includes(name) && !impersonal.test(name))).toEqual([]);
   });
 });

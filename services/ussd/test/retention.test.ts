@@ -15,6 +15,7 @@ describe.each(engines)('on %s', (engine) => {
       RETENTION_SUBMISSIONS_DAYS: '2',
       RETENTION_SMS_DAYS: '2',
       RETENTION_RECORDS_DAYS: '2',
+      RETENTION_STATS_DAYS: '2',
     });
     const store = await openStore<UssdTables>(service.databaseUrl);
     const threeDaysAgo = Date.now() - 3 * 86_400_000;
@@ -30,6 +31,13 @@ describe.each(engines)('on %s', (engine) => {
         .insertInto('ussd_profile')
         .values({ phone, language, resume: null, resume_at, notice: null })
         .execute();
+    for (const days of [2, 3]) {
+      const day = Math.floor(Date.now() / 86_400_000) - days;
+      await store.db
+        .insertInto('ussd_call_stat')
+        .values({ day, program: 'p', version: `p@${days}`, calls: 1, returning_calls: 0 })
+        .execute();
+    }
     for (const hours of ages) {
       const at = Date.now() - hours * 3_600_000;
       const id = `hours-${hours}`;
@@ -109,6 +117,10 @@ describe.each(engines)('on %s', (engine) => {
       (await store.db.selectFrom(table).select('id').orderBy('id').execute()).map(({ id }) => id).join();
     await waitFor('the submissions', async () => (await idsOf('ussd_submission')) === wanted);
     await waitFor('the messages', async () => (await idsOf('ussd_sms')) === wanted);
+    await waitFor('the counts of programs', async () => {
+      const rows = await store.db.selectFrom('ussd_call_stat').select('program').orderBy('program').execute();
+      return rows.map(({ program }) => program).join() === 'p,palaver';
+    });
     await waitFor('the records', async () => (await idsOf('ussd_record')) === 'hours-1,hours-30');
     // Inputs are kept as long as a session lives.
     await waitFor('the inputs', async () => {

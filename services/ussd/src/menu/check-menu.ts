@@ -70,9 +70,6 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
     data,
     forms,
     isProgram: header !== undefined,
-    greetsNewcomers: [...states.values()].some(
-      ({ state }) => 'options' in state && state.options.some(({ when }) => when === 'newcomer'),
-    ),
   };
   const fit = checkFit(menu, states);
   if (fit.faults.length > 0) return { ok: false, faults: fit.faults };

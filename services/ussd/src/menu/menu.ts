@@ -220,8 +220,6 @@ export interface Menu {
   expressions: ReadonlyMap<string, Expression>;
   /** A program keeps values until the caller is back at its start; a menu without a program file until the next menu. */
   isProgram: boolean;
-  /** Some option is for newcomers only. */
-  greetsNewcomers: boolean;
 }
 
 export function signatureOf({ action, spec }: ActionState, registry: Registry): ActionSignature | undefined {

@@ -27,12 +27,13 @@ import type { UssdTables } from '../store/tables.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 import { type AddressParts, addAddressRoutes } from './address.ts';
 import { addPersonDataRoutes } from './person-data.ts';
+import { addProgramStatsRoute, type ProgramStatsParts } from './program-stats.ts';
 import { addProgramRoutes } from './programs.ts';
 import { addRecordRoutes } from './records.ts';
 import { addSmsRoutes } from './sms.ts';
 import { addSubmissionRoutes } from './submissions.ts';
 
-export interface OperatorParts extends AddressParts {
+export interface OperatorParts extends AddressParts, ProgramStatsParts {
   sessions: SessionStore;
   reports: Reports;
   records: RecordStore;
@@ -80,6 +81,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     addSubmissionRoutes(typed, parts);
     addSmsRoutes(typed, parts);
     addProgramRoutes(typed, parts.publishing);
+    addProgramStatsRoute(typed, parts);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
     addPersonDataRoutes(typed, parts);
 

@@ -4,9 +4,13 @@ import { z } from 'zod';
 import { programFilesSchema, programLimits } from '../programs/program-files.ts';
 import type { Publishing } from '../programs/publishing.ts';
 
-const nameSchema = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name of small letters, digits and hyphens');
-const versionSchema = z.string().regex(/^[a-z][a-z0-9-]{0,39}@[0-9a-f]{12}$/, 'a version such as savings@1f0c2d3e4b5a');
-const params = z.object({ name: nameSchema });
+export const programNameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,39}$/, 'a name of small letters, digits and hyphens');
+export const programVersionSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,39}@[0-9a-f]{12}$/, 'a version such as savings@1f0c2d3e4b5a');
+const params = z.object({ name: programNameSchema });
 /** JSON writes a line break with two characters. */
 const bodyLimit = 2 * programLimits.bytes;
 
@@ -55,12 +59,12 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
   }));
   server.get(
     `${path}/versions/:version`,
-    { schema: { params: params.extend({ version: versionSchema }) } },
+    { schema: { params: params.extend({ version: programVersionSchema }) } },
     async ({ params: { name, version } }) => ({ name, version, files: await publishing.files(name, version) }),
   );
   server.post(
     `${path}/rollback`,
-    { ...admin, schema: { params, body: z.strictObject({ version: versionSchema }) } },
+    { ...admin, schema: { params, body: z.strictObject({ version: programVersionSchema }) } },
     async (request) => publishing.rollBack(request.params.name, request.body.version, toBy(request)),
   );
   server.post(`${path}/withdraw`, { ...admin, schema: { params } }, async (request) => {

@@ -9,6 +9,8 @@ import { translate } from '../menu/locales.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import { renderScreen } from '../menu/render.ts';
 import type { Programs } from '../programs/programs.ts';
+import type { TakenInput } from '../stats/input-outcome.ts';
+import type { ProgramStats } from '../stats/program-stats.ts';
 import { measureCallRoom } from './call-room.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 import type { Profiles } from './profiles.ts';
@@ -49,6 +51,7 @@ export interface RequestParts {
   forms: Pick<Forms, 'press'>;
   textHash: TextHashFor;
   programs: Pick<Programs, 'forCode' | 'find'>;
+  stats: Pick<ProgramStats, 'count'>;
   /** The reply to a code that no program answers. */
   unknownCode: string;
   clock: Pick<DatabaseClock, 'now'>;
@@ -170,7 +173,9 @@ async function continueDialogue(
   const values = all.map(({ value }) => value);
   const caller = toCaller(request);
   let step: Step = from ? { dialogue: { ...from, caller }, ended: false } : openDialogue(menu, opening, caller);
+  const taken: TakenInput[] = [];
   for (const [index, input] of inputs.entries()) {
+    const before = step.dialogue;
     const part = all.length - inputs.length + index;
     step = takeInput(menu, step.dialogue, {
       value: input.value,
@@ -197,10 +202,11 @@ async function continueDialogue(
       });
       step = takeResult(menu, step.dialogue, result);
     }
+    taken.push({ before, value: input.value, after: step.dialogue });
     if (step.ended) break;
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
-  return save(parts, request, { menu, known, opening, step, kind, before: from });
+  return save(parts, request, { menu, known, opening, step, kind, before: from, taken });
 }
 
 /** A form computes from its answers alone: nothing of it needs to be recorded until it is complete. */
@@ -231,6 +237,7 @@ interface Outcome {
   step: Step;
   kind: RequestKind;
   before?: Dialogue | undefined;
+  taken?: readonly TakenInput[];
 }
 
 async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome): Promise<RequestResult | undefined> {
@@ -263,7 +270,22 @@ async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome):
   if (!(await parts.sessions.save(write))) return undefined;
   if (ended) parts.cache.delete(session.id);
   else parts.cache.set(session);
+  countRequest(parts, request, outcome, isFull);
   return { reply, kind };
+}
+
+/** A request that the telecom gateway repeats is no other call, and inputs that are played again were counted before. */
+function countRequest({ stats }: RequestParts, { now }: OwnRequest, outcome: Outcome, isCutOff: boolean): void {
+  const { menu, known, opening, step, before, taken = [] } = outcome;
+  const first = taken[0]?.before ?? step.dialogue;
+  stats.count({
+    menu,
+    now,
+    opened: known ? undefined : { state: first.state, language: first.language, isReturning: !opening.isNewcomer },
+    inputs: known && !before ? taken.slice(-1) : taken,
+    waitedMs: known && before ? now - known.seenAt : undefined,
+    isCutOff,
+  });
 }
 
 function toReply(menu: Menu, dialogue: Dialogue): string {
@@ -283,9 +305,10 @@ function toResume(
   const form = isElsewhere ? toSnapshot(menu, step.dialogue) : toFormSnapshot(menu, step.dialogue);
   if (form) return { form: JSON.stringify({ ...form, program: nameOf(menu.id) }), at: now };
   const earlier = before ?? (known && unpackDialogue(known.dialogue));
+  const isFirst = opening.isNewcomer && !known;
   const isTakenUp = earlier?.resume !== undefined && step.dialogue.resume === undefined;
   const wasInForm = isTakenUp || (earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined);
-  return wasInForm && step.dialogue.state !== menu.exit ? { form: null, at: now } : undefined;
+  return isFirst || (wasInForm && step.dialogue.state !== menu.exit) ? { form: null, at: now } : undefined;
 }
 
 async function refuseExpired(parts: RequestParts, request: OwnRequest, session: Session): Promise<RequestResult> {

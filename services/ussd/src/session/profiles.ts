@@ -34,7 +34,7 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
         const form = JSON.parse(profile.resume) as FormSnapshot;
         if (form.program === undefined || form.program === nameOf(menu.id)) opening.resume = form;
       }
-      if (!row && menu.greetsNewcomers) opening.isNewcomer = true;
+      if (!row) opening.isNewcomer = true;
       if (profile?.notice) opening.notice = JSON.parse(profile.notice) as Notice;
       return opening;
     },

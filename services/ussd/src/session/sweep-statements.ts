@@ -1,6 +1,10 @@
 import type { Engine } from '@palaver/store';
 import { type RawBuilder, sql } from 'kysely';
+import { dayOf } from '../stats/program-stats.ts';
 import { sessionStatus } from './session.ts';
+
+/** Few rows for each day, so they are removed at once. */
+const statTables = ['ussd_state_stat', 'ussd_call_stat'];
 
 export interface SweepLimits {
   engine: Engine;
@@ -14,6 +18,8 @@ export interface SweepLimits {
   /** How long SMS messages that are sent or have failed, and records, are kept; absent: until erased. */
   smsMs?: number | undefined;
   recordsMs?: number | undefined;
+  /** How long counts of programs are kept; absent: for ever. */
+  statsMs?: number | undefined;
   /** Rows that one statement changes at most. */
   bite: number;
   /** Sessions are kept by the day as well. */
@@ -37,6 +43,7 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     submissionsMs,
     smsMs,
     recordsMs,
+    statsMs,
     bite,
     isDaily = false,
   } = limits;
@@ -48,7 +55,7 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const expired = (table: string) =>
     sql`select id from ${sql.table(table)} where status = ${sql.lit(sessionStatus.active)} and opened_at <= ${idle} and seen_at <= ${idle} order by opened_at ${limit}`;
   const expire = (table: string) =>
-    sql`update ${sql.table(table)} set status = ${sql.lit(sessionStatus.expired)} where id ${among(expired(table))}`;
+    sql`update ${sql.table(table)} set status = ${sql.lit(sessionStatus.expired)} where id ${among(expired(table))} returning id, opening, dialogue`;
   const over = (status: number) =>
     sql`select id from ussd_session where status = ${sql.lit(status)} and opened_at <= ${old} and seen_at <= ${old} order by opened_at ${limit}`;
   const effects = sql`select key from ussd_effect where created_at <= ${old} order by created_at ${limit}`;
@@ -77,6 +84,9 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
       : [sql`delete from ussd_submission where id ${among(submissions(now - submissionsMs))}`]),
     ...(smsMs === undefined ? [] : [sql`delete from ussd_sms where id ${among(messages(now - smsMs))}`]),
     ...(recordsMs === undefined ? [] : [sql`delete from ussd_record where id ${among(records(now - recordsMs))}`]),
+    ...(statsMs === undefined
+      ? []
+      : statTables.map((table) => sql`delete from ${sql.table(table)} where day < ${dayOf(now - statsMs)}`)),
     sql`delete from ussd_input where session_id ${among(inputs)}`,
     sql`update ussd_profile set resume = null where phone ${among(forms)}`,
     // The number may be in a call just now: asked again of the row as it is when it is removed.

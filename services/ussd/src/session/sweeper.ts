@@ -2,9 +2,12 @@ import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { sql } from 'kysely';
 import type { DailyTables } from '../store/daily-tables.ts';
-import type { UssdTables } from '../store/tables.ts';
+import type { SessionTable, UssdTables } from '../store/tables.ts';
 import type { SessionCache } from './session-cache.ts';
 import { toSweepStatements } from './sweep-statements.ts';
+
+/** As its row has it. */
+export type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
 export interface SweepParts {
   store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
@@ -16,6 +19,9 @@ export interface SweepParts {
   submissionsMs?: number | undefined;
   smsMs?: number | undefined;
   recordsMs?: number | undefined;
+  statsMs?: number | undefined;
+  /** Sessions that were marked as expired. */
+  onExpired?(sessions: readonly ExpiredSession[]): void;
   /** Rows of one transaction: small, so that a sweep holds nobody up. */
   bite?: number;
   /** Sweeping ends after this long, and goes on at the next time. */
@@ -40,6 +46,8 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
     submissionsMs,
     smsMs,
     recordsMs,
+    statsMs,
+    onExpired,
     bite = 1_000,
     budgetMs = 4_000,
   } = parts;
@@ -55,25 +63,29 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
     submissionsMs,
     smsMs,
     recordsMs,
+    statsMs,
     bite,
     isDaily: daily !== undefined,
   };
   for (const statement of toSweepStatements(limits)) {
     while (true) {
       if (signal?.aborted || performance.now() > endsAt) return 'late';
-      const changed = await store.transaction(
+      const result = await store.transaction(
         async (trx) => {
           if (store.engine === 'postgres') {
             // For one transaction only: a lock of the connection would not survive PgBouncer.
             const lock = sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(advisoryLock)}) as taken`;
             if (!(await lock.execute(trx)).rows[0]?.taken) return undefined;
           }
-          return Number((await statement.execute(trx)).numAffectedRows ?? 0n);
+          return statement.execute(trx);
         },
         { isolation: 'read committed' },
       );
-      if (changed === undefined) return 'busy';
-      if (changed < bite) break;
+      if (result === undefined) return 'busy';
+      const { rows, numAffectedRows } = result;
+      // Only the statements that mark sessions return rows.
+      if (rows.length > 0) onExpired?.(rows as ExpiredSession[]);
+      if (Number(numAffectedRows ?? rows.length) < bite) break;
       // SQLite works on this thread: let requests in between.
       await new Promise(setImmediate);
     }

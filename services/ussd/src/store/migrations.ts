@@ -192,6 +192,22 @@ const migrations: readonly Migration[] = [
       await sql`alter table ussd_program_version add column replaced text`.execute(trx);
     },
   },
+  {
+    name: '021-counts-of-programs',
+    async up(trx) {
+      await sql`create table ussd_state_stat (
+        day integer not null, program text not null, version text not null, state text not null, language text not null,
+        shown integer not null, answered integer not null, refused integer not null, back integer not null,
+        exited integer not null, timed_out integer not null, s2 integer not null, s4 integer not null, s7 integer not null,
+        s10 integer not null, s15 integer not null, s20 integer not null, s30 integer not null, s60 integer not null,
+        s120 integer not null, longer integer not null, primary key (day, program, version, state, language))`.execute(
+        trx,
+      );
+      await sql`create table ussd_call_stat (
+        day integer not null, program text not null, version text not null, calls integer not null,
+        returning_calls integer not null, primary key (day, program, version))`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

@@ -26,6 +26,8 @@ export interface UssdTables {
   ussd_submission: SubmissionTable;
   ussd_sms: SmsTable;
   ussd_claim: ClaimTable;
+  ussd_state_stat: StateStatTable;
+  ussd_call_stat: CallStatTable;
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
@@ -51,6 +53,40 @@ export interface ProgramTable {
   draft: string | null;
   draft_at: number | null;
   draft_by: string | null;
+}
+
+/** Days are counted from 1970; times to an answer are counted in intervals that end at so many seconds. */
+export interface StateStatTable {
+  day: number;
+  program: string;
+  version: string;
+  state: string;
+  language: string;
+  shown: number;
+  answered: number;
+  refused: number;
+  back: number;
+  exited: number;
+  timed_out: number;
+  s2: number;
+  s4: number;
+  s7: number;
+  s10: number;
+  s15: number;
+  s20: number;
+  s30: number;
+  s60: number;
+  s120: number;
+  longer: number;
+}
+
+export interface CallStatTable {
+  day: number;
+  program: string;
+  version: string;
+  calls: number;
+  /** Those of numbers that had called before. */
+  returning_calls: number;
 }
 
 export interface EffectTable {

@@ -1,0 +1,196 @@
+import type { Logger } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import { type Menu, nameOf } from '../menu/menu.ts';
+import type { CallStatTable, StateStatTable, UssdTables } from '../store/tables.ts';
+import { outcomeOf, type TakenInput } from './input-outcome.ts';
+
+/** The upper limits of the intervals in which times to an answer are counted, in seconds; the last interval has none. */
+export const answerSeconds = [2, 4, 7, 10, 15, 20, 30, 60, 120] as const;
+export const answerColumns = ['s2', 's4', 's7', 's10', 's15', 's20', 's30', 's60', 's120', 'longer'] as const;
+export const countColumns = ['shown', 'answered', 'refused', 'back', 'exited', 'timed_out'] as const;
+
+/** One request as it is counted, once its reply is saved. */
+export interface CountedRequest {
+  menu: Menu;
+  now: number;
+  /** The call begins with this request. */
+  opened?: { state: string; language: string; isReturning: boolean } | undefined;
+  inputs: readonly TakenInput[];
+  /** How long the caller looked at the screen that the last input answers. */
+  waitedMs?: number | undefined;
+  /** What the caller reads is not the screen of the last state. */
+  isCutOff?: boolean;
+}
+
+export interface TimedOut {
+  version: string;
+  state: string;
+  language: string;
+}
+
+/** How callers move through programs, counted by day and state. No count says who it was. */
+export interface ProgramStats {
+  count(request: CountedRequest): void;
+  countTimedOut(calls: readonly TimedOut[], now: number): void;
+  /** Writes what is counted since the last time. */
+  flush(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** What is counted in between is lost when the process is killed. */
+const flushMs = 5_000;
+const maxRows = 500;
+const dayMs = 24 * 3_600_000;
+
+type StateKey = Pick<StateStatTable, 'day' | 'program' | 'version' | 'state' | 'language'>;
+type Count = (typeof countColumns)[number] | (typeof answerColumns)[number];
+
+const zeros = Object.fromEntries([...countColumns, ...answerColumns].map((name) => [name, 0])) as Record<Count, number>;
+
+export function dayOf(ms: number): number {
+  return Math.floor(ms / dayMs);
+}
+
+/** Counts in memory, so that a key press costs no statement, and adds the counts to the tables every few seconds. */
+export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: Logger): ProgramStats {
+  let states = new Map<string, StateStatTable>();
+  let calls = new Map<string, CallStatTable>();
+  let running: Promise<void> | undefined;
+
+  function add(key: Omit<StateKey, 'program'>, ...counts: Count[]): void {
+    const { day, version, state, language } = key;
+    const id = `${day} ${version} ${state} ${language}`;
+    let row = states.get(id);
+    if (!row) {
+      row = { day, program: nameOf(version), version, state, language, ...zeros };
+      states.set(id, row);
+    }
+    for (const count of counts) row[count] += 1;
+  }
+
+  function addCall(day: number, version: string, isReturning: boolean): void {
+    const id = `${day} ${version}`;
+    const row = calls.get(id) ?? { day, program: nameOf(version), version, calls: 0, returning_calls: 0 };
+    row.calls += 1;
+    if (isReturning) row.returning_calls += 1;
+    calls.set(id, row);
+  }
+
+  async function write(): Promise<void> {
+    const [stateRows, callRows] = [[...states.values()], [...calls.values()]];
+    [states, calls] = [new Map(), new Map()];
+    try {
+      while (stateRows.length > 0) {
+        await addStates(store.db, stateRows.slice(0, maxRows));
+        stateRows.splice(0, maxRows);
+      }
+      if (callRows.length > 0) await addCalls(store.db, callRows);
+    } catch (error) {
+      logger.warn({ err: error }, 'counts of programs cannot be written now; they are kept for the next time');
+      states = join(stateRows, states);
+      calls = join(callRows, calls);
+    }
+  }
+
+  const flush = () => {
+    running ??= write().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  const timer = setInterval(() => {
+    if (states.size > 0 || calls.size > 0) void flush();
+  }, flushMs).unref();
+
+  return {
+    count({ menu, now, opened, inputs, waitedMs, isCutOff = false }) {
+      const day = dayOf(now);
+      const version = menu.id;
+      if (opened) {
+        addCall(day, version, opened.isReturning);
+        add({ day, version, state: opened.state, language: opened.language }, 'shown');
+      }
+      for (const [i, input] of inputs.entries()) {
+        const { before, after } = input;
+        const outcome = outcomeOf(menu, input);
+        if (!outcome) continue;
+        const isLast = i === inputs.length - 1;
+        const waited = isLast && outcome === 'answered' && waitedMs !== undefined ? [toColumn(waitedMs)] : [];
+        add({ day, version, state: before.state, language: before.language }, outcome, ...waited);
+        if (outcome !== 'refused' && !(isLast && isCutOff))
+          add({ day, version, state: after.state, language: after.language }, 'shown');
+      }
+    },
+    countTimedOut(timedOut, now) {
+      for (const call of timedOut) add({ day: dayOf(now), ...call }, 'timed_out');
+    },
+    flush,
+    async stop() {
+      clearInterval(timer);
+      await running;
+      await flush();
+    },
+  };
+}
+
+function toColumn(ms: number): (typeof answerColumns)[number] {
+  const at = answerSeconds.findIndex((seconds) => ms < seconds * 1000);
+  return answerColumns[at] ?? 'longer';
+}
+
+/** Rows that could not be written, with what was counted meanwhile. */
+function join<Row extends StateStatTable | CallStatTable>(rows: Row[], later: ReadonlyMap<string, Row>) {
+  const joined = new Map<string, Row>();
+  for (const row of [...rows, ...later.values()]) {
+    const id = 'state' in row ? `${row.day} ${row.version} ${row.state} ${row.language}` : `${row.day} ${row.version}`;
+    const before = joined.get(id);
+    const sum = Object.entries(row).map(([name, value]) => [
+      name,
+      typeof value === 'number' && name !== 'day' ? value + Number(before?.[name as keyof Row] ?? 0) : value,
+    ]);
+    joined.set(id, Object.fromEntries(sum));
+  }
+  return joined;
+}
+
+type Db = Store<UssdTables>['db'];
+
+/** In one order everywhere: two instances that write the same rows do not wait for each other in a circle. */
+const inOrder = (one: StateStatTable | CallStatTable, other: StateStatTable | CallStatTable) => {
+  const [a, b] = [one, other].map(
+    (row) => `${row.day} ${row.version} ${'state' in row ? `${row.state} ${row.language}` : ''}`,
+  );
+  return (a ?? '') < (b ?? '') ? -1 : 1;
+};
+
+async function addStates(db: Db, rows: StateStatTable[]): Promise<void> {
+  await db
+    .insertInto('ussd_state_stat')
+    .values(rows.sort(inOrder))
+    .onConflict((conflict) =>
+      conflict
+        .columns(['day', 'program', 'version', 'state', 'language'])
+        .doUpdateSet(({ eb, ref }) =>
+          Object.fromEntries(
+            [...countColumns, ...answerColumns].map((name) => [
+              name,
+              eb(ref(`ussd_state_stat.${name}`), '+', ref(`excluded.${name}`)),
+            ]),
+          ),
+        ),
+    )
+    .execute();
+}
+
+async function addCalls(db: Db, rows: CallStatTable[]): Promise<void> {
+  await db
+    .insertInto('ussd_call_stat')
+    .values(rows.sort(inOrder))
+    .onConflict((conflict) =>
+      conflict.columns(['day', 'program', 'version']).doUpdateSet(({ eb, ref }) => ({
+        calls: eb(ref('ussd_call_stat.calls'), '+', ref('excluded.calls')),
+        returning_calls: eb(ref('ussd_call_stat.returning_calls'), '+', ref('excluded.returning_calls')),
+      })),
+    )
+    .execute();
+}

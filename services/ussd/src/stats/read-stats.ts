@@ -1,0 +1,120 @@
+import type { Store } from '@palaver/store';
+import type { ExpressionBuilder } from 'kysely';
+import type { UssdTables } from '../store/tables.ts';
+import { answerColumns, answerSeconds, countColumns } from './program-stats.ts';
+
+export interface StatsQuery {
+  program: string;
+  /** Days since 1970, both included. */
+  from: number;
+  to: number;
+  version?: string | undefined;
+  /** Days and languages of this state alone. */
+  state?: string | undefined;
+}
+
+interface Counts {
+  shown: number;
+  answered: number;
+  refused: number;
+  back: number;
+  exited: number;
+  timedOut: number;
+  /** The median time to an answer, estimated from intervals; `null` where nobody has answered. */
+  medianSeconds: number | null;
+}
+
+export interface StatsReport {
+  states: (Counts & { state: string })[];
+  days: (Counts & { day: string; calls: number; returning: number })[];
+  languages: (Counts & { language: string })[];
+  versions: { version: string; calls: number; returning: number }[];
+}
+
+const dayMs = 24 * 3_600_000;
+const sumOf = [...countColumns, ...answerColumns];
+
+/** Sums of the counts by state, day, language and version. */
+export async function readStats(
+  { readDb }: Pick<Store<UssdTables>, 'readDb'>,
+  query: StatsQuery,
+): Promise<StatsReport> {
+  const { program, from, to, version, state } = query;
+  const sumBy = async (column: 'state' | 'day' | 'language', ofState?: string) => {
+    let statement = readDb
+      .selectFrom('ussd_state_stat')
+      .where('program', '=', program)
+      .where('day', '>=', from)
+      .where('day', '<=', to)
+      .select(column)
+      .select(sums)
+      .groupBy(column)
+      .orderBy(column);
+    if (version !== undefined) statement = statement.where('version', '=', version);
+    if (ofState !== undefined) statement = statement.where('state', '=', ofState);
+    const rows = await statement.execute();
+    return rows.map((row) => ({ key: row[column] as string | number, ...toCounts(row) }));
+  };
+  let callStatement = readDb
+    .selectFrom('ussd_call_stat')
+    .where('program', '=', program)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .select(['day', 'version', 'calls', 'returning_calls'])
+    .orderBy('day');
+  if (version !== undefined) callStatement = callStatement.where('version', '=', version);
+  const [states, days, languages, calls] = await Promise.all([
+    sumBy('state'),
+    sumBy('day', state),
+    sumBy('language', state),
+    callStatement.execute(),
+  ]);
+  const sumCalls = (rows: typeof calls) => ({
+    calls: rows.reduce((sum, row) => sum + row.calls, 0),
+    returning: rows.reduce((sum, row) => sum + row.returning_calls, 0),
+  });
+  const byVersion = Map.groupBy(calls, (row) => row.version);
+  const byDay = Map.groupBy(calls, (row) => row.day);
+  return {
+    states: states.map(({ key, ...counts }) => ({ state: String(key), ...counts })),
+    days: days.map(({ key, ...counts }) => ({
+      day: toDate(Number(key)),
+      ...sumCalls(byDay.get(Number(key)) ?? []),
+      ...counts,
+    })),
+    languages: languages.map(({ key, ...counts }) => ({ language: String(key), ...counts })),
+    versions: Array.from(byVersion, ([name, rows]) => ({ version: name, ...sumCalls(rows) })),
+  };
+}
+
+function sums({ fn }: ExpressionBuilder<UssdTables, 'ussd_state_stat'>) {
+  return sumOf.map((name) => fn.sum<number>(name).as(name));
+}
+
+function toCounts(row: Record<(typeof sumOf)[number], unknown>): Counts {
+  const [shown = 0, answered = 0, refused = 0, back = 0, exited = 0, timedOut = 0] = countColumns.map((name) =>
+    Number(row[name]),
+  );
+  const times = answerColumns.map((name) => Number(row[name]));
+  return { shown, answered, refused, back, exited, timedOut, medianSeconds: toMedian(times) };
+}
+
+/** Where the middle answer is in its interval, if those of the interval are spread evenly. */
+export function toMedian(times: readonly number[]): number | null {
+  const total = times.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  let before = 0;
+  const at = times.findIndex((count) => {
+    if (before + count >= total / 2) return true;
+    before += count;
+    return false;
+  });
+  const lower = answerSeconds[at - 1] ?? 0;
+  const upper = answerSeconds[at] ?? lower;
+  const share = (total / 2 - before) / (times[at] ?? 1);
+  return Math.round((lower + share * (upper - lower)) * 10) / 10;
+}
+
+export function toDate(day: number): string {
+  return new Date(day * dayMs).toISOString().slice(0, 10);
+}
