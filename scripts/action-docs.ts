@@ -1,4 +1,4 @@
-// Writes docs/ussd-actions.md from the actions that come along. A test keeps it equal.
+// Writes docs/ussd-actions.md from the bundled actions. A test keeps it equal.
 import { writeFileSync } from 'node:fs';
 import { toActionReference } from '@palaver/ussd/commands/action-reference';
 

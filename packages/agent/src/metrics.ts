@@ -9,7 +9,7 @@ export function createRunCounters() {
   return {
     notStored: new Counter({
       name: 'agent_answers_not_stored_total',
-      help: 'Answers that could not be stored in time; their readers were told that the turn failed.',
+      help: 'Answers that could not be stored in time; their readers received a failed turn.',
       registers: [],
     }),
     swept: new Counter({

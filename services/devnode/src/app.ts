@@ -40,7 +40,7 @@ const graceMs = 5_000;
 
 export interface DevnodeOptions {
   logger: Logger;
-  /** A folder with seed files of one's own. */
+  /** A folder with other seed files. */
   seed?: string | undefined;
   blockMs?: number;
   clock?: () => number;

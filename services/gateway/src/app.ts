@@ -38,7 +38,7 @@ import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;
-/** How long the start waits for the routes: who is told the address should not meet an empty table. */
+/** How long the start waits for the routes: whoever gets the address should not meet an empty table. */
 const firstLoadMs = 1_000;
 
 export interface GatewayParts {

@@ -10,7 +10,7 @@ export interface CacheOptions<T> {
   maxBytes: number;
   /** Bytes an answer weighs. */
   weigh(value: T): number;
-  /** How long beyond its time an answer may still stand in for a failing node. */
+  /** How long beyond its time an answer may still be used for a failing node. */
   staleMs: number;
   now?: () => number;
 }
@@ -18,7 +18,7 @@ export interface CacheOptions<T> {
 export interface Cache<T> {
   /** A fresh answer. */
   find(key: string): T | undefined;
-  /** An answer past its time that may stand in for an error. */
+  /** An answer past its time that may be used instead of an error. */
   findStale(key: string): T | undefined;
   keep(key: string, value: T, ttlMs: number): void;
   /** Runs `load`, or joins the run of an equal request. */

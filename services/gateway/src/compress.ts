@@ -11,7 +11,7 @@ const compressors: Record<ContentEncoding, (body: Buffer) => Promise<Buffer>> = 
   gzip: (body) => promisify(gzip)(body, { level: 5 }),
 };
 
-/** The encoding for a body by a request's `Accept-Encoding`; undefined for the body as it is. */
+/** The encoding for a body by a request's `Accept-Encoding`; undefined for an uncompressed body. */
 export function chooseEncoding(accepted: string | undefined, body: Buffer): ContentEncoding | undefined {
   if (accepted === undefined || body.length <= minBytes) return undefined;
   const wanted = new Set<string>();

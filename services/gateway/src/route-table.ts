@@ -1,5 +1,5 @@
 // Which method answers a path. Matching follows grpc-gateway v1.16: on the decoded path, first registered wins, colons in
-// the last segment are data unless a registered verb says otherwise. A tree over the segments stands in for the
+// the last segment are data unless a registered verb says otherwise. A tree over the segments replaces the
 // reference's walk over all patterns; the registration number decides between several matches.
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type HttpRule, readHttpRules } from './descriptors/options.ts';

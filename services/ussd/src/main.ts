@@ -22,7 +22,7 @@ import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
 /**
- * Telecom gateways wait for a reply for about ten seconds: a database that does not answer must be told before that. For
+ * Telecom gateways wait for a reply for about ten seconds: a database that does not answer must end in a reply before that. For
  * PostgreSQL the wait may include opening a connection, for SQLite a request may wait more than once.
  */
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };

@@ -17,7 +17,7 @@ const broadcastMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ended'), sessionId }),
   /** A reader of the sender follows this run. */
   z.object({ kind: z.literal('follow'), runId }),
-  /** Frames of this run were stored; they come along where they fit. */
+  /** Frames of this run were stored; the message carries them if they fit. */
   z.object({ kind: z.literal('frames'), runId, first: z.number(), body: z.string().optional() }),
   /** Runs were handed over and wait for a new owner. */
   z.object({ kind: z.literal('released') }),

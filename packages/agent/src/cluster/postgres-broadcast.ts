@@ -18,7 +18,7 @@ export interface PostgresBroadcastParts {
 }
 
 /**
- * By LISTEN and NOTIFY, on a connection of its own. Behind a pooler in transaction mode LISTEN hears nothing; then the
+ * By LISTEN and NOTIFY, on a connection of its own. Behind a pooler in transaction mode LISTEN receives nothing; then the
  * instances find out by asking the database, about once a second.
  */
 export function createPostgresBroadcast({ databaseUrl, store, instance, logger }: PostgresBroadcastParts): Broadcast {

@@ -17,7 +17,7 @@ export function createRedisBroadcast(redis: Redis, instance: string, logger: Log
       logger.warn({ err: error }, 'a broadcast could not be read');
     }
   });
-  // ioredis connects and subscribes again by itself.
+  // ioredis reconnects and subscribes again.
   subscriber.connect().catch(() => {});
   subscriber.subscribe(channel).catch(() => {});
   return {

@@ -11,7 +11,7 @@ export interface BoundTools {
   get(name: string): Tool | undefined;
   /** Whether the caller runs it. */
   isCallers(name: string): boolean;
-  /** As the model is told of them. */
+  /** What the model receives. */
   declarations(): LanguageModelV4FunctionTool[];
 }
 
@@ -56,7 +56,7 @@ export async function bindTools({ plugins, rt, callerTools, toTool }: BindParts)
   return toBoundTools(tools, (name) => tools.has(name) && tools.get(name) === brought[name]);
 }
 
-/** Nothing runs here, so its call may be told twice. */
+/** Nothing runs here, so its call may be sent twice. */
 function toCallerTool({ description, schema }: CallerTool): Tool {
   return { description, input: schema, repeatable: true, execute: () => undefined };
 }

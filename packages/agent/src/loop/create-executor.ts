@@ -61,7 +61,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
       turn,
       run,
       history: history.map(toShown),
-      // A run that was taken up has loaded its own before.
+      // A resumed run has loaded its own before.
       capabilities: [...capabilities, ...findLoadedCapabilities([run.draft('failed')])],
       mayAskAgain: () => mayAskAgain(run.sessionId, history),
       resolveServiceDid,

@@ -34,7 +34,7 @@ const summaryCharacters = 8_000;
  * summarised, and the summary is stored and stands for it from then on.
  */
 export async function loadHistory(parts: HistoryParts, run: Run): Promise<LoadedHistory> {
-  // Twice as many as are kept: what is beyond was said faster than it could be summarised, and goes unheard.
+  // Twice as many as are kept: what is beyond was said faster than it could be summarised, and is left out.
   const before = await parts.messages.before(run.sessionId, run.runId, 2 * maxHistoryMessages);
   const said = limitFiles(before.messages, parts.contextTokens);
   const earlier = before.isWhole ? undefined : await parts.summaries.find(run.sessionId);
@@ -49,7 +49,7 @@ export async function loadHistory(parts: HistoryParts, run: Run): Promise<Loaded
     return toLoaded(kept, summary);
   } catch (error) {
     run.signal.throwIfAborted();
-    // The turn goes on with what fits; the next one tries again.
+    // The turn continues with what fits; the next one tries again.
     parts.logger.warn({ err: error, requestId: run.requestId }, 'a conversation could not be summarised');
     return { history: kept, summary: earlier?.text, capabilities };
   }

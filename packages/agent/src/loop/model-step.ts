@@ -126,7 +126,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
     const finish = finished === 'length' ? finished : finished === 'content-filter' ? 'content_filter' : undefined;
     return { ...explainCut(result, finish), content: collected.toContent(), ...(finish && { finish }) };
   } catch (error) {
-    // What was aborted is told by why it was, not by how the provider's code noticed.
+    // After an abort its reason counts, not the error that it caused in the provider's code.
     throw signal.aborted ? signal.reason : toModelError(error);
   } finally {
     clearTimeout(timer);
@@ -136,7 +136,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
 const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 /**
- * Ids of our own: some servers number their calls anew in every answer, and in later turns the ids go to whichever
+ * Ids of our own: some servers number their calls from the start in every answer, and in later turns the ids go to whichever
  * provider is in use then. Nine letters or digits is what all of them take (Mistral takes nothing else).
  */
 function createCallId(): string {

@@ -110,7 +110,7 @@ function createFactory(config: ModelConfig, fetch: typeof globalThis.fetch): (id
       fetch,
       ...(LLM_API_KEY && { apiKey: LLM_API_KEY }),
     });
-  // A server of one's own may ask for no key.
+  // A local server may need no key.
   const apiKey = LLM_API_KEY ?? 'none';
   if (LLM_PROVIDER === 'anthropic') {
     return createAnthropic({ baseURL: LLM_BASE_URL ?? addresses.anthropic, apiKey, fetch });

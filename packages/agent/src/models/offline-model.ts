@@ -97,7 +97,7 @@ function toFinishReason({ toolCalls }: OfflineReply): { unified: 'stop' | 'tool-
   return { unified: toolCalls.length > 0 ? 'tool-calls' : 'stop', raw: undefined };
 }
 
-/** Words stand in for tokens. */
+/** Words are counted instead of tokens. */
 function toUsage({ prompt }: LanguageModelV4CallOptions, reply: OfflineReply): LanguageModelV4Usage {
   const total = toWords(JSON.stringify(prompt)).length;
   const output = toWords(reply.text).length + toWords(reply.reasoning ?? '').length;

@@ -31,7 +31,7 @@ export interface PluginHost {
   close(): Promise<void>;
 }
 
-/** Loads the plugins. Everything that is wrong with them is told at once, each fault with its plugin and remedy. */
+/** Loads the plugins. All faults are in one error, each with its plugin and remedy. */
 export async function startPlugins(
   options: SelectOptions & {
     logger: Logger;

@@ -44,7 +44,7 @@ export interface Tool {
   needsApproval?: boolean | ((args: unknown, rt: RuntimeContext) => Awaitable<boolean>);
   /** The arguments as clients see them, in events, approvals and stored messages: leave out what is secret. */
   showArgs?(args: Record<string, unknown>): Record<string, unknown>;
-  /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be taken up by another. */
+  /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be continued by another. */
   repeatable?: boolean;
   /** Clients of MCP are shown the tool and may call it, with the rights of their user. */
   public?: boolean;

@@ -18,7 +18,7 @@ import { identityOf } from '../auth/auth-hook.ts';
 import type { DelegationStore, RecordChange } from '../store/delegations.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 
-/** How a token's faults are told when it is posted as a body, not as a credential. */
+/** The error codes for a token that is posted as a body, not as a credential. */
 const codes: Partial<Record<string, ErrorCode>> = {
   UCAN_WRONG_AUDIENCE: 'DELEGATION_WRONG_AUDIENCE',
   UCAN_EXPIRED: 'DELEGATION_EXPIRED',

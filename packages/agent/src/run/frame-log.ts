@@ -34,7 +34,7 @@ export function parseFrame(frame: string): SseEvent {
   return { name: name.slice('event: '.length), data: JSON.parse(data.slice('data: '.length)) } as SseEvent;
 }
 
-/** `skipped` frames are known to the reader from elsewhere; numbering goes on after them. */
+/** `skipped` frames are known to the reader from elsewhere; numbering continues after them. */
 export function createFrameLog(skipped = 0): FrameLog {
   let frames: string[] = [];
   let packed: Uint8Array | undefined;

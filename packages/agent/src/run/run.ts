@@ -16,7 +16,7 @@ import { toUsageField, type Usage } from './turn.ts';
 /** Sends one event of a run to everyone who follows it. */
 export type Emit = <Name extends SseEventName>(name: Name, data: SseEventData[Name]) => void;
 
-/** One turn on its way: its state, its frames, the answer as far as it is. */
+/** A turn in progress: its state, its frames, the answer so far. */
 export interface Run {
   readonly runId: string;
   readonly sessionId: string;

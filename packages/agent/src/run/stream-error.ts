@@ -15,7 +15,7 @@ export class RunCancelled extends Error {
 /** `handover`: another instance is to continue the run. `new-owner`: another instance already does. */
 export type CancelledBy = 'user' | 'shutdown' | 'timeout' | 'handover' | 'new-owner';
 
-/** A provider's failure or silence, a limit that was passed: what went wrong in a turn and can be told to its user. */
+/** A provider's failure or silence, a limit that was passed: what went wrong in a turn, in words for its user. */
 export class TurnError extends AppError {
   readonly kind: SseErrorKind;
   readonly retryable: boolean;
@@ -27,7 +27,7 @@ export class TurnError extends AppError {
   }
 }
 
-/** The `error` event for whatever stopped a turn: what we know is told, the rest stays in the log. */
+/** The `error` event for whatever stopped a turn: known errors in words, the rest only in the log. */
 export function toStreamError(error: unknown): SseEventData['error'] {
   const { message, code, kind, retryable } = toTurnError(error);
   return { error: message, code, kind, retryable, timestamp: new Date().toISOString() };

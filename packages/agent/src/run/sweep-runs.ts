@@ -63,7 +63,7 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
   }
   const epoch = await parts.interrupted.claim(interrupted, parts.instance);
   if (epoch === undefined) return;
-  parts.logger.info({ runId, epoch }, 'a run of an instance that died or stopped is taken up');
+  parts.logger.info({ runId, epoch }, 'a run of an instance that died or stopped continues here');
   parts.onSwept?.('taken-up');
   parts.hub.takeOver({ ...interrupted, turn, epoch, frames, steps });
 }

@@ -54,7 +54,7 @@ type ApprovalRow = Selectable<AgentDatabase['agent_approval']>;
 
 export type ApprovalStore = ReturnType<typeof createApprovalStore>;
 
-/** The approvals of runs. One that is answered stays as it is. */
+/** The approvals of runs. One that is answered does not change any more. */
 export function createApprovalStore({ db, engine, cipher, transaction }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
   const toApproval = (row: ApprovalRow) => fromRow(cipher.openRow(sealedTables.approval, row));

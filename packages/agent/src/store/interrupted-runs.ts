@@ -20,7 +20,7 @@ export interface InterruptedRun {
   status: LiveRunStatus;
   isAborting: boolean;
   createdAt: number;
-  /** What a new owner needs; null where nobody can take it up. */
+  /** What a new owner needs; null where none can continue it. */
   input: string | null;
   /** The answer so far, as the previous version kept it. */
   partial: Message | undefined;
@@ -99,7 +99,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
       return rows[0]?.epoch;
     },
 
-    /** Gives a run up, so that another instance takes it up at once. */
+    /** Gives a run up, so that another instance continues it at once. */
     async release(runId: string, epoch: number): Promise<boolean> {
       const result = await db
         .updateTable('agent_run')

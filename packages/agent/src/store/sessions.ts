@@ -112,7 +112,7 @@ export function createSessionStore(
       metadata: kept,
     });
     const stored = await db
-      // Read once: PostgreSQL's clock goes on within a statement.
+      // Read once: PostgreSQL's clock advances within a statement.
       .with('clock', (query) => query.selectNoFrom(now.as('ms')))
       .insertInto('agent_session')
       .values((eb) => {

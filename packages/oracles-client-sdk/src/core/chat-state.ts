@@ -8,7 +8,7 @@ export type ChatStatus = 'submitted' | 'streaming' | 'ready' | 'error';
 
 /** A turn this page waits for. */
 export interface ChatRun {
-  /** The request id of a send, or the run id of a run that was taken up. */
+  /** The request id of a send, or the run id of a resumed run. */
   localId: string;
   /** `stopped`: by the user, and its end at the service is awaited. */
   phase: 'submitted' | 'streaming' | 'stopped';
@@ -118,7 +118,7 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
     case 'settled':
       return { ...state, runs: state.runs.filter(({ localId }) => localId !== action.localId) };
     case 'detached': {
-      // What goes on at the service is taken up again from its first frame, or found in the history.
+      // What still runs at the service is read again from its first frame, or found in the history.
       const keys = new Set(state.runs.flatMap(({ localId }) => [humanKey(localId), answerKey(localId)]));
       return { ...state, messages: state.messages.filter(({ key }) => !keys.has(key)), runs: [] };
     }
@@ -218,7 +218,7 @@ function begin(state: ChatState, localId: string, named: Partial<StreamEventData
   const createdAt = new Date().toISOString();
   const local = { key, id: storedId ?? key, storedId, isStored: false } as const;
   const answer: ChatMessage = { ...local, type: 'ai', content: '', createdAt, status: 'streaming', requestId };
-  // An answer that broke off here before is told again from its beginning.
+  // An answer that broke off here is repeated from its beginning.
   const broken = messages.findIndex(
     (message) => message.type === 'ai' && !message.isStored && message.requestId === requestId,
   );

@@ -98,7 +98,7 @@ export function createChat(options: ChatOptions): Chat {
     }
   }
 
-  /** The connection broke before the reply. Whether the message arrived is told by the history: it is never sent twice. */
+  /** The connection broke before the reply. The history shows whether the message arrived: it is never sent twice. */
   async function hasArrived(requestId: string, signal: AbortSignal): Promise<boolean> {
     const { messages } = await api.listMessages(sessionId, {}, signal);
     return messages.some((message) => message.requestId === requestId);
@@ -181,7 +181,7 @@ export function createChat(options: ChatOptions): Chat {
     }
   }
 
-  /** Nothing leaves the page, and the turn is not over, until the history has told how it went or goes on. */
+  /** Nothing leaves the page, and the turn is not over, until the history shows its end or that it is still running. */
   async function takeFromHistory(localId: string): Promise<void> {
     dispatch({ type: 'broken', localId });
     await sync().catch(() => {});

@@ -8,7 +8,7 @@ export interface FollowOptions {
   transport: Pick<Transport, 'request'>;
   /** Known from the start, or told by the first frame of `response`. */
   runId: string | undefined;
-  /** The open stream of a send; without it the run is taken up from its first frame. */
+  /** The open stream of a send; without it the run is read from its first frame. */
   response?: Response | undefined;
   signal: AbortSignal;
   onEvent(event: StreamEvent): void;

@@ -36,7 +36,7 @@ const heard = [
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
 
-/** The event channel of a session. It comes back by itself, each time with credentials in force. */
+/** The event channel of a session. It reconnects automatically, each time with valid credentials. */
 export function openSocketChannel(options: SocketChannelOptions): SocketChannel {
   let isClosed = false;
   let isLoading = false;

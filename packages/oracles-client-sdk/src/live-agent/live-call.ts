@@ -111,7 +111,7 @@ export function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions
     room.removeAllListeners();
     await room.disconnect();
     worker.terminate();
-    // The service ends abandoned calls by itself.
+    // The service ends abandoned calls.
     await api.endCall(callId).catch(() => {});
   }
 

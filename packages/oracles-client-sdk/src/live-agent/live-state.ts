@@ -62,7 +62,7 @@ interface Attacher extends Record<'camera' | 'screen', Track | undefined> {
 
 const attachers = new WeakMap<Participant, Attacher>();
 
-/** The same function for as long as the pictures are the same ones: who speaks is no reason to attach them anew. */
+/** The same function for as long as the pictures are the same ones: they are not attached again when the speaker changes. */
 function toAttachVideo(participant: Participant): LiveParticipant['attachVideo'] {
   const camera = participant.getTrackPublication(Track.Source.Camera)?.track;
   const screen = participant.getTrackPublication(Track.Source.ScreenShare)?.track;

@@ -5,7 +5,7 @@ export const transcriptionTopic = 'lk.transcription';
 
 type Segment = Pick<TranscriptionSegment, 'id' | 'text' | 'final'>;
 
-/** One piece of what is said, as it grows. A piece that is not final is told again in a stream of the same segment. */
+/** One piece of what is said, as it grows. A piece that is not final is sent again in a stream of the same segment. */
 export async function* readTranscription(reader: TextStreamReader): AsyncGenerator<Segment> {
   const id = reader.info.attributes?.['lk.segment_id'] ?? reader.info.id;
   let text = '';

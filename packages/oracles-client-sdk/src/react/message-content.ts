@@ -38,7 +38,7 @@ export interface IMessage extends Omit<ChatMessage, 'content'> {
 const known = new WeakMap<ChatMessage, IMessage>();
 const origins = new WeakMap<IMessage, ChatMessage>();
 
-/** The same object for the same message, so that memoised components stay as they are. */
+/** The same object for the same message, so that memoised components do not render again. */
 export function toIMessage(message: ChatMessage): IMessage {
   const found = known.get(message);
   if (found) return found;

@@ -149,7 +149,7 @@ function isGone(stream: ServerHttp2Stream): boolean {
   return stream.closed || stream.destroyed;
 }
 
-/** The answer is complete: a client that goes on sending is told to stop. Told at once, it would not get the answer. */
+/** The answer is complete: a client that keeps sending is asked to stop. Asked at once, it would not get the answer. */
 function stopReading(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
 }

@@ -31,7 +31,7 @@ export function paginate<T>(rows: readonly Row<T>[], request: PageRequest | unde
   const walk = reverse ? rows.toReversed() : rows;
   const start = key.length > 0 ? findStart(walk, key, reverse) : toIndex(offset, walk.length);
   const end = toIndex(BigInt(start) + (limit || defaultLimit), walk.length);
-  // Who asks for no limit gets the total unasked; who goes on by key has had it on the first page.
+  // Who asks for no limit gets the total unasked; who continues by key has had it on the first page.
   const counted = key.length === 0 && (countTotal || limit === 0n);
   return {
     ok: true,
@@ -46,7 +46,7 @@ export function answerPage<T>(field: string, page: Page<T> | Refusal): Answer {
   return { ok: true, response: { [field]: page.values, pagination: page.pagination } };
 }
 
-/** A key that is gone still marks a place: the walk goes on at the next higher one, in reverse too. */
+/** A key that is gone still marks a place: the walk continues at the next higher one, in reverse too. */
 function findStart<T>(walk: readonly Row<T>[], key: Uint8Array, reverse: boolean): number {
   if (!reverse) {
     const index = walk.findIndex((row) => Buffer.compare(row.key, key) >= 0);

@@ -64,7 +64,7 @@ function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService)
     case 'service':
       return [typeName, ...desc.methods.map(({ name }) => `${typeName}.${name}`)];
     case 'enum': {
-      // Values stand beside their enum, not under it.
+      // Values are named in the scope of their enum, not under it.
       const scope = typeName.slice(0, -desc.name.length);
       return [typeName, ...desc.values.map(({ name }) => `${scope}${name}`)];
     }

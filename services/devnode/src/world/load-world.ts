@@ -24,7 +24,7 @@ import {
 
 export interface WorldOptions {
   protocol: FileRegistry;
-  /** A folder with seed files of one's own. */
+  /** A folder with other seed files. */
   seed?: string | undefined;
   /** What is known of the agent beside this node; it goes before `agent.json`. */
   agent?: Partial<AgentProfile> | undefined;
@@ -32,7 +32,7 @@ export interface WorldOptions {
 
 const shownFaults = 20;
 
-/** Reads and checks the seed. What is wrong with it, with file and field, is told in one error. */
+/** Reads and checks the seed. All faults are in one error, with file and field. */
 export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): Promise<World> {
   const faults: string[] = [];
   const files = await readSeed(seed, faults);

@@ -6,7 +6,7 @@ import type { SeedFile } from './read-seed.ts';
 interface ParserParts {
   protocol: FileRegistry;
   files: Record<SeedFile, unknown>;
-  /** Gathers what is wrong; parsing goes on so that all of it is told at once. */
+  /** Gathers what is wrong; parsing continues, so that one error has all of it. */
   faults: string[];
 }
 

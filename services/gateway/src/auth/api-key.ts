@@ -5,7 +5,7 @@ import { type CountInMinute, countInMemory, nameCaller, StartError } from '@pala
 import type { GatewayMetrics } from '../metrics.ts';
 import { type Authorize, refuse } from './authorize.ts';
 
-/** Reads the file of keys; a fault stops the start and is told in one message. */
+/** Reads the file of keys; a fault stops the start with one message. */
 export async function loadApiKeys(path: string): Promise<ApiKey[]> {
   const fault = (what: string, cause?: unknown) => new StartError(`GATEWAY_API_KEYS_FILE: ${path} ${what}`, { cause });
   const text = await readFile(path, 'utf8').catch((error: unknown) => {

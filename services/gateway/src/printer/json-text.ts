@@ -50,7 +50,7 @@ function repair(bytes: Buffer): string {
 
 const jsonToken = /"(?:[^"\\]|\\.)*"|[^\s"]+|\s+/gs;
 
-/** JSON text without its white space and with Go's escapes; digits, escapes and repeated keys stay as they are. */
+/** JSON text without its white space and with Go's escapes; digits, escapes and repeated keys are kept. */
 export function compactJson(text: string): string {
   try {
     JSON.parse(text);

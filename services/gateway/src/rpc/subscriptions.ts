@@ -36,7 +36,7 @@ interface Subscription {
   socket: WebSocket;
 }
 
-/** Nodes admit 100 subscribing connections unless told otherwise. */
+/** Nodes admit 100 subscribing connections by default. */
 const maxQueries = 90;
 /** The longest query that nodes take. */
 const maxQueryLength = 512;

@@ -46,7 +46,7 @@ export interface Accounts {
   }>;
   /** Compares a PIN, unless the account is locked: then nothing is hashed. */
   checkPin(account: AccountTable, pin: string): Promise<CheckedPin>;
-  /** Counts the attempt. Only what this says may be told to the user: parallel guesses are counted one by one. */
+  /** Counts the attempt. Only this result may be shown to the user: parallel guesses are counted one by one. */
   countPin(trx: Trx, checked: CheckedPin): Promise<PinCheck>;
   hashNewPin(account: AccountTable, pin: string): Promise<string>;
   setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;

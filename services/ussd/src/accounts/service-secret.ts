@@ -8,7 +8,7 @@ const name = 'service';
 
 /**
  * The secret everything but PINs derives from: keyed hashes of texts, the keys of phone numbers. Made once and kept in the
- * database, sealed, so that all instances share it and rotating PIN_ENCRYPTION_KEY leaves it as it is.
+ * database, sealed, so that all instances share it and rotating PIN_ENCRYPTION_KEY does not change it.
  */
 export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, keys: KeyRing): Promise<Buffer> {
   const { db } = store;

@@ -10,7 +10,7 @@ type MenuConfig = Pick<UssdConfig, 'USSD_PROGRAMS' | 'USSD_MENUS' | 'USSD_LOCALE
 /** Texts the service itself says, outside of any state. */
 const serviceTexts = ['main.expired'];
 
-/** Where the menus and texts are: the operator's own, or those that come along. */
+/** Where the menus and texts are: the operator's own, or the bundled ones. */
 export function toMenuSources(own: {
   USSD_MENUS?: string | undefined;
   USSD_LOCALES?: string | undefined;

@@ -58,7 +58,7 @@ function fill(template: string, read: (name: string) => string): string {
   return template.replace(/\{([\w.]+)\}/g, (_, name: string) => read(name));
 }
 
-/** Encoding leaves dots as they are, and a URL takes `/../` as the way to the folder above. */
+/** Dots are not encoded, and a URL takes `/../` as the way to the folder above. */
 function leavesItsFolder(url: string): boolean {
   return /\/\.{1,2}(?:\/|$)/.test(url.split(/[?#]/, 1)[0] ?? '');
 }

@@ -3,7 +3,7 @@ import { readBody } from './read-body.ts';
 
 /**
  * Arkesel's JSON: only the newest input comes, as `userData`; the first request carries the dialled code there. The reply
- * repeats the ids and says with `continueSession` whether the dialogue goes on.
+ * repeats the ids and says with `continueSession` whether the dialogue continues.
  */
 export const arkesel: Dialect = {
   path: '/api/ussd/arkesel',

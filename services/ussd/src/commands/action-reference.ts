@@ -10,7 +10,7 @@ page is written by \`npm run action-docs\`.
 
 `;
 
-/** docs/ussd-actions.md: every action that comes along, with what it reads, its outcomes and the values it gives. */
+/** docs/ussd-actions.md: every bundled action, with what it reads, its outcomes and the values it gives. */
 export function toActionReference(): string {
   const builtIns = builtInNames.map(describeBuiltIn).join('\n');
   const named = Object.entries<DeclaredAction>(defaultSignatures).map(describeNamed).join('');

@@ -66,7 +66,7 @@ async function readForm(form: string): Promise<string> {
   }
 }
 
-/** The files that the form names, as they stand beside it. Photos and sounds are not shown on a phone. */
+/** The files that the form names, from its folder. Photos and sounds are not shown on a phone. */
 async function readAttachments(form: string, xml: string): Promise<Record<string, string>> {
   const named = new Set(
     Array.from(xml.matchAll(/jr:\/\/[\w-]+\/([\w.-]+\.(?:csv|xml|geojson))/g), ([, name = '']) => name),

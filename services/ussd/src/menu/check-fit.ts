@@ -12,7 +12,7 @@ import { countPages } from './render.ts';
 const wideLetter = 'ش';
 
 /**
- * Pages break by themselves; a question and a closing message should not: the answer `98` would be ambiguous, and after `END`
+ * Long screens are split into pages; a question and a closing message should not: the answer `98` would be ambiguous, and after `END`
  * nothing can be asked for. Both must fit one screen in every language with the longest values of their types, a question
  * also with its longest hint. What callers type in another script takes more room: then a note says that it takes two screens.
  */

@@ -69,8 +69,8 @@ export interface FormSnapshot extends Place {
 }
 
 /**
- * The form the dialogue stands in, ready to be taken up at its last unanswered question, or at the first secret one,
- * since secrets are not kept. Nothing answered yet means nothing to take up.
+ * The form that the dialogue is in, ready to continue at its last unanswered question, or at the first secret one,
+ * since secrets are not kept. Nothing answered yet means nothing to continue.
  */
 export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
   const place = toSnapshot(menu, dialogue);
@@ -79,7 +79,7 @@ export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | u
   return answered ? place : undefined;
 }
 
-/** Any screen, with all that was answered before it, ready to be taken up; where secrets were asked, the first of them. */
+/** Any screen, with all that was answered before it, ready to continue; where secrets were asked, the first of them. */
 export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
   const { afterLogin, account, values } = { ...dialogue, ...dialogue.afterLogin };
   const screens = afterLogin ? toLastQuestion(menu, afterLogin) : [...dialogue.stack, dialogue.state];

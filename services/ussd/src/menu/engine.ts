@@ -113,7 +113,7 @@ function search(menu: Menu, { search: _, hint: __, hintPage: ___, ...dialogue }:
   return stay({ ...dialogue, page: 0 }, 'hint.noMatch');
 }
 
-/** Goes on from an action state by the outcome of its action. */
+/** Continues from an action state by the outcome of its action. */
 export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult): Step {
   const state = menu.states.get(dialogue.state);
   if (state?.kind !== 'action' && state?.kind !== 'form')
@@ -147,7 +147,7 @@ function pressForm(menu: Menu, dialogue: Dialogue, value: string): Step {
   return { dialogue, form: { input: value }, ended: false };
 }
 
-/** Goes on in a form by what it shows next, or out of it. */
+/** Continues in a form by what it shows next, or out of it. */
 export function takeFormReply(menu: Menu, { hint: _, ...dialogue }: Dialogue, reply: FormReply): Step {
   const { state } = dialogue;
   if (reply.kind === 'screen') {
@@ -252,7 +252,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   const seen = rest.stack.indexOf(to);
   const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
   const next = leaveFrames({ ...rest, state: to, page: 0, stack }, ({ depth }) => depth <= stack.length);
-  // A form that is taken up shows what it showed.
+  // A resumed form shows what it showed.
   if (state.kind === 'form')
     return form?.state === to
       ? { dialogue: { ...next, form }, ended: false }

@@ -63,7 +63,7 @@ export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
     async stop() {
       clearInterval(timer);
       stopping.abort();
-      // A server that does not answer does not hold up the end: what is under way is taken up again after its lease.
+      // A server that does not answer does not hold up the end: what is under way is sent again after its lease.
       await Promise.race([running, sleep(stopMs, undefined, { ref: false })]);
     },
   };

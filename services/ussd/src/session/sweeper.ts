@@ -24,7 +24,7 @@ export interface SweepParts {
   onExpired?(sessions: readonly ExpiredSession[]): void;
   /** Rows of one transaction: small, so that a sweep holds nobody up. */
   bite?: number;
-  /** Sweeping ends after this long, and goes on at the next time. */
+  /** Sweeping ends after this long, and continues at the next time. */
   budgetMs?: number;
 }
 

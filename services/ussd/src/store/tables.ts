@@ -101,7 +101,7 @@ export interface ProfileTable {
   language: string | null;
   resume: string | null;
   resume_at: number | null;
-  /** JSON of what is told at the next dial. */
+  /** JSON of what is shown at the next dial. */
   notice: string | null;
 }
 

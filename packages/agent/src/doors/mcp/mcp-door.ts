@@ -119,7 +119,7 @@ function createMcpServer(ctx: PluginContext, { sender, session, running }: Calle
   });
   mcp.setRequestHandler(CallToolRequestSchema, async ({ params }, { sendNotification, requestId }) => {
     const key = toKey(requestId);
-    // Without a session the calls of two clients of a user cannot be told apart.
+    // Without a session the calls of two clients of a user cannot be distinguished.
     const onOpen = (run: AgentRun) => void (session !== undefined && running.set(key, run));
     const progressToken = params._meta?.progressToken;
     const onText = async (progress: number, message: string) => {

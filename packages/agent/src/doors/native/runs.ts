@@ -14,7 +14,7 @@ import { identityOf } from '../../auth/auth-hook.ts';
 import type { RunAccess } from '../../run/run-access.ts';
 import { sendFrames } from './sse.ts';
 
-/** Streams that are taken up where a connection left them, and answers to what a run asks. */
+/** Streams that continue where a connection ended, and answers to what a run asks. */
 export function addRunRoutes(server: Server, { access }: { access: RunAccess }): void {
   server.get(
     '/runs/:runId',

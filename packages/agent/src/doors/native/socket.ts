@@ -280,7 +280,7 @@ function createHandlers(socket: Socket, logger: Logger) {
   };
 }
 
-/** A socket is as good as its credential: when that runs out, it is told so and let go. */
+/** A socket lives as long as its credential: when that expires, the client gets an error and is disconnected. */
 function disconnectAt(socket: Socket, expiration: number): NodeJS.Timeout {
   const code: ErrorCode = 'UCAN_EXPIRED';
   const end = (expiration + ucanLimits.clockSkewSeconds) * 1000;

@@ -66,7 +66,7 @@ export function sendFrames(
       resolve();
     });
     pump();
-    // A reader that has everything so far is told at least that it is connected.
+    // A reader that has everything so far gets the headers at least, and so knows that it is connected.
     if (sent === after) response.flushHeaders();
   });
 }

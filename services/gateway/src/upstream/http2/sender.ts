@@ -97,7 +97,7 @@ export class Sender {
   }
 }
 
-/** A block that is too large for one frame goes on in others. */
+/** A block that is too large for one frame continues in others. */
 function toHeaderFrames(id: number, block: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = 0; at === 0 || at < block.length; at += maxPayload) {

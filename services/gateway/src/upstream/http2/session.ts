@@ -24,7 +24,7 @@ import { defaultWindow, Sender } from './sender.ts';
 export interface SessionOptions {
   host: string;
   port: number;
-  /** Encrypted, trusting these certificates instead of the system's where there are any. */
+  /** Encrypted; these certificates, if given, are trusted instead of the system's. */
   tls?: { ca: string | undefined } | undefined;
   /** The node has sent its settings: it speaks HTTP/2. */
   onReady(): void;

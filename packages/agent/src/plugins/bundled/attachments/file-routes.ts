@@ -39,7 +39,7 @@ export async function addFileRoutes(server: Server, routes: FileRoutes): Promise
     const opened = await vault.open(identityOf(request).did, request.params.fileId);
     if (!opened) throw fileNotFound();
     const { file, bytes } = opened;
-    // Its type is one of a few that were found by its content, HTML never among them. Without a length, so that a client
+    // Its type is one of a few that were found by its content, never HTML. Without a length, so that a client
     // notices when the stream fails at its end: only there is it known whether the bytes have changed.
     return reply.type(file.mimetype).header('content-disposition', toDisposition(file)).send(bytes);
   });

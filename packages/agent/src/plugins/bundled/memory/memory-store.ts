@@ -170,7 +170,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     count,
     remove,
 
-    /** Undefined where the room is full. What is known already is given back as it is. */
+    /** Undefined where the room is full. What is known already is returned unchanged. */
     add: (roomId: string, { text, kind }: CreateMemory): Promise<Memory | undefined> =>
       store.transaction(async (trx) => {
         const own = trx.selectFrom('agent_memory').where('room_id', '=', roomId);

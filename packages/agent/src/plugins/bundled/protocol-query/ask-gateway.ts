@@ -21,7 +21,7 @@ export async function askGateway({ gateway, path, query = {}, what, signal }: Ga
   throw toToolError(result, what);
 }
 
-// Colons are data in the gateway's paths and more readable as they are.
+// Colons are data in the gateway's paths and more readable unencoded.
 function toSegment(text: string): string {
   return encodeURIComponent(text).replaceAll('%3A', ':');
 }

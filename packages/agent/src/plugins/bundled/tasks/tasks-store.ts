@@ -124,7 +124,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
       return { tasks: (await page.execute()).map((row) => toTask(open(row))), total, limit, offset };
     },
 
-    /** False where the user has no such task. A run on its way goes on to its end. */
+    /** False where the user has no such task. A run in progress continues to its end. */
     async cancel(userDid: string, id: string): Promise<boolean> {
       const result = await db
         .updateTable('agent_task')

@@ -21,7 +21,7 @@ const messageSchema = z.object({
   text: z.string(),
   ts: time,
   thread_ts: time.optional(),
-  // Messages of bots (our own answers among them) and edits carry these; people's messages do not.
+  // Messages of bots (including our own answers) and edits carry these; people's messages do not.
   bot_id: z.undefined().optional(),
   subtype: z.undefined().optional(),
 });

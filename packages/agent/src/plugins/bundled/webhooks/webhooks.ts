@@ -90,7 +90,7 @@ function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: E
     if (!isFromSlack({ signingSecret, timestamp, signature, body }))
       throw new AppError('UNAUTHORIZED', 'The request is not signed by Slack, or it is too old.');
     const event = slackRequestSchema.safeParse(parseJson(body));
-    // What we do not know is none of our business, and Slack repeats what it is not thanked for.
+    // Unknown events are acknowledged too: Slack repeats those that are not.
     if (!event.success) return { ok: true };
     if (event.data.type === 'url_verification') return { challenge: event.data.challenge };
     await onEvent(event.data);
