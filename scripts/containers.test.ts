@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { defaultPorts } from '@palaver/contract';
-import { parseConfig } from '@palaver/service-kit';
+import { parseConfig } from '@palaver/service-kit/internal';
 import { type ServiceName, services, unknownVariables } from 'palaver/services';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';

@@ -14,7 +14,7 @@ import { type OpenApiDocument, toOpenApiPage } from './openapi-page.ts';
 const root = join(import.meta.dirname, '..');
 const source = join(root, 'dist/site-source');
 const site = join(root, 'dist/site');
-const packages = ['agent', 'oracles-client-sdk', 'contract', 'ucan', 'store', 'service-kit'];
+const packages = ['agent', 'oracles-client-sdk', 'contract', 'ucan', 'store', 'service-kit', 'protocol'];
 const tools = installTools('docs');
 
 rmSync(source, { recursive: true, force: true });

@@ -3,7 +3,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openCipher, openStore, type SealedTable } from '@palaver/store';
+import { openStore, type SealedTable } from '@palaver/store';
+import { openCipher } from '@palaver/store/internal';
 
 const table: SealedTable = { table: 'item', key: ['id'], sealed: ['body'], tokens: ['phone'] };
 const lengths = [200, 2_000, 20_000];

@@ -1,16 +1,16 @@
-import type { AuditAction } from '@palaver/contract';
-import { StartError, toCsvLines, withEnvFile } from '@palaver/service-kit';
+import type { AuditAction } from '@palaver/contract/internal';
+import { StartError, withEnvFile } from '@palaver/service-kit';
+import { toCsvLines } from '@palaver/service-kit/internal';
+import { openStore, type Store } from '@palaver/store';
 import {
   type AuditHead,
   auditMigrations,
   createAuditLog,
   loadAnchor,
-  openStore,
   readAudit,
-  type Store,
   toAnchorPath,
   verifyAudit,
-} from '@palaver/store';
+} from '@palaver/store/internal';
 import { findDatabases, type ServiceDatabase } from './databases.ts';
 
 /** What `palaver audit verify` prints; false when a fault was found. */

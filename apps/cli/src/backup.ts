@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { type Env, prepareDataDir, StartError } from '@palaver/service-kit';
+import { type Env, StartError } from '@palaver/service-kit';
+import { prepareDataDir } from '@palaver/service-kit/internal';
 import { findDatabases } from './databases.ts';
 
 interface Manifest {

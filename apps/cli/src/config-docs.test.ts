@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { createBundledPlugins } from '@palaver/agent';
-import { listVariables, parseConfig } from '@palaver/service-kit';
+import { listVariables, parseConfig } from '@palaver/service-kit/internal';
 import { expect, test } from 'vitest';
 import { toConfigReference } from './config-reference.ts';
 import { toEnvExample } from './env-example.ts';

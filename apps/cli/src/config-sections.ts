@@ -1,5 +1,6 @@
 import { createBundledPlugins } from '@palaver/agent';
-import { baseVariables, listVariables, type Variable } from '@palaver/service-kit';
+import { baseVariables } from '@palaver/service-kit';
+import { listVariables, type Variable } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { services } from './services.ts';
 

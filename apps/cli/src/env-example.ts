@@ -1,4 +1,4 @@
-import type { Variable } from '@palaver/service-kit';
+import type { Variable } from '@palaver/service-kit/internal';
 import { listConfigSections } from './config-sections.ts';
 
 const width = 100;

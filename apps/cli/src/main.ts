@@ -1,4 +1,4 @@
-import { exitOnStartFault } from '@palaver/service-kit';
+import { exitOnStartFault } from '@palaver/service-kit/internal';
 import { createProgram } from './create-program.ts';
 
 createProgram().parseAsync().catch(exitOnStartFault);

@@ -7,14 +7,8 @@ import { startDevnode } from '@palaver/devnode';
 import { devnodeConfigSchema } from '@palaver/devnode/config';
 import { startGateway } from '@palaver/gateway';
 import { gatewayConfigSchema } from '@palaver/gateway/config';
-import {
-  type ConfigOptions,
-  type Env,
-  findMisspelt,
-  findUnknownVariables,
-  listVariables,
-  type RunningService,
-} from '@palaver/service-kit';
+import type { ConfigOptions, Env, RunningService } from '@palaver/service-kit';
+import { findMisspelt, findUnknownVariables, listVariables } from '@palaver/service-kit/internal';
 import { startUssd } from '@palaver/ussd';
 import { programSecretPrefix, ussdConfigSchema } from '@palaver/ussd/config';
 import type { ZodObject } from 'zod';

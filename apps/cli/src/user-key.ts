@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type Env, loadOrCreateSecretFile, StartError } from '@palaver/service-kit';
+import { type Env, StartError } from '@palaver/service-kit';
+import { loadOrCreateSecretFile } from '@palaver/service-kit/internal';
 import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 
 /** Where the local user's key is kept by default. */

@@ -1,6 +1,7 @@
 // The path of a request: a file of the page is answered by routes/page.ts, a call to a service by routes/services.ts,
 // which hands it on as forwarding.ts says.
-import { createServer, type Logger, type Server, toEdge } from '@palaver/service-kit';
+import { createServer, type Logger, type Server } from '@palaver/service-kit';
+import { toEdge } from '@palaver/service-kit/internal';
 import type { ConsoleConfig } from './config.ts';
 import { addServiceRoutes } from './routes/services.ts';
 import { addWebRoutes } from './routes/web-files.ts';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { clientAddress, isForeignOrigin, isTrustedLocal } from '@palaver/service-kit';
+import { clientAddress } from '@palaver/service-kit';
+import { isForeignOrigin, isTrustedLocal } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 
 /** Where the console reaches each service, by the name in its own path: `/api/<name>/…`. */

@@ -9,10 +9,10 @@ import {
   keepOpen,
   listen,
   loadConfig,
-  prepareDataDir,
   type RunningService,
   runMain,
 } from '@palaver/service-kit';
+import { prepareDataDir } from '@palaver/service-kit/internal';
 import { createConsoleApp } from './app.ts';
 import { consoleConfigSchema } from './config.ts';
 import { createWebBuild, type FinishedBuild } from './web-build/create-web-build.ts';

@@ -1,15 +1,7 @@
 import { agentLimits, defaultPorts, didPattern, ucanLimits } from '@palaver/contract';
-import { gatewayVariables } from '@palaver/protocol';
-import {
-  auditVariables,
-  baseVariables,
-  envBoolean,
-  envCidrs,
-  envInteger,
-  envList,
-  envOrigins,
-  envUrl,
-} from '@palaver/service-kit';
+import { gatewayVariables } from '@palaver/protocol/internal';
+import { baseVariables, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
+import { auditVariables, envCidrs, envOrigins } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 
 const did = z.string().regex(didPattern, 'expected a DID such as did:key:z6Mk… or did:ixo:entity:…');

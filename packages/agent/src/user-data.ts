@@ -1,4 +1,5 @@
-import { type AuditActor, type AuditLog, encryptTables, registerSealed, type Store } from '@palaver/store';
+import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import { encryptTables, registerSealed } from '@palaver/store/internal';
 import type { OraclePlugin } from './plugins/plugin.ts';
 import { agentPersonalData, toAgentPerson } from './store/personal-data.ts';
 import type { AgentDatabase } from './store/schema.ts';

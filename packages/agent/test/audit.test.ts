@@ -1,4 +1,4 @@
-import type { AuditLine } from '@palaver/contract';
+import type { AuditLine } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { delegate, startTestAgent } from './test-agent.ts';

@@ -1,4 +1,5 @@
-import { createInvocation, createSigner, type InvocationOptions, parseToken, type Signer } from '@palaver/ucan';
+import { createInvocation, createSigner, parseToken, type Signer } from '@palaver/ucan';
+import type { InvocationOptions } from '@palaver/ucan/internal';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { defineOraclePlugin, identityOf } from '../src/index.ts';
 import { chatCapability, delegate, request, startTestAgent, type TestAgent } from './test-agent.ts';

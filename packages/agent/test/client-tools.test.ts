@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serverEventPayloadSchemas } from '@palaver/contract';
+import { serverEventPayloadSchemas } from '@palaver/contract/internal';
 import { waitFor } from '@palaver/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openSocket, type TestSocket } from './connect-socket.ts';

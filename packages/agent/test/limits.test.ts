@@ -1,5 +1,5 @@
 // What one user, and one address with as many keys as it likes, can make the service keep.
-import { memoryLimits } from '@palaver/contract';
+import { memoryLimits } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { startTestAgent, type TestUser } from './test-agent.ts';

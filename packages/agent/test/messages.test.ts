@@ -1,4 +1,5 @@
-import { messagePageSchema, messageSchema, sendMessageReplySchema } from '@palaver/contract';
+import { messageSchema, sendMessageReplySchema } from '@palaver/contract';
+import { messagePageSchema } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';

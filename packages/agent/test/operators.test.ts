@@ -1,7 +1,7 @@
 // Who reaches the routes of operators, over real connections to a process.
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import { addOperator, operatorRoles, revokeOperator } from '@palaver/service-kit';
+import { addOperator, operatorRoles, revokeOperator } from '@palaver/service-kit/internal';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { startAgentProcess } from './start-agent-process.ts';

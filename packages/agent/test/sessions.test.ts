@@ -1,4 +1,5 @@
-import { sessionListSchema, sessionSchema } from '@palaver/contract';
+import { sessionSchema } from '@palaver/contract';
+import { sessionListSchema } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectRaw } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clientEvents, serverEventPayloadSchemas, serverEvents } from '@palaver/contract';
+import { clientEvents, serverEventPayloadSchemas, serverEvents } from '@palaver/contract/internal';
 import { waitFor } from '@palaver/test-kit';
 import { createInvocation } from '@palaver/ucan';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';

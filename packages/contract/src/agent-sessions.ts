@@ -19,6 +19,16 @@ export const createSessionSchema = z.preprocess((body) => body ?? {}, createSess
 
 export type CreateSession = z.infer<typeof createSessionSchema>;
 
+/**
+ * A chat session, as `POST /sessions` answers.
+ *
+ * @example
+ * ```ts
+ * import { sessionSchema } from '@palaver/contract';
+ *
+ * export const idOf = (body: unknown) => sessionSchema.parse(body).sessionId;
+ * ```
+ */
 export const sessionSchema = z
   .object({
     sessionId: z.string(),
@@ -31,6 +41,16 @@ export const sessionSchema = z
   })
   .meta({ id: 'Session', description: 'A chat session.' });
 
+/**
+ * A chat session.
+ *
+ * @example
+ * ```ts
+ * import type { Session } from '@palaver/contract';
+ *
+ * export const newestFirst = (a: Session, b: Session) => b.lastUpdatedAt.localeCompare(a.lastUpdatedAt);
+ * ```
+ */
 export type Session = z.infer<typeof sessionSchema>;
 
 export const sessionListSchema = z
@@ -46,5 +66,3 @@ export const sessionParamsSchema = z
 export const sessionDeletedSchema = z
   .object({ ok: z.literal(true), sessionId: z.string() })
   .meta({ id: 'SessionDeleted', description: 'The session and everything in it are gone.' });
-
-export type SessionDeleted = z.infer<typeof sessionDeletedSchema>;

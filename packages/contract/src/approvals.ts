@@ -45,10 +45,6 @@ export const answerApprovalSchema = z
   })
   .meta({ id: 'AnswerApproval', description: 'Whether a tool may run.' });
 
-export type AnswerApproval = z.infer<typeof answerApprovalSchema>;
-
 export const approvalReplySchema = z
   .object({ approval: approvalSchema })
   .meta({ id: 'ApprovalReply', description: 'The approval as it is answered.' });
-
-export type ApprovalReply = z.infer<typeof approvalReplySchema>;

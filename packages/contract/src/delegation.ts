@@ -26,8 +26,6 @@ export const delegationStoredSchema = z
   .object({ ok: z.literal(true), expiration: expirationSchema.optional(), cid: cidSchema.optional() })
   .meta({ id: 'DelegationStored', description: 'The delegation is verified and kept.' });
 
-export type DelegationStored = z.infer<typeof delegationStoredSchema>;
-
 export const delegationStatusSchema = z
   .object({
     authorized: z.boolean(),
@@ -46,10 +44,6 @@ export const delegationStatusSchema = z
   })
   .meta({ id: 'DelegationStatus', description: 'Whether a delegation in force is stored, and what is granted.' });
 
-export type DelegationStatus = z.infer<typeof delegationStatusSchema>;
-
 export const delegationRevokedSchema = z
   .object({ ok: z.literal(true) })
   .meta({ id: 'DelegationRevoked', description: 'The delegation, or every stored one, is refused from now on.' });
-
-export type DelegationRevoked = z.infer<typeof delegationRevokedSchema>;

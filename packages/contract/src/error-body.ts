@@ -2,10 +2,30 @@ import { z } from 'zod';
 
 const errorFields = { statusCode: z.int(), error: z.string(), message: z.string(), code: z.string() };
 
+/**
+ * The body of every error reply.
+ *
+ * @example
+ * ```ts
+ * import { errorBodySchema } from '@palaver/contract';
+ *
+ * export const codeOf = async (reply: Response) => errorBodySchema.parse(await reply.json()).code;
+ * ```
+ */
 export const errorBodySchema = z
   .looseObject(errorFields)
   .meta({ id: 'Error', description: 'Every error of every service; named extras stand beside these four fields.' });
 
+/**
+ * The body of every error reply.
+ *
+ * @example
+ * ```ts
+ * import type { ErrorBody } from '@palaver/contract';
+ *
+ * export const toLine = ({ code, message }: ErrorBody) => `${code}: ${message}`;
+ * ```
+ */
 export type ErrorBody = z.infer<typeof errorBodySchema>;
 
 const validationIssueSchema = z.object({
@@ -19,8 +39,6 @@ export const validationErrorBodySchema = z
   .looseObject({ ...errorFields, code: z.literal('VALIDATION_FAILED'), issues: z.array(validationIssueSchema) })
   .meta({ id: 'ValidationError', description: 'A body, query or path that does not fit its schema (400).' });
 
-export type ValidationErrorBody = z.infer<typeof validationErrorBodySchema>;
-
 const claimIdsSchema = z.array(z.string());
 
 export const paymentRequiredBodySchema = z
@@ -32,5 +50,3 @@ export const paymentRequiredBodySchema = z
     outstandingClaims: claimIdsSchema.meta({ description: 'The same as claimIds, for existing clients.' }),
   })
   .meta({ id: 'PaymentRequiredError', description: 'The agent asks for payment before it answers (402).' });
-
-export type PaymentRequiredBody = z.infer<typeof paymentRequiredBodySchema>;

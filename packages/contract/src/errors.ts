@@ -1,6 +1,15 @@
 import type { ErrorBody } from './error-body.ts';
 
-/** Every error code of the three services with its HTTP status. The query gateway's gRPC statuses are in `grpc-status.ts`. */
+/**
+ * Every error code of the three services with its HTTP status. The query gateway's gRPC statuses are in `grpc-status.ts`.
+ *
+ * @example
+ * ```ts
+ * import { errorStatus } from '@palaver/contract';
+ *
+ * export const isServerFault = (code: keyof typeof errorStatus) => errorStatus[code] >= 500;
+ * ```
+ */
 export const errorStatus = {
   BAD_REQUEST: 400,
   VALIDATION_FAILED: 400,

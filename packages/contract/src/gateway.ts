@@ -33,5 +33,3 @@ export const apiKeyFileSchema = z
   .refine((keys) => isDistinct(keys.map(({ name }) => name)), { error: 'names must be distinct' })
   .refine((keys) => isDistinct(keys.map(({ sha256 }) => sha256)), { error: 'keys must be distinct' })
   .meta({ description: 'The file GATEWAY_API_KEYS_FILE names.' });
-
-export type ApiKeyFile = z.infer<typeof apiKeyFileSchema>;

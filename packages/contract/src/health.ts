@@ -11,25 +11,17 @@ export const ussdHealthSchema = z
   })
   .meta({ id: 'UssdHealth', description: 'Health of the USSD gateway; 503 when degraded.' });
 
-export type UssdHealth = z.infer<typeof ussdHealthSchema>;
-
 export const ussdRootSchema = z
   .object({ status: z.literal('ok'), message: z.string(), environment: z.string(), timestamp: timestampSchema })
   .meta({ id: 'UssdRoot', description: 'For platform health probes.' });
-
-export type UssdRoot = z.infer<typeof ussdRootSchema>;
 
 export const agentHealthSchema = z
   .object({ status: z.enum(['ok', 'degraded']), timestamp: timestampSchema })
   .meta({ id: 'AgentHealth', description: 'Liveness of the agent service; 503 when degraded.' });
 
-export type AgentHealth = z.infer<typeof agentHealthSchema>;
-
 export const agentLandingSchema = z
   .object({ status: z.literal('ok'), message: z.string(), timestamp: timestampSchema })
   .meta({ id: 'AgentLanding', description: 'The landing reply of the agent service.' });
-
-export type AgentLanding = z.infer<typeof agentLandingSchema>;
 
 export const gatewayHealthSchema = z
   .object({

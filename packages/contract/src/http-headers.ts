@@ -11,9 +11,6 @@ export const corsRequestHeaders = [
   'x-timezone',
 ] as const;
 
-/** What scripts in browsers may read of a reply (`Access-Control-Expose-Headers`). */
-export const corsExposedHeaders = ['X-Request-Id', 'X-Run-Id', 'X-Message-Id'] as const;
-
 export const corsMethods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'] as const;
 
 /** The headers of every event stream; the last one keeps nginx from collecting the frames. */

@@ -1,14 +1,21 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import * as contract from './index.ts';
+import * as internal from './internal.ts';
+import { sseEventDataSchemas } from './sse-events.ts';
 
 function collectSchemas(): [name: string, schema: z.ZodType][] {
   const groups = new Set(['sseEventDataSchemas', 'serverEventPayloadSchemas', 'clientEventPayloadSchemas']);
-  return Object.entries(contract).flatMap(([name, value]): [string, z.ZodType][] => {
-    if (value instanceof z.ZodType) return [[name, value]];
-    if (!groups.has(name)) return [];
-    return Object.entries(value as Record<string, z.ZodType>).map(([event, schema]) => [`${name}.${event}`, schema]);
-  });
+  return Object.entries({ ...contract, ...internal, sseEventDataSchemas }).flatMap(
+    ([name, value]): [string, z.ZodType][] => {
+      if (value instanceof z.ZodType) return [[name, value]];
+      if (!groups.has(name)) return [];
+      return Object.entries(value as unknown as Record<string, z.ZodType>).map(([event, schema]) => [
+        `${name}.${event}`,
+        schema,
+      ]);
+    },
+  );
 }
 
 const schemas = collectSchemas();
@@ -48,7 +55,7 @@ test('lengths in code points reach the document, where JSON Schema counts code p
 });
 
 test('a query limit is documented as an optional integer with its bounds', () => {
-  const document = z.toJSONSchema(contract.offsetPageQuerySchema, { io: 'input' });
+  const document = z.toJSONSchema(internal.offsetPageQuerySchema, { io: 'input' });
   expect(document.properties?.limit).toMatchObject({ type: 'integer', minimum: 1, maximum: 100 });
   expect(document.required).toBeUndefined();
 });

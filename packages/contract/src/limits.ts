@@ -3,6 +3,16 @@
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
+/**
+ * Limits of the USSD gateway.
+ *
+ * @example
+ * ```ts
+ * import { ussdLimits } from '@palaver/contract';
+ *
+ * export const fits = (screen: string) => [...screen].length <= ussdLimits.screenCharacters;
+ * ```
+ */
 export const ussdLimits = {
   sessionIdCharacters: 100,
   serviceCodeCharacters: 32,
@@ -22,6 +32,16 @@ export const ussdLimits = {
   pinFailuresInAll: 100,
 } as const;
 
+/**
+ * Limits of the agent service.
+ *
+ * @example
+ * ```ts
+ * import { agentLimits } from '@palaver/contract';
+ *
+ * export const isTooLong = (message: string) => [...message].length > agentLimits.messageCharacters;
+ * ```
+ */
 export const agentLimits = {
   /** Code points. */
   messageCharacters: 32_000,
@@ -79,6 +99,16 @@ export const memoryLimits = {
 
 export const pageLimits = { min: 1, max: 100, default: 20 } as const;
 
+/**
+ * Limits of UCAN tokens.
+ *
+ * @example
+ * ```ts
+ * import { ucanLimits } from '@palaver/contract';
+ *
+ * export const latestExpiration = () => Math.floor(Date.now() / 1000) + ucanLimits.maxTtlSeconds;
+ * ```
+ */
 export const ucanLimits = {
   maxTtlSeconds: 900,
   /** How far ahead a delegation that signs in may expire. */
@@ -90,15 +120,18 @@ export const ucanLimits = {
   lookupsUnderwayPerClient: 4,
 } as const;
 
-export const gatewayLimits = {
-  timeoutMs: 10_000,
-  cacheTtlMs: 1_000,
-  messageBytes: 16 * mebibyte,
-  urlBytes: 8 * kibibyte,
-} as const;
-
 export const requestIdMaxCharacters = 128;
 
 export const shutdownTimeoutMs = 10_000;
 
+/**
+ * The port of each service unless it is configured.
+ *
+ * @example
+ * ```ts
+ * import { defaultPorts } from '@palaver/contract';
+ *
+ * export const agentUrl = `http://127.0.0.1:${defaultPorts.agent}`;
+ * ```
+ */
 export const defaultPorts = { ussd: 3000, agent: 4000, gateway: 1317, devnode: 9090, console: 8080 } as const;

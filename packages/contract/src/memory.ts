@@ -28,8 +28,6 @@ export const memoryQuerySchema = offsetPageQuerySchema
   .extend({ query: queryField.optional() })
   .meta({ description: 'A page of what is remembered; the best matches first, without words to look for the newest.' });
 
-export type MemoryQuery = z.infer<typeof memoryQuerySchema>;
-
 export const memoryListSchema = z
   .object({ memories: z.array(memorySchema), ...offsetPageFields })
   .meta({ id: 'MemoryList', description: 'What the agent remembers of this user.' });
@@ -43,5 +41,3 @@ export const memoryParamsSchema = z
 export const memoryDeletedSchema = z
   .object({ ok: z.literal(true) })
   .meta({ id: 'MemoryDeleted', description: 'It is forgotten.' });
-
-export type MemoryDeleted = z.infer<typeof memoryDeletedSchema>;

@@ -17,6 +17,16 @@ export const toolCallSchema = z
   })
   .meta({ id: 'ToolCall', description: 'A tool the agent used while it wrote a message.' });
 
+/**
+ * A tool that the agent used while it wrote a message.
+ *
+ * @example
+ * ```ts
+ * import type { ToolCall } from '@palaver/contract';
+ *
+ * export const hasFailed = ({ status }: ToolCall) => status === 'error';
+ * ```
+ */
 export type ToolCall = z.infer<typeof toolCallSchema>;
 
 export const messageComponentSchema = z
@@ -49,6 +59,16 @@ export const messageErrorSchema = z
   .object({ message: z.string(), code: z.string(), kind: sseErrorKindSchema, retryable: z.boolean() })
   .meta({ id: 'MessageError', description: 'Why a turn failed.' });
 
+/**
+ * Why a turn failed.
+ *
+ * @example
+ * ```ts
+ * import type { MessageError } from '@palaver/contract';
+ *
+ * export const mayRetry = ({ kind, retryable }: MessageError) => retryable && kind !== 'rate_limit';
+ * ```
+ */
 export type MessageError = z.infer<typeof messageErrorSchema>;
 
 const callPart = <Type extends string>(type: Type) => toolCallSchema.extend({ type: z.literal(type) });
@@ -65,8 +85,28 @@ export const messagePartSchema = z
   ])
   .meta({ id: 'MessagePart', description: 'One part of a message.' });
 
+/**
+ * One part of a message: a text, a call, an approval, a component or a file.
+ *
+ * @example
+ * ```ts
+ * import type { MessagePart } from '@palaver/contract';
+ *
+ * export const textOf = (parts: MessagePart[]) => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+ * ```
+ */
 export type MessagePart = z.infer<typeof messagePartSchema>;
 
+/**
+ * A message of the user or of the agent.
+ *
+ * @example
+ * ```ts
+ * import { messageSchema } from '@palaver/contract';
+ *
+ * export const contentOf = (message: unknown) => messageSchema.parse(message).content;
+ * ```
+ */
 export const messageSchema = z
   .object({
     id: z.string(),
@@ -106,8 +146,6 @@ export const messageListSchema = z
   .object({ messages: z.array(messageSchema) })
   .meta({ id: 'MessageList', description: 'All messages of a session, oldest first.' });
 
-export type MessageList = z.infer<typeof messageListSchema>;
-
 const cursorSchema = z.string().nullable();
 
 export const messagePageSchema = z
@@ -122,6 +160,16 @@ export const messagePageSchema = z
 
 export type MessagePage = z.infer<typeof messagePageSchema>;
 
+/**
+ * The answer to a message that is sent without `stream`.
+ *
+ * @example
+ * ```ts
+ * import { sendMessageReplySchema } from '@palaver/contract';
+ *
+ * export const answerOf = async (reply: Response) => sendMessageReplySchema.parse(await reply.json()).message.content;
+ * ```
+ */
 export const sendMessageReplySchema = z
   .object({
     sessionId: z.string(),
@@ -130,5 +178,3 @@ export const sendMessageReplySchema = z
     messages: z.array(messageSchema).optional().meta({ description: 'With returnAllMessages: the whole transcript.' }),
   })
   .meta({ id: 'SendMessageReply', description: 'The answer to a message sent without stream.' });
-
-export type SendMessageReply = z.infer<typeof sendMessageReplySchema>;

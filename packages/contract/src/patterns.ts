@@ -2,7 +2,16 @@
 
 import { ussdLimits } from './limits.ts';
 
-/** E.164. */
+/**
+ * E.164.
+ *
+ * @example
+ * ```ts
+ * import { phoneNumberPattern } from '@palaver/contract';
+ *
+ * console.log(phoneNumberPattern.test('+254700000001'));
+ * ```
+ */
 export const phoneNumberPattern = /^\+[1-9]\d{6,14}$/;
 
 export const serviceCodePattern = /^\*\d+(\*\d+)*#$/;
@@ -17,6 +26,16 @@ export const pinPattern = new RegExp(`^\\d{${ussdLimits.pinMinDigits},${ussdLimi
 /** Ids of agent sessions and runs (UUID v7). An id of another form is simply unknown: 404, not 400. */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
+/**
+ * A decentralised identifier.
+ *
+ * @example
+ * ```ts
+ * import { didPattern } from '@palaver/contract';
+ *
+ * console.log(didPattern.test('did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK'));
+ * ```
+ */
 export const didPattern = /^did:[a-z0-9]+:[A-Za-z0-9._:%-]{1,500}$/;
 
 /** CIDv1 in base32, as UCANs are named. */

@@ -42,8 +42,6 @@ export const userPreferencesReplySchema = z
   .object({ preferences: userPreferencesSchema })
   .meta({ id: 'UserPreferencesReply', description: 'The preferences of this user with this agent.' });
 
-export type UserPreferencesReply = z.infer<typeof userPreferencesReplySchema>;
-
 const clearable = <S extends z.ZodType>(schema: S) => schema.nullable().optional();
 
 export const setUserPreferencesSchema = z

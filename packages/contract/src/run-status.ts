@@ -7,6 +7,16 @@ export const callStatuses = ['isRunning', 'done', 'error'] as const;
 /** Whether a tool may run. Everything but `approved` means that it does not. */
 export const approvalStatuses = ['pending', 'approved', 'refused', 'expired'] as const;
 
+/**
+ * Where a run is that has not ended. `waiting`: for the answer to an approval.
+ *
+ * @example
+ * ```ts
+ * import type { LiveRunStatus } from '@palaver/contract';
+ *
+ * export const needsUser = (status: LiveRunStatus) => status === 'waiting';
+ * ```
+ */
 export type LiveRunStatus = (typeof liveRunStatuses)[number];
 /**
  * How a run ended.
@@ -19,6 +29,16 @@ export type LiveRunStatus = (typeof liveRunStatuses)[number];
  * ```
  */
 export type EndedRunStatus = (typeof endedRunStatuses)[number];
+
+/**
+ * Where a run is, or how it ended.
+ *
+ * @example
+ * ```ts
+ * import type { RunStatus } from '@palaver/contract';
+ *
+ * export const hasEnded = (status: RunStatus) => ['complete', 'aborted', 'failed'].includes(status);
+ * ```
+ */
 export type RunStatus = LiveRunStatus | EndedRunStatus;
-export type CallStatus = (typeof callStatuses)[number];
 export type ApprovalStatus = (typeof approvalStatuses)[number];

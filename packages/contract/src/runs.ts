@@ -14,8 +14,6 @@ export const runQuerySchema = z
   .object({ after: frameNumberSchema.optional() })
   .meta({ description: 'Where to take up the frames of a run.' });
 
-export type RunQuery = z.infer<typeof runQuerySchema>;
-
 export const liveRunReplySchema = z
   .object({
     run: z

@@ -78,6 +78,16 @@ export const attachmentSchema = attachmentFields
     anyOf: [{ required: ['fileId'] }, { required: ['mxcUri'] }, { required: ['eventId'] }, { required: ['file'] }],
   });
 
+/**
+ * A file that is sent with a message.
+ *
+ * @example
+ * ```ts
+ * import type { Attachment } from '@palaver/contract';
+ *
+ * export const namesOf = (attachments: Attachment[]) => attachments.map(({ filename }) => filename);
+ * ```
+ */
 export type Attachment = z.infer<typeof attachmentSchema>;
 
 export const messageAttachmentSchema = attachmentFields.meta({
@@ -87,6 +97,16 @@ export const messageAttachmentSchema = attachmentFields.meta({
 
 export type MessageAttachment = z.infer<typeof messageAttachmentSchema>;
 
+/**
+ * The body of `POST /messages/:sessionId`.
+ *
+ * @example
+ * ```ts
+ * import { sendMessageSchema } from '@palaver/contract';
+ *
+ * export const { message, stream } = sendMessageSchema.parse({ message: 'Will it rain?', stream: true });
+ * ```
+ */
 export const sendMessageSchema = z
   .object({
     message: boundedText(1, agentLimits.messageCharacters),
@@ -167,8 +187,6 @@ export const abortSchema = z.object({ sessionId: z.string().min(1), runId: z.str
   description: 'The session whose turn is to stop; with `runId`, that run alone, also where it waits behind another.',
 });
 
-export type Abort = z.infer<typeof abortSchema>;
-
 export const abortReplySchema = z
   .object({
     ok: z.literal(true),
@@ -176,5 +194,3 @@ export const abortReplySchema = z
     success: z.boolean().meta({ description: 'The same as aborted, for existing clients.' }),
   })
   .meta({ id: 'AbortReply', description: 'The answer to an abort.' });
-
-export type AbortReply = z.infer<typeof abortReplySchema>;

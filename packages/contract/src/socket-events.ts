@@ -12,13 +12,9 @@ export const socketAuthSchema = z
   .object({ invocation: credentialSchema, ucanDelegation: credentialSchema })
   .meta({ description: 'Credentials of a WebSocket handshake.' });
 
-export type SocketAuth = z.infer<typeof socketAuthSchema>;
-
 export const socketQuerySchema = z
   .object({ sessionId: z.string().min(1) })
   .meta({ description: 'Query of a WebSocket handshake.' });
-
-export type SocketQuery = z.infer<typeof socketQuerySchema>;
 
 const catalogueSchema = z.array(z.object({ name: z.string(), description: z.string() }));
 const { tool_call, action_call, approval_request, browser_tool_call, render_component, router_update } =
@@ -104,11 +100,31 @@ export const clientEventPayloadSchemas = {
     .meta({ id: 'ApprovalResponse', description: 'Whether a tool may run.' }),
 } satisfies Record<ClientEventName, z.ZodType>;
 
+/**
+ * The payload of every event that the server sends over a socket, by event name.
+ *
+ * @example
+ * ```ts
+ * import type { ServerEventPayload } from '@palaver/contract';
+ *
+ * export const toQuestion = ({ toolName }: ServerEventPayload['approval_request']) => `May ${toolName} run?`;
+ * ```
+ */
 export type ServerEventPayload = { [Name in ServerEventName]: z.infer<(typeof serverEventPayloadSchemas)[Name]> };
+
+/**
+ * The payload of every event that a client sends over a socket, by event name.
+ *
+ * @example
+ * ```ts
+ * import type { ClientEventPayload } from '@palaver/contract';
+ *
+ * export const approve = (runId: string, approvalId: string): ClientEventPayload['approval_response'] => {
+ *   return { runId, approvalId, approved: true };
+ * };
+ * ```
+ */
 export type ClientEventPayload = { [Name in ClientEventName]: z.infer<(typeof clientEventPayloadSchemas)[Name]> };
-export type ToolResult = ClientEventPayload['tool_result'];
-export type ApprovalResponse = ClientEventPayload['approval_response'];
-export type ActionCallResult = ClientEventPayload['action_call_result'];
 
 type Enveloped<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: Payloads[Name] } }[keyof Payloads];
 

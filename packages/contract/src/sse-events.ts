@@ -94,6 +94,16 @@ export const sseEventDataSchemas = {
     .meta({ id: 'DoneEvent', description: 'Always last, also after abort and error.' }),
 };
 
+/**
+ * The name of an event of the stream.
+ *
+ * @example
+ * ```ts
+ * import type { SseEventName } from '@palaver/contract';
+ *
+ * export const isText = (name: SseEventName) => name === 'message';
+ * ```
+ */
 export type SseEventName = keyof typeof sseEventDataSchemas;
 /**
  * The data of every event of a run, by event name.
@@ -121,6 +131,16 @@ export type SseEvent = { [Name in SseEventName]: { name: Name; data: SseEventDat
 const event = <Name extends SseEventName>(name: Name) =>
   z.object({ name: z.literal(name), data: sseEventDataSchemas[name] });
 
+/**
+ * One event of the stream: `event:` is its name, `data:` its JSON.
+ *
+ * @example
+ * ```ts
+ * import { sseEventSchema } from '@palaver/contract';
+ *
+ * export const parseFrame = (name: string, data: string) => sseEventSchema.parse({ name, data: JSON.parse(data) });
+ * ```
+ */
 export const sseEventSchema = z
   .discriminatedUnion('name', [
     event('run'),

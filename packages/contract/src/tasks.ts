@@ -32,5 +32,3 @@ export const taskParamsSchema = z.object({ id: z.string().min(1) }).meta({ descr
 export const taskCancelledSchema = z
   .object({ ok: z.literal(true) })
   .meta({ id: 'TaskCancelled', description: 'It will not run again.' });
-
-export type TaskCancelled = z.infer<typeof taskCancelledSchema>;

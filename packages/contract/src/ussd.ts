@@ -33,8 +33,6 @@ export const ussdRequestSchema = z
   })
   .meta({ id: 'UssdRequest', description: 'One user input of a USSD session.' });
 
-export type UssdRequest = z.infer<typeof ussdRequestSchema>;
-
 export const ussdReplySchema = z
   .string()
   .regex(/^(CON|END) /)

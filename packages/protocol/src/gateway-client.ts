@@ -35,6 +35,16 @@ export const gatewayVariables = {
     }),
 };
 
+/**
+ * Where a query gateway is and what it asks for.
+ *
+ * @example
+ * ```ts
+ * import type { GatewayAccess } from '@palaver/protocol';
+ *
+ * export const access: GatewayAccess = { url: 'https://gateway.example', apiKey: 'k-3f9c1c2e' };
+ * ```
+ */
 export interface GatewayAccess {
   url: string;
   apiKey?: string | undefined;
@@ -59,6 +69,13 @@ export function toAccessHeaders({ apiKey, ucan }: Pick<GatewayAccess, 'apiKey' |
 /**
  * Why the gateway gave no answer. `access` is a fault of the configuration: it does not take the credential it was sent,
  * or was sent none.
+ *
+ * @example
+ * ```ts
+ * import type { GatewayFault } from '@palaver/protocol';
+ *
+ * export const mayRetry = ({ kind }: GatewayFault) => kind === 'timeout' || kind === 'unavailable';
+ * ```
  */
 export interface GatewayFault {
   ok: false;
@@ -67,8 +84,31 @@ export interface GatewayFault {
   message: string;
 }
 
+/**
+ * What the gateway answered, or why it did not.
+ *
+ * @example
+ * ```ts
+ * import type { GatewayResult } from '@palaver/protocol';
+ *
+ * export const orThrow = (result: GatewayResult) => {
+ *   if (!result.ok) throw new Error(result.message);
+ *   return result.value;
+ * };
+ * ```
+ */
 export type GatewayResult = { ok: true; value: unknown } | GatewayFault;
 
+/**
+ * A client of a query gateway.
+ *
+ * @example
+ * ```ts
+ * import type { GatewayClient } from '@palaver/protocol';
+ *
+ * export const readParams = (gateway: GatewayClient) => gateway.get('/ixo/token/params', { timeoutMs: 1_000 });
+ * ```
+ */
 export interface GatewayClient {
   get(path: string, options?: GatewayCall): Promise<GatewayResult>;
   post(path: string, body: unknown, options?: GatewayCall): Promise<GatewayResult>;
@@ -85,7 +125,17 @@ export interface GatewayCall {
 const accessMessage =
   "the query gateway does not take this service's credential; set GATEWAY_API_KEY or GATEWAY_UCAN to one that it admits";
 
-/** Asks the query gateway. What goes wrong is a result. Paths are the protocol's own, `/ixo/…` and `/cosmos/…`. */
+/**
+ * Asks the query gateway. What goes wrong is a result. Paths are the protocol's own, `/ixo/…` and `/cosmos/…`.
+ *
+ * @example
+ * ```ts
+ * import { createGatewayClient } from '@palaver/protocol';
+ *
+ * const gateway = createGatewayClient({ url: 'http://127.0.0.1:1317' });
+ * console.log(await gateway.get('/ixo/token/params'));
+ * ```
+ */
 export function createGatewayClient(access: GatewayAccess): GatewayClient {
   const base = access.url.replace(/\/+$/, '');
   const prefix = (access.prefix ?? '/ixo').replace(/\/+$/, '');

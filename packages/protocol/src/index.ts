@@ -4,18 +4,9 @@ export {
   type GatewayClient,
   type GatewayFault,
   type GatewayResult,
-  gatewayVariables,
-  toAccessHeaders,
-  toGatewayAccess,
 } from './gateway-client.ts';
 export { type Coin, toEvaluateClaim, toSend, toSubmitClaim } from './messages.ts';
 export { broadcastTx, readAccount, readLatestBlock, readTransfers, readTx, type Transfer } from './read-chain.ts';
-export {
-  createSigningAccount,
-  envSigningKey,
-  loadSigningAccount,
-  type SigningAccount,
-  signingVariables,
-} from './signing-account.ts';
+export { createSigningAccount, type SigningAccount } from './signing-account.ts';
 export { createTxOutbox, type TxOutbox } from './tx-outbox.ts';
 export { type OutboxRow, outboxMigration } from './tx-outbox-schema.ts';

@@ -3,12 +3,31 @@ import { MsgExec } from 'cosmjs-types/cosmos/authz/v1beta1/tx';
 import { MsgSend } from 'cosmjs-types/cosmos/bank/v1beta1/tx';
 import type { TxMessage } from './signing-account.ts';
 
+/**
+ * An amount of one token.
+ *
+ * @example
+ * ```ts
+ * import type { Coin } from '@palaver/protocol';
+ *
+ * export const price: Coin = { denom: 'uixo', amount: '700' };
+ * ```
+ */
 export interface Coin {
   denom: string;
   amount: string;
 }
 
-/** Sends coins. */
+/**
+ * Sends coins.
+ *
+ * @example
+ * ```ts
+ * import { toSend } from '@palaver/protocol';
+ *
+ * export const payment = toSend({ from: 'ixo1from', to: 'ixo1to', coins: [{ denom: 'uixo', amount: '700' }] });
+ * ```
+ */
 export function toSend({ from, to, coins }: { from: string; to: string; coins: readonly Coin[] }): TxMessage {
   const message = MsgSend.fromPartial({ fromAddress: from, toAddress: to, amount: [...coins] });
   return { typeUrl: MsgSend.typeUrl, value: MsgSend.encode(message).finish() };
@@ -23,7 +42,17 @@ export interface NewClaim {
   adminAddress: string;
 }
 
-/** `ixo.claims.v1beta1.MsgSubmitClaim`, run by the agent under the admin's grant. */
+/**
+ * `ixo.claims.v1beta1.MsgSubmitClaim`, run by the agent under the admin's grant.
+ *
+ * @example
+ * ```ts
+ * import { toSubmitClaim } from '@palaver/protocol';
+ *
+ * const agent = { agentDid: 'did:ixo:agent', agentAddress: 'ixo1agent', adminAddress: 'ixo1admin' };
+ * export const message = toSubmitClaim({ collectionId: '1', claimId: 'c1', ...agent });
+ * ```
+ */
 export function toSubmitClaim(claim: NewClaim): TxMessage {
   const inner = {
     typeUrl: '/ixo.claims.v1beta1.MsgSubmitClaim',
@@ -44,7 +73,23 @@ export interface NewEvaluation extends NewClaim {
   isApproved: boolean;
 }
 
-/** `ixo.claims.v1beta1.MsgEvaluateClaim`, run by the agent under the admin's grant. */
+/**
+ * `ixo.claims.v1beta1.MsgEvaluateClaim`, run by the agent under the admin's grant.
+ *
+ * @example
+ * ```ts
+ * import { toEvaluateClaim } from '@palaver/protocol';
+ *
+ * const agent = { agentDid: 'did:ixo:agent', agentAddress: 'ixo1agent', adminAddress: 'ixo1admin' };
+ * export const message = toEvaluateClaim({
+ *   collectionId: '1',
+ *   claimId: 'c1',
+ *   oracle: 'did:ixo:entity:oracle',
+ *   isApproved: true,
+ *   ...agent,
+ * });
+ * ```
+ */
 export function toEvaluateClaim(evaluation: NewEvaluation): TxMessage {
   const writer = encodeStrings([
     [1, evaluation.claimId],

@@ -20,6 +20,17 @@ const txSchema = z.object({
 export type TxResponse = z.infer<typeof responseSchema>;
 type Read<T> = ({ ok: true } & T) | GatewayFault;
 
+/**
+ * Reads the name of the chain and the height of its latest block.
+ *
+ * @example
+ * ```ts
+ * import { createGatewayClient, readLatestBlock } from '@palaver/protocol';
+ *
+ * const block = await readLatestBlock(createGatewayClient({ url: 'http://127.0.0.1:1317' }));
+ * console.log(block.ok ? block.height : block.message);
+ * ```
+ */
 export async function readLatestBlock(gateway: GatewayClient): Promise<Read<{ chainId: string; height: number }>> {
   const result = await gateway.get('/cosmos/base/tendermint/v1beta1/blocks/latest');
   if (!result.ok) return result;
@@ -27,6 +38,19 @@ export async function readLatestBlock(gateway: GatewayClient): Promise<Read<{ ch
   return { ok: true, chainId: header.chain_id, height: Number(header.height) };
 }
 
+/**
+ * Reads what a signature of an account needs.
+ *
+ * @example
+ * ```ts
+ * import { type GatewayClient, readAccount } from '@palaver/protocol';
+ *
+ * export async function sequenceOf(gateway: GatewayClient, address: string) {
+ *   const account = await readAccount(gateway, address);
+ *   return account.ok ? account.sequence : undefined;
+ * }
+ * ```
+ */
 export async function readAccount(
   gateway: GatewayClient,
   address: string,
@@ -37,12 +61,35 @@ export async function readAccount(
   return { ok: true, accountNumber: Number(account_number), sequence: Number(sequence) };
 }
 
+/**
+ * Reads a transaction that is in a block.
+ *
+ * @example
+ * ```ts
+ * import { type GatewayClient, readTx } from '@palaver/protocol';
+ *
+ * export async function isIncluded(gateway: GatewayClient, hash: string) {
+ *   const found = await readTx(gateway, hash);
+ *   return found.ok && found.response.code === 0;
+ * }
+ * ```
+ */
 export async function readTx(gateway: GatewayClient, hash: string): Promise<Read<{ response: TxResponse }>> {
   const result = await gateway.get(`/cosmos/tx/v1beta1/txs/${hash}`);
   return result.ok ? { ok: true, response: txSchema.parse(result.value).tx_response } : result;
 }
 
-/** Sends signed bytes; the answer is that of the node's first check. */
+/**
+ * Sends signed bytes; the answer is that of the node's first check.
+ *
+ * @example
+ * ```ts
+ * import { broadcastTx, type GatewayClient } from '@palaver/protocol';
+ *
+ * export const send = (gateway: GatewayClient, bytes: Uint8Array) =>
+ *   broadcastTx(gateway, Buffer.from(bytes).toString('base64'));
+ * ```
+ */
 export async function broadcastTx(
   gateway: GatewayClient,
   bytes: string,
@@ -59,7 +106,16 @@ const searchSchema = z.object({
   total: z.string(),
 });
 
-/** Coins that reached an address in a transaction. */
+/**
+ * Coins that reached an address in a transaction.
+ *
+ * @example
+ * ```ts
+ * import type { Transfer } from '@palaver/protocol';
+ *
+ * export const toLine = ({ sender, amount, memo }: Transfer) => `${sender} paid ${amount}: ${memo}`;
+ * ```
+ */
 export interface Transfer {
   hash: string;
   /** Its place among the transfers to the address in this transaction: one message may pay several times. */
@@ -73,7 +129,17 @@ export interface Transfer {
 
 const pageSize = 100;
 
-/** Everything that was paid to an address in a range of blocks, in the order of the chain. */
+/**
+ * Everything that was paid to an address in a range of blocks, in the order of the chain.
+ *
+ * @example
+ * ```ts
+ * import { type GatewayClient, readTransfers } from '@palaver/protocol';
+ *
+ * export const paymentsTo = (gateway: GatewayClient, address: string) =>
+ *   readTransfers(gateway, { address, from: 100, to: 200 });
+ * ```
+ */
 export async function readTransfers(
   gateway: GatewayClient,
   { address, from, to }: { address: string; from: number; to: number },

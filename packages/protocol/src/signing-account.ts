@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { DirectSecp256k1HdWallet, DirectSecp256k1Wallet, makeAuthInfoBytes, makeSignDoc } from '@cosmjs/proto-signing';
-import { envInteger, type Logger, loadOrCreateSecretFile, prepareDataDir, StartError } from '@palaver/service-kit';
+import { envInteger, type Logger, StartError } from '@palaver/service-kit';
+import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
 import { PubKey } from 'cosmjs-types/cosmos/crypto/secp256k1/keys';
 import { TxRaw } from 'cosmjs-types/cosmos/tx/v1beta1/tx';
 import { z } from 'zod';
@@ -53,6 +54,16 @@ export interface TxToSign {
   timeoutHeight: number;
 }
 
+/**
+ * An account of the chain and its key.
+ *
+ * @example
+ * ```ts
+ * import type { SigningAccount } from '@palaver/protocol';
+ *
+ * export const addressOf = ({ address }: SigningAccount) => address;
+ * ```
+ */
 export interface SigningAccount {
   address: string;
   sign(tx: TxToSign): Promise<{ bytes: Uint8Array; hash: string }>;
@@ -65,7 +76,17 @@ export interface SigningOptions {
   gas: number;
 }
 
-/** An account from 32 bytes in hexadecimal or a mnemonic. */
+/**
+ * An account from 32 bytes in hexadecimal or a mnemonic.
+ *
+ * @example
+ * ```ts
+ * import { createSigningAccount } from '@palaver/protocol';
+ *
+ * const account = await createSigningAccount('0f'.repeat(32), { fee: '5000uixo', gas: 300_000 });
+ * console.log(account.address);
+ * ```
+ */
 export async function createSigningAccount(key: string, { fee, gas }: SigningOptions): Promise<SigningAccount> {
   const wallet = key.includes(' ')
     ? await DirectSecp256k1HdWallet.fromMnemonic(key, { prefix })

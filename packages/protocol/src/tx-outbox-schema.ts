@@ -1,7 +1,16 @@
 import type { Migration } from '@palaver/store';
 import { sql } from 'kysely';
 
-/** One entry: what has to be on the chain once. Entries that are signed together share bytes and hash. */
+/**
+ * One entry: what has to be on the chain once. Entries that are signed together share bytes and hash.
+ *
+ * @example
+ * ```ts
+ * import type { OutboxRow } from '@palaver/protocol';
+ *
+ * export const isDead = ({ status }: OutboxRow) => status === 'dead';
+ * ```
+ */
 export interface OutboxRow {
   id: string;
   /** JSON of `{ typeUrl, value }`, `value` in base64. */
@@ -22,7 +31,16 @@ export interface OutboxRow {
   created_at: number;
 }
 
-/** The tables of an outbox: `<service>_tx` and `<service>_tx_lease`. */
+/**
+ * The tables of an outbox: `<service>_tx` and `<service>_tx_lease`.
+ *
+ * @example
+ * ```ts
+ * import { outboxMigration } from '@palaver/protocol';
+ *
+ * export const migrations = [outboxMigration('herd', '001-outbox')];
+ * ```
+ */
 export function outboxMigration(service: string, name: string): Migration {
   return {
     name,

@@ -17,6 +17,20 @@ export interface TxEntry {
   memo?: string;
 }
 
+/**
+ * Messages that reach the chain exactly once.
+ *
+ * @example
+ * ```ts
+ * import { toSend, type TxOutbox } from '@palaver/protocol';
+ * import type { Transaction } from 'kysely';
+ *
+ * export async function pay<T>(outbox: TxOutbox<T>, trx: Transaction<T>, to: string) {
+ *   const message = toSend({ from: outbox.address, to, coins: [{ denom: 'uixo', amount: '700' }] });
+ *   await outbox.add(trx, { id: `payment:${to}`, message }, Date.now());
+ * }
+ * ```
+ */
 export interface TxOutbox<T> {
   address: string;
   /** Notes a message in the caller's transaction; from the commit on it will be on the chain once. */
@@ -64,6 +78,24 @@ const [alreadyInPool, wrongSequence] = [19, 32];
  * Transactions of one account, each message on the chain exactly once. Signed bytes are stored before they are sent, and a
  * retry sends the same bytes. Only when the last block that may include them has passed without them is a message signed
  * again. One transaction is on its way at a time, so sequences have no gaps; a lease keeps several instances from the same work.
+ *
+ * @example
+ * ```ts
+ * import { createGatewayClient, createSigningAccount, createTxOutbox, outboxMigration } from '@palaver/protocol';
+ * import { createLogger } from '@palaver/service-kit';
+ * import { openStore } from '@palaver/store';
+ *
+ * const store = await openStore('file:./data/herd.sqlite');
+ * await store.migrate('herd', [outboxMigration('herd', '001-outbox')]);
+ * const outbox = createTxOutbox({
+ *   store,
+ *   service: 'herd',
+ *   gateway: createGatewayClient({ url: 'http://127.0.0.1:1317' }),
+ *   account: await createSigningAccount('0f'.repeat(32), { fee: '5000uixo', gas: 300_000 }),
+ *   logger: createLogger({ name: 'herd', level: 'info' }),
+ * });
+ * setInterval(() => outbox.step(), 1_000);
+ * ```
  */
 export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   const { store, service, gateway, account, logger, batch = 20, doneCodes = [], onSettled } = parts;

@@ -4,7 +4,18 @@ import { envBoolean, envDatabaseUrl, envInteger, envKeys, envList } from './env-
 import { ownSecret } from './production-rules.ts';
 import { envRedisUrl } from './redis-address.ts';
 
-/** The variables every service shares; a service's schema is `z.object({ ...baseVariables({ port }), … })`. */
+/**
+ * The variables every service shares; a service's schema is `z.object({ ...baseVariables({ port }), … })`.
+ *
+ * @example
+ * ```ts
+ * import { baseVariables, envBoolean } from '@palaver/service-kit';
+ * import { z } from 'zod';
+ *
+ * const open = envBoolean().prefault('false').meta({ description: 'Whether the gate is open.', example: 'true' });
+ * export const configSchema = z.object({ ...baseVariables({ port: 4200 }), HERD_OPEN: open });
+ * ```
+ */
 export function baseVariables(defaults: { port: number }) {
   return {
     NODE_ENV: z.string().prefault('development').meta({

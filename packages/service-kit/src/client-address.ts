@@ -39,6 +39,13 @@ function isCidr(text: string): boolean {
 /**
  * The client's address for allow lists and limits. Some proxies write a port behind it, which the client chooses; what is no
  * address at all is nobody's, so the connection's own address stands in.
+ *
+ * @example
+ * ```ts
+ * import { clientAddress, type Server } from '@palaver/service-kit';
+ *
+ * export const addRoutes = (server: Server) => server.get('/me', async (request) => ({ address: clientAddress(request) }));
+ * ```
  */
 export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   const given = request.ip

@@ -2,10 +2,17 @@
  * What a start has opened, to be closed in reverse order. The same as `AsyncDisposableStack`, which Node 22 does not have.
  *
  * @example
- * await using started = new CloseStack(); // closes everything if a later line throws
- * const store = await openStore(url);
- * started.defer(() => store.close());
- * return { store, close: keepOpen(started) };
+ * ```ts
+ * import { CloseStack, keepOpen } from '@palaver/service-kit';
+ * import { openStore } from '@palaver/store';
+ *
+ * export async function start(url: string) {
+ *   await using started = new CloseStack(); // closes everything if a later line throws
+ *   const store = await openStore(url);
+ *   started.defer(() => store.close());
+ *   return { store, close: keepOpen(started) };
+ * }
+ * ```
  */
 export class CloseStack implements AsyncDisposable {
   #closers: (() => unknown)[] = [];
@@ -44,7 +51,20 @@ export class CloseStack implements AsyncDisposable {
   }
 }
 
-/** The end of a start that went well: what the stack holds stays open, and the returned function closes it, once. */
+/**
+ * The end of a start that went well: what the stack holds stays open, and the returned function closes it, once.
+ *
+ * @example
+ * ```ts
+ * import { CloseStack, keepOpen } from '@palaver/service-kit';
+ *
+ * export async function start() {
+ *   await using started = new CloseStack();
+ *   const timer = started.adopt(setInterval(() => {}, 1_000), clearInterval);
+ *   return { timer, close: keepOpen(started) };
+ * }
+ * ```
+ */
 export function keepOpen(started: CloseStack): () => Promise<void> {
   const open = started.move();
   let closing: Promise<void> | undefined;

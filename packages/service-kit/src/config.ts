@@ -2,9 +2,29 @@ import { z } from 'zod';
 import { findUnsafe, type ProductionRule } from './production-rules.ts';
 import { StartError } from './start-error.ts';
 
+/**
+ * Environment variables.
+ *
+ * @example
+ * ```ts
+ * import type { Env } from '@palaver/service-kit';
+ *
+ * export const isProduction = (env: Env) => env.NODE_ENV === 'production';
+ * ```
+ */
 export type Env = Record<string, string | undefined>;
 
-/** What is said of a variable beside its type, by `.meta({ … })` as the last call on its schema. */
+/**
+ * What is said of a variable beside its type, by `.meta({ … })` as the last call on its schema.
+ *
+ * @example
+ * ```ts
+ * import { envInteger, type VariableMeta } from '@palaver/service-kit';
+ *
+ * const meta: VariableMeta = { description: 'How many goats fit in the barn.', example: '12' };
+ * export const barnSize = envInteger({ min: 0, max: 500 }).meta({ ...meta });
+ * ```
+ */
 export interface VariableMeta {
   description: string;
   example: string;
@@ -14,6 +34,18 @@ export interface VariableMeta {
   inProduction?: ProductionRule;
 }
 
+/**
+ * How variables are read.
+ *
+ * @example
+ * ```ts
+ * import { baseVariables, type ConfigOptions, loadConfig } from '@palaver/service-kit';
+ * import { z } from 'zod';
+ *
+ * const besideOthers: ConfigOptions = { names: { PORT: 'HERD_PORT' } };
+ * export const config = loadConfig(z.object(baseVariables({ port: 4200 })), { HERD_PORT: '4300' }, besideOthers);
+ * ```
+ */
 export interface ConfigOptions {
   /** Variables read under another name: `{ PORT: 'USSD_PORT' }` where several services share one environment. */
   names?: Record<string, string>;
@@ -25,7 +57,17 @@ export interface Variable extends VariableMeta {
   defaultText: string | undefined;
 }
 
-/** Reads a service's configuration. Every faulty variable is named in the one error that is thrown. */
+/**
+ * Reads a service's configuration. Every faulty variable is named in the one error that is thrown.
+ *
+ * @example
+ * ```ts
+ * import { baseVariables, loadConfig } from '@palaver/service-kit';
+ * import { z } from 'zod';
+ *
+ * export const { PORT } = loadConfig(z.object(baseVariables({ port: 4200 })), process.env);
+ * ```
+ */
 export function loadConfig<T extends z.ZodObject>(
   schema: T,
   env: Env,

@@ -1,5 +1,5 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
-import { corsMethods, corsRequestHeaders } from '@palaver/contract';
+import { corsMethods, corsRequestHeaders } from '@palaver/contract/internal';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { AppError, toErrorBody } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
+import { toErrorBody } from '@palaver/contract/internal';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -69,6 +70,23 @@ declare module 'fastify' {
   }
 }
 
+/**
+ * What a server needs.
+ *
+ * @example
+ * ```ts
+ * import { createLogger, type ServerOptions } from '@palaver/service-kit';
+ *
+ * export const options: ServerOptions = {
+ *   name: 'herd',
+ *   logger: createLogger({ name: 'herd', level: 'info' }),
+ *   bodyLimit: 16_384,
+ *   trustProxy: false,
+ *   operatorToken: process.env.OPERATOR_TOKEN,
+ *   health: async () => ({ healthy: true, body: {} }),
+ * };
+ * ```
+ */
 export interface ServerOptions extends Edge {
   name: string;
   logger: Logger;
@@ -87,6 +105,17 @@ export interface ServerOptions extends Edge {
 /**
  * A Fastify server with what every service has: request ids, the contract's error bodies, health, metrics, CORS,
  * one log line per request. Routes validate by zod schemas.
+ *
+ * @example
+ * ```ts
+ * import { createServer, listen, type ServerOptions } from '@palaver/service-kit';
+ *
+ * export async function start(options: ServerOptions) {
+ *   const server = await createServer(options);
+ *   server.get('/goats', async () => ({ goats: 12 }));
+ *   return listen(server, { host: '127.0.0.1', port: 4200 });
+ * }
+ * ```
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const maxUrlLength = options.maxUrlLength ?? 8192;

@@ -1,7 +1,16 @@
 // The types of environment variables. Each takes the text of a variable and says, when it is wrong, what was expected.
 import { z } from 'zod';
 
-/** A whole number in decimal digits. */
+/**
+ * A whole number in decimal digits.
+ *
+ * @example
+ * ```ts
+ * import { envInteger } from '@palaver/service-kit';
+ *
+ * export const size = envInteger({ min: 1, max: 500 }).prefault('20').meta({ description: 'Goats per page.', example: '50' });
+ * ```
+ */
 export function envInteger(range: { min: number; max: number }) {
   const expected = `expected a whole number from ${range.min} to ${range.max}`;
   return z
@@ -11,12 +20,30 @@ export function envInteger(range: { min: number; max: number }) {
     .refine((value) => value >= range.min && value <= range.max, expected);
 }
 
-/** `true` or `false` (also 1/0, yes/no, on/off). */
+/**
+ * `true` or `false` (also 1/0, yes/no, on/off).
+ *
+ * @example
+ * ```ts
+ * import { envBoolean } from '@palaver/service-kit';
+ *
+ * export const open = envBoolean().prefault('true').meta({ description: 'Whether the gate is open.', example: 'false' });
+ * ```
+ */
 export function envBoolean() {
   return z.stringbool({ error: 'expected true or false' });
 }
 
-/** Values separated by commas; blanks around them and empty ones are dropped. */
+/**
+ * Values separated by commas; blanks around them and empty ones are dropped.
+ *
+ * @example
+ * ```ts
+ * import { envList } from '@palaver/service-kit';
+ *
+ * export const barns = envList().prefault('').meta({ description: 'Names of the barns.', example: 'north,south' });
+ * ```
+ */
 export function envList() {
   return z.string().transform((text) =>
     text
@@ -26,7 +53,16 @@ export function envList() {
   );
 }
 
-/** An absolute URL with one of the given schemes (`http:`); a trailing slash is dropped. */
+/**
+ * An absolute URL with one of the given schemes (`http:`); a trailing slash is dropped.
+ *
+ * @example
+ * ```ts
+ * import { envUrl } from '@palaver/service-kit';
+ *
+ * export const url = envUrl('http:', 'https:').optional().meta({ description: 'The market.', example: 'https://market.example' });
+ * ```
+ */
 export function envUrl(...protocols: string[]) {
   // A file is named by a path, `file:./data/x.sqlite`; everything else has a host.
   const starts = protocols.map((protocol) => (protocol === 'file:' ? protocol : `${protocol}//`));

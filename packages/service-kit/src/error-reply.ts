@@ -1,4 +1,5 @@
-import { AppError, type ErrorCode, toErrorBody } from '@palaver/contract';
+import { AppError, type ErrorCode } from '@palaver/contract';
+import { toErrorBody } from '@palaver/contract/internal';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 
 const codeOfStatus: Record<number, ErrorCode> = {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
-import { shutdownTimeoutMs } from '@palaver/contract';
+import { shutdownTimeoutMs } from '@palaver/contract/internal';
 import { waitFor } from '@palaver/test-kit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createServer, type Server } from './create-server.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shutdownTimeoutMs } from '@palaver/contract';
+import { shutdownTimeoutMs } from '@palaver/contract/internal';
 import type { Server, ServerOptions } from './create-server.ts';
 import { readProbes } from './health-probes.ts';
 

@@ -1,8 +1,18 @@
-import { type DestinationStream, type LogFn, type Logger, pino } from 'pino';
+import { type DestinationStream, type LogFn, type Logger as PinoLogger, pino } from 'pino';
 import { maskFields, maskText } from './mask.ts';
 import { serializeError } from './serialize-error.ts';
 
-export type { Logger } from 'pino';
+/**
+ * A logger of pino.
+ *
+ * @example
+ * ```ts
+ * import type { Logger } from '@palaver/agent';
+ *
+ * export const note = (logger: Logger, goats: number) => logger.info({ goats }, 'counted');
+ * ```
+ */
+export type Logger = PinoLogger;
 
 let logFile: DestinationStream | undefined;
 
@@ -16,6 +26,13 @@ export function sendLogsTo(path: string): void {
 /**
  * JSON lines on standard output, pretty on a terminal. Secrets are masked twice: fields by their name before the line
  * is written, phone numbers and tokens by their form in the finished line.
+ *
+ * @example
+ * ```ts
+ * import { createLogger } from '@palaver/service-kit';
+ *
+ * createLogger({ name: 'herd', level: 'info' }).info({ goats: 12 }, 'counted');
+ * ```
  */
 export function createLogger(options: { name: string; level: string; destination?: DestinationStream }): Logger {
   const chosen = options.destination ?? logFile;

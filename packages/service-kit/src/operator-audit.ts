@@ -1,13 +1,12 @@
 import { Readable } from 'node:stream';
+import { didPattern, phoneNumberPattern } from '@palaver/contract';
 import {
   type AuditAction,
   type AuditLine,
   type AuditQuery,
   auditListSchema,
   auditQuerySchema,
-  didPattern,
-  phoneNumberPattern,
-} from '@palaver/contract';
+} from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
 import type { Server } from './create-server.ts';

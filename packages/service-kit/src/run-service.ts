@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { shutdownTimeoutMs } from '@palaver/contract';
+import { shutdownTimeoutMs } from '@palaver/contract/internal';
 import type { Env } from './config.ts';
 import type { Server } from './create-server.ts';
 import { withEnvFile } from './env-file.ts';
@@ -9,7 +9,16 @@ import { StartError } from './start-error.ts';
 
 const stuckExitMs = 3_000;
 
-/** A service that has started: what `main.ts` gives back and `palaver up` keeps. */
+/**
+ * A service that has started: what `main.ts` gives back and `palaver up` keeps.
+ *
+ * @example
+ * ```ts
+ * import type { RunningService } from '@palaver/service-kit';
+ *
+ * export const toLine = ({ name, url }: RunningService) => `${name} listens at ${url}`;
+ * ```
+ */
 export interface RunningService {
   name: string;
   url: string;
@@ -25,7 +34,16 @@ export interface ListenOptions {
   portName?: string | undefined;
 }
 
-/** Listens and returns the address; a port in use is reported in one sentence. */
+/**
+ * Listens and returns the address; a port in use is reported in one sentence.
+ *
+ * @example
+ * ```ts
+ * import { listen, type Server } from '@palaver/service-kit';
+ *
+ * export const open = (server: Server) => listen(server, { host: '127.0.0.1', port: 4200, portName: 'HERD_PORT' });
+ * ```
+ */
 export async function listen(server: Server, { host, port, portName = 'PORT' }: ListenOptions): Promise<string> {
   try {
     await server.listen({ host, port, listenTextResolver: (address) => `listening on ${address}` });
@@ -55,13 +73,31 @@ export function toListenError(error: unknown, { host, port, portName }: Required
   return reason ? new StartError(reason, { cause: error }) : error;
 }
 
-/** Whether a module is the program that Node was started with. Node 22 has no `import.meta.main`. */
+/**
+ * Whether a module is the program that Node was started with. Node 22 has no `import.meta.main`.
+ *
+ * @example
+ * ```ts
+ * import { isMain } from '@palaver/service-kit';
+ *
+ * if (isMain(import.meta.url)) console.log('started as a program');
+ * ```
+ */
 export function isMain(moduleUrl: string): boolean {
   const program = process.argv[1];
   return program !== undefined && existsSync(program) && realpathSync(program) === fileURLToPath(moduleUrl);
 }
 
-/** What a service's `main.ts` does when it is the program: start, stay, stop. A fault at the start is one text and exit 1. */
+/**
+ * What a service's `main.ts` does when it is the program: start, stay, stop. A fault at the start is one text and exit 1.
+ *
+ * @example
+ * ```ts
+ * import { type RunningService, runMain } from '@palaver/service-kit';
+ *
+ * export const main = (start: () => Promise<RunningService>) => runMain(start, process.env);
+ * ```
+ */
 export async function runMain(start: (env: Env) => Promise<RunningService>, env: Env): Promise<void> {
   try {
     const service = await start(withEnvFile(env));
@@ -84,7 +120,16 @@ export function exitOnStartFault(fault: unknown): void {
   setTimeout(() => process.exit(1), stuckExitMs).unref();
 }
 
-/** Ends a server: out of service for `drainDelayMs`, then no new connections and 10 s for what is in flight. */
+/**
+ * Ends a server: out of service for `drainDelayMs`, then no new connections and 10 s for what is in flight.
+ *
+ * @example
+ * ```ts
+ * import { closeServer, type Server } from '@palaver/service-kit';
+ *
+ * export const close = (server: Server) => closeServer(server, 5_000);
+ * ```
+ */
 export async function closeServer(server: Server, drainDelayMs = 0): Promise<void> {
   await server.lifecycle.drain(drainDelayMs);
   await server.lifecycle.close();

@@ -81,7 +81,16 @@ export function setSpanRoute(method: string, route: string): void {
   trace.getActiveSpan()?.updateName(`${method} ${route}`).setAttribute('http.route', route);
 }
 
-/** The headers that continue the current trace in another service; none where traces are off. */
+/**
+ * The headers that continue the current trace in another service; none where traces are off.
+ *
+ * @example
+ * ```ts
+ * import { traceHeaders } from '@palaver/service-kit';
+ *
+ * export const askMarket = () => fetch('https://market.example/prices', { headers: traceHeaders() });
+ * ```
+ */
 export function traceHeaders(): Record<string, string> {
   const headers: Record<string, string> = {};
   const active = context.active();

@@ -1,7 +1,16 @@
 import { sql } from 'kysely';
 import type { Store } from './store.ts';
 
-/** One time for all instances that share a database, whatever the clocks of their machines show. */
+/**
+ * One time for all instances that share a database, whatever the clocks of their machines show.
+ *
+ * @example
+ * ```ts
+ * import type { DatabaseClock } from '@palaver/store';
+ *
+ * export const isOver = (clock: DatabaseClock, endsAt: number) => clock.now() >= endsAt;
+ * ```
+ */
 export interface DatabaseClock {
   /** Milliseconds since 1970. */
   now(): number;
@@ -19,6 +28,14 @@ const maxTripMs = 2_000;
 /**
  * Starts a clock that shows PostgreSQL's time: read at the start and now and then, counted on by the monotonic clock between.
  * A database that does not answer leaves the last reading in use. SQLite is on this machine and has its time.
+ *
+ * @example
+ * ```ts
+ * import { openStore, startDatabaseClock } from '@palaver/store';
+ *
+ * const clock = await startDatabaseClock(await openStore('file:./data/herd.sqlite'));
+ * console.log(new Date(clock.now()));
+ * ```
  */
 export async function startDatabaseClock<DB>(
   { engine, db }: Pick<Store<DB>, 'engine' | 'db'>,

@@ -2,7 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { createTestDatabase, engines, startProcess, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { type GroupWriterOptions, openStore } from './index.ts';
+import type { GroupWriterOptions } from './group-writer.ts';
+import { openStore } from './index.ts';
 
 interface TestDb {
   item: { id: string };

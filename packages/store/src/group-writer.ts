@@ -18,6 +18,22 @@ export interface GroupWriterOptions<DB, Item, Result> extends TransactionOptions
   maxPending?: number;
 }
 
+/**
+ * Writes that share a transaction with those of other callers.
+ *
+ * @example
+ * ```ts
+ * import type { GroupWriter, Store } from '@palaver/store';
+ *
+ * export const countGoats = (store: Store<{ goat: { id: string } }>): GroupWriter<string, void> =>
+ *   store.createGroupWriter({
+ *     async apply(trx, ids) {
+ *       await trx.insertInto('goat').values(ids.map((id) => ({ id }))).execute();
+ *       return ids.map(() => undefined);
+ *     },
+ *   });
+ * ```
+ */
 export interface GroupWriter<Item, Result> {
   /** Resolves with the item's own result once it is committed. */
   write(item: Item): Promise<Result>;

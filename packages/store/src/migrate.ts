@@ -115,7 +115,20 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
   );
 }
 
-/** An index that PostgreSQL builds without holding up writes, in a migration that is `concurrent`. */
+/**
+ * An index that PostgreSQL builds without holding up writes, in a migration that is `concurrent`.
+ *
+ * @example
+ * ```ts
+ * import { createIndex, type Migration } from '@palaver/store';
+ *
+ * export const indexGoats: Migration = {
+ *   name: '002-goats-by-owner',
+ *   concurrent: true,
+ *   up: (db, engine) => createIndex(db, engine, { name: 'goat_owner', on: 'goat (owner)' }),
+ * };
+ * ```
+ */
 export async function createIndex(
   db: Kysely<unknown>,
   engine: Engine,

@@ -15,7 +15,17 @@ const slowMs = 1_000;
 const migrationLimitMs = 10 * 60_000;
 const transactionAttempts = 20;
 
-/** Opens `file:…` (SQLite) or `postgres://…`; rejects with a {@link StoreError} when the database cannot be used. */
+/**
+ * Opens `file:…` (SQLite) or `postgres://…`; rejects with a {@link StoreError} when the database cannot be used.
+ *
+ * @example
+ * ```ts
+ * import { openStore } from '@palaver/store';
+ *
+ * const store = await openStore<{ goat: { id: string } }>('file:./data/herd.sqlite');
+ * export const goats = await store.db.selectFrom('goat').selectAll().execute();
+ * ```
+ */
 export async function openStore<DB>(url: string, options: StoreOptions = {}): Promise<Store<DB>> {
   const engine = engineOf(url);
   const { connection, db, transaction, slow } = await connect<DB>(url, options);

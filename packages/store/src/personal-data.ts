@@ -29,6 +29,20 @@ export interface PersonalData<Person> {
   erase(trx: Db, person: Person): Promise<void>;
 }
 
+/**
+ * A table whose rows belong to persons.
+ *
+ * @example
+ * ```ts
+ * import type { PersonalTable } from '@palaver/store';
+ * import { sql } from 'kysely';
+ *
+ * export const goats: PersonalTable<{ did: string }> = {
+ *   table: 'goat',
+ *   where: ({ did }) => sql`owner = ${did}`,
+ * };
+ * ```
+ */
 export interface PersonalTable<Person> {
   table: string;
   /** Its encrypted columns, if it has any. */
@@ -41,7 +55,17 @@ export interface PersonalTable<Person> {
   where(person: Person): RawBuilder<SqlBool>;
 }
 
-/** Tables whose rows of a person are handed out and deleted, in this order. */
+/**
+ * Tables whose rows of a person are handed out and deleted, in this order.
+ *
+ * @example
+ * ```ts
+ * import { personalTables } from '@palaver/store';
+ * import { sql } from 'kysely';
+ *
+ * export const personalData = personalTables<{ did: string }>([{ table: 'goat', where: ({ did }) => sql`owner = ${did}` }]);
+ * ```
+ */
 export function personalTables<Person>(entries: readonly PersonalTable<Person>[]): PersonalData<Person> {
   async function present(db: Db): Promise<readonly PersonalTable<Person>[]> {
     if (entries.every(({ needs }) => needs === undefined)) return entries;

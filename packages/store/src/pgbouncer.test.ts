@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { createTestDatabase, startPgbouncer } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { auditMigrations, createAuditLog, openStore, type Store, verifyAudit } from './index.ts';
+import { openStore, type Store } from './index.ts';
+import { auditMigrations, createAuditLog, verifyAudit } from './internal.ts';
 
 interface TestDb {
   item: { id: string; amount: number };

@@ -1,7 +1,18 @@
 import type { Compilable, CompiledQuery, Kysely, QueryResult } from 'kysely';
 import type { BindValue } from './bind-value.ts';
 
-/** Runs with these parameters, on `trx` when given. */
+/**
+ * Runs with these parameters, on `trx` when given.
+ *
+ * @example
+ * ```ts
+ * import type { PreparedQuery, Store } from '@palaver/store';
+ *
+ * type Tables = { goat: { id: string } };
+ * export const findGoat = (store: Store<Tables>): PreparedQuery<Tables, { id: string }, { id: string }> =>
+ *   store.prepare((db, goat: { id: string }) => db.selectFrom('goat').select('id').where('id', '=', goat.id));
+ * ```
+ */
 export type PreparedQuery<DB, P, R> = (params: P, trx?: Kysely<DB>) => Promise<QueryResult<R>>;
 
 /**

@@ -1,3 +1,13 @@
+/**
+ * What is wrong with a database.
+ *
+ * @example
+ * ```ts
+ * import type { StoreErrorKind } from '@palaver/store';
+ *
+ * export const mayPass = (kind: StoreErrorKind) => kind === 'unreachable' || kind === 'locked';
+ * ```
+ */
 export type StoreErrorKind =
   | 'bad-url'
   | 'unwritable'
@@ -10,7 +20,18 @@ export type StoreErrorKind =
   | 'overloaded'
   | 'closed';
 
-/** A fault of the database itself, not of a query: its message is one sentence for the operator, without secrets. */
+/**
+ * A fault of the database itself, not of a query: its message is one sentence for the operator, without secrets.
+ *
+ * @example
+ * ```ts
+ * import { openStore, StoreError } from '@palaver/store';
+ *
+ * export const store = await openStore('file:/read-only/herd.sqlite').catch((error: unknown) => {
+ *   if (error instanceof StoreError) console.error(error.kind, error.message);
+ * });
+ * ```
+ */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly kind: StoreErrorKind;

@@ -4,8 +4,29 @@ import type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 import type { Migration } from './migrate.ts';
 import type { PrepareQuery } from './prepare-query.ts';
 
+/**
+ * Which database a store is on.
+ *
+ * @example
+ * ```ts
+ * import type { Engine } from '@palaver/store';
+ *
+ * export const hasOneWriter = (engine: Engine) => engine === 'sqlite';
+ * ```
+ */
 export type Engine = 'sqlite' | 'postgres';
 
+/**
+ * How a database is opened.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type StoreOptions } from '@palaver/store';
+ *
+ * const options: StoreOptions = { poolSize: 20, migrations: 'check' };
+ * export const store = await openStore('postgres://herd@db.example/herd', options);
+ * ```
+ */
 export interface StoreOptions {
   /** How long a query waits for a free connection or another process's lock. Default 10 s. */
   waitMs?: number;

@@ -19,6 +19,16 @@ import { verifySignatures } from './verify-signatures.ts';
 /** `revoked`: the token or one of its proofs is. `shared`: the token was sent downstream as a proof, so others may hold it. */
 export type Standing = 'revoked' | 'shared';
 
+/**
+ * What a verifier accepts.
+ *
+ * @example
+ * ```ts
+ * import { createDidResolver, type VerifierOptions } from '@palaver/ucan';
+ *
+ * export const options: VerifierOptions = { audiences: ['did:key:z6Mk'], resolveDid: createDidResolver() };
+ * ```
+ */
 export interface VerifierOptions {
   /** The DIDs of this service; a token is made out to one of them. They are also resources open to everyone. */
   readonly audiences: readonly string[];
@@ -44,6 +54,16 @@ export interface IssuedToken {
   readonly issuer: string;
 }
 
+/**
+ * What a good token says.
+ *
+ * @example
+ * ```ts
+ * import type { VerifiedToken } from '@palaver/ucan';
+ *
+ * export const secondsLeft = ({ expiration }: VerifiedToken) => expiration - Date.now() / 1000;
+ * ```
+ */
 export interface VerifiedToken {
   /** Who signed the token: the authenticated DID. */
   readonly did: string;
@@ -54,8 +74,28 @@ export interface VerifiedToken {
   readonly view: UcanView;
 }
 
+/**
+ * A good token, or why it is refused.
+ *
+ * @example
+ * ```ts
+ * import type { Verdict } from '@palaver/ucan';
+ *
+ * export const whoIs = ({ ok, error }: Verdict) => ok?.did ?? `refused: ${error?.code}`;
+ * ```
+ */
 export type Verdict = Result<VerifiedToken, UcanError>;
 
+/**
+ * Decides whether tokens are good.
+ *
+ * @example
+ * ```ts
+ * import type { Verifier } from '@palaver/ucan';
+ *
+ * export const check = (verifier: Verifier, token: string) => verifier.verifySignIn(token);
+ * ```
+ */
 export interface Verifier {
   /** `client` is the address the token came from, by which look-ups of unverified issuers are bounded. */
   verifyInvocation(token: string, client?: string): Promise<Verdict>;

@@ -1,6 +1,18 @@
 import type { ErrorCode } from '@palaver/contract';
 
-/** What an expected refusal or success comes back as; exactly one of the two is set. */
+/**
+ * What an expected refusal or success comes back as; exactly one of the two is set.
+ *
+ * @example
+ * ```ts
+ * import type { Result } from '@palaver/ucan';
+ *
+ * export const orThrow = <T>({ ok, error }: Result<T, { message: string }>) => {
+ *   if (error) throw new Error(error.message);
+ *   return ok;
+ * };
+ * ```
+ */
 export type Result<T, E> = { readonly ok: T; readonly error?: never } | { readonly ok?: never; readonly error: E };
 
 export type Awaitable<T> = T | Promise<T>;
@@ -10,6 +22,16 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 /** Why a token is refused: the `code` of a 401 body. */
 export type UcanErrorCode = Exclude<Extract<ErrorCode, `UCAN_${string}`>, 'UCAN_MISSING'>;
 
+/**
+ * Why a token is refused.
+ *
+ * @example
+ * ```ts
+ * import type { UcanError } from '@palaver/ucan';
+ *
+ * export const mayRetry = ({ limited }: UcanError) => limited === true;
+ * ```
+ */
 export interface UcanError {
   readonly code: UcanErrorCode;
   readonly message: string;

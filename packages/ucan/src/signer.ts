@@ -6,7 +6,16 @@ import { ed25519Tag, toDidKey, untagPublicKey } from './did/did-key.ts';
 import { decodeHex, decodeMultibaseOrBase64 } from './multibase.ts';
 import type { Result } from './result.ts';
 
-/** An Ed25519 key that signs tokens. It is also a `Signer` to every function of ucanto. */
+/**
+ * An Ed25519 key that signs tokens. It is also a `Signer` to every function of ucanto.
+ *
+ * @example
+ * ```ts
+ * import type { Signer } from '@palaver/ucan';
+ *
+ * export const keep = (signer: Signer) => ({ did: signer.did(), secret: signer.toSecret() });
+ * ```
+ */
 export interface Signer {
   did(): `did:${string}:${string}`;
   readonly signatureCode: number;
@@ -65,7 +74,17 @@ export async function parseSigner(secret: string): Promise<Result<Signer, { mess
   return { ok: signer };
 }
 
-/** Always the same key for the same secret and label (HKDF-SHA256), unrelated keys for different labels. */
+/**
+ * Always the same key for the same secret and label (HKDF-SHA256), unrelated keys for different labels.
+ *
+ * @example
+ * ```ts
+ * import { deriveSigner } from '@palaver/ucan';
+ *
+ * const secret = crypto.getRandomValues(new Uint8Array(32));
+ * export const farmer = await deriveSigner({ secret, label: '+254700000001' });
+ * ```
+ */
 export async function deriveSigner({ secret, label }: { secret: Uint8Array; label: string }): Promise<Signer> {
   if (secret.length < 16) throw new RangeError('a secret to derive keys from has at least 16 bytes');
   const material = await crypto.subtle.importKey('raw', new Uint8Array(secret), 'HKDF', false, ['deriveBits']);

@@ -13,7 +13,17 @@ export interface UcanFields {
   readonly facts: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** A token as it reads, with its proofs. Parsing proves nothing: see `createVerifier`. */
+/**
+ * A token as it reads, with its proofs. Parsing proves nothing: see `createVerifier`.
+ *
+ * @example
+ * ```ts
+ * import type { UcanView } from '@palaver/ucan';
+ *
+ * export const rootIssuers = ({ proofs, issuer }: UcanView): string[] =>
+ *   proofs.length === 0 ? [issuer] : proofs.flatMap(rootIssuers);
+ * ```
+ */
 export interface UcanView extends UcanFields {
   readonly cid: string;
   readonly proofs: readonly UcanView[];

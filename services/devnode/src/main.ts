@@ -7,8 +7,8 @@ import {
   loadConfig,
   type RunningService,
   runMain,
-  toListenError,
 } from '@palaver/service-kit';
+import { toListenError } from '@palaver/service-kit/internal';
 import { createDevnode } from './app.ts';
 import { devnodeConfigSchema } from './config.ts';
 import type { AgentProfile } from './world/agent-profile.ts';

@@ -1,4 +1,4 @@
-import type { GrpcStatusName } from '@palaver/contract';
+import type { GrpcStatusName } from '@palaver/contract/internal';
 
 /** An expected no, as a value: the gRPC status and the text that goes with it. */
 export interface Refusal {

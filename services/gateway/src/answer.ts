@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { GatewayErrorBody } from '@palaver/contract';
+import type { GatewayErrorBody } from '@palaver/contract/internal';
 import { toFailureBody } from './gateway-error.ts';
 import { toHeaders } from './metadata.ts';
 import type { GrpcFailure, Metadata } from './upstream/call.ts';

@@ -1,18 +1,8 @@
 import { METHODS } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import websocket from '@fastify/websocket';
-import {
-  addRateLimit,
-  CloseStack,
-  createProbes,
-  createServer,
-  keepOpen,
-  type Logger,
-  type openRedis,
-  type Server,
-  StartError,
-  toEdge,
-} from '@palaver/service-kit';
+import { CloseStack, createServer, keepOpen, type Logger, type Server, StartError } from '@palaver/service-kit';
+import { addRateLimit, createProbes, type openRedis, toEdge } from '@palaver/service-kit/internal';
 import type { FastifyInstance } from 'fastify';
 import { type Answer, type WriteError, weighAnswer } from './answer.ts';
 import { createAskNode } from './ask-node.ts';

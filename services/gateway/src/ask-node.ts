@@ -1,6 +1,6 @@
 // One query, from the request's bytes to the finished answer: upstream.ts, then encode-response.ts.
 import { type DescMessage, fromBinary, toJson } from '@bufbuild/protobuf';
-import { toGrpcCode } from '@palaver/contract';
+import { toGrpcCode } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import { type Answer, toFailureAnswer, toJsonAnswer, type WriteError } from './answer.ts';
 import type { Loading } from './cache.ts';

@@ -1,13 +1,6 @@
 import { defaultPorts } from '@palaver/contract';
-import {
-  baseVariables,
-  envBoolean,
-  envInteger,
-  envList,
-  envOrigins,
-  envUrl,
-  type VariableMeta,
-} from '@palaver/service-kit';
+import { baseVariables, envBoolean, envInteger, envList, envUrl, type VariableMeta } from '@palaver/service-kit';
+import { envOrigins } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { Prefixes } from './route-table.ts';
 import { defaultRpcMethods } from './rpc/rpc-methods.ts';

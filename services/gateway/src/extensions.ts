@@ -1,7 +1,7 @@
 // Where an operator's own code takes part, without a change to the gateway.
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { GatewayErrorBody } from '@palaver/contract';
+import type { GatewayErrorBody } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
 import type { Interceptor } from './upstream/send.ts';
 

@@ -1,4 +1,5 @@
-import { AppError, type GatewayErrorBody, toGrpcStatus, toReasonPhrase, toRefusalGrpcCode } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
+import { type GatewayErrorBody, toGrpcStatus, toReasonPhrase, toRefusalGrpcCode } from '@palaver/contract/internal';
 import type { Schema } from './descriptors/schema.ts';
 import type { Encoder } from './encode-response.ts';
 import { WireReader, wire } from './printer/wire-reader.ts';

@@ -1,20 +1,18 @@
-import type { ApiKey } from '@palaver/contract';
+import type { ApiKey } from '@palaver/contract/internal';
 import {
   CloseStack,
   type ConfigOptions,
-  type CountInMinute,
   closeServer,
-  countInRedis,
   createLogger,
   type Env,
   isMain,
   keepOpen,
   listen,
   loadConfig,
-  openRedis,
   type RunningService,
   runMain,
 } from '@palaver/service-kit';
+import { type CountInMinute, countInRedis, openRedis } from '@palaver/service-kit/internal';
 import { createGatewayApp } from './app.ts';
 import { authorizeApiKey, loadApiKeys } from './auth/api-key.ts';
 import { type Authorize, authorizeAnyone } from './auth/authorize.ts';

@@ -1,4 +1,4 @@
-import type { GatewayHealth } from '@palaver/contract';
+import type { GatewayHealth } from '@palaver/contract/internal';
 import type { LiveTable } from './live-table.ts';
 import type { Upstream } from './upstream/upstream.ts';
 

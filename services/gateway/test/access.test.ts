@@ -3,14 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '@palaver/service-kit';
 import { createTempDir } from '@palaver/test-kit';
-import {
-  createDelegation,
-  createInvocation,
-  createSigner,
-  type InvocationOptions,
-  parseToken,
-  type Signer,
-} from '@palaver/ucan';
+import { createDelegation, createInvocation, createSigner, parseToken, type Signer } from '@palaver/ucan';
+import type { InvocationOptions } from '@palaver/ucan/internal';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { authorizeApiKey, loadApiKeys } from '../src/auth/api-key.ts';
 import { authorizeUcan } from '../src/auth/ucan.ts';

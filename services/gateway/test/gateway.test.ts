@@ -2,7 +2,7 @@
 import { request as httpRequest } from 'node:http';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import * as grpc from '@grpc/grpc-js';
-import { gatewayErrorBodySchema, gatewayHealthSchema } from '@palaver/contract';
+import { gatewayErrorBodySchema, gatewayHealthSchema } from '@palaver/contract/internal';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseProtoFiles } from '../src/descriptors/parse-proto-files.ts';
 import { type FixtureNode, type NodeReply, startFixtureNode } from './fixture-node.ts';

@@ -2,7 +2,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
-import { gatewayHealthSchema } from '@palaver/contract';
+import { gatewayHealthSchema } from '@palaver/contract/internal';
 import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { parseProtoFiles } from '../src/descriptors/parse-proto-files.ts';

@@ -1,19 +1,16 @@
 import { ussdLimits } from '@palaver/contract';
+import { CloseStack, createServer, keepOpen, type Logger, type Server } from '@palaver/service-kit';
 import {
   addOperatorAudit,
   addRateLimit,
   addStoreMetrics,
-  CloseStack,
   createProbes,
-  createServer,
-  keepOpen,
-  type Logger,
-  type Server,
   toDataFolder,
   toEdge,
-} from '@palaver/service-kit';
-import type { KeyRing } from '@palaver/store';
-import { type Store, timeReaderOf } from '@palaver/store';
+} from '@palaver/service-kit/internal';
+import type { Store } from '@palaver/store';
+import type { KeyRing } from '@palaver/store/internal';
+import { timeReaderOf } from '@palaver/store/internal';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
 import type { AskServer } from './http/guarded-request.ts';

@@ -1,15 +1,9 @@
 import { BlockList, isIP } from 'node:net';
-import { defaultPorts, serviceCodePattern, ussdLimits } from '@palaver/contract';
-import { envSigningKey, gatewayVariables, signingVariables } from '@palaver/protocol';
-import {
-  auditVariables,
-  baseVariables,
-  envBoolean,
-  envInteger,
-  envList,
-  envUrl,
-  ownSecret,
-} from '@palaver/service-kit';
+import { defaultPorts, ussdLimits } from '@palaver/contract';
+import { serviceCodePattern } from '@palaver/contract/internal';
+import { envSigningKey, gatewayVariables, signingVariables } from '@palaver/protocol/internal';
+import { baseVariables, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
+import { auditVariables, ownSecret } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { parseKey } from './accounts/parse-key.ts';
 import { fitsOneScreen } from './screen.ts';

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { toGatewayAccess } from '@palaver/protocol';
+import { toGatewayAccess } from '@palaver/protocol/internal';
 import { CloseStack, keepOpen, type Logger, StartError } from '@palaver/service-kit';
-import type { KeyRing } from '@palaver/store';
-import { createAuditLog, keepAuditHead, type Store, startDatabaseClock, toAnchorPath } from '@palaver/store';
+import { type Store, startDatabaseClock } from '@palaver/store';
+import type { KeyRing } from '@palaver/store/internal';
+import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import { createAccounts } from './accounts/accounts.ts';
 import { createAddressChanges } from './accounts/address-changes.ts';
 import { createPersonData } from './accounts/person-data.ts';

@@ -8,13 +8,12 @@ import {
   keepOpen,
   listen,
   loadConfig,
-  openRedis,
   type RunningService,
   runMain,
-  toDatabaseUrl,
-  toStoreOptions,
 } from '@palaver/service-kit';
-import { engineOf, openStore } from '@palaver/store';
+import { openRedis, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { engineOf } from '@palaver/store/internal';
 import { loadKeys } from './accounts/load-keys.ts';
 import { createUssdApp, type UssdParts } from './app.ts';
 import { programSecretPrefix, ussdConfigSchema } from './config.ts';

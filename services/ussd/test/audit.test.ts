@@ -1,5 +1,6 @@
-import type { AuditLine } from '@palaver/contract';
-import { openStore, verifyAudit } from '@palaver/store';
+import type { AuditLine } from '@palaver/contract/internal';
+import { openStore } from '@palaver/store';
+import { verifyAudit } from '@palaver/store/internal';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';

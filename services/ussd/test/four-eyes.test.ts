@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { addOperator } from '@palaver/service-kit';
+import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';

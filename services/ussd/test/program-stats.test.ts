@@ -1,5 +1,5 @@
 // How callers move through a program is counted by state and day, on every instance, and nothing of it says who they are.
-import { addOperator } from '@palaver/service-kit';
+import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir, engines, searchDatabase, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';

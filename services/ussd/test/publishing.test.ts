@@ -1,7 +1,7 @@
 // Programs in the database: drafted, checked, published, rolled back and withdrawn by operators, served by every instance.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addOperator } from '@palaver/service-kit';
+import { addOperator } from '@palaver/service-kit/internal';
 import { createTempDir, engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { listVersions, publishFolder, rollBack, withdrawProgram } from '../src/commands/publish-programs.ts';

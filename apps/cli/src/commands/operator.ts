@@ -1,3 +1,4 @@
+import { withEnvFile } from '@palaver/service-kit';
 import {
   addOperator,
   loadOperators,
@@ -5,8 +6,7 @@ import {
   operatorRoles,
   revokeOperator,
   toOperatorsFile,
-  withEnvFile,
-} from '@palaver/service-kit';
+} from '@palaver/service-kit/internal';
 import { type Command, Option } from 'commander';
 import { recordCommand } from '../audit-logs.ts';
 import { toTable } from '../table.ts';

@@ -1,4 +1,5 @@
-import { type Env, runMain, StartError, toConfigMessage, withEnvFile } from '@palaver/service-kit';
+import { type Env, runMain, StartError, withEnvFile } from '@palaver/service-kit';
+import { toConfigMessage } from '@palaver/service-kit/internal';
 import type { Command } from 'commander';
 import type { ServiceName } from '../services.ts';
 import { addGatewayCommands } from './gateway.ts';

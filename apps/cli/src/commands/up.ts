@@ -1,17 +1,15 @@
 import { existsSync, renameSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { defaultPorts } from '@palaver/contract';
+import { type Env, type RunningService, StartError } from '@palaver/service-kit';
 import {
-  type Env,
   parseConfig,
   prepareDataDir,
-  type RunningService,
-  StartError,
   sendLogsTo,
   stopOnSignals,
   toConfigMessage,
   toReachableHost,
-} from '@palaver/service-kit';
+} from '@palaver/service-kit/internal';
 import { refuseBusyPorts } from '../busy-ports.ts';
 import { describeLocalModel } from '../local-model.ts';
 import { type ServiceEntry, services, unknownVariables } from '../services.ts';

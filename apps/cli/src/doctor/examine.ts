@@ -1,6 +1,8 @@
 import { defaultPorts } from '@palaver/contract';
-import { createGatewayClient, toGatewayAccess } from '@palaver/protocol';
-import { baseVariables, type Env, parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit';
+import { createGatewayClient } from '@palaver/protocol';
+import { toGatewayAccess } from '@palaver/protocol/internal';
+import { baseVariables, type Env } from '@palaver/service-kit';
+import { parseConfig, prepareDataDir, toReachableHost } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { findDatabases } from '../databases.ts';
 import { misspeltVariables, type ServiceEntry, services, unknownVariables } from '../services.ts';

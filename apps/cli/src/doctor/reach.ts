@@ -1,8 +1,10 @@
 // Each gives undefined where the other side answers, otherwise what was found in a sentence. No secret is in it.
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createLogger, maskText, openRedis } from '@palaver/service-kit';
-import { checkCipher, openStore } from '@palaver/store';
+import { createLogger } from '@palaver/service-kit';
+import { maskText, openRedis } from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { checkCipher } from '@palaver/store/internal';
 
 const timeoutMs = 3_000;
 

@@ -1,4 +1,4 @@
-import type { UssdReportList } from '@palaver/contract';
+import type { UssdReportList } from '@palaver/contract/internal';
 import { useQuery } from '@tanstack/react-query';
 import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';

@@ -1,4 +1,4 @@
-import type { UssdDebugRecord } from '@palaver/contract';
+import type { UssdDebugRecord } from '@palaver/contract/internal';
 import { useQuery } from '@tanstack/react-query';
 import { useId } from 'react';
 import { callAsOperator, isRefused, ServiceFault } from '../api/call-service.ts';

@@ -1,5 +1,6 @@
 import { CloseStack, type Env, keepOpen, type Logger, type Server } from '@palaver/service-kit';
-import { keepAuditHead, type Store, toAnchorPath } from '@palaver/store';
+import type { Store } from '@palaver/store';
+import { keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import type { Signer } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import type { PublicRoute } from '../auth/auth-hook.ts';

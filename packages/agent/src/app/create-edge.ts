@@ -1,19 +1,16 @@
 import { agentLimits } from '@palaver/contract';
+import { type CloseStack, closeServer, createServer, type Logger, type Server } from '@palaver/service-kit';
 import {
   addAuditRoute,
   addOperatorAudit,
   addRateLimit,
   addStoreMetrics,
-  type CloseStack,
-  closeServer,
   createProbes,
-  createServer,
-  type Logger,
-  type Server,
   toDataFolder,
   toEdge,
-} from '@palaver/service-kit';
-import { type Store, timeReaderOf } from '@palaver/store';
+} from '@palaver/service-kit/internal';
+import type { Store } from '@palaver/store';
+import { timeReaderOf } from '@palaver/store/internal';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';

@@ -1,6 +1,7 @@
-import { toAccessHeaders } from '@palaver/protocol';
+import { toAccessHeaders } from '@palaver/protocol/internal';
 import type { CloseStack } from '@palaver/service-kit';
-import { type AuditLog, createAuditLog, type Store } from '@palaver/store';
+import type { AuditLog, Store } from '@palaver/store';
+import { createAuditLog } from '@palaver/store/internal';
 import { createDidResolver, createVerifier, type Signer, type Verifier } from '@palaver/ucan';
 import type { AuthorizeOptions } from '../auth/authorize.ts';
 import { deriveKey } from '../auth/derive-key.ts';

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import {
-  type BaseConfig,
   CloseStack,
   type ConfigOptions,
   createLogger,
@@ -9,15 +8,19 @@ import {
   type Logger,
   listen,
   loadConfig,
+  type Server,
+  StartError,
+} from '@palaver/service-kit';
+import {
+  type BaseConfig,
   loadOrCreateSecretFile,
   openRedis,
   prepareDataDir,
-  type Server,
-  StartError,
   toDatabaseUrl,
   toStoreOptions,
-} from '@palaver/service-kit';
-import { claimSqliteFile, engineOf, openStore } from '@palaver/store';
+} from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { claimSqliteFile, engineOf } from '@palaver/store/internal';
 import { createSigner, parseSigner, type Signer } from '@palaver/ucan';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { agentConfigSchema } from '../config.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import type { Approval, Message, SendMessageInput, SseEvent } from '@palaver/contract';
+import type { Approval, Message, SseEvent } from '@palaver/contract';
+import type { SendMessageInput } from '@palaver/contract/internal';
 import { CloseStack, createLogger, type Env, keepOpen, type Logger, loadConfig } from '@palaver/service-kit';
 import { openStore, type Store } from '@palaver/store';
 import { createSigner } from '@palaver/ucan';

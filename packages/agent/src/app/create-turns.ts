@@ -1,4 +1,5 @@
-import { type CloseStack, createRateLimit, type Logger } from '@palaver/service-kit';
+import type { CloseStack, Logger } from '@palaver/service-kit';
+import { createRateLimit } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { deriveSigner } from '@palaver/ucan';
 import type { Redis } from 'ioredis';

@@ -1,5 +1,6 @@
 import { AppError } from '@palaver/contract';
-import { clientAddress, type Server, toAddressKey } from '@palaver/service-kit';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAddressKey } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { type AuthorizeOptions, authorize, type Identity, readCredentials } from './authorize.ts';
 

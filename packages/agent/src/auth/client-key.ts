@@ -1,5 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
-import { clientAddress, toAddressKey } from '@palaver/service-kit';
+import { clientAddress } from '@palaver/service-kit';
+import { toAddressKey } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 
 /** What limits per client address count a request by; undefined for an address that speaks for many users. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createLogger, openRedis } from '@palaver/service-kit';
+import { createLogger } from '@palaver/service-kit';
+import { openRedis } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTestDatabase, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';

@@ -1,5 +1,6 @@
 import type { Logger } from '@palaver/service-kit';
-import { parsePostgresUrl, type Store } from '@palaver/store';
+import type { Store } from '@palaver/store';
+import { parsePostgresUrl } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { AgentDatabase } from '../store/schema.ts';

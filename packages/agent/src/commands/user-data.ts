@@ -1,5 +1,7 @@
-import { CloseStack, createLogger, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
-import { createAuditLog, keepAuditHead, openCipher, openStore, toAnchorPath } from '@palaver/store';
+import { CloseStack, createLogger, type Env, loadConfig } from '@palaver/service-kit';
+import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { createAuditLog, keepAuditHead, openCipher, toAnchorPath } from '@palaver/store/internal';
 import { loadSigner } from '../app/create-oracle-app.ts';
 import { deriveKey } from '../auth/derive-key.ts';
 import { agentConfigSchema } from '../config.ts';

@@ -1,5 +1,6 @@
 import { AppError, type SendMessage, sendMessageSchema } from '@palaver/contract';
-import { type Server, sendError } from '@palaver/service-kit';
+import type { Server } from '@palaver/service-kit';
+import { sendError } from '@palaver/service-kit/internal';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { PublicRoute } from '../auth/auth-hook.ts';

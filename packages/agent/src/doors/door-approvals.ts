@@ -1,4 +1,5 @@
-import { type Approval, answerApprovalSchema } from '@palaver/contract';
+import type { Approval } from '@palaver/contract';
+import { answerApprovalSchema } from '@palaver/contract/internal';
 import type { AgentRun, RunEvent } from '../plugins/agent-run.ts';
 import type { PluginContext } from '../plugins/plugin-context.ts';
 import type { ApprovalAnswer } from '../store/approvals.ts';

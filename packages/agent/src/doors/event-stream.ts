@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { agentLimits, eventStreamHeaders } from '@palaver/contract';
+import { agentLimits } from '@palaver/contract';
+import { eventStreamHeaders } from '@palaver/contract/internal';
 import type { FastifyReply } from 'fastify';
 
 /** How long a reader may take nothing before it is cut off. */

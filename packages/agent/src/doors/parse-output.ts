@@ -1,4 +1,4 @@
-import { isJsonTooDeep } from '@palaver/service-kit';
+import { isJsonTooDeep } from '@palaver/service-kit/internal';
 
 /** Results of tools are texts in most protocols, and most of these are JSON. One that is nested too deep stays a text. */
 export function parseOutput(text: string): unknown {

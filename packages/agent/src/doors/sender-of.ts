@@ -1,5 +1,6 @@
-import { AppError, timeZoneSchema } from '@palaver/contract';
-import { setRateHeaders } from '@palaver/service-kit';
+import { AppError } from '@palaver/contract';
+import { timeZoneSchema } from '@palaver/contract/internal';
+import { setRateHeaders } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { ClientKey } from '../auth/client-key.ts';

@@ -1,5 +1,5 @@
 import { agentLimits } from '@palaver/contract';
-import { isJsonTooDeep } from '@palaver/service-kit';
+import { isJsonTooDeep } from '@palaver/service-kit/internal';
 import { ToolError } from '../plugins/runtime-context.ts';
 import type { BrowserCall, SessionClients } from '../run/session-clients.ts';
 

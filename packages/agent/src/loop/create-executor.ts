@@ -1,4 +1,5 @@
-import { agentLimits, type Message, reauthorizeComponentName } from '@palaver/contract';
+import { agentLimits, type Message } from '@palaver/contract';
+import { reauthorizeComponentName } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { Signer } from '@palaver/ucan';
 import type { AgentConfig } from '../config.ts';

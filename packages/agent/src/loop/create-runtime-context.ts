@@ -1,20 +1,8 @@
-import {
-  type Message,
-  phoneContextSchema,
-  reauthorizeComponentName,
-  type SendMessage,
-  type SseEventData,
-} from '@palaver/contract';
+import type { Message, SendMessage, SseEventData } from '@palaver/contract';
+import { phoneContextSchema, reauthorizeComponentName } from '@palaver/contract/internal';
 import { type Logger, traceHeaders } from '@palaver/service-kit';
-import {
-  type Capability,
-  findExpiration,
-  hasCapability,
-  mintDownstream,
-  parseToken,
-  type Signer,
-  type UcanView,
-} from '@palaver/ucan';
+import { type Capability, parseToken, type Signer, type UcanView } from '@palaver/ucan';
+import { findExpiration, hasCapability, mintDownstream } from '@palaver/ucan/internal';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';

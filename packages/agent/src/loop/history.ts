@@ -1,5 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { Message, MessageAttachment, ToolCall } from '@palaver/contract';
+import type { Message, ToolCall } from '@palaver/contract';
+import type { MessageAttachment } from '@palaver/contract/internal';
 import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { toParts } from '../store/message-parts.ts';
 import type { KeptFile, StoredMessage } from '../store/messages.ts';

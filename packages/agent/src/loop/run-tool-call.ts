@@ -1,5 +1,5 @@
 import { agentLimits } from '@palaver/contract';
-import { serializeErrorPlaces } from '@palaver/service-kit';
+import { serializeErrorPlaces } from '@palaver/service-kit/internal';
 import { checkArguments } from '../plugins/check-arguments.ts';
 import { type RuntimeContext, ToolError, type ToolProgress } from '../plugins/runtime-context.ts';
 import type { Tool } from '../plugins/tool.ts';

@@ -1,4 +1,4 @@
-import { didDocumentSchema } from '@palaver/contract';
+import { didDocumentSchema } from '@palaver/contract/internal';
 
 const timeoutMs = 3_000;
 

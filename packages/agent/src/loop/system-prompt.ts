@@ -1,4 +1,5 @@
-import { type PhoneContext, phoneNote, ussdLimits } from '@palaver/contract';
+import { type PhoneContext, ussdLimits } from '@palaver/contract';
+import { phoneNote } from '@palaver/contract/internal';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { AgentBehaviour } from './agent-behaviour.ts';

@@ -1,4 +1,4 @@
-import { phoneNote } from '@palaver/contract';
+import { phoneNote } from '@palaver/contract/internal';
 import { expect, test } from 'vitest';
 import { planReply } from './offline-script.ts';
 

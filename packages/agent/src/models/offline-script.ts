@@ -1,6 +1,6 @@
 // What the offline model says: plain rules from what it is given to what it answers. No network, no chance, no clock.
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
-import { phoneNote, scheduledMessagePrefix } from '@palaver/contract';
+import { phoneNote, scheduledMessagePrefix } from '@palaver/contract/internal';
 import { phrases, toLanguage } from './offline-phrases.ts';
 import { planSummary } from './offline-summary.ts';
 import { type AnswerStyle, readAnswerStyle, readWish } from './offline-wishes.ts';

@@ -1,4 +1,4 @@
-import { toolNamePattern } from '@palaver/contract';
+import { toolNamePattern } from '@palaver/contract/internal';
 import { capabilityToolNames } from './capabilities.ts';
 import type { LoadedPlugin } from './start-plugins.ts';
 import type { Tool } from './tool.ts';

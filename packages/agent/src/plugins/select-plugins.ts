@@ -1,4 +1,5 @@
-import { type Env, parseConfig } from '@palaver/service-kit';
+import type { Env } from '@palaver/service-kit';
+import { parseConfig } from '@palaver/service-kit/internal';
 import type { OraclePlugin, PluginManifest } from './plugin.ts';
 
 /**

@@ -1,15 +1,13 @@
+import { AppError, type ErrorCode, errorBodySchema } from '@palaver/contract';
 import {
-  AppError,
   type AuditAction,
   delegationParamsSchema,
   delegationRevokedSchema,
   delegationStatusSchema,
   delegationStoredSchema,
-  type ErrorCode,
-  errorBodySchema,
   type StoreDelegation,
   storeDelegationSchema,
-} from '@palaver/contract';
+} from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
 import { parseToken, type VerifiedToken, type Verifier } from '@palaver/ucan';

@@ -1,17 +1,16 @@
+import { AppError, errorBodySchema, sessionSchema } from '@palaver/contract';
 import {
-  AppError,
   createSessionSchema,
   cursorPageQuerySchema,
-  errorBodySchema,
   liveRunReplySchema,
   messagePageSchema,
   offsetPageQuerySchema,
   sessionDeletedSchema,
   sessionListSchema,
   sessionParamsSchema,
-  sessionSchema,
-} from '@palaver/contract';
-import { addRateLimit, type RateLimitOptions, type Server } from '@palaver/service-kit';
+} from '@palaver/contract/internal';
+import type { Server } from '@palaver/service-kit';
+import { addRateLimit, type RateLimitOptions } from '@palaver/service-kit/internal';
 import { identityOf } from '../auth/auth-hook.ts';
 import type { SessionClients } from '../run/session-clients.ts';
 import type { TurnHub } from '../run/turn-hub.ts';

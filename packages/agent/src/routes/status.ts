@@ -1,4 +1,4 @@
-import { agentLandingSchema } from '@palaver/contract';
+import { agentLandingSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 
 /** `GET /`, the landing reply. */

@@ -1,5 +1,6 @@
 import { didPattern } from '@palaver/contract';
-import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAuditActor } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import { identityOf } from '../auth/auth-hook.ts';

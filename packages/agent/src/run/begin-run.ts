@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError, type Attachment, type LiveRunStatus, type MessageAttachment } from '@palaver/contract';
+import { AppError, type Attachment, type LiveRunStatus } from '@palaver/contract';
+import type { MessageAttachment } from '@palaver/contract/internal';
 import { v7 as uuidv7 } from 'uuid';
 import { toParts } from '../store/message-parts.ts';
 import type { StoredMessage } from '../store/messages.ts';

@@ -1,4 +1,5 @@
-import { AppError, agentLimits, browserToolSchema, type Message, type ToolCall } from '@palaver/contract';
+import { AppError, agentLimits, type Message, type ToolCall } from '@palaver/contract';
+import { browserToolSchema } from '@palaver/contract/internal';
 import { z } from 'zod';
 import type { CallerResult, OpenMessage } from '../plugins/agent-run.ts';
 import { isNestedDeeper } from '../plugins/check-arguments.ts';

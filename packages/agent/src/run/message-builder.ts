@@ -1,13 +1,5 @@
-import type {
-  Approval,
-  EndedRunStatus,
-  Message,
-  MessageComponent,
-  MessageError,
-  MessageFinish,
-  SseEvent,
-  ToolCall,
-} from '@palaver/contract';
+import type { Approval, EndedRunStatus, Message, MessageError, MessageFinish, SseEvent, ToolCall } from '@palaver/contract';
+import type { MessageComponent } from '@palaver/contract/internal';
 import { type PartPlace, toParts } from '../store/message-parts.ts';
 
 export type CallEvent = Extract<SseEvent, { name: 'tool_call' | 'action_call' | 'browser_tool_call' }>;

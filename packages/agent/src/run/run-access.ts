@@ -1,5 +1,5 @@
 import { AppError, type Message } from '@palaver/contract';
-import { type RateLimit, toRateError } from '@palaver/service-kit';
+import { type RateLimit, toRateError } from '@palaver/service-kit/internal';
 import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
 import type { RunStore, SendKey } from '../store/runs.ts';
 import type { OpenRun, RunReader } from './open-run.ts';

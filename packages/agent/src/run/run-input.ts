@@ -1,4 +1,5 @@
-import { browserToolSchema, type SendMessage, sendMessageSchema } from '@palaver/contract';
+import { type SendMessage, sendMessageSchema } from '@palaver/contract';
+import { browserToolSchema } from '@palaver/contract/internal';
 import { z } from 'zod';
 import type { StoredMessage } from '../store/messages.ts';
 import type { Turn } from './turn.ts';

@@ -1,5 +1,6 @@
 import { createLogger } from '@palaver/service-kit';
-import { createAuditLog, openStore } from '@palaver/store';
+import { openStore } from '@palaver/store';
+import { createAuditLog } from '@palaver/store/internal';
 import { createTestDatabase, type Engine, engines, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';

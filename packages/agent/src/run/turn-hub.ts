@@ -1,4 +1,5 @@
-import { AppError, type LiveRunReply, type LiveRunStatus, type SseEvent } from '@palaver/contract';
+import { AppError, type LiveRunStatus, type SseEvent } from '@palaver/contract';
+import type { LiveRunReply } from '@palaver/contract/internal';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { TurnEnd } from '../plugins/middleware.ts';
 import type { InterruptedRun, StoredStep } from '../store/interrupted-runs.ts';

@@ -1,4 +1,5 @@
-import type { Approval, ApprovalStatus } from '@palaver/contract';
+import type { Approval } from '@palaver/contract';
+import type { ApprovalStatus } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';

@@ -1,6 +1,7 @@
 import { AppError, agentLimits } from '@palaver/contract';
 import type { Store } from '@palaver/store';
-import { findExpiration, type IssuedToken, type Standing, type UcanView } from '@palaver/ucan';
+import type { UcanView } from '@palaver/ucan';
+import { findExpiration, type IssuedToken, type Standing } from '@palaver/ucan/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Seal } from '../auth/seal.ts';
 import type { AgentDatabase } from './schema.ts';

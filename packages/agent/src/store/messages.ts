@@ -1,5 +1,7 @@
-import { AppError, type CursorPageQuery, type Message, type MessagePage } from '@palaver/contract';
-import { type Store, unreadableText } from '@palaver/store';
+import { AppError, type Message } from '@palaver/contract';
+import type { CursorPageQuery, MessagePage } from '@palaver/contract/internal';
+import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { type Selectable, type SqlBool, sql } from 'kysely';
 import type { EarlierMessage } from '../plugins/agent-run.ts';
 import { type PartPlace, toParts } from './message-parts.ts';

@@ -1,5 +1,7 @@
-import { baseVariables, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
-import { auditMigrations, type CipherStore, openCipher, openStore, type Store } from '@palaver/store';
+import { baseVariables, type Env, loadConfig } from '@palaver/service-kit';
+import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
+import { openStore, type Store } from '@palaver/store';
+import { auditMigrations, type CipherStore, openCipher } from '@palaver/store/internal';
 import { z } from 'zod';
 import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
 import type { OraclePlugin } from '../plugins/plugin.ts';

@@ -1,6 +1,8 @@
 import type { EndedRunStatus, LiveRunStatus, Message, RunStatus } from '@palaver/contract';
-import { agentLimits, uuidPattern } from '@palaver/contract';
-import { type Store, unreadableText } from '@palaver/store';
+import { agentLimits } from '@palaver/contract';
+import { uuidPattern } from '@palaver/contract/internal';
+import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { sql, type Transaction } from 'kysely';
 import { databaseTime } from './database-time.ts';
 import { toMessageRow, toPrefixed } from './message-row.ts';

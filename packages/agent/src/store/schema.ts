@@ -1,4 +1,5 @@
-import type { ApprovalStatus, EndedRunStatus, RunStatus } from '@palaver/contract';
+import type { EndedRunStatus, RunStatus } from '@palaver/contract';
+import type { ApprovalStatus } from '@palaver/contract/internal';
 import type { ColumnType, Generated } from 'kysely';
 
 // Times are epoch milliseconds, JSON is text: one row type and one query text serve both engines.

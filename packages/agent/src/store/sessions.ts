@@ -1,15 +1,8 @@
 import { createHash } from 'node:crypto';
-import {
-  AppError,
-  agentLimits,
-  type CreateSession,
-  defaultSessionTitle,
-  type OffsetPageQuery,
-  type Session,
-  type SessionList,
-  uuidPattern,
-} from '@palaver/contract';
-import { type Store, unreadableText } from '@palaver/store';
+import { AppError, agentLimits, type Session } from '@palaver/contract';
+import { type CreateSession, defaultSessionTitle, type OffsetPageQuery, type SessionList, uuidPattern } from '@palaver/contract/internal';
+import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { databaseTime } from './database-time.ts';

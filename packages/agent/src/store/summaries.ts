@@ -1,4 +1,5 @@
-import { type Store, unreadableText } from '@palaver/store';
+import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { isActive, isActiveIn } from './messages.ts';
 import type { AgentDatabase } from './schema.ts';

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { createTempDir, createTestDatabase, type Engine, engines } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test, vi } from 'vitest';
+import { openStore } from '../index.ts';
 import {
   type AuditHead,
   auditMigrations,
   createAuditLog,
   keepAuditHead,
   loadAnchor,
-  openStore,
   verifyAudit,
-} from '../index.ts';
+} from '../internal.ts';
 
 interface TestDb {
   thing: { id: string };

@@ -1,14 +1,33 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import type { AuditAction, AuditLine, AuditQuery } from '@palaver/contract';
+import type { AuditAction, AuditLine, AuditQuery } from '@palaver/contract/internal';
 import type { Kysely, Transaction } from 'kysely';
 import type { Store } from '../store.ts';
 import { type AuditHead, type ChainedRow, chainPending } from './audit-chain.ts';
 import { pruneAudit } from './audit-prune.ts';
 import type { AuditTables } from './audit-tables.ts';
 
-/** Who acted: an operator by name, a person by reference, the service itself, or someone at the `palaver` command. */
+/**
+ * Who acted: an operator by name, a person by reference, the service itself, or someone at the `palaver` command.
+ *
+ * @example
+ * ```ts
+ * import type { AuditActor } from '@palaver/store';
+ *
+ * export const cashier: AuditActor = 'operator:amina';
+ * ```
+ */
 export type AuditActor = `operator:${string}` | `person:${string}` | 'service' | 'command';
 
+/**
+ * A line of the audit log.
+ *
+ * @example
+ * ```ts
+ * import type { AuditEvent } from '@palaver/store';
+ *
+ * export const refund: AuditEvent = { actor: 'operator:amina', action: 'operator.write', details: { credits: 5 } };
+ * ```
+ */
 export interface AuditEvent {
   actor: AuditActor;
   action: AuditAction;

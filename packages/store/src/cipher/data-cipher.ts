@@ -2,7 +2,16 @@ import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync
 import { StoreError } from '../store-error.ts';
 import { createKeyRing, keyIdOf } from './key-ring.ts';
 
-/** Which columns of a table are encrypted when the service has a key. */
+/**
+ * Which columns of a table are encrypted when the service has a key.
+ *
+ * @example
+ * ```ts
+ * import type { SealedTable } from '@palaver/store';
+ *
+ * export const goats: SealedTable = { table: 'goat', key: ['id'], sealed: ['name'] };
+ * ```
+ */
 export interface SealedTable {
   table: string;
   /** The table that its cells are bound to, where rows of two tables are read as one. */
@@ -30,6 +39,17 @@ export interface UnreadableCell {
   error: unknown;
 }
 
+/**
+ * Encrypts what is stored, where the service has a key.
+ *
+ * @example
+ * ```ts
+ * import type { DataCipher, SealedTable } from '@palaver/store';
+ *
+ * const goats: SealedTable = { table: 'goat', key: ['id'], sealed: ['name'] };
+ * export const toRow = (cipher: DataCipher) => cipher.sealRow(goats, { id: '1', name: 'Zuri' });
+ * ```
+ */
 export type DataCipher = ReturnType<typeof createDataCipher>;
 
 /**

@@ -6,7 +6,16 @@ import { createLookupLimits } from './lookup-limits.ts';
 import { resolveProtocolDid } from './resolve-protocol-did.ts';
 import { resolveWebDid } from './resolve-web-did.ts';
 
-/** `client` is the address that the token came from: what it may cause to be looked up is bounded. */
+/**
+ * `client` is the address that the token came from: what it may cause to be looked up is bounded.
+ *
+ * @example
+ * ```ts
+ * import type { ResolveDid } from '@palaver/ucan';
+ *
+ * export const resolveDid: ResolveDid = async () => ({ error: { message: 'no issuer is known here' } });
+ * ```
+ */
 export type ResolveDid = (did: string, client?: string) => Promise<DidKeys>;
 
 export interface DidResolverOptions {
@@ -33,7 +42,17 @@ const maxKept = 1_000;
 // Each way of lookup has its own places: names that never answer must not keep protocol DIDs waiting.
 const maxUnderway = { web: 32, protocol: 64 };
 
-/** Resolves did:key locally, did:web over HTTPS and every other method through the query gateway, with a cache. */
+/**
+ * Resolves did:key locally, did:web over HTTPS and every other method through the query gateway, with a cache.
+ *
+ * @example
+ * ```ts
+ * import { createDidResolver } from '@palaver/ucan';
+ *
+ * const resolveDid = createDidResolver({ gatewayUrl: 'http://127.0.0.1:1317' });
+ * console.log((await resolveDid('did:web:farm.example')).ok);
+ * ```
+ */
 export function createDidResolver(options: DidResolverOptions = {}): ResolveDid {
   const {
     gatewayUrl,

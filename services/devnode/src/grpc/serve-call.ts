@@ -1,5 +1,5 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { toGrpcCode } from '@palaver/contract';
+import { toGrpcCode } from '@palaver/contract/internal';
 import { type Refusal, refuse } from '../refusal.ts';
 import { createFrameReader, toFrame } from './frames.ts';
 import type { Method, Reply } from './method.ts';

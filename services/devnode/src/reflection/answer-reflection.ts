@@ -1,4 +1,4 @@
-import { type GrpcStatusName, toGrpcCode } from '@palaver/contract';
+import { type GrpcStatusName, toGrpcCode } from '@palaver/contract/internal';
 import type { ProtoFile, SymbolIndex } from './symbol-index.ts';
 
 /** The questions of the reflection protocol; v1 and v1alpha have the same. */

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type ApiKey, AppError, apiKeyFileSchema } from '@palaver/contract';
-import { type CountInMinute, countInMemory, nameCaller, StartError } from '@palaver/service-kit';
+import { AppError } from '@palaver/contract';
+import { type ApiKey, apiKeyFileSchema } from '@palaver/contract/internal';
+import { StartError } from '@palaver/service-kit';
+import { type CountInMinute, countInMemory, nameCaller } from '@palaver/service-kit/internal';
 import type { GatewayMetrics } from '../metrics.ts';
 import { type Authorize, refuse } from './authorize.ts';
 

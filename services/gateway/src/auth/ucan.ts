@@ -1,13 +1,8 @@
 import { AppError } from '@palaver/contract';
-import { clientAddress, toAddressKey } from '@palaver/service-kit';
-import {
-  coversAbility,
-  createDidResolver,
-  createVerifier,
-  isGrantedBy,
-  type UcanError,
-  type VerifiedToken,
-} from '@palaver/ucan';
+import { clientAddress } from '@palaver/service-kit';
+import { toAddressKey } from '@palaver/service-kit/internal';
+import { createDidResolver, createVerifier, type UcanError, type VerifiedToken } from '@palaver/ucan';
+import { coversAbility, isGrantedBy } from '@palaver/ucan/internal';
 import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../config.ts';
 import { type Authorize, type Authorized, refuse } from './authorize.ts';

@@ -3,7 +3,7 @@
 
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { FileDescriptorProto } from '@bufbuild/protobuf/wkt';
-import { toGrpcCode } from '@palaver/contract';
+import { toGrpcCode } from '@palaver/contract/internal';
 import type { Caller } from '../upstream/connection.ts';
 import { type DescriptorSource, parseFile } from './schema.ts';
 

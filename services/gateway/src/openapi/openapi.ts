@@ -1,4 +1,4 @@
-import { gatewayErrorBodySchema } from '@palaver/contract';
+import { gatewayErrorBodySchema } from '@palaver/contract/internal';
 import { z } from 'zod';
 import { readComment } from '../descriptors/comments.ts';
 import type { Segment } from '../path-template.ts';

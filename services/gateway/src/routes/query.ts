@@ -1,7 +1,7 @@
 // Every query of the protocol. The path of a request: here → route-table.ts → cache.ts → decode-request.ts →
 // upstream.ts → encode-response.ts (the last two by way of ask-node.ts).
 import { AppError } from '@palaver/contract';
-import { setSpanRoute } from '@palaver/service-kit';
+import { setSpanRoute } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, etagOf, toFailureAnswer, type WriteError } from '../answer.ts';
 import type { AskNode, Query } from '../ask-node.ts';

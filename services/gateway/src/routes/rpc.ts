@@ -1,7 +1,8 @@
 // The node's CometBFT RPC, opt-in: JSON-RPC by POST and by WebSocket, and its events as Server-Sent Events.
 import { PassThrough } from 'node:stream';
 import { AppError, type ErrorCode } from '@palaver/contract';
-import { clientAddress, isJsonTooDeep, toAddressKey } from '@palaver/service-kit';
+import { clientAddress } from '@palaver/service-kit';
+import { isJsonTooDeep, toAddressKey } from '@palaver/service-kit/internal';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import type { Authorize } from '../auth/authorize.ts';

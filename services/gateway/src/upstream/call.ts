@@ -1,5 +1,5 @@
 // One unary call on an HTTP/2 session.
-import { toGrpcCode } from '@palaver/contract';
+import { toGrpcCode } from '@palaver/contract/internal';
 import {
   checkFrameHead,
   decodeGrpcMessage,

@@ -1,4 +1,4 @@
-import { type GrpcCode, toGrpcCode } from '@palaver/contract';
+import { type GrpcCode, toGrpcCode } from '@palaver/contract/internal';
 
 /** What a reply that is HTTP but not gRPC means, by the table of the gRPC protocol (proxies answer so). */
 export function codeOfHttpStatus(status: number): GrpcCode {

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
-import {
-  type AuditActor,
-  type AuditLog,
-  type DatabaseClock,
-  keyIdOf,
-  type Store,
-  unreadableText,
-} from '@palaver/store';
+import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import { keyIdOf, unreadableText } from '@palaver/store/internal';
 import type { Kysely, Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';

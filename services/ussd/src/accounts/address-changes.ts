@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type AuditLog, type Store, unreadableText } from '@palaver/store';
+import type { AuditLog, Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { UssdTables } from '../store/tables.ts';
 

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { type Logger, loadOrCreateSecretFile, prepareDataDir, StartError } from '@palaver/service-kit';
-import { createKeyRing, type KeyRing } from '@palaver/store';
+import { type Logger, StartError } from '@palaver/service-kit';
+import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
+import { createKeyRing, type KeyRing } from '@palaver/store/internal';
 import type { UssdConfig } from '../config.ts';
 import { parseKey } from './parse-key.ts';
 

@@ -1,5 +1,5 @@
 import { hkdfSync } from 'node:crypto';
-import { parseKeyBytes } from '@palaver/service-kit';
+import { parseKeyBytes } from '@palaver/service-kit/internal';
 
 /** 32 bytes as 64 hex digits or base64; a text of 32 characters is key material. `undefined` when it is none of these. */
 export function parseKey(text: string): Buffer | undefined {

@@ -1,4 +1,5 @@
-import { type AuditActor, type AuditLog, encryptTables, type Store } from '@palaver/store';
+import type { AuditActor, AuditLog, Store } from '@palaver/store';
+import { encryptTables } from '@palaver/store/internal';
 import { ussdPersonalData } from '../store/personal-data.ts';
 import type { UssdTables } from '../store/tables.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createKeyRing, keyIdOf } from '@palaver/store';
+import { createKeyRing, keyIdOf } from '@palaver/store/internal';
 import { describe, expect, test } from 'vitest';
 import { parseKey } from './parse-key.ts';
 import { createPinVault } from './pin-vault.ts';

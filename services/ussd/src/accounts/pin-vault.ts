@@ -1,5 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import type { KeyRing } from '@palaver/store';
+import type { KeyRing } from '@palaver/store/internal';
 import { createLimiter } from './limiter.ts';
 
 /** Makes and checks the records that stand for PINs: a slow salted hash, sealed, bound to the account. */

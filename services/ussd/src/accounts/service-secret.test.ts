@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createKeyRing, openStore } from '@palaver/store';
+import { openStore } from '@palaver/store';
+import { createKeyRing } from '@palaver/store/internal';
 import { createTestDatabase } from '@palaver/test-kit';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';

@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { StartError } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
-import { type KeyRing, keyIdOf } from '@palaver/store';
+import { type KeyRing, keyIdOf } from '@palaver/store/internal';
 import type { UssdTables } from '../store/tables.ts';
 
 const name = 'service';

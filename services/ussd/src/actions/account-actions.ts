@@ -1,4 +1,4 @@
-import type { AuditAction } from '@palaver/contract';
+import type { AuditAction } from '@palaver/contract/internal';
 import type { AuditEvent, AuditLog } from '@palaver/store';
 import type { Accounts, PinCheck } from '../accounts/accounts.ts';
 import type { SimSwapCheck } from '../accounts/sim-swap.ts';

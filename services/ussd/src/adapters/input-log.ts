@@ -1,4 +1,5 @@
-import type { DatabaseClock, KeyRing, Store } from '@palaver/store';
+import type { DatabaseClock, Store } from '@palaver/store';
+import type { KeyRing } from '@palaver/store/internal';
 import { appendInput, maxListedCharacters } from '../session/text-parts.ts';
 import type { UssdTables } from '../store/tables.ts';
 

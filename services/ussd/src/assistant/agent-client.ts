@@ -1,11 +1,5 @@
-import {
-  didDocumentSchema,
-  messageSchema,
-  type PhoneContext,
-  phoneContextSchema,
-  sessionSchema,
-  ussdLimits,
-} from '@palaver/contract';
+import { messageSchema, type PhoneContext, sessionSchema, ussdLimits } from '@palaver/contract';
+import { didDocumentSchema, phoneContextSchema } from '@palaver/contract/internal';
 import { z } from 'zod';
 import { type FetchOptions, type FetchResult, fetchJson } from '../protocol/fetch-json.ts';
 import type { SignFor } from './phone-signer.ts';

@@ -1,4 +1,5 @@
-import { AppError, didDocumentSchema } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
+import { didDocumentSchema } from '@palaver/contract/internal';
 import { fetchJson } from '../protocol/fetch-json.ts';
 import type { SignFor } from './phone-signer.ts';
 

@@ -1,6 +1,7 @@
 import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
 import type { Logger } from '@palaver/service-kit';
-import { type DatabaseClock, type Store, unreadableText } from '@palaver/store';
+import type { DatabaseClock, Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import { z } from 'zod';
 import { formatCoin } from '../protocol/query-client.ts';

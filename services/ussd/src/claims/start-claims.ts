@@ -1,10 +1,5 @@
-import {
-  createGatewayClient,
-  createTxOutbox,
-  type GatewayAccess,
-  loadSigningAccount,
-  type TxOutbox,
-} from '@palaver/protocol';
+import { createGatewayClient, createTxOutbox, type GatewayAccess, type TxOutbox } from '@palaver/protocol';
+import { loadSigningAccount } from '@palaver/protocol/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';

@@ -1,4 +1,5 @@
-import { baseVariables, type Env, loadConfig, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
+import { baseVariables, type Env, loadConfig } from '@palaver/service-kit';
+import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { z } from 'zod';
 import { migrateUssd } from '../store/migrations.ts';

@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { serviceCodePattern } from '@palaver/contract';
+import { serviceCodePattern } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
 import { programFile } from '../menu/program-source.ts';
 

@@ -1,13 +1,7 @@
-import {
-  CloseStack,
-  createLogger,
-  type Env,
-  type Logger,
-  loadConfig,
-  toDatabaseUrl,
-  toStoreOptions,
-} from '@palaver/service-kit';
-import { type AuditLog, createAuditLog, keepAuditHead, openStore, type Store, toAnchorPath } from '@palaver/store';
+import { CloseStack, createLogger, type Env, type Logger, loadConfig } from '@palaver/service-kit';
+import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
+import { type AuditLog, openStore, type Store } from '@palaver/store';
+import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import { loadKeys } from '../accounts/load-keys.ts';
 import { loadServiceSecret, toReferenceKey } from '../accounts/service-secret.ts';
 import { type UssdConfig, ussdConfigSchema } from '../config.ts';

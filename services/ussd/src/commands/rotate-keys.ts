@@ -1,5 +1,7 @@
-import { type Env, loadConfig, StartError, toDatabaseUrl, toStoreOptions } from '@palaver/service-kit';
-import { createAuditLog, createKeyRing, openStore } from '@palaver/store';
+import { type Env, loadConfig, StartError } from '@palaver/service-kit';
+import { toDatabaseUrl, toStoreOptions } from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { createAuditLog, createKeyRing } from '@palaver/store/internal';
 import { createAccounts } from '../accounts/accounts.ts';
 import { createPinVault } from '../accounts/pin-vault.ts';
 import { loadServiceSecret, rotateServiceSecret, toReferenceKey } from '../accounts/service-secret.ts';

@@ -1,4 +1,4 @@
-import { serviceCodePattern } from '@palaver/contract';
+import { serviceCodePattern } from '@palaver/contract/internal';
 import { z } from 'zod';
 import { nameSchema, type Records, recordsSchema } from './built-in-actions.ts';
 import type { Fault } from './fault.ts';

@@ -1,4 +1,4 @@
-import { pinPattern } from '@palaver/contract';
+import { pinPattern } from '@palaver/contract/internal';
 import { isWeakPin } from '../accounts/pin-rules.ts';
 import type { Validation, Validator } from './menu.ts';
 

@@ -1,4 +1,5 @@
-import { type Store, unreadableText } from '@palaver/store';
+import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { RecordTable, UssdTables } from '../store/tables.ts';

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
-import type { UssdReport } from '@palaver/contract';
-import { type Store, unreadableText } from '@palaver/store';
+import type { UssdReport } from '@palaver/contract/internal';
+import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ReportTable, UssdTables } from '../store/tables.ts';

@@ -1,6 +1,8 @@
-import { AppError, phoneNumberSchema } from '@palaver/contract';
-import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
-import { unreadableText } from '@palaver/store';
+import { AppError } from '@palaver/contract';
+import { phoneNumberSchema } from '@palaver/contract/internal';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAuditActor } from '@palaver/service-kit/internal';
+import { unreadableText } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';

@@ -1,5 +1,6 @@
 import { AppError } from '@palaver/contract';
-import { equalSecrets, type Server } from '@palaver/service-kit';
+import type { Server } from '@palaver/service-kit';
+import { equalSecrets } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Claims } from '../claims/claims.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
+import { AppError } from '@palaver/contract';
 import {
-  AppError,
   offsetPageQuerySchema,
   phoneNumberSchema,
   type UssdDebugRecord,
@@ -9,8 +9,9 @@ import {
   ussdSessionParamsSchema,
   ussdSessionsRecordSchema,
   visibleAsciiPattern,
-} from '@palaver/contract';
-import { addAuditRoute, clientAddress, type Server, toAuditActor, toCsvLines } from '@palaver/service-kit';
+} from '@palaver/contract/internal';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { addAuditRoute, toAuditActor, toCsvLines } from '@palaver/service-kit/internal';
 import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { PersonData } from '../accounts/person-data.ts';

@@ -1,5 +1,6 @@
-import { phoneNumberSchema } from '@palaver/contract';
-import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
+import { phoneNumberSchema } from '@palaver/contract/internal';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAuditActor } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { PersonData } from '../accounts/person-data.ts';
 import type { AgentPerson } from '../assistant/agent-person.ts';

@@ -1,4 +1,5 @@
-import { clientAddress, type Server, toAuditActor } from '@palaver/service-kit';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAuditActor } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { programFilesSchema, programLimits } from '../programs/program-files.ts';

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
-import { offsetPageQuerySchema } from '@palaver/contract';
-import { type Server, toCsvLines } from '@palaver/service-kit';
+import { offsetPageQuerySchema } from '@palaver/contract/internal';
+import type { Server } from '@palaver/service-kit';
+import { toCsvLines } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { RecordKind, RecordStore } from '../records/records.ts';
 

@@ -1,4 +1,4 @@
-import { offsetPageQuerySchema } from '@palaver/contract';
+import { offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';

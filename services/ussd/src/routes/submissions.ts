@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { AppError, offsetPageQuerySchema } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
+import { offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';

@@ -1,5 +1,7 @@
-import { AppError, ussdReplies, ussdRequestSchema } from '@palaver/contract';
-import { clientAddress, equalSecrets, type Logger, type Server } from '@palaver/service-kit';
+import { AppError } from '@palaver/contract';
+import { ussdReplies, ussdRequestSchema } from '@palaver/contract/internal';
+import { clientAddress, type Logger, type Server } from '@palaver/service-kit';
+import { equalSecrets } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { africasTalking } from '../adapters/africas-talking.ts';
 import { arkesel } from '../adapters/arkesel.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
-import { type DatabaseClock, faultKind } from '@palaver/store';
+import type { DatabaseClock } from '@palaver/store';
+import { faultKind } from '@palaver/store/internal';
 import type { Forms } from '../forms/forms.ts';
 import { toShowable } from '../gsm.ts';
 import { type Caller, type Dialogue, toFormSnapshot, toSnapshot } from '../menu/dialogue.ts';

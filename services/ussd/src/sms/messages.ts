@@ -1,5 +1,6 @@
 import { phoneNumberPattern } from '@palaver/contract';
-import { type DatabaseClock, type Store, unreadableText } from '@palaver/store';
+import type { DatabaseClock, Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import { type OutboxParts, type Sender, startOutbox } from '../outbox/outbox.ts';
 import { sealedTables } from '../store/sealed-tables.ts';

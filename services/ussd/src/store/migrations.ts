@@ -1,15 +1,6 @@
 import { outboxMigration } from '@palaver/protocol';
-import {
-  auditMigrations,
-  type CipherStore,
-  convertOnce,
-  createIndex,
-  encryptTokens,
-  type Migration,
-  openCipher,
-  type SealedTable,
-  type Store,
-} from '@palaver/store';
+import { createIndex, type Migration, type SealedTable, type Store } from '@palaver/store';
+import { auditMigrations, type CipherStore, convertOnce, encryptTokens, openCipher } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { sealedTables } from './sealed-tables.ts';
 

@@ -1,4 +1,4 @@
-import { toCsvLines } from '@palaver/service-kit';
+import { toCsvLines } from '@palaver/service-kit/internal';
 import type { StoredSubmission, SubmissionFilter, Submissions } from './submissions.ts';
 
 const pieceSize = 500;

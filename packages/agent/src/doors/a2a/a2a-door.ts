@@ -1,4 +1,5 @@
-import { AppError, type Approval, answerApprovalSchema } from '@palaver/contract';
+import { AppError, type Approval } from '@palaver/contract';
+import { answerApprovalSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';

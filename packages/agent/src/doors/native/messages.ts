@@ -1,16 +1,6 @@
 import { createHash } from 'node:crypto';
-import {
-  AppError,
-  abortReplySchema,
-  abortSchema,
-  errorBodySchema,
-  messageListSchema,
-  type SendMessage,
-  sendMessageReplySchema,
-  sendMessageSchema,
-  sessionParamsSchema,
-  sseEventSchema,
-} from '@palaver/contract';
+import { AppError, errorBodySchema, type SendMessage, sendMessageReplySchema, sendMessageSchema, sseEventSchema } from '@palaver/contract';
+import { abortReplySchema, abortSchema, messageListSchema, sessionParamsSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';

@@ -1,13 +1,5 @@
-import {
-  answerApprovalSchema,
-  approvalParamsSchema,
-  approvalReplySchema,
-  errorBodySchema,
-  frameNumberSchema,
-  runParamsSchema,
-  runQuerySchema,
-  sseEventSchema,
-} from '@palaver/contract';
+import { errorBodySchema, sseEventSchema } from '@palaver/contract';
+import { answerApprovalSchema, approvalParamsSchema, approvalReplySchema, frameNumberSchema, runParamsSchema, runQuerySchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';

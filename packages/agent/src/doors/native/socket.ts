@@ -1,29 +1,7 @@
-import {
-  AppError,
-  type Approval,
-  agentLimits,
-  clientEventPayloadSchemas,
-  clientEvents,
-  type ErrorCode,
-  type ServerEventName,
-  type ServerEventPayload,
-  serverEvents,
-  socketAuthSchema,
-  socketQuerySchema,
-  toErrorBody,
-  toSocketPayload,
-  ucanLimits,
-} from '@palaver/contract';
-import {
-  type Edge,
-  isAllowedPage,
-  isServedHost,
-  type Logger,
-  rawClientAddress,
-  type Server,
-  toAddressKey,
-  toOriginRules,
-} from '@palaver/service-kit';
+import { AppError, type Approval, agentLimits, type ErrorCode, type ServerEventName, type ServerEventPayload, ucanLimits } from '@palaver/contract';
+import { clientEventPayloadSchemas, clientEvents, serverEvents, socketAuthSchema, socketQuerySchema, toErrorBody, toSocketPayload } from '@palaver/contract/internal';
+import type { Logger, Server } from '@palaver/service-kit';
+import { type Edge, isAllowedPage, isServedHost, rawClientAddress, toAddressKey, toOriginRules } from '@palaver/service-kit/internal';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';

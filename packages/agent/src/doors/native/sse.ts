@@ -1,4 +1,5 @@
-import { agentLimits, eventStreamHeaders } from '@palaver/contract';
+import { agentLimits } from '@palaver/contract';
+import { eventStreamHeaders } from '@palaver/contract/internal';
 import type { FastifyReply } from 'fastify';
 import type { FrameLog } from '../../run/frame-log.ts';
 

@@ -1,13 +1,6 @@
 import { Readable } from 'node:stream';
-import {
-  AppError,
-  agentLimits,
-  errorBodySchema,
-  fileParamsSchema,
-  type UploadedFile,
-  uploadedFileSchema,
-  uploadQuerySchema,
-} from '@palaver/contract';
+import { AppError, agentLimits, errorBodySchema } from '@palaver/contract';
+import { fileParamsSchema, type UploadedFile, uploadedFileSchema, uploadQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';

@@ -1,5 +1,7 @@
-import { AppError, type UploadedFile } from '@palaver/contract';
-import { type Migration, personalTables, type SealedTable, type Store, unreadableText } from '@palaver/store';
+import { AppError } from '@palaver/contract';
+import type { UploadedFile } from '@palaver/contract/internal';
+import { type Migration, personalTables, type SealedTable, type Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
 

@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { AppError, agentLimits, type UploadedFile } from '@palaver/contract';
+import { AppError, agentLimits } from '@palaver/contract';
+import type { UploadedFile } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
 import { v7 as uuidv7 } from 'uuid';
 import type { FileStorage, Staging } from './file-storage.ts';

@@ -1,5 +1,6 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
-import { type Attachment, type EncryptedFile, encryptedFileSchema, mxcUriPattern } from '@palaver/contract';
+import type { Attachment } from '@palaver/contract';
+import { type EncryptedFile, encryptedFileSchema, mxcUriPattern } from '@palaver/contract/internal';
 import { z } from 'zod';
 import { type GuardedGetOptions, type GuardedReply, guardedGet, UnreachableError } from './guarded-get.ts';
 

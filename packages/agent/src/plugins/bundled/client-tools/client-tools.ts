@@ -1,4 +1,5 @@
-import type { AgAction, BrowserTool } from '@palaver/contract';
+import type { BrowserTool } from '@palaver/contract';
+import type { AgAction } from '@palaver/contract/internal';
 import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 import type { RuntimeContext } from '../../runtime-context.ts';
 import type { Tool, Tools } from '../../tool.ts';

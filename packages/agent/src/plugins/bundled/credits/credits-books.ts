@@ -1,4 +1,5 @@
-import { AppError, type CreditAccount, type CreditClaim } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
+import type { CreditAccount, CreditClaim } from '@palaver/contract/internal';
 import type { Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { CreditsDatabase, TransactionKind } from './credits-schema.ts';

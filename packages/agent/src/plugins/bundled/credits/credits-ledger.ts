@@ -1,4 +1,4 @@
-import type { CreditAccount, CreditTopUp } from '@palaver/contract';
+import type { CreditAccount, CreditTopUp } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import {
   closeClaim,

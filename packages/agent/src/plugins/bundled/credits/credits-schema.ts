@@ -1,4 +1,4 @@
-import type { CreditClaim } from '@palaver/contract';
+import type { CreditClaim } from '@palaver/contract/internal';
 import type { Migration } from '@palaver/store';
 import { sql } from 'kysely';
 

@@ -1,4 +1,4 @@
-import { creditAccountSchema, paymentRequiredBodySchema } from '@palaver/contract';
+import { creditAccountSchema, paymentRequiredBodySchema } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

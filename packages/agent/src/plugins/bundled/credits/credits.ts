@@ -1,14 +1,8 @@
 import { createHmac } from 'node:crypto';
-import {
-  AppError,
-  creditAccountParamsSchema,
-  creditAccountSchema,
-  creditClaimParamsSchema,
-  creditTopUpSchema,
-  errorBodySchema,
-  toPaymentDetails,
-} from '@palaver/contract';
-import { clientAddress, envBoolean, envInteger, type Server, toAuditActor } from '@palaver/service-kit';
+import { AppError, errorBodySchema } from '@palaver/contract';
+import { creditAccountParamsSchema, creditAccountSchema, creditClaimParamsSchema, creditTopUpSchema, toPaymentDetails } from '@palaver/contract/internal';
+import { clientAddress, envBoolean, envInteger, type Server } from '@palaver/service-kit';
+import { toAuditActor } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';

@@ -1,4 +1,5 @@
-import { createGatewayClient, gatewayVariables, toGatewayAccess } from '@palaver/protocol';
+import { createGatewayClient } from '@palaver/protocol';
+import { gatewayVariables, toGatewayAccess } from '@palaver/protocol/internal';
 import { envInteger, type Logger, StartError } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-import { type DidDocument, didDocumentSchema } from '@palaver/contract';
+import { type DidDocument, didDocumentSchema } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { publicUrl } from '../../../config.ts';

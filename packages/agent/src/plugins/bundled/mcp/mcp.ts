@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { toolNamePattern } from '@palaver/contract';
+import { toolNamePattern } from '@palaver/contract/internal';
 import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
 import type { Tool, Tools } from '../../tool.ts';

@@ -1,4 +1,4 @@
-import { memoryLimits } from '@palaver/contract';
+import { memoryLimits } from '@palaver/contract/internal';
 import { openStore, type Store } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import fc from 'fast-check';

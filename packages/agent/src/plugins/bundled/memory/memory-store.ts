@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
-import { type CreateMemory, type Memory, type MemoryList, memoryLimits, type OffsetPageQuery } from '@palaver/contract';
-import { type DataCipher, type Migration, type SealedTable, type Store, unreadableText } from '@palaver/store';
+import {
+  type CreateMemory,
+  type Memory,
+  type MemoryList,
+  memoryLimits,
+  type OffsetPageQuery,
+} from '@palaver/contract/internal';
+import type { DataCipher, Migration, SealedTable, Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { countMatches, toBeginning, toBeginnings, toSearchTerms, toWords } from './memory-words.ts';

@@ -1,4 +1,4 @@
-import { type MemoryList, memoryListSchema, memorySchema } from '@palaver/contract';
+import { type MemoryList, memoryListSchema, memorySchema } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestAgent, type TestAgent, type TestUser } from '../../../../test/test-agent.ts';

@@ -1,16 +1,16 @@
+import { AppError, errorBodySchema } from '@palaver/contract';
 import {
-  AppError,
   createMemorySchema,
-  errorBodySchema,
   memoryDeletedSchema,
   memoryLimits,
   memoryListSchema,
   memoryParamsSchema,
   memoryQuerySchema,
   memorySchema,
-} from '@palaver/contract';
+} from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { convertOnce, personalTables } from '@palaver/store';
+import { personalTables } from '@palaver/store';
+import { convertOnce } from '@palaver/store/internal';
 import type { FastifyRequest } from 'fastify';
 import { sql } from 'kysely';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-import { modelListSchema } from '@palaver/contract';
+import { modelListSchema } from '@palaver/contract/internal';
 import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';
 
 /** `GET /models`: what a message may choose from. */

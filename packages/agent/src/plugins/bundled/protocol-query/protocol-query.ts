@@ -1,5 +1,6 @@
 import { didPattern } from '@palaver/contract';
-import { createGatewayClient, type GatewayClient, gatewayVariables, toGatewayAccess } from '@palaver/protocol';
+import { createGatewayClient, type GatewayClient } from '@palaver/protocol';
+import { gatewayVariables, toGatewayAccess } from '@palaver/protocol/internal';
 import { envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 import { defineOraclePlugin, type OraclePlugin } from '../../plugin.ts';

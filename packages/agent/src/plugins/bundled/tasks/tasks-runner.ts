@@ -1,6 +1,7 @@
-import { AppError, scheduledMessagePrefix } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
+import { scheduledMessagePrefix } from '@palaver/contract/internal';
 import type { Logger } from '@palaver/service-kit';
-import { unreadableText } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import type { PluginContext } from '../../plugin-context.ts';
 import { findNextRun } from './tasks-schedule.ts';
 import type { ClaimedTask, TaskStore } from './tasks-store.ts';

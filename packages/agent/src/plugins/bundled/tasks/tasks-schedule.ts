@@ -1,4 +1,4 @@
-import { isTimeZone } from '@palaver/contract';
+import { isTimeZone } from '@palaver/contract/internal';
 import { Cron } from 'croner';
 import { z } from 'zod';
 

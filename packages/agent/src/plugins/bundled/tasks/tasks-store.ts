@@ -1,5 +1,6 @@
-import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract';
-import { type Migration, type SealedTable, type Store, unreadableText } from '@palaver/store';
+import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract/internal';
+import type { Migration, SealedTable, Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { v7 as uuidv7 } from 'uuid';
 import { describeSchedule, type Planned, type Schedule, storedScheduleSchema } from './tasks-schedule.ts';
 

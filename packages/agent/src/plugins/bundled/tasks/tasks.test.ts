@@ -1,4 +1,5 @@
-import { type Message, scheduledMessagePrefix, type TaskList, taskListSchema } from '@palaver/contract';
+import type { Message } from '@palaver/contract';
+import { scheduledMessagePrefix, type TaskList, taskListSchema } from '@palaver/contract/internal';
 import { openStore, type Store } from '@palaver/store';
 import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { AppError, errorBodySchema } from '@palaver/contract';
 import {
-  AppError,
-  errorBodySchema,
   offsetPageQuerySchema,
   scheduledMessagePrefix,
   taskCancelledSchema,
   taskListSchema,
   taskParamsSchema,
-} from '@palaver/contract';
+} from '@palaver/contract/internal';
 import { envInteger, type Server } from '@palaver/service-kit';
 import { personalTables } from '@palaver/store';
 import { sql } from 'kysely';

@@ -1,5 +1,6 @@
 import { type Attributes, SpanKind } from '@opentelemetry/api';
-import { envBoolean, inSpan } from '@palaver/service-kit';
+import { envBoolean } from '@palaver/service-kit';
+import { inSpan } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { Models } from '../../../models/create-models.ts';
 import type { Middleware, ModelResult } from '../../middleware.ts';

@@ -1,4 +1,4 @@
-import { setUserPreferencesSchema, type UserPreferences, userPreferencesReplySchema } from '@palaver/contract';
+import { setUserPreferencesSchema, type UserPreferences, userPreferencesReplySchema } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startTestAgent, type TestAgent, type TestUser } from '../../../../test/test-agent.ts';

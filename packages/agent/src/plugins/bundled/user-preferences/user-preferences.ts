@@ -5,7 +5,7 @@ import {
   type UserPreferences,
   userPreferencesReplySchema,
   userPreferencesSchema,
-} from '@palaver/contract';
+} from '@palaver/contract/internal';
 import { type Migration, personalTables, type SealedTable, type Store } from '@palaver/store';
 import { sql } from 'kysely';
 import { identityOf } from '../../../auth/auth-hook.ts';

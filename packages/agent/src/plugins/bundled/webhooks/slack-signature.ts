@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { equalSecrets } from '@palaver/service-kit';
+import { equalSecrets } from '@palaver/service-kit/internal';
 
 const windowSeconds = 5 * 60;
 

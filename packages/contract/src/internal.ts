@@ -1,0 +1,120 @@
+// For Palaver's own packages and services: not part of the public interface, and changed without notice.
+export {
+  type CreateSession,
+  createSessionSchema,
+  defaultSessionTitle,
+  type SessionList,
+  sessionDeletedSchema,
+  sessionListSchema,
+  sessionParamsSchema,
+} from './agent-sessions.ts';
+export { answerApprovalSchema, approvalParamsSchema, approvalReplySchema } from './approvals.ts';
+export { type AuditAction, type AuditLine, type AuditQuery, auditListSchema, auditQuerySchema } from './audit.ts';
+export {
+  type CreditAccount,
+  type CreditClaim,
+  type CreditTopUp,
+  creditAccountParamsSchema,
+  creditAccountSchema,
+  creditClaimParamsSchema,
+  creditTopUpSchema,
+} from './credits.ts';
+export {
+  delegationParamsSchema,
+  delegationRevokedSchema,
+  delegationStatusSchema,
+  delegationStoredSchema,
+  type StoreDelegation,
+  storeDelegationSchema,
+} from './delegation.ts';
+export { type DidDocument, didDocumentSchema } from './did-document.ts';
+export { paymentRequiredBodySchema } from './error-body.ts';
+export { toErrorBody, toReasonPhrase } from './errors.ts';
+export { clientEvents, reauthorizeComponentName, serverEvents, toSocketPayload } from './event-catalogue.ts';
+export { fileParamsSchema, type UploadedFile, uploadedFileSchema, uploadQuerySchema } from './files.ts';
+export { type ApiKey, apiKeyFileSchema, type GatewayErrorBody, gatewayErrorBodySchema } from './gateway.ts';
+export { type GrpcCode, type GrpcStatusName, toGrpcCode, toGrpcStatus, toRefusalGrpcCode } from './grpc-status.ts';
+export { agentLandingSchema, type GatewayHealth, gatewayHealthSchema } from './health.ts';
+export { corsMethods, corsRequestHeaders, eventStreamHeaders } from './http-headers.ts';
+export { toLanguageTag } from './language-tag.ts';
+export { memoryLimits, shutdownTimeoutMs } from './limits.ts';
+export {
+  type CreateMemory,
+  createMemorySchema,
+  type Memory,
+  type MemoryList,
+  memoryDeletedSchema,
+  memoryListSchema,
+  memoryParamsSchema,
+  memoryQuerySchema,
+  memorySchema,
+} from './memory.ts';
+export { type MessageComponent, type MessagePage, messageListSchema, messagePageSchema } from './messages.ts';
+export { type ModelList, modelListSchema } from './models.ts';
+export {
+  type CursorPageQuery,
+  cursorPageQuerySchema,
+  type OffsetPageQuery,
+  offsetPageQuerySchema,
+} from './pagination.ts';
+export {
+  mxcUriPattern,
+  pinPattern,
+  serviceCodePattern,
+  toolNamePattern,
+  uuidPattern,
+  visibleAsciiPattern,
+} from './patterns.ts';
+export { toPaymentDetails } from './payment-details.ts';
+export {
+  type SetUserPreferences,
+  setUserPreferencesSchema,
+  type UserPreferences,
+  userPreferencesReplySchema,
+  userPreferencesSchema,
+} from './preferences.ts';
+export { timeZoneSchema } from './primitives.ts';
+export { isRequestId } from './request-id.ts';
+export type { ApprovalStatus } from './run-status.ts';
+export { frameNumberSchema, type LiveRunReply, liveRunReplySchema, runParamsSchema, runQuerySchema } from './runs.ts';
+export {
+  type AgAction,
+  abortReplySchema,
+  abortSchema,
+  browserToolSchema,
+  type EncryptedFile,
+  encryptedFileSchema,
+  type MessageAttachment,
+  phoneContextSchema,
+  phoneNote,
+  type SendMessageInput,
+} from './send-message.ts';
+export {
+  type AnyEvent,
+  clientEventPayloadSchemas,
+  serverEventPayloadSchemas,
+  socketAuthSchema,
+  socketQuerySchema,
+} from './socket-events.ts';
+export {
+  scheduledMessagePrefix,
+  type Task,
+  type TaskList,
+  taskCancelledSchema,
+  taskListSchema,
+  taskParamsSchema,
+} from './tasks.ts';
+export { isTimeZone } from './time-zone.ts';
+export {
+  phoneNumberSchema,
+  type UssdDebugRecord,
+  type UssdReport,
+  type UssdReportList,
+  type UssdSessionsRecord,
+  ussdDebugRecordSchema,
+  ussdReportListSchema,
+  ussdRequestSchema,
+  ussdSessionParamsSchema,
+  ussdSessionsRecordSchema,
+} from './ussd.ts';
+export { ussdReplies } from './ussd-replies.ts';

@@ -1,0 +1,42 @@
+// For Palaver's own packages and services: not part of the public interface, and changed without notice.
+export { auditVariables, type BaseConfig } from './base-config.ts';
+export { envCidrs, rawClientAddress, toAddressKey } from './client-address.ts';
+export {
+  findMisspelt,
+  findUnknownVariables,
+  listVariables,
+  parseConfig,
+  toConfigMessage,
+  type Variable,
+} from './config.ts';
+export { envOrigins, toOriginRules } from './cors.ts';
+export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
+export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
+export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
+export { parseKeyBytes } from './env-types.ts';
+export { sendError } from './error-reply.ts';
+export { createProbes } from './health-probes.ts';
+export { isJsonTooDeep } from './json-depth.ts';
+export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
+export { sendLogsTo } from './logger.ts';
+export { maskText } from './mask.ts';
+export { addStoreMetrics } from './metrics.ts';
+export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
+export { equalSecrets } from './operator-guard.ts';
+export { addOperator, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
+export { ownSecret } from './production-rules.ts';
+export {
+  addRateLimit,
+  createRateLimit,
+  type RateLimit,
+  type RateLimitOptions,
+  setRateHeaders,
+  toRateError,
+} from './rate-limit.ts';
+export { openRedis } from './redis.ts';
+export { nameCaller } from './request-log.ts';
+export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
+export { loadOrCreateSecretFile } from './secret-file.ts';
+export { serializeErrorPlaces } from './serialize-error.ts';
+export { toCsvLines } from './to-csv.ts';
+export { inSpan, setSpanRoute } from './tracing.ts';
