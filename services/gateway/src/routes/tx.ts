@@ -1,5 +1,6 @@
 // The POST routes of the transaction service: simulate, broadcast, encode and decode. Never kept, never repeated.
 import { AppError } from '@palaver/contract';
+import { setSpanRoute } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AskNode, Query } from '../ask-node.ts';
 import type { Authorize } from '../auth/authorize.ts';
@@ -27,6 +28,7 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
     const snapshot = live.current();
     const route = snapshot?.table.writes.get(path);
     if (!snapshot || !route) return otherwise(request, reply);
+    setSpanRoute(request.method, route.template);
     const authorized = await authorize(request, path);
     if (!authorized.ok) {
       reply.headers(authorized.headers ?? {});
