@@ -113,7 +113,7 @@ test('a task that needs approval asks for input, and a message that names the ap
   expect(readPaid(paidFile)).toEqual(['ben 50']);
 });
 
-test('an answer that is sent again approves nothing else and is no question', async () => {
+test('an answer that is sent again has the result of the first, approves nothing else and is no question', async () => {
   const headers = { authorization: `Bearer ${ana.invocation}`, 'content-type': 'application/json' };
   const send = (taskId: string, part: object) => {
     const params = { message: { messageId: 'm', role: 'ROLE_USER', taskId, parts: [part] } };
@@ -124,8 +124,11 @@ test('an answer that is sent again approves nothing else and is no question', as
   const [first, second] = [await pay(51), await pay(52)];
   const answer = { data: { approvalId: first.approvalId, approved: true } };
   expect((await send(second.id, answer)).body.error.code).toBe(-32602);
-  expect((await send(first.id, answer)).body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
-  for (const part of [answer, { text: `approve ${first.approvalId}` }, { text: 'hello' }])
+  const { status, artifacts } = (await send(first.id, answer)).body.result.task;
+  expect(status.state).toBe('TASK_STATE_COMPLETED');
+  for (const part of [answer, { text: `approve ${first.approvalId}` }])
+    expect((await send(first.id, part)).body.result.task).toMatchObject({ status: { state: status.state }, artifacts });
+  for (const part of [{ text: `refuse ${first.approvalId}` }, { text: 'hello' }])
     expect((await send(first.id, part)).body.error).toMatchObject({ code: -32004 });
   expect(await ana.messages(first.contextId)).toHaveLength(2);
   const both = { text: `approve ${second.approvalId}\nrefuse ${second.approvalId}` };

@@ -1,4 +1,4 @@
-import { AppError, type Approval } from '@palaver/contract';
+import { AppError } from '@palaver/contract';
 import { answerApprovalSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -132,10 +132,12 @@ async function open(
   const { userDid } = sender;
   if (taskId) {
     const run = await ctx.resume({ userDid, runId: taskId });
-    // Never a question: it may be an answer that is sent again.
+    const answers = readAnswers(parts);
+    if (await isRepeated(ctx, { userDid, run }, answers)) return run;
+    // Never a question: it may be meant as an answer.
     if ((await run.approvals()).length === 0)
       throw new AppError('APPROVAL_NOT_FOUND', 'This task waits for no answer. Send a question without its taskId.');
-    return (await answerApprovals(ctx, { userDid, run }, findAnswerIn(parts))).run;
+    return (await answerApprovals(ctx, { userDid, run }, ({ approvalId }) => answers.get(approvalId))).run;
   }
   const text = parts.map((part) => part.text ?? '').join('\n');
   if (text.trim() === '') throw new AppError('VALIDATION_FAILED', 'message.parts: only texts are taken');
@@ -151,20 +153,36 @@ const answerSchema = answerApprovalSchema.extend({ approvalId: z.string() });
  * Lines `approve <id>` or `refuse <id>` of texts, or `{ approvalId, approved, reason }` as data. Every answer names what it
  * answers, so that one that is sent again approves nothing else. Of two answers the refusal counts.
  */
-function findAnswerIn(parts: z.infer<typeof sendSchema>['message']['parts']) {
+function readAnswers(parts: z.infer<typeof sendSchema>['message']['parts']): Map<string, DoorAnswer> {
   const answers = parts.flatMap(({ text = '', data }) => {
     const lines = text.matchAll(/^[ \t]*(approve|refuse)[ \t]+(\S+)[ \t]*$/gim);
-    const said = [...lines].map(([, word, approvalId]) => ({
+    const said = [...lines].map(([, word = '', approvalId = '']) => ({
       approvalId,
-      approved: word?.toLowerCase() === 'approve',
+      approved: word.toLowerCase() === 'approve',
     }));
     const answer = answerSchema.safeParse(data);
     return answer.success ? [...said, answer.data] : said;
   });
-  return ({ approvalId }: Approval): DoorAnswer | undefined => {
-    const own = answers.filter((answer) => answer.approvalId === approvalId);
-    return own.find(({ approved }) => !approved) ?? own[0];
-  };
+  const refusalsLast = [...answers].reverse().sort((a, b) => Number(b.approved) - Number(a.approved));
+  return new Map(refusalsLast.map(({ approvalId, ...answer }) => [approvalId, answer]));
+}
+
+/** Whether all answers were given before; another answer than the first is refused. */
+async function isRepeated(
+  ctx: PluginContext,
+  { userDid, run }: { userDid: string; run: AgentRun },
+  answers: Map<string, DoorAnswer>,
+): Promise<boolean> {
+  const pending = await run.approvals();
+  if (answers.size === 0 || pending.some(({ approvalId }) => answers.has(approvalId))) return false;
+  try {
+    for (const [approvalId, answer] of answers)
+      await ctx.answerApproval({ userDid, runId: run.runId, approvalId, ...answer });
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'APPROVAL_NOT_FOUND') return false;
+    throw error;
+  }
 }
 
 /** The answer, or what the run waits for if that comes first. */
