@@ -38,6 +38,9 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
     async abort(sessionId: string): Promise<void> {
       await request('POST', '/messages/abort', { sessionId });
     },
+    async answerApproval(runId: string, approvalId: string, approved: boolean): Promise<void> {
+      await request('POST', `/runs/${runId}/approvals/${approvalId}`, { approved });
+    },
     /** Sends a message and gives the events of its turn; a connection that drops is resumed where it broke. */
     async *send(sessionId: string, body: { message: string; model?: string | undefined }): AsyncGenerator<SseEvent> {
       let reply = await request('POST', `/messages/${sessionId}`, { ...body, stream: true });

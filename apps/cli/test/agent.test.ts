@@ -4,6 +4,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createBank, readPaid } from '../../../packages/agent/test/bank-plugin.ts';
+import { startTestAgent } from '../../../packages/agent/test/test-agent.ts';
 
 const launcher = join(import.meta.dirname, '../bin/palaver.js');
 let dir: Awaited<ReturnType<typeof createTempDir>>;
@@ -85,4 +87,30 @@ test('chat streams answers, shows tools, and Ctrl-C stops an answer without endi
   await once(child, 'close');
   expect(text).toMatch(/\[stopped\]\s+word1 word2\n$/);
   expect(child.exitCode).toBe(0);
+});
+
+test('chat asks before a tool that needs approval runs: y approves, n and the end of the input refuse', async () => {
+  const paidFile = join(dir.path, 'paid');
+  await using bank = await startTestAgent({ plugins: [createBank(paidFile)] });
+  const child = spawn(process.execPath, [launcher, 'chat', bank.url, '--key', key, '--json'], { stdio: 'pipe' });
+  let asked = '';
+  let events = '';
+  child.stderr.on('data', (chunk) => (asked += chunk));
+  child.stdout.on('data', (chunk) => (events += chunk));
+  const questions = () =>
+    asked.match(/pay \{"to":"\w+","amount":\d+\} needs your approval\. Run it\? \(y\/n\)/g)?.length;
+  child.stdin.write('/tool pay {"to":"ana","amount":50}\nperhaps\n');
+  await waitFor('the question, twice', () => questions() === 2);
+  expect(readPaid(paidFile)).toEqual([]);
+  child.stdin.write('y\n/tool pay {"to":"ben","amount":60}\nn\n');
+  await waitFor('the second answer', () => events.match(/"name":"done"/g)?.length === 2);
+  child.stdin.end('/tool pay {"to":"cem","amount":70}\n');
+  await once(child, 'close');
+  expect(readPaid(paidFile)).toEqual(['ana 50']);
+  const statuses = events
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .flatMap(({ name, data }) => (name === 'approval_request' && data.status !== 'pending' ? [data.status] : []));
+  expect(statuses).toEqual(['approved', 'refused', 'refused']);
 });

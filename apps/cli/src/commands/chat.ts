@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import { styleText } from 'node:util';
 import type { SseEvent } from '@palaver/contract';
 import { StartError } from '@palaver/service-kit';
@@ -6,24 +6,33 @@ import type { Command } from 'commander';
 import { type AgentClient, createAgentClient } from '../agent-client.ts';
 import { fetchAgentDid } from '../agent-did.ts';
 import { loadUserKey, toKeyPath } from '../user-key.ts';
+import { createApprovalPrompt } from './ask-approvals.ts';
 
 interface ChatOptions {
   session?: string;
   model?: string;
   key: string;
   reasoning?: boolean;
+  json?: boolean;
 }
 
 /** `palaver chat`: a conversation in the terminal. */
 export function addChatCommand(program: Command): void {
   program
     .command('chat')
-    .description('talk with an agent in the terminal; Ctrl-C stops an answer, Ctrl-D ends')
+    .description('talk with an agent in the terminal')
     .argument('[url]', 'address of the agent', 'http://127.0.0.1:4000')
-    .option('--session <id>', 'go on with this session instead of a new one')
+    .option('--session <id>', 'continue this session instead of a new one')
     .option('--model <id>', 'one of the models of GET /models')
     .option('--reasoning', 'show what the model thinks')
+    .option('--json', 'print every event as one line of JSON')
     .option('--key <file>', 'the key to sign with, made when it is not there', toKeyPath(process.env))
+    .addHelpText(
+      'after',
+      `
+Each line is a message. Ctrl-C stops an answer, Ctrl-D ends the chat. Where a tool needs your approval, answer y or n.
+Without a language model, /tool <name> <JSON> calls a tool.`,
+    )
     .action(chat);
 }
 
@@ -47,24 +56,49 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
   };
   lines.on('SIGINT', interrupt);
   process.on('SIGINT', interrupt);
-  if (isTerminal) lines.prompt();
-  for await (const line of lines) {
-    if (line.trim() !== '') {
-      state.answering = true;
-      await answer(client, session, { message: line, options }).catch(printError);
-      state.answering = false;
-    }
-    if (isTerminal) lines.prompt();
+  const readLine = createLineReader(lines, isTerminal);
+  for (let line = await readLine(); line !== undefined; line = await readLine()) {
+    if (line.trim() === '') continue;
+    state.answering = true;
+    await answer({ client, session, readLine, options }, line).catch(printError);
+    state.answering = false;
   }
 }
 
-async function answer(
-  client: AgentClient,
-  session: string,
-  { message, options }: { message: string; options: ChatOptions },
-): Promise<void> {
-  for await (const event of client.send(session, { message, model: options.model })) {
-    process.stdout.write(show(event, options.reasoning ?? false));
+type ReadLine = (question?: string, signal?: AbortSignal) => Promise<string | undefined>;
+
+interface Talk {
+  client: AgentClient;
+  session: string;
+  readLine: ReadLine;
+  options: ChatOptions;
+}
+
+/** Gives the lines one by one; undefined at their end, or when `signal` fires, and then the line stays for the next reader. */
+function createLineReader(lines: Interface, isTerminal: boolean): ReadLine {
+  const input = lines[Symbol.asyncIterator]();
+  let next: Promise<IteratorResult<string>> | undefined;
+  return async (question, signal) => {
+    lines.setPrompt(question ?? '› ');
+    if (isTerminal) lines.prompt();
+    else if (question) process.stderr.write(`${question}\n`);
+    next ??= input.next();
+    const left = new Promise<undefined>((resolve) => signal?.addEventListener('abort', () => resolve(undefined)));
+    const read = await Promise.race([next, left]);
+    if (read) next = undefined;
+    return read?.done ? undefined : read?.value;
+  };
+}
+
+async function answer({ client, session, readLine, options }: Talk, message: string): Promise<void> {
+  const approvals = createApprovalPrompt({ readLine, answer: client.answerApproval, onError: printError });
+  try {
+    for await (const event of client.send(session, { message, model: options.model })) {
+      process.stdout.write(options.json ? `${JSON.stringify(event)}\n` : show(event, options.reasoning ?? false));
+      if (event.name === 'approval_request') approvals.onRequest(event.data);
+    }
+  } finally {
+    approvals.close();
   }
 }
 
@@ -79,6 +113,8 @@ function show({ name, data }: SseEvent, withReasoning: boolean): string {
     case 'action_call':
       if (data.status === 'isRunning') return dim(`⚙ ${data.toolName} ${JSON.stringify(data.args)}\n`);
       return data.error === undefined ? dim(`✓ ${data.toolName}\n`) : dim(`✗ ${data.toolName}: ${data.error}\n`);
+    case 'approval_request':
+      return data.status === 'pending' ? '' : dim(`${data.toolName} is ${data.status}\n`);
     case 'render_component':
       return dim(`▣ ${data.componentName} ${JSON.stringify(data.args)}\n`);
     case 'error':

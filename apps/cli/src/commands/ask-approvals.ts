@@ -1,0 +1,40 @@
+import type { SseEventData } from '@palaver/contract';
+
+export interface ApprovalQuestions {
+  /** Shows a question and gives the line that is typed; undefined where the input has ended or `signal` fires. */
+  readLine(question: string, signal: AbortSignal): Promise<string | undefined>;
+  answer(runId: string, approvalId: string, approved: boolean): Promise<void>;
+  onError(error: unknown): void;
+}
+
+/** Asks about tools that need approval, one after the other, while the events of the run are read on. */
+export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQuestions) {
+  const open = new Map<string, AbortController>();
+  let asking: Promise<void> = Promise.resolve();
+
+  async function ask(request: SseEventData['approval_request'], signal: AbortSignal): Promise<void> {
+    const { runId, approvalId, toolName, args } = request;
+    const question = `${toolName} ${JSON.stringify(args)} needs your approval. Run it? (y/n) `;
+    while (!signal.aborted) {
+      // Input that has ended approves nothing.
+      const line = (await readLine(question, signal)) ?? 'n';
+      if (signal.aborted || !/^(y|yes|n|no)$/i.test(line.trim())) continue;
+      return answer(runId, approvalId, /^y/i.test(line.trim()));
+    }
+  }
+
+  return {
+    /** A tool waits, or was answered, here or in another client. */
+    onRequest(request: SseEventData['approval_request']): void {
+      open.get(request.approvalId)?.abort();
+      if (request.status !== 'pending') return;
+      const controller = new AbortController();
+      open.set(request.approvalId, controller);
+      asking = asking.then(() => ask(request, controller.signal)).catch(onError);
+    },
+    /** The run has ended. */
+    close(): void {
+      for (const controller of open.values()) controller.abort();
+    },
+  };
+}
