@@ -1,7 +1,8 @@
 import type { EndedRunStatus } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Broadcast } from '../cluster/broadcast.ts';
-import type { Frames, OwnedRun, RunStore } from '../store/runs.ts';
+import type { Frames, OwnedRun } from '../store/run-records.ts';
+import type { RunStore } from '../store/runs.ts';
 import type { Run } from './run.ts';
 
 const storeMs = 1_000;

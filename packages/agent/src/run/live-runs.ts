@@ -1,5 +1,5 @@
 import { agentLimits } from '@palaver/contract';
-import type { OwnedRun } from '../store/runs.ts';
+import type { OwnedRun } from '../store/run-records.ts';
 import type { FrameKeeper } from './keep-frames.ts';
 import type { Run } from './run.ts';
 import { RunCancelled } from './stream-error.ts';

@@ -1,4 +1,12 @@
-import type { Approval, EndedRunStatus, Message, MessageError, MessageFinish, SseEvent, ToolCall } from '@palaver/contract';
+import type {
+  Approval,
+  EndedRunStatus,
+  Message,
+  MessageError,
+  MessageFinish,
+  SseEvent,
+  ToolCall,
+} from '@palaver/contract';
 import type { MessageComponent } from '@palaver/contract/internal';
 import { type PartPlace, toParts } from '../store/message-parts.ts';
 

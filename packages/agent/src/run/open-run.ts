@@ -1,7 +1,8 @@
 import { AppError, type Message } from '@palaver/contract';
 import type { RunEvent } from '../plugins/agent-run.ts';
 import type { MessageStore } from '../store/messages.ts';
-import type { RunStore, StoredRun } from '../store/runs.ts';
+import type { StoredRun } from '../store/run-records.ts';
+import type { RunStore } from '../store/runs.ts';
 import type { RunFollower } from './follow-runs.ts';
 import { createFrameLog, type FrameLog } from './frame-log.ts';
 import { readEvents } from './read-events.ts';

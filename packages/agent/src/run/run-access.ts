@@ -1,7 +1,8 @@
 import { AppError, type Message } from '@palaver/contract';
 import { type RateLimit, toRateError } from '@palaver/service-kit/internal';
 import type { AgentRun, OpenMessage } from '../plugins/agent-run.ts';
-import type { RunStore, SendKey } from '../store/runs.ts';
+import type { SendKey } from '../store/run-records.ts';
+import type { RunStore } from '../store/runs.ts';
 import type { OpenRun, RunReader } from './open-run.ts';
 import type { TurnPreparation } from './prepare-turn.ts';
 import type { RunApprovals } from './run-approvals.ts';

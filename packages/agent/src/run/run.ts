@@ -1,4 +1,13 @@
-import type { Approval, EndedRunStatus, Message, MessageFinish, RunStatus, SseEvent, SseEventData, SseEventName } from '@palaver/contract';
+import type {
+  Approval,
+  EndedRunStatus,
+  Message,
+  MessageFinish,
+  RunStatus,
+  SseEvent,
+  SseEventData,
+  SseEventName,
+} from '@palaver/contract';
 import { createFrameLog, type FrameLog, parseFrame, splitFrames, toFrame } from './frame-log.ts';
 import { createMessageBuilder, stoppedMessage } from './message-builder.ts';
 import { hasEnded, nextRunStatus, type RunStep } from './run-state.ts';

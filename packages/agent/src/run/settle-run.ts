@@ -1,7 +1,8 @@
 import { AppError, type Message } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { TurnEnd } from '../plugins/middleware.ts';
-import type { RunEnd, RunStore } from '../store/runs.ts';
+import type { RunEnd } from '../store/run-records.ts';
+import type { RunStore } from '../store/runs.ts';
 import type { LiveRun } from './live-runs.ts';
 import { hasEnded } from './run-state.ts';
 import { toSessionTitle } from './session-title.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EndedRunStatus } from '@palaver/contract';
-import type { RunEnd, RunStore } from '../store/runs.ts';
+import type { RunEnd } from '../store/run-records.ts';
+import type { RunStore } from '../store/runs.ts';
 import { hasEnded } from './run-state.ts';
 
 export type StoredEnd =

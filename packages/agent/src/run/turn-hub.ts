@@ -3,7 +3,7 @@ import type { LiveRunReply } from '@palaver/contract/internal';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { TurnEnd } from '../plugins/middleware.ts';
 import type { InterruptedRun, StoredStep } from '../store/interrupted-runs.ts';
-import type { OwnedRun, SendKey } from '../store/runs.ts';
+import type { OwnedRun, SendKey } from '../store/run-records.ts';
 import { beginRun, type KnownRun } from './begin-run.ts';
 import { type Begun, type CarryOutParts, carryOutRun } from './carry-out-run.ts';
 import { keepFrames } from './keep-frames.ts';

@@ -4,7 +4,7 @@ import type { Store } from '@palaver/store';
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { databaseTime } from './database-time.ts';
-import type { OwnedRun, StepBegin } from './runs.ts';
+import type { OwnedRun, StepBegin } from './run-records.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { AppError, agentLimits, type Session } from '@palaver/contract';
-import { type CreateSession, defaultSessionTitle, type OffsetPageQuery, type SessionList, uuidPattern } from '@palaver/contract/internal';
+import {
+  type CreateSession,
+  defaultSessionTitle,
+  type OffsetPageQuery,
+  type SessionList,
+  uuidPattern,
+} from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { sql } from 'kysely';

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { AppError, errorBodySchema, type SendMessage, sendMessageReplySchema, sendMessageSchema, sseEventSchema } from '@palaver/contract';
+import {
+  AppError,
+  errorBodySchema,
+  type SendMessage,
+  sendMessageReplySchema,
+  sendMessageSchema,
+  sseEventSchema,
+} from '@palaver/contract';
 import { abortReplySchema, abortSchema, messageListSchema, sessionParamsSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -8,7 +15,7 @@ import { requireSession } from '../../routes/sessions.ts';
 import type { RunAccess } from '../../run/run-access.ts';
 import type { TurnHub } from '../../run/turn-hub.ts';
 import type { MessageStore } from '../../store/messages.ts';
-import type { SendKey } from '../../store/runs.ts';
+import type { SendKey } from '../../store/run-records.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 import { headerOf, type SenderOf } from '../sender-of.ts';
 import { sendFrames } from './sse.ts';

@@ -1,5 +1,12 @@
 import { errorBodySchema, sseEventSchema } from '@palaver/contract';
-import { answerApprovalSchema, approvalParamsSchema, approvalReplySchema, frameNumberSchema, runParamsSchema, runQuerySchema } from '@palaver/contract/internal';
+import {
+  answerApprovalSchema,
+  approvalParamsSchema,
+  approvalReplySchema,
+  frameNumberSchema,
+  runParamsSchema,
+  runQuerySchema,
+} from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../../auth/auth-hook.ts';

@@ -1,7 +1,30 @@
-import { AppError, type Approval, agentLimits, type ErrorCode, type ServerEventName, type ServerEventPayload, ucanLimits } from '@palaver/contract';
-import { clientEventPayloadSchemas, clientEvents, serverEvents, socketAuthSchema, socketQuerySchema, toErrorBody, toSocketPayload } from '@palaver/contract/internal';
+import {
+  AppError,
+  type Approval,
+  agentLimits,
+  type ErrorCode,
+  type ServerEventName,
+  type ServerEventPayload,
+  ucanLimits,
+} from '@palaver/contract';
+import {
+  clientEventPayloadSchemas,
+  clientEvents,
+  serverEvents,
+  socketAuthSchema,
+  socketQuerySchema,
+  toErrorBody,
+  toSocketPayload,
+} from '@palaver/contract/internal';
 import type { Logger, Server } from '@palaver/service-kit';
-import { type Edge, isAllowedPage, isServedHost, rawClientAddress, toAddressKey, toOriginRules } from '@palaver/service-kit/internal';
+import {
+  type Edge,
+  isAllowedPage,
+  isServedHost,
+  rawClientAddress,
+  toAddressKey,
+  toOriginRules,
+} from '@palaver/service-kit/internal';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';

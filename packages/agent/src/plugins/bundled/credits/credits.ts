@@ -1,6 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { AppError, errorBodySchema } from '@palaver/contract';
-import { creditAccountParamsSchema, creditAccountSchema, creditClaimParamsSchema, creditTopUpSchema, toPaymentDetails } from '@palaver/contract/internal';
+import {
+  creditAccountParamsSchema,
+  creditAccountSchema,
+  creditClaimParamsSchema,
+  creditTopUpSchema,
+  toPaymentDetails,
+} from '@palaver/contract/internal';
 import { clientAddress, envBoolean, envInteger, type Server } from '@palaver/service-kit';
 import { toAuditActor } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
