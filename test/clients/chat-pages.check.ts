@@ -1,4 +1,4 @@
-// Unmodified chat pages of CopilotKit and assistant-ui, built here and opened in a real browser.
+// Unmodified chat pages of the AI SDK, assistant-ui and CopilotKit, built here and opened in a real browser.
 import { mkdirSync } from 'node:fs';
 import { launchBrowser } from '@palaver/test-kit';
 import { installTools } from '@palaver/test-kit/install-tools';
@@ -7,23 +7,23 @@ import { createGate } from '../../packages/agent/test/gate-plugin.ts';
 import { startTestAgent } from '../../packages/agent/test/test-agent.ts';
 import { servePage } from './serve-page.ts';
 
-const folder = installTools('browser-clients');
 /** Pictures of the pages, to be looked at. */
 const pictures = 'data/clients';
 mkdirSync(pictures, { recursive: true });
 
 const pages = [
-  { name: 'assistant-ui', isResumable: true },
+  { name: 'use-chat', tools: 'clients', field: 'input', isResumable: true },
+  { name: 'assistant-ui', tools: 'browser-clients', field: 'textarea', isResumable: true },
   // A run of AG-UI stops with its connection, so there is nothing to read after a reload.
-  { name: 'copilotkit', isResumable: false },
-];
+  { name: 'copilotkit', tools: 'browser-clients', field: 'textarea', isResumable: false },
+] as const;
 
 test.each(pages)(
   '$name: text, a tool of the page, and a reload in mid-stream where the protocol resumes',
-  async ({ name, isResumable }) => {
+  async ({ name, tools, field, isResumable }) => {
     const gate = createGate();
     await using agent = await startTestAgent({ plugins: [gate.plugin] });
-    await using site = await servePage(folder, `${name}.js`);
+    await using site = await servePage(installTools(tools), `${name}.js`);
     const ana = await agent.createUser();
     const chat = await ana.createSession();
     const browser = await launchBrowser();
@@ -33,9 +33,9 @@ test.each(pages)(
       page.on('pageerror', ({ message }) => faults.push(message));
       await page.goto(`${site.url}#${new URLSearchParams({ url: agent.url, token: ana.invocation, chat })}`);
       const say = async (text: string) => {
-        await page.waitForSelector('textarea');
-        await page.fill('textarea', text);
-        await page.press('textarea', 'Enter');
+        await page.waitForSelector(field);
+        await page.fill(field, text);
+        await page.press(field, 'Enter');
       };
       const shows = (text: string) => expect.poll(() => page.textContent('body'), { timeout: 30_000 }).toContain(text);
       const hasAnswers = (count: number) =>

@@ -1,4 +1,4 @@
-// A page with the unmodified parts of assistant-ui: its thread, its composer, and a tool that runs here.
+// A page with the unmodified parts and styles of assistant-ui: its thread, its composer, and a tool that runs here.
 import { useChat } from '@ai-sdk/react';
 import {
   AssistantRuntimeProvider,
@@ -12,6 +12,7 @@ import { lastAssistantMessageIsCompleteWithToolCalls } from 'ai';
 import { createElement as h } from 'react';
 import { createRoot } from 'react-dom/client';
 import { z } from 'zod';
+import '@assistant-ui/styles/index.css';
 
 const { url, token, chat: id } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 const transport = new AssistantChatTransport({
@@ -28,9 +29,22 @@ const ReadTitle = makeAssistantTool({
   execute: async () => ({ title: document.title }),
 });
 
-const Text = ({ text }) => h('p', null, text);
+const Text = ({ text }) => h('p', { className: 'aui-md-p' }, text);
+const Tool = ({ toolName, result }) =>
+  h('p', { className: 'aui-tool-fallback-trigger' }, `${toolName}: ${result === undefined ? 'runs' : 'done'}`);
 const Message = (role) => () =>
-  h(MessagePrimitive.Root, { className: role }, h(MessagePrimitive.Parts, { components: { Text } }));
+  h(
+    MessagePrimitive.Root,
+    { className: `${role} aui-${role}-message-root`, 'data-role': role },
+    h(
+      'div',
+      { className: `aui-${role}-message-content` },
+      h(MessagePrimitive.Parts, { components: { Text, tools: { Fallback: Tool } } }),
+    ),
+  );
+
+const UserMessage = Message('user');
+const AssistantMessage = Message('assistant');
 
 function Chat() {
   const sendAutomaticallyWhen = lastAssistantMessageIsCompleteWithToolCalls;
@@ -43,11 +57,21 @@ function Chat() {
     h(ReadTitle),
     h(
       ThreadPrimitive.Root,
-      null,
-      h(ThreadPrimitive.Messages, {
-        components: { UserMessage: Message('user'), AssistantMessage: Message('assistant') },
-      }),
-      h(ComposerPrimitive.Root, null, h(ComposerPrimitive.Input, { placeholder: 'Ask' })),
+      { className: 'aui-root aui-thread-root' },
+      h(
+        ThreadPrimitive.Viewport,
+        { className: 'aui-thread-viewport' },
+        h(ThreadPrimitive.Messages, { components: { UserMessage, AssistantMessage } }),
+        h(
+          'div',
+          { className: 'aui-thread-viewport-footer' },
+          h(
+            ComposerPrimitive.Root,
+            { className: 'aui-composer-root' },
+            h(ComposerPrimitive.Input, { className: 'aui-composer-input', placeholder: 'Ask' }),
+          ),
+        ),
+      ),
     ),
     h('output', null, chat.error?.message ?? chat.status),
   );
