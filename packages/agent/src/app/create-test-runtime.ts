@@ -91,10 +91,11 @@ export interface TestSend {
  * export const ask = async (runtime: TestRuntime) => (await runtime.send('hello')).message.content;
  * ```
  */
-export interface TestRuntime {
+export interface TestRuntime<Tables = unknown> {
   plugins: Pick<PluginHost, 'status'> & { loaded: LoadedPlugin[] };
   ctx: PluginContext;
-  store: Store<AgentDatabase>;
+  /** The agent's tables, and those of the plugin where their types are named. */
+  store: Store<AgentDatabase & Tables>;
   createSession(userDid?: string): Promise<string>;
   /** Sends a message and waits for the answer: the same path as over HTTP, without the server. */
   send(text: string, options?: TestSend): Promise<TestTurn>;
@@ -117,7 +118,10 @@ const defaultUser = 'did:key:z6MkTestUser';
  * await runtime.close();
  * ```
  */
-export async function createTestRuntime(plugin: OraclePlugin, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
+export async function createTestRuntime<Tables = unknown>(
+  plugin: OraclePlugin,
+  options: TestRuntimeOptions = {},
+): Promise<TestRuntime<Tables>> {
   await using started = new CloseStack();
   const logger = options.logger ?? createLogger({ name: 'test', level: 'silent' });
   const databaseUrl = options.databaseUrl ?? 'file::memory:';
@@ -178,7 +182,8 @@ export async function createTestRuntime(plugin: OraclePlugin, options: TestRunti
     return { message: await run.answer(), events };
   }
 
-  return { plugins: turns.plugins, ctx: loaded.ctx, store, createSession, send, close: keepOpen(started) };
+  const ownStore = store as unknown as Store<AgentDatabase & Tables>;
+  return { plugins: turns.plugins, ctx: loaded.ctx, store: ownStore, createSession, send, close: keepOpen(started) };
 }
 
 function toModels(choice: TestRuntimeOptions['model'] = []): Models {
