@@ -20,6 +20,7 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
     logger,
     ...toEdge(config),
     bodyLimit: 1024, // bodies pass through unread; each service has its own limit
+    isUpload: ({ method, url }) => method === 'POST' && /^\/api\/agent\/files(\?|$)/.test(url),
     async health() {
       const { status } = page.current();
       const healthy = status !== 'failed';

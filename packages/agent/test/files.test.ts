@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { request as httpRequest } from 'node:http';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { agentLimits } from '@palaver/contract';
 import { createLogger } from '@palaver/service-kit';
@@ -10,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFolderStorage, createStaging } from '../src/plugins/bundled/attachments/file-storage.ts';
 import { createFileStore, type FileDatabase } from '../src/plugins/bundled/attachments/file-store.ts';
 import { createFileVault } from '../src/plugins/bundled/attachments/file-vault.ts';
+import { createS3Storage } from '../src/plugins/bundled/attachments/s3-storage.ts';
 import { createPdf } from './homeserver.ts';
 import { type OpenAiServer, say, startOpenAiServer } from './openai-server.ts';
 import { type S3Server, startS3Server } from './s3-server.ts';
@@ -38,7 +40,8 @@ beforeAll(async () => {
       FILES_PER_USER_PER_DAY: '5',
       ...(name === 'bucket' && { FILES_S3_URL: bucket.url }),
     };
-    const agent = disposables.use(await startTestAgent({ engine: 'sqlite', env }));
+    const engine = name === 'bucket' ? 'postgres' : 'sqlite';
+    const agent = disposables.use(await startTestAgent({ engine, env }));
     const stored = async () => {
       if (name === 'bucket') return bucket.objects;
       const names = await readdir(join(dir.path, 'files')).catch(() => []);
@@ -272,3 +275,57 @@ test('a file that is too large for its message is not opened, and all bytes that
   await vault.stop();
   await store.close();
 });
+
+/** Sends a body a byte at a time until it is whole, or for as long as it is answered. */
+async function drip(url: string, headers: Record<string, string>, bytes: number): Promise<number | undefined> {
+  const sent = httpRequest(url, { method: 'POST', headers: { ...headers, 'content-length': bytes } });
+  const replied = new Promise<number | undefined>((resolve) => {
+    sent.on('response', ({ statusCode }) => resolve(statusCode)).on('error', () => resolve(undefined));
+  });
+  const steps = setInterval(() => {
+    sent.write('a');
+    bytes -= 1;
+    if (bytes === 0) sent.end();
+    if (bytes === 0) clearInterval(steps);
+  }, 100);
+  return replied.finally(() => clearInterval(steps));
+}
+
+test('a slow upload is taken as long as it arrives; one that stops, and any other slow request, is refused', async () => {
+  await using dir = await createTempDir();
+  const env = { DATA_DIR: dir.path, LLM_BASE_URL: model.url, REQUEST_TIMEOUT_SECONDS: '2' };
+  await using agent = await startTestAgent({ engine: 'sqlite', env });
+  const ana = await agent.createUser();
+  const headers = { ...ana.headers, 'content-type': 'text/plain' };
+  const session = await ana.createSession();
+  const stopped = httpRequest(`${agent.url}/files?filename=a`, { method: 'POST', headers });
+  const refusal = new Promise((resolve) => stopped.on('response', ({ statusCode }) => resolve(statusCode)));
+  stopped.on('error', () => {}).write('a');
+  const json = { ...ana.headers, 'content-type': 'application/json' };
+  expect(
+    await Promise.all([
+      drip(`${agent.url}/files?filename=slow.txt`, headers, 35),
+      refusal,
+      drip(`${agent.url}/messages/${session}`, json, 200),
+    ]),
+  ).toEqual([201, 408, 408]);
+});
+
+test('a bucket that does not answer is given up', async () => {
+  await using silent = await startSilentServer();
+  const key = { accessKeyId: 'key', secretAccessKey: 'secret', region: 'eu-test-1' };
+  const storage = createS3Storage({ address: `${silent.url}/bucket`, ...key }, 50);
+  await expect(storage.read('a')).rejects.toThrow();
+});
+
+async function startSilentServer() {
+  const server = createServer(() => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -78,7 +78,7 @@ export function baseVariables(defaults: { port: number }) {
     }),
     REQUEST_TIMEOUT_SECONDS: envInteger({ min: 1, max: 3_600 }).prefault('30').meta({
       description:
-        'How long a request may take to arrive, head and body. Slower ones are answered with 408, at most a second later.',
+        'How long a request may take to arrive, head and body. Slower ones are answered with 408, at most a second later. Of an upload: how long nothing may arrive.',
       example: '30',
     }),
     LOG_LEVEL: z

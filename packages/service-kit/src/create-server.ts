@@ -19,6 +19,7 @@ import { sendError, toAppError } from './error-reply.ts';
 import type { HealthProbe } from './health-probes.ts';
 import { isJsonTooDeep } from './json-depth.ts';
 import { addLifecycle } from './lifecycle.ts';
+import { limitRequestTime, longestUploadMs } from './limit-request-time.ts';
 import { checkHosts, refuseForeignPages } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
@@ -92,6 +93,8 @@ export interface ServerOptions extends Edge {
   logger: Logger;
   bodyLimit: number;
   cors?: CorsOptions | undefined;
+  /** Requests with large bodies: their limit is on the time in which nothing arrives. */
+  isUpload?: ((request: FastifyRequest) => boolean) | undefined;
   /** Longest URL in bytes, headers aside. */
   maxUrlLength?: number;
   /** Error bodies of another shape than the shared one. */
@@ -119,7 +122,8 @@ export interface ServerOptions extends Edge {
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const maxUrlLength = options.maxUrlLength ?? 8192;
-  const { requestTimeoutMs = 30_000 } = options;
+  const { requestTimeoutMs = 30_000, isUpload } = options;
+  const longestRequestMs = isUpload ? longestUploadMs : requestTimeoutMs;
   const toBody = options.toErrorBody ?? toErrorBody;
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendError(error, request, reply, toBody);
@@ -130,7 +134,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     requestIdHeader: false,
     trustProxy: options.trustProxy,
     bodyLimit: options.bodyLimit,
-    requestTimeout: requestTimeoutMs,
+    requestTimeout: longestRequestMs,
     keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which otherwise meet closed connections
     forceCloseConnections: 'idle',
     return503OnClosing: false, // a request on a connection that is still open is answered
@@ -138,7 +142,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     http: {
       maxHeaderSize: maxUrlLength + 64 * 1024,
       headersTimeout: requestTimeoutMs,
-      requestTimeout: requestTimeoutMs,
+      requestTimeout: longestRequestMs,
       connectionsCheckingInterval: 1_000, // Node's own is 30 s, and a request may be that much later
     },
     onProtoPoisoning: 'remove',
@@ -158,6 +162,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   );
 
   if (options.tracing) addTracing(server);
+  if (isUpload) limitRequestTime(server, { requestTimeoutMs, isUpload });
   server.addHook('onRequest', (request, reply, done) => {
     reply.headers(browserHeaders).header('x-request-id', request.id);
     if (request.url.length > maxUrlLength)

@@ -96,6 +96,7 @@ function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise
     logger,
     ...toEdge(config),
     bodyLimit: config.BODY_LIMIT_BYTES,
+    isUpload: ({ method, url }) => method === 'POST' && /^\/files(\?|$)/.test(url),
     probes: createProbes({
       redis,
       withoutRedis: 'Sockets of other instances are not reached, and the limit of sends is not enforced.',

@@ -9,7 +9,7 @@ export async function readContent(
   bytes: Buffer,
   owner: QueueOwner,
 ): Promise<{ content: Buffer | string; mediaType: string }> {
-  const file = readFileKind(bytes);
+  const file = await readFileKind(bytes);
   if (!file) throw failed(`${filename} is not a text, a PDF or an image (PNG, JPEG, GIF, WebP).`, filename);
   if (!fitsDeclared(mimetype, file.kind)) throw failed(`${filename} is not what its type ${mimetype} says.`, filename);
   if (file.kind === 'image') return { content: bytes, mediaType: file.mediaType };

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 export type FileKind =
   | { kind: 'image'; mediaType: string }
   | { kind: 'pdf'; mediaType: 'application/pdf' }
@@ -16,10 +18,10 @@ const headBytes = 1024;
 const binary = /[\0-\x08\x0e-\x1a\x1c-\x1f]/;
 
 /** What a file is by its content, whatever it is called; undefined where it is nothing a model can read. */
-export function readFileKind(bytes: Buffer): FileKind | undefined {
+export async function readFileKind(bytes: Buffer): Promise<FileKind | undefined> {
   const marked = readMark(bytes);
   if (marked) return marked;
-  const text = readText(bytes);
+  const text = await readText(bytes);
   return text === undefined ? undefined : { kind: 'text', mediaType: 'text/plain', text };
 }
 
@@ -81,11 +83,22 @@ function encodingOf(bytes: Buffer): string {
   return startsWith(bytes, 'fffe') ? 'utf-16le' : startsWith(bytes, 'feff') ? 'utf-16be' : 'utf-8';
 }
 
-function readText(bytes: Buffer): string | undefined {
+const pieceBytes = 256 * 1024;
+
+/** Other requests are served between two pieces: a large text takes a tenth of a second. */
+async function readText(bytes: Buffer): Promise<string | undefined> {
+  const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
+  const pieces: string[] = [];
   try {
-    const text = new TextDecoder(encodingOf(bytes), { fatal: true }).decode(bytes);
-    return binary.test(text) ? undefined : text;
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      const stream = at + pieceBytes < bytes.length;
+      const piece = decoder.decode(bytes.subarray(at, at + pieceBytes), { stream });
+      if (binary.test(piece)) return undefined;
+      pieces.push(piece);
+      if (stream) await setImmediate();
+    }
   } catch {
     return undefined;
   }
+  return pieces.join('');
 }

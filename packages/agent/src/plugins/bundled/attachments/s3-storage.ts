@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { FileStorage } from './file-storage.ts';
 
 /** For an answer to begin, an upload to the bucket included, and for each piece of its body that somebody waits for. */
-const timeoutMs = 60_000;
+const defaultTimeoutMs = 60_000;
 const retries = 2;
 
 const expected = 'expected https://KEY:SECRET@host/bucket?region=NAME, key and secret percent-encoded';
@@ -31,7 +31,7 @@ export const envBucket = () =>
 export type Bucket = z.output<ReturnType<typeof envBucket>>;
 
 /** A bucket of any S3-compatible service, by path: `https://host/bucket/id`. */
-export function createS3Storage({ address, ...credentials }: Bucket): FileStorage {
+export function createS3Storage({ address, ...credentials }: Bucket, timeoutMs = defaultTimeoutMs): FileStorage {
   const client = new AwsClient({ ...credentials, service: 's3', retries });
 
   async function ask(id: string, init: RequestInit): Promise<Response> {
@@ -53,7 +53,7 @@ export function createS3Storage({ address, ...credentials }: Bucket): FileStorag
     },
     async read(id) {
       const { status, body } = await ask(id, { method: 'GET' });
-      if (status !== 404 && body) return Readable.from(readPieces(body), { objectMode: false });
+      if (status !== 404 && body) return Readable.from(readPieces(body, timeoutMs), { objectMode: false });
       await body?.cancel();
       return undefined;
     },
@@ -64,7 +64,7 @@ export function createS3Storage({ address, ...credentials }: Bucket): FileStorag
 }
 
 /** Time in which nobody asks for the next piece does not count: a client reads at its own pace. */
-async function* readPieces(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* readPieces(body: ReadableStream<Uint8Array>, timeoutMs: number): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {
     while (true) {
