@@ -69,7 +69,7 @@ function draw(state: ChatSnapshot): void {
   document.body.dataset.connected = String(state.isRealTimeConnected);
 }
 
-chat.subscribe(() => draw(chat.get()));
+chat.subscribe(draw);
 chat.start();
 find('form', HTMLFormElement).addEventListener('submit', (event) => {
   event.preventDefault();

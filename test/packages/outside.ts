@@ -16,11 +16,18 @@ export function nodeFolder(line: NodeLine): string | undefined {
     .find((path) => existsSync(path));
 }
 
-/** A shell outside the repository, as a stranger has it: one Node, the machine's npm, and a registry with our packages. */
+/**
+ * A shell outside the repository, as a stranger has it: one Node, the machine's npm and way to the network, and a registry with
+ * our packages.
+ */
 export function createShell({ home, registry, node }: { home: string; registry: string; node: string }) {
   const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
+  const { NODE_EXTRA_CA_CERTS, HTTPS_PROXY, NO_PROXY } = process.env;
   const env = {
     PATH: [node, ...path].join(delimiter),
+    NODE_EXTRA_CA_CERTS,
+    HTTPS_PROXY,
+    NO_PROXY,
     npm_config_registry: registry,
     npm_config_cache: join(home, 'npm-cache'),
     npm_config_prefer_offline: 'true',

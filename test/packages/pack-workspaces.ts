@@ -4,12 +4,20 @@ import { dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Packs every package of the workspace that is published, from a clean copy of the checkout, into `folder`. */
-export function packWorkspaces({ copy, folder }: { copy: string; folder: string }): void {
+interface Packing {
+  copy: string;
+  folder: string;
+  /** Packages by name; all by default. */
+  names?: readonly string[];
+}
+
+/** Packs the packages of the workspace that are published, from a clean copy of the checkout, into `folder`. */
+export function packWorkspaces({ copy, folder, names }: Packing): void {
   copyCheckout(copy);
-  const published = globSync('{packages,services,apps}/*', { cwd: copy }).filter(
-    (path) => !readManifest(copy, path).private,
-  );
+  const published = globSync('{packages,services,apps}/*', { cwd: copy }).filter((path) => {
+    const manifest = readManifest(copy, path);
+    return !manifest.private && (names?.includes(manifest.name) ?? true);
+  });
   const workspaces = published.flatMap((path) => ['--workspace', path]);
   execFileSync('npm', ['pack', '--silent', '--pack-destination', folder, ...workspaces], { cwd: copy });
 }

@@ -148,7 +148,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
     const { page, complaints } = opened;
     await startConversation(page);
     await say(page, 'Good morning');
-    const sessions = page.getByRole('region', { name: 'Sessions' });
+    const sessions = page.getByRole('navigation', { name: 'Sessions' });
     await sessions.getByRole('button', { name: /^Good morning/ }).waitFor();
     await page.getByRole('button', { name: 'New session' }).click();
     await page.getByText('Say something, or start with one of these').waitFor();

@@ -1,20 +1,64 @@
 import { spawnSync } from 'node:child_process';
 import { cp, glob, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { build } from 'vite';
+import { build, type Rolldown } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entries = [
   'src/ui/index.ts',
   'src/index.ts',
   'src/core/index.ts',
+  'src/element/index.ts',
   'src/live-agent/index.ts',
+  'src/testing/index.ts',
   'src/wallet/index.ts',
 ];
 
-/** Writes `dist`: one JavaScript file per source file with its source map, and the declarations. */
+/**
+ * Writes `dist`: one JavaScript file per source file with its source map, and the declarations; and `dist/web`, the element for
+ * pages without a build step.
+ */
 export async function buildPackage(): Promise<void> {
   await rm(`${root}dist`, { recursive: true, force: true });
+  await buildModules();
+  await buildElement();
+  await cp(`${root}src/ui/ui.css`, `${root}dist/ui/ui.css`);
+  // The style sheet as a module, which the element imports.
+  await writeFile(`${root}dist/ui/ui.d.ts`, 'declare const css: string;\nexport default css;\n');
+  const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', 'dist'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (status !== 0) throw new Error('the declarations could not be written');
+  for await (const file of glob(`${root}dist/**/*.d.ts`)) await nameJavaScript(file);
+}
+
+/** `use client` stays where every module is a file of its own, and means nothing in a script of a page. */
+const onLog: Rolldown.RolldownOptions['onLog'] = (level, log, print) =>
+  log.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : print(level, log);
+
+/** `<palaver-chat>` with everything that it needs. */
+async function buildElement(): Promise<void> {
+  await build({
+    root,
+    configFile: false,
+    logLevel: 'warn',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    oxc: { jsx: { runtime: 'automatic', development: false } },
+    build: {
+      target: 'es2022',
+      outDir: 'dist/web',
+      modulePreload: false,
+      rolldownOptions: {
+        input: 'src/element/register.ts',
+        onLog,
+        output: { entryFileNames: 'palaver-chat.js', chunkFileNames: '[name].js' },
+      },
+    },
+  });
+}
+
+async function buildModules(): Promise<void> {
   await build({
     root,
     configFile: false,
@@ -28,19 +72,11 @@ export async function buildPackage(): Promise<void> {
       lib: { entry: entries, formats: ['es'] },
       rolldownOptions: {
         external: [/^[^./]/],
-        // `use client` stays where it is: every module is a file of its own.
-        onLog: (level, log, print) => (log.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : print(level, log)),
+        onLog,
         output: { preserveModules: true, preserveModulesRoot: 'src', entryFileNames: '[name].js' },
       },
     },
   });
-  await cp(`${root}src/ui/ui.css`, `${root}dist/ui/ui.css`);
-  const { status } = spawnSync('tsc', ['-p', 'tsconfig.build.json', '--outDir', 'dist'], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  if (status !== 0) throw new Error('the declarations could not be written');
-  for await (const file of glob(`${root}dist/**/*.d.ts`)) await nameJavaScript(file);
 }
 
 /** Declarations are written with the sources' `.ts` in their imports; published ones name what is there to be imported. */

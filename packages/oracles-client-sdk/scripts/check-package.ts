@@ -26,6 +26,7 @@ const args = [
   'ascii',
   '--exclude-entrypoints',
   'ui.css',
+  'palaver-chat.js',
 ];
 const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' });
 rmSync(folder, { recursive: true });

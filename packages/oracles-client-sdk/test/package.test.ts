@@ -1,17 +1,24 @@
-import { spawnSync } from 'node:child_process';
-import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { execFile, spawnSync } from 'node:child_process';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createTempDir } from '@palaver/test-kit';
+import { promisify } from 'node:util';
+import { createTempDir, freePort, launchBrowser } from '@palaver/test-kit';
 import { installTools } from '@palaver/test-kit/install-tools';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { build, type Rolldown } from 'vite';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildPackage } from '../scripts/build-package.ts';
 import { measureSizes, toTable } from '../scripts/measure-size.ts';
+import { findBarriers } from './find-barriers.ts';
+import { openPage } from './open-page.ts';
+import { serveFiles } from './serve-files.ts';
+import { startAgent } from './start-agent.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
+const projects = fileURLToPath(new URL('../../../test/consumers/projects', import.meta.url));
 const react18Modules = join(installTools('test'), 'node_modules');
 
 beforeAll(buildPackage);
@@ -65,6 +72,61 @@ describe('the package', () => {
   });
 });
 
+it('chats in plain Node, and in a browser from a page that Vite has built', async () => {
+  const port = await freePort();
+  await using agent = await startAgent({ PORT: String(port), ORACLE_DID: `did:web:127.0.0.1%3A${port}` });
+  await using dir = await createTempDir();
+  await installInto(dir.path, modules, 'zod');
+  await cp(projects, dir.path, { recursive: true });
+  const [node, page] = [join(dir.path, 'node'), join(dir.path, 'vite')];
+  const { stdout } = await promisify(execFile)(process.execPath, ['chat.js', agent.url, agent.did], { cwd: node });
+  expect(stdout.trim().split('\n')).toEqual(['human: /long 3', 'ai: word1 word2 word3']);
+
+  const { output } = (await build({
+    root: page,
+    configFile: false,
+    logLevel: 'error',
+    oxc: { jsx: { runtime: 'automatic' } },
+    build: { write: false },
+  })) as Rolldown.RolldownOutput;
+  const files = output.map((file) => [`/${file.fileName}`, file.type === 'chunk' ? file.code : file.source] as const);
+  const site = await serveFiles(new Map(files));
+  onTestFinished(() => void site.close());
+  const browser = await launchBrowser();
+  onTestFinished(() => browser.close());
+  const opened = await openPage(browser, site.url, { did: agent.did });
+  await opened.getByRole('button', { name: 'Start' }).click();
+  await opened.locator('[data-connected="true"]').waitFor();
+  await opened.getByLabel('Message').fill('/tool read_title {}');
+  await opened.getByRole('button', { name: 'Send' }).click();
+  await opened.getByText('{"title":"The farm"}').waitFor();
+});
+
+it('is an element of a page without React, in a language and a theme, without barriers', async () => {
+  await using agent = await startAgent();
+  const names = await readdir(`${root}dist/web`);
+  const scripts = names.map(async (name) => [`/${name}`, await readFile(`${root}dist/web/${name}`)] as const);
+  const html = `<!doctype html><html lang="en"><title>The farm</title><main><h1>Chat</h1>
+    <palaver-chat agent="${agent.did}" url="${agent.url}" lang="ar" theme="dark"></palaver-chat></main>
+    <script type="module" src="/palaver-chat.js"></script>`;
+  const files = new Map<string, string | Uint8Array>([['/index.html', html], ...(await Promise.all(scripts))]);
+  const site = await serveFiles(files);
+  onTestFinished(() => void site.close());
+  const browser = await launchBrowser();
+  onTestFinished(() => browser.close());
+  const page = await openPage(browser, site.url, {});
+  await page.getByRole('button', { name: 'محادثة جديدة' }).click();
+  await page.getByLabel('رسالة', { exact: true }).fill('/long 3');
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByText('word1 word2 word3').waitFor();
+  expect(await page.locator('.palaver-chat').getAttribute('dir')).toBe('rtl');
+  expect(await findBarriers(page)).toEqual([]);
+  // Another language, and nobody signed in.
+  await page.evaluate(`Object.assign(document.querySelector('palaver-chat'), { lang: 'fr', wallet: null })`);
+  await page.getByText('Connectez-vous pour discuter.').waitFor();
+  expect(await page.locator('.palaver-chat').getAttribute('dir')).toBe(null);
+});
+
 describe.each([
   ['React 18, zod 3.22', react18Modules, 'zod322', 'nodenext'],
   ['React 18, zod 3.25', react18Modules, 'zod3', 'nodenext'],
@@ -107,7 +169,7 @@ async function installInto(folder: string, react: string, zod: string): Promise<
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await mkdir(join(folder, 'node_modules/@types'));
   for (const name of ['react', '@types/react']) await symlink(join(react, name), join(folder, 'node_modules', name));
-  for (const name of ['csstype', 'livekit-client', 'socket.io-client']) {
+  for (const name of ['csstype', 'livekit-client', 'react-dom', 'socket.io-client']) {
     await symlink(join(modules, name), join(folder, 'node_modules', name));
   }
   await symlink(join(modules, zod), join(folder, 'node_modules/zod'));

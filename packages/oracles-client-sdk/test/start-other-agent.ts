@@ -14,6 +14,8 @@ export interface Habits {
   history?: unknown;
   /** Only the routes every agent has: no pages of the history, no live run, no resuming. */
   isBare?: boolean;
+  /** No WebSocket comes through to it. */
+  isPolling?: boolean;
   /** Whether the connection of this number is ended as soon as it is open. */
   isEnded?: (connection: number) => boolean;
 }
@@ -57,7 +59,7 @@ export async function startOtherAgent(habits: Habits) {
     response.end();
   }
 
-  const io = new Server(server);
+  const io = new Server(server, habits.isPolling ? { transports: ['polling'] } : {});
   io.on('connection', (socket) => {
     handshakes.push(socket.handshake.auth);
     if (habits.isEnded?.(handshakes.length)) return socket.disconnect(true);

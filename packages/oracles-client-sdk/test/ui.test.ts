@@ -1,17 +1,14 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createScriptedModel } from '@palaver/agent';
 import { launchBrowser } from '@palaver/test-kit';
-import { installTools } from '@palaver/test-kit/install-tools';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { buildPage } from './build-page.ts';
-import { openPage, type Page, words } from './open-page.ts';
+import { findBarriers } from './find-barriers.ts';
+import { openPage, words } from './open-page.ts';
 import { serveFiles } from './serve-files.ts';
 import { startAgent, type TestAgent } from './start-agent.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
-const axe = readFileSync(join(installTools('test'), 'node_modules/axe-core/axe.min.js'), 'utf8');
 let agent: TestAgent;
 let site: Awaited<ReturnType<typeof serveFiles>>;
 let browser: Awaited<ReturnType<typeof launchBrowser>>;
@@ -29,15 +26,6 @@ afterAll(async () => {
 
 const open = (params: Record<string, string> = {}) =>
   openPage(browser, `${site.url}/ui.html`, { url: agent.url, did: agent.did, ...params });
-
-/** What axe finds, minor findings included. */
-async function findBarriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const { axe: checker } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } };
-    return (await checker.run()).violations.map((finding) => JSON.stringify(finding));
-  });
-}
 
 it('is used by keyboard alone: a conversation, an answer, a stop', async () => {
   const page = await open();

@@ -1,12 +1,13 @@
 import { useOracleSessions } from '@palaver/oracles-client-sdk';
+import { Sessions } from '@palaver/oracles-client-sdk/ui';
 import { useEffect, useState } from 'react';
 import { navigate, useLocation } from '../location.ts';
 import { Icon } from '../ui/icon.tsx';
 import { AboutMe } from './about-me.tsx';
 import { Conversation } from './conversation.tsx';
 import type { Identity } from './identity.ts';
+import { labels } from './labels.ts';
 import type { MatrixSession } from './matrix-session.ts';
-import { SessionList } from './session-list.tsx';
 
 interface ChatRoomProps {
   identity: Identity;
@@ -25,10 +26,10 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
   const [deleting, setDeleting] = useState<string>();
   const all = useOracleSessions(oracleDid);
   // One that is being deleted is closed at once: nothing of it must be asked for any more.
-  const list = { ...all, sessions: all.sessions.filter((session) => session.sessionId !== deleting) };
+  const sessions = all.sessions.filter((session) => session.sessionId !== deleting);
   const { searchParams } = useLocation();
   const wanted = searchParams.get('session');
-  const sessionId = wanted ?? list.sessions[0]?.sessionId;
+  const sessionId = wanted ?? sessions[0]?.sessionId;
   const [drawer, setDrawer] = useState<Side>();
   const [turns, setTurns] = useState(0);
   const [fault, setFault] = useState<Error>();
@@ -40,31 +41,26 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
     }
   }, [wanted, all.isLoading, all.hasMore, all.sessions]);
 
-  async function open(): Promise<void> {
-    try {
-      setFault(undefined);
-      navigate(toAddress((await list.createSession()).sessionId));
-      setDrawer(undefined);
-    } catch (error) {
-      setFault(error as Error);
-    }
+  function open(id: string): void {
+    navigate(id ? toAddress(id) : '/chat');
+    setDrawer(undefined);
   }
   async function remove(id: string): Promise<void> {
     setDeleting(id);
     if (id === sessionId) navigate('/chat');
     try {
-      await list.deleteSession(id);
+      await all.deleteSession(id);
     } catch (error) {
-      setFault(error as Error);
       setDeleting(undefined);
+      throw error;
     }
   }
   function afterTurn(): void {
     setTurns((count) => count + 1);
-    void list.refetch();
+    void all.refetch();
   }
+  const start = () => all.createSession().then((session) => open(session.sessionId), setFault);
   const toggle = (side: Side) => setDrawer(drawer === side ? undefined : side);
-  const error = fault ?? list.error;
 
   return (
     <div className={`chat-room ${drawer ? `chat-room-${drawer}` : ''}`}>
@@ -88,29 +84,27 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
           About you
         </button>
       </div>
-      <SessionList
-        list={list}
-        openId={sessionId}
-        onNew={() => void open()}
-        onOpen={(id) => {
-          navigate(toAddress(id));
-          setDrawer(undefined);
-        }}
-        onDelete={(id) => void remove(id)}
-      />
+      <div className="chat-sessions panel">
+        <Sessions
+          list={{ ...all, sessions, deleteSession: remove }}
+          sessionId={sessionId ?? ''}
+          onOpen={open}
+          labels={labels}
+        />
+      </div>
       <section className="chat-main" aria-label="Conversation">
-        {error && (
+        {fault && (
           <p className="notice notice-danger" role="alert">
-            {error.message}
+            {fault.message}
           </p>
         )}
         {sessionId ? (
           <Conversation key={sessionId} oracleDid={oracleDid} sessionId={sessionId} onTurnEnd={afterTurn} />
         ) : (
           <div className="chat-empty">
-            <h2>{list.isLoading ? 'Loading your sessions…' : 'No conversation yet'}</h2>
-            {!list.isLoading && (
-              <button type="button" className="button button-main" onClick={() => void open()}>
+            <h2>{all.isLoading ? 'Loading your sessions…' : 'No conversation yet'}</h2>
+            {!all.isLoading && (
+              <button type="button" className="button button-main" onClick={() => void start()}>
                 Start a conversation
               </button>
             )}

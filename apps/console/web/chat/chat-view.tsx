@@ -7,6 +7,7 @@ import { type Identity, loadIdentity } from './identity.ts';
 import { forgetCredential } from './kept-credential.ts';
 import { type MatrixSession, noMatrix } from './matrix-session.ts';
 import { SignIn } from './sign-in.tsx';
+import '@palaver/oracles-client-sdk/ui.css';
 import '../styles/chat.css';
 
 /** The agent, through the client library any page would use. */

@@ -1,9 +1,13 @@
-import { useChat } from '@palaver/oracles-client-sdk';
+import { type UIComponents, useChat } from '@palaver/oracles-client-sdk';
+import { Composer, Thread } from '@palaver/oracles-client-sdk/ui';
 import { useEffect, useRef, useState } from 'react';
-import { Composer } from './composer.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { AttachmentForm } from './attachment-form.tsx';
 import { browserTools, useBarsAction } from './demo-tools.tsx';
-import { MessageView } from './message-view.tsx';
+import { labels } from './labels.ts';
+import { ModelChoice } from './model-choice.tsx';
 import { PaymentWall } from './payment-wall.tsx';
+import { ToolCall } from './tool-call.tsx';
 
 interface ConversationProps {
   oracleDid: string;
@@ -21,8 +25,12 @@ const starters = [
   { label: 'Change the page', text: '/tool set_page_theme {"theme":"dark"}' },
 ];
 
+const uiComponents: UIComponents = { ToolCall };
+
 export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationProps) {
   const [claimIds, setClaimIds] = useState<string[]>();
+  const [model, setModel] = useState<string>();
+  const [isAttaching, setAttaching] = useState(false);
   useBarsAction();
   const chat = useChat({
     oracleDid,
@@ -31,9 +39,11 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
     streamingMode: 'batched',
     onPaymentRequiredError: setClaimIds,
   });
-  const { messages, isSending, isLoading, sendMessageError, error } = chat;
-  useTurnEnd(isSending, onTurnEnd);
-  const bottom = useFollow(messages);
+  useTurnEnd(chat.isSending, onTurnEnd);
+  const payAndRetry = () => {
+    setClaimIds(undefined);
+    chat.retry();
+  };
 
   return (
     <>
@@ -42,51 +52,41 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
           {chat.isRealTimeConnected ? 'live' : 'connecting…'}
         </span>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <div className="chat-scroll" ref={bottom} tabIndex={0} role="log" aria-label="Messages" aria-busy={isSending}>
-        {chat.hasMore && (
-          <button type="button" className="button button-small" onClick={() => void chat.loadMore()}>
-            Older messages
-          </button>
-        )}
-        {messages.length === 0 && !isLoading && (
+      <Thread
+        chat={chat}
+        labels={labels}
+        uiComponents={uiComponents}
+        empty={
           <div className="chat-empty">
             <h2>Say something, or start with one of these</h2>
             <div className="starters">
               {starters.map(({ label, text }) => (
-                <button key={label} type="button" className="button" onClick={() => chat.sendMessage(text)}>
+                <button key={label} type="button" className="button" onClick={() => void chat.sendMessage(text)}>
                   {label}
                 </button>
               ))}
             </div>
           </div>
-        )}
-        <ol className="messages">
-          {messages.map((message) => (
-            <MessageView key={message.key} message={message} />
-          ))}
-        </ol>
-      </div>
-      {error && <p className="notice notice-danger">{error.message}</p>}
-      {claimIds ? (
-        <PaymentWall
-          claimIds={claimIds}
-          onSettled={() => {
-            setClaimIds(undefined);
-            chat.retry();
-          }}
-        />
-      ) : (
-        sendMessageError && (
-          <div className="notice notice-danger" role="alert">
-            <p>{sendMessageError.message}</p>
-            <button type="button" className="button button-small" onClick={chat.retry}>
-              Try again
-            </button>
-          </div>
-        )
-      )}
-      <Composer isSending={isSending} onSend={chat.sendMessage} onStop={() => void chat.abortStream()} />
+        }
+      />
+      <Composer
+        chat={chat}
+        labels={labels}
+        options={model ? { model } : undefined}
+        notice={claimIds && <PaymentWall claimIds={claimIds} onSettled={payAndRetry} />}
+        attach={isAttaching ? (add) => <AttachmentForm onAdd={add} /> : undefined}
+      >
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Attach from Matrix"
+          aria-expanded={isAttaching}
+          onClick={() => setAttaching(!isAttaching)}
+        >
+          <Icon name="clip" />
+        </button>
+        <ModelChoice oracleDid={oracleDid} value={model} onChange={setModel} />
+      </Composer>
     </>
   );
 }
@@ -98,25 +98,4 @@ function useTurnEnd(isSending: boolean, onEnd: () => void): void {
     if (wasSending.current && !isSending) onEnd();
     wasSending.current = isSending;
   }, [isSending, onEnd]);
-}
-
-/** Keeps the end in sight as it grows, unless the reader has scrolled up. */
-function useFollow(messages: readonly unknown[]) {
-  const region = useRef<HTMLDivElement>(null);
-  const follows = useRef(true);
-  useEffect(() => {
-    const element = region.current;
-    if (!element) return;
-    const look = () => {
-      follows.current = element.scrollHeight - element.scrollTop - element.clientHeight < 80;
-    };
-    element.addEventListener('scroll', look, { passive: true });
-    return () => element.removeEventListener('scroll', look);
-  }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: new messages are the reason, not an input.
-  useEffect(() => {
-    const element = region.current;
-    if (element && follows.current) element.scrollTop = element.scrollHeight;
-  }, [messages]);
-  return region;
 }

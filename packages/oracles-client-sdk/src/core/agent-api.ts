@@ -85,7 +85,7 @@ async function orMissing<T>(reply: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function toQuery(values: Record<string, string | number | undefined>): string {
+export function toQuery(values: Record<string, string | number | undefined>): string {
   // React Native's `URLSearchParams` has neither `size` nor every method.
   const query = Object.entries(values)
     .filter(([, value]) => value !== undefined && value !== '')

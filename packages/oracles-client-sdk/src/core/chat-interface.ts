@@ -47,7 +47,8 @@ export interface ChatSnapshot extends ChatState {
 
 export interface Chat {
   get(): ChatSnapshot;
-  subscribe(listener: () => void): () => void;
+  /** Calls back with the state, now and after every change; returns the way to stop. A store of Svelte, too. */
+  subscribe(listener: (state: ChatSnapshot) => void): () => void;
   /** Loads the history, resumes a turn that is under way and opens the event channel; returns the way to stop. */
   start(): () => void;
   /** Resolves when the answer is complete. A failure, or an answer that has to be resumed, is in the state. */

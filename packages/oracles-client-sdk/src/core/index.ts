@@ -19,6 +19,7 @@ export { getOpenIdToken, type OpenIdToken } from './open-id-token.ts';
 export { type ConfigOverrides, type OracleConfig, type Price, resolveOracleConfig } from './oracle-config.ts';
 export { OracleError, toClaimIds } from './oracle-error.ts';
 export type { Schema, SchemaOutput } from './schema.ts';
+export type { OpenSocket, SocketChannel, SocketChannelOptions } from './socket-channel.ts';
 export { createTransport, type MatrixSession, type Transport, type TransportOptions } from './transport.ts';
 export { type OutgoingFile, type UploadOptions, uploadFile } from './upload-files.ts';
 export type {

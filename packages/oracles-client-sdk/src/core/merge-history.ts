@@ -31,10 +31,19 @@ export function mergeHistory(state: History, { page, older }: { page: MessagePag
     if (matched.has(message) || index < first) continue;
     // Not stored yet, never accepted, or newer than the page.
     if (message.isStored && (last < 0 || index < last)) continue;
-    const at = message.type === 'ai' ? indexAfterQuestion(messages, message.requestId) : messages.length;
-    messages.splice(at, 0, message);
+    messages.splice(placeOf(message, { messages, before: current[index - 1] }), 0, message);
   }
   return { messages: [...before, ...messages], olderCursor: before.length > 0 ? olderCursor : toOlderCursor(page) };
+}
+
+/** A question that was refused stays where it was asked; one that is on its way comes last. */
+function placeOf(
+  { type, status, requestId }: ChatMessage,
+  { messages, before }: { messages: readonly ChatMessage[]; before: ChatMessage | undefined },
+): number {
+  if (type === 'ai') return indexAfterQuestion(messages, requestId);
+  const known = status === 'failed' ? messages.findIndex(({ key }) => key === before?.key) : -1;
+  return known < 0 ? messages.length : known + 1;
 }
 
 /** Another page may have edited a question: what the service has replaced is not shown any more. */

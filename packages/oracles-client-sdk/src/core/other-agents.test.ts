@@ -145,6 +145,15 @@ it('shows calls and components that are told by socket alone', async () => {
   });
 });
 
+it('gets calls by requests, and answers them, where no WebSocket comes through', async () => {
+  const title = { toolName: 'title', description: 'Reads it.', schema: z.object({}), fn: () => 'The farm' };
+  const { other } = await open({ isPolling: true }, { clientTools: () => ({ browserTools: { title } }) });
+  const call = { sessionId: 's', requestId: 'q', toolCallId: 'c', toolName: 'title', args: {} };
+  other.emit('browser_tool_call', call);
+  await waitFor('the result', () => other.results.length > 0);
+  expect(other.results).toEqual([{ event: 'tool_result', sessionId: 's', toolCallId: 'c', result: 'The farm' }]);
+});
+
 it('asks the wallet once for what an agent refuses by ending the connection', async () => {
   const { chat, other, signed } = await open({ isEnded: (connection) => connection <= 2 });
   await waitFor('to be let in', () => other.handshakes.length === 3 && chat.get().isRealTimeConnected);

@@ -1,6 +1,8 @@
-import type { io as IO, Socket } from 'socket.io-client';
+import { toQuery } from './agent-api.ts';
 import { asRecord } from './oracle-error.ts';
+import type { Link, LinkEnd, OpenLink } from './socket-link.ts';
 import type { Transport } from './transport.ts';
+import { openWebSocketLink } from './web-socket-link.ts';
 import type { SocketEvent, SocketEventPayload } from './wire.ts';
 
 export interface SocketChannelOptions {
@@ -12,6 +14,9 @@ export interface SocketChannelOptions {
   onConnected(isConnected: boolean): void;
 }
 
+/** Opens the event channel of a session. */
+export type OpenSocket = (options: SocketChannelOptions) => SocketChannel;
+
 export interface SocketChannel {
   emit(event: 'tool_result' | 'action_call_result', payload: Record<string, unknown>): void;
   /** Connects again if the wallet declined to sign in the meantime; called once credentials are there. */
@@ -21,7 +26,7 @@ export interface SocketChannel {
   close(): void;
 }
 
-const heard = [
+const eventNames = new Set<string>([
   'connected',
   'tool_call',
   'action_call',
@@ -31,142 +36,135 @@ const heard = [
   'router_update',
   'message_cache_invalidation',
   'error',
-] satisfies (keyof SocketEventPayload)[];
+] satisfies (keyof SocketEventPayload)[]);
 
 const firstPauseMs = 500;
 const longestPauseMs = 10_000;
 
 /** The event channel of a session. It reconnects automatically, each time with valid credentials. */
 export function openSocketChannel(options: SocketChannelOptions): SocketChannel {
-  let isClosed = false;
-  let isLoading = false;
-  let connection: SocketChannel | undefined;
-
-  // Socket.IO is half of the library's size and is not needed to draw a page.
-  async function load(): Promise<void> {
-    if (isLoading) return;
-    isLoading = true;
-    try {
-      const { io } = await import('socket.io-client');
-      if (!isClosed) connection = openConnection(options, io);
-    } catch {
-      // Not to be had at this moment; the next `connect` tries again.
-    }
-    isLoading = false;
-  }
-  void load();
-
-  return {
-    emit: (event, payload) => connection?.emit(event, payload),
-    socketId: () => connection?.socketId(),
-    connect() {
-      if (connection) connection.connect();
-      else void load();
-    },
-    close() {
-      isClosed = true;
-      connection?.close();
-    },
-  };
-}
-
-function openConnection(options: SocketChannelOptions, io: typeof IO): SocketChannel {
-  const { sessionId, transport } = options;
-  const { origin, path } = toSocketAddress(options.url);
-  const { credentials, oracleDid } = transport;
+  const { sessionId } = options;
+  const { credentials, oracleDid } = options.transport;
+  const address = toSocketAddress(options.url);
+  const query = { sessionId };
+  const page = globalThis as Partial<EventTarget>;
+  let open: OpenLink = openWebSocketLink;
+  let hasReached = false;
+  let link: Link | undefined;
+  let isConnected = false;
   let offered: Awaited<ReturnType<typeof credentials.get>> = {};
+  let failures = 0;
   let refusals = 0;
   let isAdmitted = false;
-  /** The session does not exist: connecting again cannot help. */
-  let isRefused = false;
+  /** The channel is closed, or the session does not exist: connecting again cannot help. */
+  let isOver = false;
   let socketId: string | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** What could not be sent yet. */
+  const unsent: [name: string, payload: unknown][] = [];
 
-  const socket: Socket = io(origin, {
-    path,
-    query: { sessionId },
-    transports: ['websocket', 'polling'],
-    tryAllTransports: true,
-    forceNew: true,
-    autoConnect: false,
-    reconnectionDelay: firstPauseMs,
-    reconnectionDelayMax: longestPauseMs,
-    auth: (send) => {
-      credentials.get(oracleDid).then(
-        (tokens) => {
-          offered = tokens;
-          send({ invocation: tokens.invocation, ucanDelegation: tokens.delegation });
-        },
-        // The wallet declined. It is not asked again until the user does something that needs credentials.
-        () => socket.disconnect(),
-      );
-    },
-  });
+  function connect(): void {
+    if (isOver || link) return;
+    clearTimeout(timer);
+    timer = undefined;
+    isAdmitted = false;
+    link = open({ ...address, query, auth, onConnected, onEvent, onEnd });
+  }
 
-  /** Socket.IO itself comes back only after a broken connection, not after the service has ended or refused one. */
-  function reconnect(areCredentialsRefused: boolean): void {
+  async function auth() {
+    hasReached = true;
+    offered = await credentials.get(oracleDid);
+    return { invocation: offered.invocation, ucanDelegation: offered.delegation };
+  }
+
+  function onConnected(): void {
+    isConnected = true;
+    failures = 0;
+    options.onConnected(true);
+    for (const [name, payload] of unsent.splice(0)) link?.emit(name, payload);
+  }
+
+  function onEvent(eventName: string, body: unknown): void {
+    // A service may accept any connection and end those it refuses: being admitted is being told something.
+    if (eventName !== 'error') {
+      isAdmitted = true;
+      refusals = 0;
+    }
+    const flat = eventNames.has(eventName) ? asRecord(body) : undefined;
+    if (!flat) return;
+    // `approval_request` has its request id in the flat form alone.
+    const { requestId } = flat;
+    const payload: Record<string, unknown> = {
+      ...(requestId !== undefined && { requestId }),
+      ...(asRecord(flat.payload) ?? flat),
+    };
+    if (eventName === 'connected' && typeof payload.socketId === 'string') socketId = payload.socketId;
+    options.onEvent({ eventName, payload } as unknown as SocketEvent);
+  }
+
+  function onEnd(end: LinkEnd): void {
+    link = undefined;
+    socketId = undefined;
+    if (isConnected) options.onConnected(false);
+    isConnected = false;
+    // The wallet is not asked again until the user does something that needs credentials.
+    if (end.reason === 'declined') return;
+    if (end.reason === 'broken') {
+      if (!hasReached) void findOtherWay();
+      reconnectAfter(failures);
+      failures += 1;
+      return;
+    }
+    const statusCode = end.reason === 'refused' ? asRecord(end.data)?.statusCode : undefined;
+    isOver ||= statusCode === 404;
+    const areCredentialsRefused = end.reason === 'refused' ? statusCode === 401 : !isAdmitted;
     // A wallet is asked once for what was refused, not each time.
     if (areCredentialsRefused && refusals === 0) credentials.refuse(oracleDid, offered);
     refusals += 1;
-    timer = setTimeout(
-      () => {
-        timer = undefined;
-        socket.connect();
-      },
-      Math.min(longestPauseMs, firstPauseMs * 2 ** refusals),
-    );
+    reconnectAfter(refusals);
   }
 
-  socket.on('connect', () => {
-    isAdmitted = false;
-    options.onConnected(true);
-  });
-  // A service may accept any connection and end those it refuses: being admitted is being told something.
-  socket.onAny((eventName: string) => {
-    if (eventName === 'error') return;
-    isAdmitted = true;
-    refusals = 0;
-  });
-  socket.on('disconnect', (reason) => {
-    socketId = undefined;
-    options.onConnected(false);
-    if (reason === 'io server disconnect') reconnect(!isAdmitted);
-  });
-  socket.on('connect_error', (error: Error & { data?: unknown }) => {
-    if (socket.active) return;
-    const { statusCode } = asRecord(error.data) ?? {};
-    if (statusCode === 404) {
-      isRefused = true;
-      return;
-    }
-    reconnect(statusCode === 401);
-  });
-  for (const eventName of heard) {
-    socket.on(eventName, (body: unknown) => {
-      const flat = asRecord(body);
-      if (!flat) return;
-      // `approval_request` has its request id in the flat form alone.
-      const { requestId } = flat;
-      const payload: Record<string, unknown> = {
-        ...(requestId !== undefined && { requestId }),
-        ...(asRecord(flat.payload) ?? flat),
-      };
-      if (eventName === 'connected' && typeof payload.socketId === 'string') socketId = payload.socketId;
-      options.onEvent({ eventName, payload } as unknown as SocketEvent);
-    });
+  function reconnectAfter(attempts: number): void {
+    if (isOver) return;
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** attempts);
+    // With jitter, so that clients do not all return at the same moment.
+    timer = setTimeout(connect, pauseMs * (0.75 + Math.random() / 2));
   }
-  socket.connect();
+
+  /** A service that answers requests, but no WebSocket, is behind something that lets none through. */
+  async function findOtherWay(): Promise<void> {
+    try {
+      const { origin, path } = address;
+      const reply = await fetch(`${origin}${path}/${toQuery({ ...query, EIO: 4, transport: 'polling' })}`);
+      if (hasReached || !(await reply.text()).startsWith('0{')) return;
+      const { openPollingLink } = await import('./polling-link.ts');
+      open = openPollingLink;
+      connect();
+    } catch {
+      // Nothing answers; WebSockets are tried again.
+    }
+  }
+
+  // While `connect` waits, a network that is back ends the wait.
+  const onOnline = () => timer !== undefined && connect();
+  page.addEventListener?.('online', onOnline);
+  connect();
 
   return {
-    emit: (event, payload) => socket.emit(event, payload),
+    emit(name, payload) {
+      if (isConnected) link?.emit(name, payload);
+      else unsent.push([name, payload]);
+    },
     socketId: () => socketId,
     connect() {
-      if (!socket.active && !isRefused && timer === undefined) socket.connect();
+      if (timer === undefined) connect();
     },
     close() {
+      isOver = true;
       clearTimeout(timer);
-      socket.removeAllListeners().offAny();
-      socket.disconnect();
+      page.removeEventListener?.('online', onOnline);
+      link?.close();
+      link = undefined;
       options.onConnected(false);
     },
   };

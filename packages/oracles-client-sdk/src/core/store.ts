@@ -1,20 +1,20 @@
-/** A value that tells when it changes: what `useSyncExternalStore` and plain pages listen to. */
+/** A value and its changes, as `useSyncExternalStore` reads them. */
 export interface Store<State> {
   get(): State;
   set(next: State): void;
-  /** Calls back after every change; returns the way to stop. */
-  subscribe(listener: () => void): () => void;
+  /** Calls back with the value after every change; returns the way to stop. */
+  subscribe(listener: (state: State) => void): () => void;
 }
 
 export function createStore<State>(initial: State): Store<State> {
   let state = initial;
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(state: State) => void>();
   return {
     get: () => state,
     set(next) {
       if (Object.is(next, state)) return;
       state = next;
-      for (const listener of [...listeners]) listener();
+      for (const listener of [...listeners]) listener(state);
     },
     subscribe(listener) {
       listeners.add(listener);

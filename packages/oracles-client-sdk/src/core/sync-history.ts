@@ -55,7 +55,7 @@ export function createHistorySync({ api, sessionId, dispatch, ...parts }: SyncPa
     syncQuietly() {
       if (!parts.signal().aborted) sync().catch(() => {});
     },
-    /** The chat begins anew; what an earlier one asked for does not count. */
+    /** The chat is opened again: what was asked for before it was closed does not count. */
     reset() {
       syncing = undefined;
     },

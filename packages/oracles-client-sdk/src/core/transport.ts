@@ -1,6 +1,7 @@
 import type { CredentialCache, Credentials } from './credentials.ts';
 import { OracleError, toOracleError } from './oracle-error.ts';
 import { canReportProgress, sendFile } from './send-file.ts';
+import { type OpenSocket, openSocketChannel } from './socket-channel.ts';
 
 export interface MatrixSession {
   accessToken: string;
@@ -14,6 +15,8 @@ export interface TransportOptions {
   credentials: CredentialCache;
   userDid?: string | undefined;
   fetch?: typeof globalThis.fetch | undefined;
+  /** Replaces the event channel over Socket.IO, for tests. */
+  openSocket?: OpenSocket | undefined;
 }
 
 export interface RequestOptions {
@@ -32,10 +35,12 @@ export interface Transport {
   readonly credentials: CredentialCache;
   request(path: string, options?: RequestOptions): Promise<Response>;
   json<T>(path: string, options?: RequestOptions): Promise<T>;
+  openSocket: OpenSocket;
 }
 
-/** Longest wait for the head of a reply. */
+/** Longest wait for the head of a reply, and for the next progress of an upload. */
 const headTimeoutMs = 60_000;
+/** Longest upload. */
 const uploadTimeoutMs = 10 * 60_000;
 
 export function createTransport(options: TransportOptions): Transport {
@@ -46,8 +51,9 @@ export function createTransport(options: TransportOptions): Transport {
     const { method = 'GET', body, file, onProgress, signal } = request;
     const timezone = findTimezone();
     const late = new AbortController();
-    const limitMs = file ? uploadTimeoutMs : headTimeoutMs;
-    const timer = setTimeout(() => late.abort(new Error('no reply in time')), limitMs);
+    const expire = () => late.abort(new Error('no reply in time'));
+    const timer = setTimeout(expire, file ? uploadTimeoutMs : headTimeoutMs);
+    let idleTimer: ReturnType<typeof setTimeout> | undefined;
     // Not `AbortSignal.any`: React Native has none.
     const leave = () => late.abort(signal?.reason);
     if (signal?.aborted) leave();
@@ -61,8 +67,14 @@ export function createTransport(options: TransportOptions): Transport {
         ...(file && { 'content-type': file.type || 'application/octet-stream' }),
         ...request.headers,
       };
-      if (file && onProgress && !options.fetch && canReportProgress())
-        return await sendFile(baseUrl + path, { file, headers, onProgress, signal: late.signal });
+      if (file && onProgress && !options.fetch && canReportProgress()) {
+        const report = (share: number) => {
+          clearTimeout(idleTimer);
+          idleTimer = setTimeout(expire, headTimeoutMs);
+          onProgress(share);
+        };
+        return await sendFile(baseUrl + path, { file, headers, onProgress: report, signal: late.signal });
+      }
       const content = file ?? (body !== undefined ? JSON.stringify(body) : undefined);
       return await (options.fetch ?? globalThis.fetch)(baseUrl + path, {
         method,
@@ -76,6 +88,7 @@ export function createTransport(options: TransportOptions): Transport {
     } finally {
       // Only the head has a limit: a stream is read until its caller stops.
       clearTimeout(timer);
+      clearTimeout(idleTimer);
     }
   }
 
@@ -95,6 +108,7 @@ export function createTransport(options: TransportOptions): Transport {
     oracleDid,
     credentials,
     request,
+    openSocket: options.openSocket ?? openSocketChannel,
     json: async <T>(path: string, init?: RequestOptions) => (await (await request(path, init)).json()) as T,
   };
 }

@@ -1,7 +1,6 @@
 'use client';
 
 import { type ReactNode, useContext, useSyncExternalStore } from 'react';
-import type { Store } from '../core/store.ts';
 import type { Approval, Arguments, CallStatus } from '../core/wire.ts';
 import type { IComponentMetadata } from './message-content.ts';
 import { type AnswerApproval, OraclesContext, type OraclesContextValue, type UIComponents } from './oracles-context.ts';
@@ -93,6 +92,6 @@ function useRegistered(context: OraclesContextValue | null): void {
   useStore(context?.executing.subscribe, context?.executing.get);
 }
 
-function useStore(subscribe: Store<unknown>['subscribe'] = never, get: () => unknown = nothing): void {
+function useStore(subscribe: (listener: () => void) => () => void = never, get: () => unknown = nothing): void {
   useSyncExternalStore(subscribe, get, get);
 }

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo } from 'react';
 import { type CredentialCache, createCredentialCache, type Sign } from '../core/credentials.ts';
 import { type ConfigOverrides, type OracleConfig, resolveOracleConfig } from '../core/oracle-config.ts';
 import { toOracleError } from '../core/oracle-error.ts';
+import { type OpenSocket, openSocketChannel } from '../core/socket-channel.ts';
 import { createStore } from '../core/store.ts';
 import { createTransport, toAuthHeaders } from '../core/transport.ts';
 import type { AnyEvent } from '../core/wire.ts';
@@ -37,6 +38,8 @@ export interface OraclesProviderProps {
   credentialStorage?: 'memory' | 'session' | undefined;
   /** Replaces the global `fetch`: one with streamed bodies in React Native, or one with a proxy. */
   fetch?: typeof globalThis.fetch | undefined;
+  /** Replaces the event channel over Socket.IO, for tests. */
+  openSocket?: OpenSocket | undefined;
   /** @deprecated Nothing is read from it: the library brings no cache of queries. */
   queryClient?: unknown;
   children?: ReactNode;
@@ -99,7 +102,14 @@ export function OraclesProvider(props: OraclesProviderProps) {
         requestWith<T>({ request, credentials, did }, url, { ...init, method }),
       transactSignX: (messages, memo) => latest.current.transactSignX(messages, memo),
       createTransport: (did, apiUrl) =>
-        createTransport({ baseUrl: apiUrl, oracleDid: did, credentials, userDid: wallet.did, fetch: request }),
+        createTransport({
+          baseUrl: apiUrl,
+          oracleDid: did,
+          credentials,
+          userDid: wallet.did,
+          fetch: request,
+          openSocket: (channel) => (latest.current.openSocket ?? openSocketChannel)(channel),
+        }),
     }),
     [shared, wallet, credentials, gatewayUrl, oracleDid, baseUrl, wsUrl, resolveConfig, request, latest],
   );

@@ -1,67 +1,65 @@
 'use client';
 
-import { type KeyboardEvent, useId, useState } from 'react';
+import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useState } from 'react';
+import type { SendOptions } from '../core/chat-interface.ts';
+import { isBlob, type OutgoingFile } from '../core/upload-files.ts';
 import type { UseChatResult } from '../react/use-chat.ts';
-import type { Labels } from './labels.ts';
+import { type Labels, nameIn } from './labels.ts';
 
 export interface ComposerProps {
   chat: UseChatResult;
   labels: Labels;
+  /** Sent along with every message, for example the model. */
+  options?: Omit<SendOptions, 'attachments' | 'replaces'> | undefined;
+  /** In place of the chat's error, for example a bill. */
+  notice?: ReactNode;
+  /** Another way to attach: gets the function that adds a file. */
+  attach?: ((add: (file: OutgoingFile) => void) => ReactNode) | undefined;
+  /** More controls beside the message. */
+  children?: ReactNode;
 }
 
 const maxFiles = 10;
+const nameOf = (file: OutgoingFile) => (isBlob(file) ? (file as File).name : file.filename);
 
 /** Writes messages, with files: Enter sends, Shift and Enter is a new line, Escape stops the answer. */
-export function Composer({ chat, labels }: ComposerProps) {
-  const { sendMessage, abortStream, isSending, error, sendMessageError, retry } = chat;
+export function Composer({ chat, labels, options, notice, attach, children }: ComposerProps) {
+  const { sendMessage, abortStream, isSending } = chat;
   const [text, setText] = useState('');
-  const [files, setFiles] = useState<File[]>([]);
+  const [files, setFiles] = useState<OutgoingFile[]>([]);
   const id = useId();
   const isEmpty = text.trim() === '';
+  const add = (...added: OutgoingFile[]) => setFiles((before) => [...before, ...added].slice(0, maxFiles));
 
-  function submit(): void {
+  function submit(event: FormEvent | KeyboardEvent): void {
+    event.preventDefault();
     if (isEmpty) return;
-    void sendMessage(text, files.length > 0 ? { attachments: files } : undefined);
+    void sendMessage(text, { ...options, ...(files.length > 0 && { attachments: files }) });
     setText('');
     setFiles([]);
   }
   function onKeyDown(event: KeyboardEvent): void {
     if (event.key === 'Escape' && isSending) void abortStream();
     // While an input method composes, Enter chooses a word.
-    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
-    event.preventDefault();
-    submit();
+    if (event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing) submit(event);
   }
 
   return (
-    <form
-      className="palaver-composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      {(error ?? sendMessageError) && (
-        <p role="alert">
-          {(error ?? sendMessageError)?.message}{' '}
-          {sendMessageError && (
-            <button type="button" className="palaver-button" onClick={retry}>
-              {labels.retry}
-            </button>
-          )}
-        </p>
-      )}
+    <div className="palaver-composer">
+      {notice ?? <Fault chat={chat} labels={labels} />}
       <p role="status" className="palaver-hidden">
         {isSending ? labels.writing : ''}
       </p>
+      {attach?.(add)}
       {files.length > 0 && (
-        <ul className="palaver-files">
-          {files.map((file) => (
-            <li key={`${file.name} ${file.size} ${file.lastModified}`}>
-              {file.name}
+        <ul className="palaver-files" aria-label={labels.files}>
+          {files.map((file, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the same file may be attached twice.
+            <li key={index}>
+              {nameOf(file)}
               <button
                 type="button"
-                aria-label={`${labels.removeFile}: ${file.name}`}
+                aria-label={nameIn(labels.removeFile, nameOf(file))}
                 onClick={() => setFiles(files.filter((other) => other !== file))}
               >
                 ×
@@ -70,41 +68,60 @@ export function Composer({ chat, labels }: ComposerProps) {
           ))}
         </ul>
       )}
-      <label className="palaver-button palaver-attach">
-        <span aria-hidden="true">＋</span>
-        <span className="palaver-hidden">{labels.attach}</span>
-        <input
-          type="file"
-          multiple
-          accept="text/*,application/pdf,application/json,image/png,image/jpeg,image/gif,image/webp"
-          className="palaver-hidden"
-          onChange={({ target }) => {
-            setFiles([...files, ...(target.files ?? [])].slice(0, maxFiles));
-            target.value = '';
-          }}
+      <form onSubmit={submit}>
+        <label className="palaver-button palaver-attach">
+          <span aria-hidden="true">＋</span>
+          <span className="palaver-hidden">{labels.attach}</span>
+          <input
+            type="file"
+            multiple
+            accept="text/*,application/pdf,application/json,image/png,image/jpeg,image/gif,image/webp"
+            className="palaver-hidden"
+            onChange={({ target }) => {
+              add(...(target.files ?? []));
+              target.value = '';
+            }}
+          />
+        </label>
+        <label className="palaver-hidden" htmlFor={id}>
+          {labels.message}
+        </label>
+        <textarea
+          id={id}
+          rows={1}
+          dir="auto"
+          value={text}
+          placeholder={labels.message}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={onKeyDown}
         />
-      </label>
-      <label className="palaver-hidden" htmlFor={id}>
-        {labels.message}
-      </label>
-      <textarea
-        id={id}
-        rows={1}
-        dir="auto"
-        value={text}
-        placeholder={labels.message}
-        onChange={(event) => setText(event.target.value)}
-        onKeyDown={onKeyDown}
-      />
-      {isSending ? (
-        <button type="button" className="palaver-button" onClick={() => void abortStream()}>
-          {labels.stop}
-        </button>
-      ) : (
-        <button type="submit" className="palaver-button palaver-main" disabled={isEmpty}>
-          {labels.send}
+        {children}
+        {isSending ? (
+          <button type="button" className="palaver-button" onClick={() => void abortStream()}>
+            {labels.stop}
+          </button>
+        ) : (
+          <button type="submit" className="palaver-button palaver-main" disabled={isEmpty}>
+            {labels.send}
+          </button>
+        )}
+      </form>
+    </div>
+  );
+}
+
+/** Why the history was not loaded, or a message not sent. */
+function Fault({ chat: { error, sendMessageError, retry }, labels }: Pick<ComposerProps, 'chat' | 'labels'>) {
+  const fault = error ?? sendMessageError;
+  if (!fault) return null;
+  return (
+    <p role="alert">
+      {fault.message}{' '}
+      {sendMessageError && (
+        <button type="button" className="palaver-button" onClick={retry}>
+          {labels.retry}
         </button>
       )}
-    </form>
+    </p>
   );
 }

@@ -3,3 +3,4 @@ export { Composer, type ComposerProps } from './composer.tsx';
 export { defaultLabels, type Labels } from './labels.ts';
 export { Sessions, type SessionsProps } from './sessions.tsx';
 export { Thread, type ThreadProps } from './thread.tsx';
+export { loadLabels } from './translations.ts';

@@ -1,8 +1,8 @@
-/** Every word that the interface shows; give your own for other languages. */
+/** Every word that the interface shows; give your own for other languages. `{name}` is a file's name or a conversation's title. */
 export const defaultLabels = {
   sessions: 'Conversations',
   newSession: 'New conversation',
-  deleteSession: 'Delete',
+  deleteSession: 'Delete: {name}',
   noSession: 'Start a conversation.',
   more: 'Show more',
   thread: 'Messages',
@@ -10,12 +10,14 @@ export const defaultLabels = {
   you: 'You:',
   agent: 'Agent:',
   reasoning: 'Reasoning',
+  thinking: 'Thinking…',
   writing: 'The agent is writing…',
   stopped: 'Stopped',
   failed: 'Failed',
   message: 'Message',
   attach: 'Attach files',
-  removeFile: 'Remove',
+  files: 'Files',
+  removeFile: 'Remove: {name}',
   regenerate: 'Answer again',
   signedOut: 'Sign in to chat.',
   uploading: 'Uploading',
@@ -25,3 +27,7 @@ export const defaultLabels = {
 };
 
 export type Labels = typeof defaultLabels;
+
+export function nameIn(label: string, name: string): string {
+  return label.replace('{name}', () => name);
+}

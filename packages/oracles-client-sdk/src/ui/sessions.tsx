@@ -1,7 +1,8 @@
 'use client';
 
+import { useState } from 'react';
 import type { OracleSessionsResult } from '../react/use-oracle-sessions.ts';
-import type { Labels } from './labels.ts';
+import { type Labels, nameIn } from './labels.ts';
 
 export interface SessionsProps {
   list: OracleSessionsResult;
@@ -13,32 +14,37 @@ export interface SessionsProps {
 
 /** The user's conversations: opens, creates and deletes them. */
 export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
-  const { sessions, createSession, deleteSession, hasMore, loadMore, error } = list;
-  const ignore = () => {};
+  const { sessions, createSession, deleteSession, hasMore, loadMore } = list;
+  const [fault, setFault] = useState<Error>();
+  const error = fault ?? list.error;
+  async function attempt(work: () => Promise<void>): Promise<void> {
+    setFault(undefined);
+    await work().catch(setFault);
+  }
+  const create = async () => onOpen((await createSession()).sessionId);
+  const remove = async (id: string) => {
+    await deleteSession(id);
+    if (id === sessionId) onOpen('');
+  };
   return (
     <nav className="palaver-sessions" aria-label={labels.sessions}>
-      <button
-        type="button"
-        className="palaver-button palaver-main"
-        onClick={() => void createSession().then((session) => onOpen(session.sessionId), ignore)}
-      >
+      <button type="button" className="palaver-button palaver-main" onClick={() => void attempt(create)}>
         {labels.newSession}
       </button>
       {error && <p role="alert">{error.message}</p>}
       <ul>
-        {sessions.map(({ sessionId: id, title }) => (
+        {sessions.map(({ sessionId: id, title, lastUpdatedAt }) => (
           <li key={id}>
             <button type="button" aria-current={id === sessionId || undefined} dir="auto" onClick={() => onOpen(id)}>
               {title}
+              <time dateTime={lastUpdatedAt}>
+                {new Date(lastUpdatedAt).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })}
+              </time>
             </button>
             <button
               type="button"
-              aria-label={`${labels.deleteSession}: ${title}`}
-              onClick={() =>
-                void deleteSession(id).then(() => {
-                  if (id === sessionId) onOpen('');
-                }, ignore)
-              }
+              aria-label={nameIn(labels.deleteSession, title)}
+              onClick={() => void attempt(() => remove(id))}
             >
               ×
             </button>
@@ -46,7 +52,7 @@ export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
         ))}
       </ul>
       {hasMore && (
-        <button type="button" className="palaver-button" onClick={() => void loadMore().catch(ignore)}>
+        <button type="button" className="palaver-button" onClick={() => void attempt(loadMore)}>
           {labels.more}
         </button>
       )}

@@ -1,6 +1,6 @@
 'use client';
 
-import { memo, useEffect, useRef } from 'react';
+import { memo, type ReactNode, useEffect, useRef } from 'react';
 import type { IMessage } from '../react/message-content.ts';
 import type { UIComponents } from '../react/oracles-context.ts';
 import { renderMessageContent } from '../react/render-message-content.tsx';
@@ -11,14 +11,16 @@ export interface ThreadProps {
   chat: UseChatResult;
   labels: Labels;
   uiComponents?: UIComponents | undefined;
+  /** Shown while there are no messages, for example questions to begin with. */
+  empty?: ReactNode;
 }
 
 /** How far from its end a reader may be and still follow the answer. */
 const followPixels = 80;
 
 /** The messages of a conversation. It follows the answer unless the reader has scrolled up. */
-export function Thread({ chat, labels, uiComponents }: ThreadProps) {
-  const { messages, hasMore, loadMore, status } = chat;
+export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
+  const { messages, hasMore, loadMore, status, isLoading } = chat;
   const box = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
   // biome-ignore lint/correctness/useExhaustiveDependencies: new content is the reason to scroll.
@@ -45,6 +47,7 @@ export function Thread({ chat, labels, uiComponents }: ThreadProps) {
           {labels.older}
         </button>
       )}
+      {messages.length === 0 && !isLoading && empty}
       <ol>
         {messages.map((message) => (
           <Message key={message.id} message={message} labels={labels} uiComponents={uiComponents} />
@@ -66,6 +69,7 @@ interface MessageProps extends Pick<ThreadProps, 'labels' | 'uiComponents'> {
 const Message = memo(({ message, labels, uiComponents }: MessageProps) => {
   const { type, content, reasoning, status, uploadProgress, attachments = [] } = message;
   const isHuman = type === 'human';
+  const isThinking = status === 'streaming' && content === '';
   return (
     <li className={isHuman ? 'palaver-message palaver-human' : 'palaver-message'} data-status={status}>
       <span className="palaver-hidden">{isHuman ? labels.you : labels.agent}</span>
@@ -76,6 +80,7 @@ const Message = memo(({ message, labels, uiComponents }: MessageProps) => {
         </details>
       )}
       <div dir="auto">{renderMessageContent(isHuman ? message : content, uiComponents)}</div>
+      {isThinking && <small>{labels.thinking}</small>}
       {uploadProgress !== undefined && (
         <progress aria-label={labels.uploading} value={uploadProgress}>
           {Math.round(uploadProgress * 100)} %

@@ -1,8 +1,8 @@
 import { OracleError } from '../core/oracle-error.ts';
-import { concat, fromBase64, toBase58 } from './bytes.ts';
+import { concat, fromBase64 } from './bytes.ts';
 import { deleteKey, type KeptKey, loadKey, saveKey } from './key-store.ts';
 import { openWithPassphrase, sealWithPassphrase } from './seal.ts';
-import { createSignerWallet, type SignerWallet, type SignerWalletOptions } from './signer-wallet.ts';
+import { createSignerWallet, type SignerWallet, type SignerWalletOptions, toKeyDid } from './signer-wallet.ts';
 
 export interface KeyWallet extends SignerWallet {
   /** The key under the passphrase of its creation, for `importKeyWallet`; undefined where none was given. */
@@ -58,7 +58,7 @@ async function keep(seed: Uint8Array, backup: string | undefined, options: KeyWa
     const publicKey = fromBase64(x.replaceAll('-', '+').replaceAll('_', '/'));
     const privateKey = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', false, ['sign']);
     const kept = {
-      did: `did:key:z${toBase58(concat([0xed, 0x01], publicKey))}`,
+      did: toKeyDid(publicKey),
       privateKey,
       backup: backup || undefined,
     };

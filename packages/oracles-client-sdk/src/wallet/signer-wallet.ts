@@ -1,4 +1,5 @@
 import type { Sign } from '../core/credentials.ts';
+import { concat, toBase58 } from './bytes.ts';
 import { type Capability, mintToken, type TokenSigner } from './mint.ts';
 
 /** What `OraclesProvider` and `createCredentialCache` need of a user. */
@@ -30,4 +31,9 @@ export function createSignerWallet(signer: TokenSigner, options: SignerWalletOpt
     createInvocation: (audience) =>
       mintToken({ signer, audience, capabilities: capabilities.slice(0, 1), expiration: expireIn(invocationSeconds) }),
   };
+}
+
+/** The `did:key` of an Ed25519 public key of 32 bytes. */
+export function toKeyDid(publicKey: Uint8Array): string {
+  return `did:key:z${toBase58(concat([0xed, 0x01], publicKey))}`;
 }

@@ -1,0 +1,143 @@
+import type { ChatParts } from './chat-parts.ts';
+import { answerKey, humanKey } from './chat-state.ts';
+import { createEventBuffer } from './event-buffer.ts';
+import { followRun } from './follow-run.ts';
+import { OracleError, toClaimIds, toError, toStreamError } from './oracle-error.ts';
+import { withRetries } from './retry-policy.ts';
+import type { StreamEvent } from './wire.ts';
+
+/** How long a stop is repeated that did not reach the service. */
+const stopForMs = 2 * 60_000;
+
+export type TurnFollower = ReturnType<typeof createTurnFollower>;
+
+/** Follows the answers of a chat to their end, whatever that is. */
+export function createTurnFollower(parts: ChatParts) {
+  const { options, api, get, dispatch, sync, syncQuietly } = parts;
+  const { transport, sessionId } = options;
+  /** Ids of the runs followed here. */
+  const followed = new Set<string>();
+  /** Their request ids: their events come by stream. */
+  const streamed = new Set<string>();
+  /** Run ids by local id. */
+  const runIds = new Map<string, string>();
+  /** Local ids of the turns that the user has stopped here. */
+  const stopped = new Set<string>();
+
+  async function follow(
+    localId: string,
+    { runId, response }: { runId: string | undefined; response?: Response },
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (runId) {
+      followed.add(runId);
+      runIds.set(localId, runId);
+    }
+    const buffering = { mode: options.streamingMode ?? 'immediate', throttleMs: options.streamingThrottleMs };
+    const buffer = createEventBuffer<StreamEvent>(buffering, (events) => {
+      if (!signal.aborted) dispatch({ type: 'streamed', localId, events });
+    });
+    const onEvent = (event: StreamEvent) => {
+      if (event.eventName === 'run') {
+        followed.add(event.payload.runId);
+        streamed.add(event.payload.requestId);
+        runIds.set(localId, event.payload.runId);
+      }
+      buffer.add(event);
+      parts.take(event);
+      if (event.eventName === 'error') askForPayment(toStreamError(event.payload));
+      options.onEvent?.(event);
+    };
+    try {
+      await followRun({ transport, runId, response, signal, onEvent });
+    } finally {
+      buffer.flush();
+    }
+    if (!signal.aborted) finish(localId);
+  }
+
+  function finish(localId: string): void {
+    const { sendError, messages } = get();
+    const answer = messages.find(({ key }) => key === answerKey(localId));
+    if (answer?.status !== 'failed') {
+      if (answer) options.onFinish?.(answer);
+    } else if (sendError) options.onError?.(sendError);
+  }
+
+  /** Failures of a turn end in the state, not at the caller; a page that has gone does not care. */
+  async function report(localId: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (await isStoredAnyway(error, localId, signal)) return takeFromHistory(localId);
+      if (signal.aborted) return;
+      const isReplacing = get().messages.some((message) => message.key === humanKey(localId) && message.replaces);
+      dispatch({ type: 'failed', localId, error: toError(error) });
+      if (!stopped.has(localId)) options.onError?.(toError(error));
+      askForPayment(error);
+      // What it was to replace is still there.
+      if (isReplacing) syncQuietly();
+    } finally {
+      // What was written meanwhile is in the history.
+      if (stopped.delete(localId) && !signal.aborted) await sync().catch(() => {});
+    }
+  }
+
+  /** Nothing leaves the page, and the turn is not over, until the history shows its end or that it is still running. */
+  async function takeFromHistory(localId: string): Promise<void> {
+    dispatch({ type: 'broken', localId });
+    await sync().catch(() => {});
+    dispatch({ type: 'settled', localId });
+  }
+
+  function askForPayment(error: unknown): void {
+    const claimIds = toClaimIds(error);
+    if (claimIds) options.onPaymentRequired?.(claimIds);
+  }
+
+  /** Whether the history, and not this failure, says how the turn went. */
+  async function isStoredAnyway(error: unknown, localId: string, signal: AbortSignal): Promise<boolean> {
+    if (!(error instanceof OracleError)) return false;
+    if (error.code === 'RUN_NOT_FOUND') return true;
+    return error.code === 'NETWORK_ERROR' && (await hasArrived(localId, signal).catch(() => false));
+  }
+
+  /** The connection broke before the reply. The history shows whether the message arrived: it is never sent twice. */
+  async function hasArrived(requestId: string, signal: AbortSignal): Promise<boolean> {
+    const { messages } = await api.listMessages(sessionId, {}, signal);
+    return messages.some((message) => message.requestId === requestId);
+  }
+
+  return {
+    follow,
+    report,
+    hasArrived,
+    isFollowed: (runId: string) => followed.has(runId),
+    isStreamed: (requestId: string) => streamed.has(requestId),
+    /** The chat is opened: runs that go on at the service are followed from their first frame. */
+    reset: () => followed.clear(),
+
+    resume(runId: string, signal: AbortSignal): void {
+      dispatch({ type: 'resumed', runId });
+      // Another turn may be waiting behind it.
+      void report(runId, signal, () => follow(runId, { runId }, signal)).then(syncQuietly);
+    },
+
+    /** Stops a turn on this page; its end at the service comes later. */
+    stopHere(localId: string): void {
+      stopped.add(localId);
+      dispatch({ type: 'stopped', localId });
+    },
+
+    /** Stops a turn at the service, without an id whatever runs there. */
+    async stopThere(localId: string | undefined): Promise<void> {
+      const runId = localId && (runIds.get(localId) ?? localId);
+      const isKnown = runId !== undefined && followed.has(runId);
+      const stop = () => api.abort(sessionId, isKnown ? runId : undefined);
+      const signal = parts.signal();
+      // By its id a run is stopped later just as well; without one, a later run could be meant.
+      await stop().catch(() => void (isKnown && withRetries(stop, signal, stopForMs).catch(() => {})));
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import type { ChatSnapshot, SendOptions } from './chat-interface.ts';
+import type { ChatMessage } from './chat-message.ts';
+import type { ChatParts } from './chat-parts.ts';
+import type { TurnFollower } from './follow-turns.ts';
+import { OracleError } from './oracle-error.ts';
+import { type Posting, postMessage } from './post-message.ts';
+import { createRandomId } from './random-id.ts';
+import type { SocketChannel } from './socket-channel.ts';
+import { isBlob, toShownFiles } from './upload-files.ts';
+
+export interface SenderParts extends ChatParts {
+  turns: TurnFollower;
+  channel(): SocketChannel | undefined;
+}
+
+/** Sends the messages of a chat: new ones, again, and in the place of others. */
+export function createMessageSender({ turns, channel, ...parts }: SenderParts) {
+  const { options, get, dispatch, sync } = parts;
+  /** Uploads under way, by local id. */
+  const uploads = new Map<string, AbortController>();
+  /** Sends the service has not answered yet. */
+  const accepting = new Set<Promise<unknown>>();
+  let lastSent: { text: string; extra: SendOptions } | undefined;
+  const extraOf = (text: string): SendOptions => (lastSent?.text === text ? lastSent.extra : {});
+
+  async function send(text: string, extra: SendOptions = {}): Promise<void> {
+    const signal = parts.signal();
+    const requestId = createRandomId();
+    const { replaces } = extra;
+    lastSent = { text, extra };
+    const createdAt = new Date().toISOString();
+    dispatch({ type: 'sent', requestId, text, createdAt, attachments: toShownFiles(extra.attachments), replaces });
+    const accepted = post({ requestId, text, extra }, signal);
+    accepting.add(accepted);
+    await turns.report(requestId, signal, async () => {
+      const response = await accepted.finally(() => accepting.delete(accepted));
+      channel()?.connect();
+      const runId = response.headers.get('x-run-id') ?? undefined;
+      await turns.follow(requestId, { runId, response }, signal);
+    });
+  }
+
+  async function post(sending: Pick<Posting, 'requestId' | 'text' | 'extra'>, signal: AbortSignal): Promise<Response> {
+    const { requestId, extra } = sending;
+    const upload = new AbortController();
+    const leave = () => upload.abort(signal.reason);
+    signal.addEventListener('abort', leave);
+    if (extra.attachments?.some(isBlob)) uploads.set(requestId, upload);
+    try {
+      return await postMessage(options, {
+        ...sending,
+        socketId: channel()?.socketId(),
+        signal: upload.signal,
+        onUpload: (share) => dispatch({ type: 'uploading', localId: requestId, share }),
+        onUploaded: () => uploads.delete(requestId),
+      });
+    } finally {
+      uploads.delete(requestId);
+    }
+  }
+
+  /** Sends a message in the place of a question, with the question's files unless others are given. */
+  async function replace({ key, ...question }: ChatMessage, text: string, extra: SendOptions): Promise<void> {
+    if (!question.storedId && question.isStored) await sync();
+    const { storedId } = get().messages.find((message) => message.key === key) ?? question;
+    if (!storedId) dispatch({ type: 'dropped', key });
+    const { replaces: _, ...kept } = extraOf(question.content);
+    // What has been uploaded is not uploaded again.
+    const areStored = question.attachments?.every(({ fileId, mxcUri, eventId }) => fileId ?? mxcUri ?? eventId);
+    const isUploaded = areStored && kept.attachments?.some(isBlob);
+    const attachments = isUploaded ? question.attachments : (kept.attachments ?? question.attachments);
+    await send(text, {
+      ...kept,
+      ...(attachments && { attachments }),
+      ...extra,
+      ...(storedId && { replaces: storedId }),
+    });
+  }
+
+  return {
+    send,
+    isWaiting: () => accepting.size > 0,
+    /** The service can only stop what has reached it. */
+    whenAccepted: () => Promise.allSettled(accepting),
+    /** Whether there was an upload to stop. */
+    cancelUpload(localId: string): boolean {
+      const upload = uploads.get(localId);
+      upload?.abort(new OracleError('The upload was stopped.', { code: 'ABORTED' }));
+      return upload !== undefined;
+    },
+
+    async retry(): Promise<void> {
+      const { messages, sendError } = get();
+      const failed = messages.findLast(({ type }) => type === 'human');
+      if (!failed || !sendError) return;
+      // Sent once already, perhaps: only the history can say, and while it cannot be read nothing is sent.
+      if (sendError.code === 'NETWORK_ERROR') {
+        const arrived = await turns.hasArrived(failed.requestId, parts.signal()).catch(() => undefined);
+        if (arrived !== false) return arrived ? sync().catch(() => {}) : undefined;
+      }
+      if (!failed.isStored && failed.status === 'failed') dispatch({ type: 'dropped', key: failed.key });
+      // With what went along with it.
+      await send(failed.content, extraOf(failed.content));
+    },
+
+    async regenerate(messageId?: string): Promise<void> {
+      const question = findQuestion(get(), messageId);
+      if (question) await replace(question, question.content, {});
+    },
+
+    async edit(messageId: string, text: string, extra: SendOptions = {}): Promise<void> {
+      const question = get().messages.find(({ id, type }) => id === messageId && type === 'human');
+      if (!question) throw new OracleError('There is no such question.', { code: 'MESSAGE_NOT_FOUND', status: 404 });
+      await replace(question, text, extra);
+    },
+  };
+}
+
+/** The question of a message, or the last one. */
+function findQuestion({ messages }: ChatSnapshot, messageId: string | undefined): ChatMessage | undefined {
+  const at = messageId === undefined ? messages.length : messages.findIndex(({ id }) => id === messageId) + 1;
+  return messages.slice(0, at).findLast(({ type }) => type === 'human');
+}

@@ -1,0 +1,1 @@
+export { definePalaverChat, type PalaverChatElement } from './palaver-chat.tsx';

@@ -1,0 +1,145 @@
+'use client';
+
+import { createRoot, type Root } from 'react-dom/client';
+import type { BrowserTools } from '../core/client-tools.ts';
+import { OracleError } from '../core/oracle-error.ts';
+import { OraclesProvider } from '../react/oracles-provider.tsx';
+import { Chat } from '../ui/chat.tsx';
+import type { Labels } from '../ui/labels.ts';
+import { isRightToLeft, loadLabels } from '../ui/translations.ts';
+import type { SignerWallet } from '../wallet/signer-wallet.ts';
+import { styles } from './styles.ts';
+
+/** The element `<palaver-chat>`. Its attributes are `agent`, `url`, `gateway`, `theme`, `lang` and `dir`. */
+export interface PalaverChatElement extends HTMLElement {
+  /** Who signs in; null while nobody does. A key of this browser unless it is set. */
+  wallet: SignerWallet | null;
+  /** Words in place of those of the language. */
+  labels: Partial<Labels>;
+  /** Tools of the page. */
+  browserTools: BrowserTools;
+}
+
+const attributes = ['agent', 'url', 'gateway', 'lang', 'dir'];
+
+/**
+ * Makes `<palaver-chat>` known to the page: a whole chat, for pages without React. It sends `palaver-event`, `palaver-error` and
+ * `palaver-payment` (with the ids of the claims) as events whose `detail` has the value.
+ *
+ * @example
+ * ```ts
+ * import { definePalaverChat } from '@palaver/oracles-client-sdk/element';
+ *
+ * definePalaverChat();
+ * document.body.innerHTML = '<palaver-chat agent="did:web:agent.example" lang="fr" theme="dark"></palaver-chat>';
+ * ```
+ */
+export function definePalaverChat(name = 'palaver-chat'): void {
+  // Servers and second calls.
+  if (typeof customElements === 'undefined' || customElements.get(name)) return;
+  customElements.define(name, createElementClass());
+}
+
+function createElementClass(): new () => PalaverChatElement {
+  return class extends HTMLElement implements PalaverChatElement {
+    static readonly observedAttributes = attributes;
+    #root: Root | undefined;
+    #wallet: SignerWallet | null | undefined;
+    #labels: Partial<Labels> = {};
+    #translated: Partial<Labels> = {};
+    #tools: BrowserTools = {};
+
+    get wallet() {
+      return this.#wallet ?? null;
+    }
+    set wallet(wallet) {
+      this.#wallet = wallet;
+      this.#draw();
+    }
+    get labels() {
+      return this.#labels;
+    }
+    set labels(labels) {
+      this.#labels = labels;
+      this.#draw();
+    }
+    get browserTools() {
+      return this.#tools;
+    }
+    set browserTools(tools) {
+      this.#tools = tools;
+      this.#draw();
+    }
+
+    connectedCallback(): void {
+      const shadow = this.shadowRoot ?? this.attachShadow({ mode: 'open' });
+      const style = document.createElement('style');
+      style.textContent = styles;
+      const place = document.createElement('div');
+      shadow.replaceChildren(style, place);
+      this.#root = createRoot(place);
+      void this.#load();
+    }
+    disconnectedCallback(): void {
+      this.#root?.unmount();
+      this.#root = undefined;
+    }
+    attributeChangedCallback(attribute: string): void {
+      if (attribute === 'lang') void this.#load();
+      else this.#draw();
+    }
+
+    /** The words of the language, and the key of this browser where the page has given no wallet. */
+    async #load(): Promise<void> {
+      const { lang } = this;
+      const labels = await loadLabels(lang || document.documentElement.lang);
+      if (lang === this.lang) this.#translated = labels;
+      if (this.#wallet === undefined && this.isConnected) {
+        const { createKeyWallet } = await import('../wallet/key-wallet.ts');
+        const made = await createKeyWallet().catch((error) => this.#send('palaver-error', error));
+        this.#wallet ??= made || null;
+      }
+      this.#draw();
+    }
+
+    #send(name: string, detail: unknown): void {
+      this.dispatchEvent(new CustomEvent(name, { detail }));
+    }
+
+    #draw(): void {
+      const root = this.#root;
+      const wallet = this.#wallet;
+      const agent = this.getAttribute('agent');
+      if (!root || wallet === undefined || !agent) return;
+      const url = this.getAttribute('url');
+      const dir = this.dir || (isRightToLeft(this.lang) ? 'rtl' : undefined);
+      root.render(
+        <OraclesProvider
+          key={wallet?.did}
+          initialWallet={
+            wallet ? { address: '', did: wallet.did, matrix: { accessToken: '', homeServer: '' } } : undefined
+          }
+          transactSignX={refuse}
+          createDelegation={wallet?.createDelegation ?? refuse}
+          createInvocation={wallet?.createInvocation}
+          gatewayUrl={this.getAttribute('gateway') ?? undefined}
+        >
+          <Chat
+            oracleDid={agent}
+            overrides={url ? { baseUrl: url } : undefined}
+            labels={{ ...this.#translated, ...this.#labels }}
+            dir={dir as 'ltr' | 'rtl' | 'auto' | undefined}
+            browserTools={this.#tools}
+            onEvent={(event) => this.#send('palaver-event', event)}
+            onError={(error) => this.#send('palaver-error', error)}
+            onPaymentRequiredError={(claimIds) => this.#send('palaver-payment', claimIds)}
+          />
+        </OraclesProvider>,
+      );
+    }
+  };
+}
+
+async function refuse(): Promise<never> {
+  throw new OracleError('Nobody has signed in.', { code: 'NOT_SIGNED' });
+}

@@ -1,0 +1,129 @@
+import { createCredentialCache, type Sign } from '../core/credentials.ts';
+import { createRandomId } from '../core/random-id.ts';
+import type { OpenSocket } from '../core/socket-channel.ts';
+import { createTransport, type Transport } from '../core/transport.ts';
+import type { SocketEvent } from '../core/wire.ts';
+import { createFakeRoutes } from './fake-routes.ts';
+import type { ClientOutcome } from './fake-run.ts';
+import type { FakeAnswer, FakeMessage } from './fake-script.ts';
+import { createFakeSessions } from './fake-sessions.ts';
+
+export interface FakeAgentOptions {
+  /** One answer per message, in order, or a function that answers all. */
+  answers?: readonly FakeAnswer[] | Extract<FakeAnswer, (message: FakeMessage) => unknown>;
+  /** What a page can choose from; the first is the default. */
+  models?: readonly { id: string; name: string }[];
+}
+
+export interface FakeAgent {
+  /** Properties for `OraclesProvider`: a user who is signed in, and this agent in place of the network. */
+  readonly provider: {
+    initialWallet: { address: string; did: string; matrix: { accessToken: string; homeServer: string } };
+    transactSignX: (messages: unknown[], memo?: string) => Promise<unknown>;
+    createDelegation: Sign;
+    createInvocation: Sign;
+    oracleDid: string;
+    overrides: { baseUrl: string };
+    fetch: typeof globalThis.fetch;
+    openSocket: OpenSocket;
+  };
+  readonly oracleDid: string;
+  /** For `socketUrl` of `createChat`. */
+  readonly url: string;
+  /** For `createChat` and `createAgentApi` of `/core`. */
+  readonly transport: Transport;
+  /** The messages that the agent got, in order. */
+  readonly messages: readonly FakeMessage[];
+  /** What the page's wallet was asked to sign and broadcast. */
+  readonly transactions: readonly unknown[][];
+  /** Sends an event to the sockets of one session, or of all. */
+  emit(event: SocketEvent, sessionId?: string): void;
+}
+
+/**
+ * An agent for tests of pages: no network, no server, answers from a script. It keeps sessions and messages, streams, resumes,
+ * aborts, asks for approval and calls tools of the page as an agent does.
+ *
+ * @example
+ * ```ts
+ * import { createAgentApi, createChat } from '@palaver/oracles-client-sdk/core';
+ * import { createFakeAgent } from '@palaver/oracles-client-sdk/testing';
+ *
+ * const agent = createFakeAgent({
+ *   answers: ['Hello!', ['It is ', { toolCall: { name: 'weather', output: 'rain' } }, 'raining.']],
+ * });
+ * const { sessionId } = await createAgentApi(agent.transport).createSession();
+ * const chat = createChat({ transport: agent.transport, socketUrl: agent.url, sessionId });
+ * await chat.send('Good morning');
+ * ```
+ */
+export function createFakeAgent({ answers = [], models = [] }: FakeAgentOptions = {}): FakeAgent {
+  const id = createRandomId();
+  const oracleDid = `did:example:agent-${id}`;
+  const userDid = `did:example:user-${id}`;
+  const url = `http://agent-${id}.invalid`;
+  const transactions: unknown[][] = [];
+  const sessions = createFakeSessions(oracleDid);
+  const messages: FakeMessage[] = [];
+  const route = createFakeRoutes({ sessions, models, messages, answers });
+
+  const fetch: typeof globalThis.fetch = async (input, init = {}) => {
+    const request = input instanceof Request ? input : undefined;
+    const address = new URL(request?.url ?? String(input));
+    if (address.origin !== url) throw new TypeError(`The fake agent is asked for ${address.href}.`);
+    init.signal?.throwIfAborted();
+    return route({
+      method: init.method ?? request?.method ?? 'GET',
+      path: address.pathname,
+      query: address.searchParams,
+      body: typeof init.body === 'string' ? JSON.parse(init.body) : init.body,
+      headers: new Headers(init.headers ?? request?.headers),
+      signal: init.signal,
+    });
+  };
+  const openSocket: OpenSocket = (options) => {
+    let isOpen = true;
+    const leave = sessions.connect(options);
+    queueMicrotask(() => {
+      if (!isOpen) return;
+      options.onConnected(true);
+      const { sessionId } = options;
+      const payload = { sessionId, did: userDid, socketId: createRandomId(), timestamp: new Date().toISOString() };
+      options.onEvent({ eventName: 'connected', payload });
+    });
+    return {
+      emit: (_event, { toolCallId, ...outcome }) => sessions.takeOutcome(String(toolCallId), outcome as ClientOutcome),
+      connect: () => {},
+      socketId: () => undefined,
+      close() {
+        isOpen = false;
+        leave();
+        options.onConnected(false);
+      },
+    };
+  };
+
+  const sign: Sign = async () => ({ serialized: `signed-${id}`, expiresAt: Date.now() / 1000 + 3600 });
+  const credentials = createCredentialCache({ userDid, createDelegation: sign, createInvocation: sign });
+  return {
+    oracleDid,
+    url,
+    messages,
+    transactions,
+    transport: createTransport({ baseUrl: url, oracleDid, credentials, userDid, fetch, openSocket }),
+    provider: {
+      initialWallet: { address: 'fake1user', did: userDid, matrix: { accessToken: '', homeServer: '' } },
+      transactSignX: async (signed) => {
+        transactions.push(signed);
+        return { code: 0 };
+      },
+      createDelegation: sign,
+      createInvocation: sign,
+      oracleDid,
+      overrides: { baseUrl: url },
+      fetch,
+      openSocket,
+    },
+    emit: sessions.emit,
+  };
+}
