@@ -32,6 +32,12 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
   });
   const targets = { 'ussd-gateway': config.USSD_URL, agent: config.AGENT_URL, gateway: config.GATEWAY_URL };
   addWebRoutes(server, { page, targets });
-  await addServiceRoutes(server, targets, { gatewayKey: config.GATEWAY_API_KEY });
+  await addServiceRoutes(server, targets, {
+    headers: {
+      ...(config.GATEWAY_API_KEY && { 'x-api-key': config.GATEWAY_API_KEY }),
+      ...(config.GATEWAY_UCAN && { 'x-ucan-delegation': config.GATEWAY_UCAN }),
+    },
+    prefix: config.GATEWAY_PREFIX.replace(/\/+$/, ''),
+  });
   return server;
 }

@@ -22,6 +22,17 @@ export const consoleConfigSchema = z.object({
     example: 'k-3f9c1c2e',
     secret: true,
   }),
+  GATEWAY_UCAN: z.string().min(1).optional().meta({
+    description:
+      'UCAN delegation with which the page reads from the query gateway, where that has GATEWAY_AUTH=ucan. Whoever reaches the console reads with it.',
+    example: 'OqJlcm9vdHOB2CpYJQ',
+    secret: true,
+  }),
+  GATEWAY_PREFIX: z
+    .string()
+    .regex(/^\/[\w./-]*$/, 'expected a path such as /ixo')
+    .prefault('/ixo')
+    .meta({ description: "Path under which the query gateway serves the protocol's own routes.", example: '/ixo' }),
 });
 
 export type ConsoleConfig = Readonly<z.infer<typeof consoleConfigSchema>>;

@@ -245,18 +245,24 @@ test('while the page is built the server says so; then it serves it with a polic
 
 test('reads from a gated query gateway with its key, which goes to no other service and with no write', async () => {
   const seen: string[] = [];
-  const { url: gateway } = await startUpstream(({ method, headers }, response) => {
-    seen.push(`${method} ${headers['x-api-key'] ?? 'no key'}`);
+  const { url: gateway } = await startUpstream(({ method, url: path, headers }, response) => {
+    seen.push(`${method} ${path} ${headers['x-api-key'] ?? 'no key'} ${headers['x-ucan-delegation'] ?? 'no token'}`);
     response.end('{}');
   });
   const { url: agent } = await startUpstream(({ headers }, response) => {
     seen.push(`agent ${headers['x-api-key'] ?? 'no key'}`);
     response.end('{}');
   });
-  const url = await startConsole({ GATEWAY_URL: gateway, AGENT_URL: agent, GATEWAY_API_KEY: 'ours' });
+  const credentials = { GATEWAY_API_KEY: 'ours', GATEWAY_UCAN: 'token', GATEWAY_PREFIX: '/protocol' };
+  const url = await startConsole({ GATEWAY_URL: gateway, AGENT_URL: agent, ...credentials });
   await fetch(`${url}/api/gateway/ixo/entity`);
   await fetch(`${url}/api/gateway/ixo/entity`, { headers: { 'x-api-key': 'theirs' } });
   await fetch(`${url}/api/gateway/cosmos/tx/v1beta1/txs`, { method: 'POST', body: '{}' });
   await fetch(`${url}/api/agent/health`);
-  expect(seen).toEqual(['GET ours', 'GET theirs', 'POST no key', 'agent no key']);
+  expect(seen).toEqual([
+    'GET /protocol/entity ours token',
+    'GET /protocol/entity theirs token',
+    'POST /cosmos/tx/v1beta1/txs no key no token',
+    'agent no key',
+  ]);
 });

@@ -5,7 +5,7 @@ export type { ChainMessage } from './core/contract-messages.ts';
 export type { SignedArtifact } from './core/credentials.ts';
 export type { StreamingMode } from './core/event-buffer.ts';
 export { getOpenIdToken, type OpenIdToken } from './core/open-id-token.ts';
-export type { ConfigOverrides, OracleConfig, Price } from './core/oracle-config.ts';
+export type { ConfigOverrides, GatewayAccess, OracleConfig, Price } from './core/oracle-config.ts';
 export { OracleError } from './core/oracle-error.ts';
 export type { Schema } from './core/schema.ts';
 export type { OutgoingFile, UploadOptions } from './core/upload-files.ts';

@@ -146,7 +146,9 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
       const next_at = Date.now() + (isShared ? 0 : retryMs * 2 ** attempts);
       const sequence = isUsed ? row.sequence : null;
       const alone = isShared ? 1 : row.alone;
-      const change = { status, attempts, next_at, alone, fault, sequence, bytes: null, hash: null };
+      // What the chain refused says more than that a later attempt was lost.
+      const kept = counts ? fault : (row.fault ?? fault);
+      const change = { status, attempts, next_at, alone, fault: kept, sequence, bytes: null, hash: null };
       await inTransaction(async (trx, own) => {
         const done = await trx
           .updateTable(table)

@@ -9,13 +9,13 @@ import {
   toEdge,
 } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
-import type { KeyRing } from '@palaver/store/internal';
-import { timeReaderOf } from '@palaver/store/internal';
+import { type KeyRing, timeReaderOf } from '@palaver/store/internal';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
 import type { AskServer } from './http/guarded-request.ts';
 import { createUssdMetrics } from './metrics.ts';
 import { addClaimRoutes } from './routes/claims.ts';
+import { addLinkRoutes } from './routes/links.ts';
 import { addOperatorRoutes } from './routes/operators.ts';
 import { addStatusRoute } from './routes/status.ts';
 import { addUssdRoutes } from './routes/ussd.ts';
@@ -80,6 +80,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
     await addUssdRoutes(limited, { config, metrics, ...domain });
     await addOperatorRoutes(limited, { ...domain, fourEyes: config.FOUR_EYES });
+    addLinkRoutes(limited, { ...domain.linking, audit: domain.audit });
     const { claims } = domain;
     if (claims) addClaimRoutes(limited, { claims, secret: config.CLAIMS_SCHEDULER_SECRET });
   });

@@ -77,6 +77,11 @@ export const ussdConfigSchema = z.object({
   RETENTION_SMS_DAYS: envInteger({ min: 1, max: 36_500 })
     .prefault('30')
     .meta({ description: 'Days that SMS messages are kept after they were sent or have failed.', example: '7' }),
+  RETENTION_CLAIMS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
+    description:
+      'Days that claims are kept after they were paid or rejected, and transactions after they were included; 0 keeps them until erased.',
+    example: '730',
+  }),
   RESUME_MINUTES: envInteger({ min: 0, max: 24 * 60 })
     .prefault('30')
     .meta({
@@ -268,6 +273,16 @@ export const ussdConfigSchema = z.object({
     description: 'How often claims are processed; 0 leaves it to `POST /api/ussd/claims/process`.',
     example: '60',
   }),
+  PAYOUT_DAILY_LIMIT: z
+    .string()
+    .regex(/^[1-9]\d{0,14}[a-z][\w/]*$/, 'expected an amount such as 50000000uixo')
+    .transform((text) => ({ denom: text.replace(/^\d+/, ''), amount: String(Number.parseInt(text, 10)) }))
+    .optional()
+    .meta({
+      description:
+        'What one account can send of its rewards in 24 hours, from the account of USSD_SIGNING_KEY, which collects them. Unset, rewards are not paid out.',
+      example: '50000000uixo',
+    }),
   CLAIMS_SCHEDULER_SECRET: z.string().min(16, 'expected at least 16 characters').optional().meta({
     description: 'Secret with which a scheduler may have claims processed, sent in X-Scheduler-Secret.',
     example: 'a-long-random-text',

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { toGatewayAccess } from '@palaver/protocol/internal';
 import { CloseStack, keepOpen, type Logger, StartError } from '@palaver/service-kit';
 import { type Store, startDatabaseClock } from '@palaver/store';
-import type { KeyRing } from '@palaver/store/internal';
-import { createAuditLog, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
+import { createAuditLog, type KeyRing, keepAuditHead, toAnchorPath } from '@palaver/store/internal';
 import { createAccounts } from './accounts/accounts.ts';
 import { createAddressChanges } from './accounts/address-changes.ts';
 import { createPersonData } from './accounts/person-data.ts';
@@ -17,6 +16,8 @@ import { createBuiltInActions } from './actions/built-in-actions.ts';
 import { toMenuSources, toRegistry, toServed } from './actions/default-menu.ts';
 import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
 import { loadOwnActions } from './actions/load-own-actions.ts';
+import { createPayoutActions } from './actions/payout-actions.ts';
+import { createWalletActions } from './actions/wallet-actions.ts';
 import { createInputLog } from './adapters/input-log.ts';
 import { createAgentClient } from './assistant/agent-client.ts';
 import { createAgentPerson } from './assistant/agent-person.ts';
@@ -54,6 +55,8 @@ import { toTimedOut } from './stats/timed-out.ts';
 import { hasDailyTables, openDailyTables } from './store/daily-tables.ts';
 import type { UssdTables } from './store/tables.ts';
 import { createSubmissions } from './submissions/submissions.ts';
+import { createLinking } from './wallet/create-linking.ts';
+import { createLinks } from './wallet/links.ts';
 
 export interface DomainParts {
   config: UssdConfig;
@@ -110,6 +113,8 @@ export async function createDomain(parts: DomainParts) {
     defaultLanguage: config.USSD_LANGUAGE,
     resumeMs,
   });
+  const simSwap = toSimSwapCheck(config, metrics);
+  const links = createLinks({ store, secret, clock });
   const runs: RunOf<DefaultAction> = {
     ...createAccountActions({
       accounts,
@@ -118,9 +123,11 @@ export async function createDomain(parts: DomainParts) {
       protocol,
       claims: claiming?.claims,
       audit,
-      simSwap: toSimSwapCheck(config, metrics),
+      simSwap,
       repeatMs: config.USSD_REPEAT_MINUTES * 60_000,
     }),
+    ...createWalletActions({ accounts, audit, simSwap, links, protocol }),
+    ...createPayoutActions({ accounts, audit, simSwap, payouts: claiming?.payouts }),
     ...createAssistantActions({ assistant, questions, accounts }),
   };
   const own = await loadOwnActions(config.USSD_ACTIONS);
@@ -203,6 +210,7 @@ export async function createDomain(parts: DomainParts) {
     submissionsMs: toMs(config.RETENTION_SUBMISSIONS_DAYS),
     smsMs: toMs(config.RETENTION_SMS_DAYS),
     recordsMs: toMs(config.RETENTION_RECORDS_DAYS),
+    claimsMs: toMs(config.RETENTION_CLAIMS_DAYS),
     statsMs: toMs(config.RETENTION_STATS_DAYS),
     onExpired: (expired) => stats.countTimedOut(toTimedOut(store.cipher, expired), clock.now()),
     logger,
@@ -226,6 +234,7 @@ export async function createDomain(parts: DomainParts) {
     store,
     stats,
     claims: claiming?.claims,
+    linking: { links, ...(await createLinking(secret, access)) },
     audit,
     clock,
     timeoutMs,

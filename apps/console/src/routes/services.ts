@@ -22,16 +22,20 @@ interface ProxiedService {
   prefix: string;
   upstream: string;
   locationPrefix?: string;
-  /** Sent with what is only read, unless the page sends one of its own. */
-  apiKey?: string | undefined;
+  /** Sent with what is only read, unless the page sends its own. */
+  headers?: Record<string, string>;
+  /** The path that the service is asked for. */
+  toPath?(path: string): string;
+}
+
+/** How the query gateway is read: its credentials, and where it serves what pages ask for under `/ixo`. */
+interface GatewayReading {
+  headers: Record<string, string>;
+  prefix: string;
 }
 
 /** `/api/<service>/…` is that service's `/…`, streamed both ways, so that the page needs no CORS. */
-export async function addServiceRoutes(
-  server: Server,
-  targets: Targets,
-  { gatewayKey }: { gatewayKey: string | undefined },
-): Promise<void> {
+export async function addServiceRoutes(server: Server, targets: Targets, gateway: GatewayReading): Promise<void> {
   const agent = new Agent({ headersTimeout: silenceMs, bodyTimeout: silenceMs });
   server.addHook('onClose', () => agent.destroy());
   const left = new AsyncLocalStorage<AbortSignal>();
@@ -44,7 +48,8 @@ export async function addServiceRoutes(
     prefix,
     upstream,
     locationPrefix = prefix,
-    apiKey,
+    headers: ownHeaders,
+    toPath = (path) => path,
   }: ProxiedService): FastifyHttpProxyOptions => ({
     prefix,
     upstream,
@@ -54,12 +59,12 @@ export async function addServiceRoutes(
     handler: (_message, reply, path, options) => {
       const leaving = new AbortController();
       reply.raw.once('close', () => leaving.abort());
-      return left.run(leaving.signal, () => reply.from(path, options));
+      return left.run(leaving.signal, () => reply.from(toPath(path), options));
     },
     replyOptions: {
       retryDelay: () => null,
       rewriteRequestHeaders: (message, headers) => ({
-        ...(apiKey && isRead(message as FastifyRequest) && { 'x-api-key': apiKey }),
+        ...(isRead(message as FastifyRequest) && ownHeaders),
         ...toServiceHeaders(message as FastifyRequest, headers),
       }),
       rewriteHeaders: (headers) => toBrowserHeaders(headers, locationPrefix),
@@ -76,7 +81,10 @@ export async function addServiceRoutes(
         httpProxy,
         toOptions({
           ...{ title: titles[name as keyof Targets], prefix: `/api/${name}`, upstream: base },
-          apiKey: name === 'gateway' ? gatewayKey : undefined,
+          ...(name === 'gateway' && {
+            headers: gateway.headers,
+            toPath: (path: string) => path.replace(/^\/ixo(?=\/|$)/, () => gateway.prefix),
+          }),
         }),
       );
   });

@@ -26,6 +26,22 @@ describe("an agent's config", () => {
     });
   });
 
+  it('comes from a gateway that asks for a key and has another prefix; a key that it refuses is a fault of the configuration', async () => {
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const url = String(input);
+      if (!url.startsWith(gateway.url)) return globalThis.fetch(input, init);
+      const isAdmitted = new Headers(init?.headers).get('x-api-key') === 'right' && url.includes('/protocol/entity/');
+      if (!isAdmitted) return Response.json({ statusCode: 401, message: 'no' }, { status: 401 });
+      return globalThis.fetch(url.replace('/protocol/', '/ixo/'), init);
+    };
+    const options = { oracleDid: agent.did, gatewayUrl: gateway.url, fetch };
+    const gatewayAccess = { apiKey: 'right', prefix: '/protocol' };
+    expect(await resolveOracleConfig({ ...options, gatewayAccess })).toMatchObject({ apiUrl: agent.url });
+    const refused = { code: 'GATEWAY_ACCESS', status: 401, message: expect.stringContaining('gatewayAccess') };
+    for (const access of [undefined, { ...gatewayAccess, apiKey: 'wrong' }])
+      await expect(resolveOracleConfig({ ...options, gatewayAccess: access })).rejects.toMatchObject(refused);
+  });
+
   it('takes a socket address from elsewhere', async () => {
     const overrides = { wsUrl: 'wss://sockets.example' };
     const config = await resolveOracleConfig({ oracleDid: agent.did, gatewayUrl: gateway.url, overrides });

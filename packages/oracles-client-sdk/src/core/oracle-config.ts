@@ -22,9 +22,19 @@ export interface ConfigOverrides {
   wsUrl?: string | undefined;
 }
 
+/** What a gated query gateway asks for. A page shows it to everyone who opens it: use a key that may only read. */
+export interface GatewayAccess {
+  apiKey?: string | undefined;
+  /** A delegation or a short-lived token of the user, where the gateway takes UCANs. */
+  ucan?: string | undefined;
+  /** Where it serves what the protocol has under `/ixo`. */
+  prefix?: string | undefined;
+}
+
 export interface ResolveOptions {
   oracleDid: string;
   gatewayUrl?: string | undefined;
+  gatewayAccess?: GatewayAccess | undefined;
   overrides?: ConfigOverrides | undefined;
   fetch?: typeof globalThis.fetch | undefined;
   /** How long a gateway that is away or starting is asked again. */
@@ -56,11 +66,15 @@ export async function resolveOracleConfig(options: ResolveOptions): Promise<Orac
 }
 
 async function findAgent(options: ResolveOptions): Promise<Partial<AgentProfile>> {
-  const { oracleDid, gatewayUrl } = options;
+  const { oracleDid, gatewayUrl, gatewayAccess = {} } = options;
   const documentUrl = toDocumentUrl(oracleDid);
   if (documentUrl) return parseDocument(await read(documentUrl, options));
-  const entityUrl = (gateway: string) => `${gateway.replace(/\/+$/, '')}/ixo/entity/${encodeURIComponent(oracleDid)}`;
-  if (gatewayUrl) return parseEntity(await read(entityUrl(gatewayUrl), options));
+  const entityUrl = (gateway: string, prefix = '/ixo') =>
+    `${gateway.replace(/\/+$/, '')}${prefix.replace(/\/+$/, '')}/entity/${encodeURIComponent(oracleDid)}`;
+  if (gatewayUrl) {
+    const reply = await read(entityUrl(gatewayUrl, gatewayAccess.prefix), options, gatewayAccess);
+    return parseEntity(reply);
+  }
   const { location } = globalThis as { location?: { origin: string } };
   if (location?.origin.startsWith('http')) {
     // Most pages are not served beside a gateway; one question is enough to know.
@@ -71,16 +85,29 @@ async function findAgent(options: ResolveOptions): Promise<Partial<AgentProfile>
 }
 
 /** Asks again while the server is away or starting. */
-function read(url: string, options: ResolveOptions): Promise<unknown> {
+function read(url: string, options: ResolveOptions, access?: GatewayAccess): Promise<unknown> {
   const { retryForMs = defaultRetryMs } = options;
-  return withRetries(() => ask(url, options), new AbortController().signal, retryForMs);
+  return withRetries(() => ask(url, options, access), new AbortController().signal, retryForMs);
 }
 
-async function ask(url: string, { fetch = globalThis.fetch }: ResolveOptions): Promise<unknown> {
+async function ask(
+  url: string,
+  { fetch = globalThis.fetch }: ResolveOptions,
+  access?: GatewayAccess,
+): Promise<unknown> {
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new Error('no reply in time')), timeoutMs);
   try {
-    const response = await fetch(url, { signal: late.signal });
+    const headers = {
+      ...(access?.apiKey && { 'x-api-key': access.apiKey }),
+      ...(access?.ucan && { 'x-ucan-delegation': access.ucan }),
+    };
+    const response = await fetch(url, { signal: late.signal, headers });
+    if (access && (response.status === 401 || response.status === 403))
+      throw new OracleError(
+        "The query gateway does not take this page's credential: a fault of the configuration. Set gatewayAccess to one that it admits.",
+        { code: 'GATEWAY_ACCESS', status: response.status },
+      );
     if (!response.ok) throw await toOracleError(response);
     return await response.json();
   } finally {

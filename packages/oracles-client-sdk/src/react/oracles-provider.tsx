@@ -2,7 +2,13 @@
 
 import { type ReactNode, useMemo } from 'react';
 import { type CredentialCache, createCredentialCache, type Sign } from '../core/credentials.ts';
-import { type ConfigOverrides, type OracleConfig, resolveOracleConfig } from '../core/oracle-config.ts';
+import {
+  type ConfigOverrides,
+  type GatewayAccess,
+  type OracleConfig,
+  type ResolveOptions,
+  resolveOracleConfig,
+} from '../core/oracle-config.ts';
 import { toOracleError } from '../core/oracle-error.ts';
 import { type OpenSocket, openSocketChannel } from '../core/socket-channel.ts';
 import { createStore } from '../core/store.ts';
@@ -30,6 +36,8 @@ export interface OraclesProviderProps {
   createInvocation?: Sign | undefined;
   /** The query gateway that knows the agents. */
   gatewayUrl?: string | undefined;
+  /** What that gateway asks for, and where it serves the protocol. */
+  gatewayAccess?: GatewayAccess | undefined;
   /** The agent of hooks that are given none. */
   oracleDid?: string | undefined;
   /** Addresses of that agent, where they are not looked up. */
@@ -72,7 +80,11 @@ export function OraclesProvider(props: OraclesProviderProps) {
         (latest.current.fetch ?? globalThis.fetch)(...args),
     [latest],
   );
-  const resolveConfig = useMemo(() => createConfigCache(gatewayUrl, request), [gatewayUrl, request]);
+  const { apiKey, ucan, prefix } = props.gatewayAccess ?? {};
+  const resolveConfig = useMemo(
+    () => createConfigCache({ gatewayUrl, gatewayAccess: { apiKey, ucan, prefix }, fetch: request }),
+    [gatewayUrl, apiKey, ucan, prefix, request],
+  );
   const shared = useMemo(
     () => ({
       actions: createActionRegistry(),
@@ -147,15 +159,12 @@ function findSessionStorage(): Storage | undefined {
 }
 
 /** One look-up per agent for all who ask; asked again after a while, or after a failure. */
-function createConfigCache(
-  gatewayUrl: string | undefined,
-  fetch: typeof globalThis.fetch,
-): (oracleDid: string) => Promise<OracleConfig> {
+function createConfigCache(options: Omit<ResolveOptions, 'oracleDid'>): (oracleDid: string) => Promise<OracleConfig> {
   const known = new Map<string, { config: Promise<OracleConfig>; until: number }>();
   return (oracleDid) => {
     const kept = known.get(oracleDid);
     if (kept && Date.now() < kept.until) return kept.config;
-    const config = resolveOracleConfig({ oracleDid, gatewayUrl, fetch });
+    const config = resolveOracleConfig({ ...options, oracleDid });
     known.set(oracleDid, { config, until: Date.now() + configLifeMs });
     config.catch(() => known.delete(oracleDid));
     return config;

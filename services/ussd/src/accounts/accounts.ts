@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ussdLimits } from '@palaver/contract';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import { keyIdOf, unreadableText } from '@palaver/store/internal';
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
 import {
@@ -19,6 +19,9 @@ import type { PinVault } from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
 type Trx = Transaction<UssdTables>;
+
+const maxLinkTries = 5;
+const linkTriesMs = 24 * 3_600_000;
 
 export type PinCheck =
   | { kind: 'right'; account: AccountTable }
@@ -46,6 +49,10 @@ export interface Accounts {
   setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
   /** Changes a payout address and records who did, in one transaction. */
   setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
+  /** Links an account to a wallet. */
+  link(trx: Trx, account: AccountTable, wallet: { did: string; address: string }): Promise<void>;
+  /** Counts that a code was tried; false where there were too many in a day. */
+  countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
   /** Lets a locked account try PINs again; `false`, as above, when the number has no account. */
   unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
   /** Seals every PIN record with the current key; returns how many were sealed with another. */
@@ -67,14 +74,26 @@ export function createAccounts(
   const findBy = async (db: Db, column: 'id' | 'phone', value: string): Promise<AccountTable | undefined> => {
     const key = column === 'phone' ? cipher.token(value) : value;
     const row = await db.selectFrom('ussd_account').selectAll().where(column, '=', key).executeTakeFirst();
-    return row && cipher.openRow(sealedTables.account, row, { name: unreadableText, address: unreadableText });
+    return (
+      row &&
+      cipher.openRow(sealedTables.account, row, {
+        name: unreadableText,
+        address: unreadableText,
+        did: unreadableText,
+      })
+    );
   };
+  async function setWallet(trx: Trx, id: string, wallet: Pick<AccountTable, 'address' | 'did'>): Promise<void> {
+    const { address, did } = cipher.sealRow(sealedTables.account, { id, ...wallet });
+    await trx.updateTable('ussd_account').set({ address, did }).where('id', '=', id).execute();
+  }
   return {
     find: (phone) => findBy(store.db, 'phone', phone),
     async prepare({ phone, name, pin, address }) {
       const id = randomUUID();
       const record = await vault.create(pin, id);
-      const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures };
+      const linked = { did: null, link_tries: 0, link_tried_at: 0 };
+      const account = { id, phone, name, pin: record, address, created_at: clock.now(), ...noFailures, ...linked };
       return { account, insert: (trx) => insertNew(trx, cipher.sealRow(sealedTables.account, account)) };
     },
     async checkPin(account, pin) {
@@ -113,13 +132,30 @@ export function createAccounts(
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
         if (!account) return false;
-        const stored = cipher.sealRow(sealedTables.account, { id: account.id, address }).address;
-        await trx.updateTable('ussd_account').set({ address: stored }).where('id', '=', account.id).execute();
+        await setWallet(trx, account.id, { address, did: null });
         const details = { from: shorten(account.address), to: shorten(address) };
         await audit.record({ ...by, action: 'address.changed', subject: audit.person(phone), details }, trx);
         await setNotice(trx, { phone, now: clock.now() }, 'addressChanged');
         return true;
       }),
+    async link(trx, { id }, wallet) {
+      await setWallet(trx, id, wallet);
+      await trx.updateTable('ussd_account').set({ link_tries: 0 }).where('id', '=', id).execute();
+    },
+    async countLinkTry(trx, accountId) {
+      const now = clock.now();
+      const isNewDay = sql<boolean>`link_tried_at <= ${now - linkTriesMs}`;
+      const { link_tries: tries } = await trx
+        .updateTable('ussd_account')
+        .set({
+          link_tries: sql`case when ${isNewDay} then 1 else link_tries + 1 end`,
+          link_tried_at: sql`case when ${isNewDay} then ${sql.lit(now)} else link_tried_at end`,
+        })
+        .where('id', '=', accountId)
+        .returning('link_tries')
+        .executeTakeFirstOrThrow();
+      return tries <= maxLinkTries;
+    },
     unlock: (phone, by) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
@@ -135,7 +171,7 @@ export function createAccounts(
 }
 
 /** Enough of an address to recognise it by; it leads to a person, so the audit log does not keep it whole. */
-function shorten(address: string | null): string | null {
+export function shorten<T extends string | null>(address: T): T | string {
   return address && `${address.slice(0, 6)}…${address.slice(-6)}`;
 }
 

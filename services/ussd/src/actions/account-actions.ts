@@ -1,15 +1,13 @@
-import type { AuditAction } from '@palaver/contract/internal';
-import type { AuditEvent, AuditLog } from '@palaver/store';
-import type { Accounts, PinCheck } from '../accounts/accounts.ts';
+import type { AuditLog } from '@palaver/store';
+import type { Accounts } from '../accounts/accounts.ts';
 import type { SimSwapCheck } from '../accounts/sim-swap.ts';
 import type { Claims } from '../claims/claims.ts';
-import type { ActionResult } from '../menu/engine.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { Reports } from '../reports/reports.ts';
 import type { Profiles } from '../session/profiles.ts';
-import type { ClaimTable, UssdTables } from '../store/tables.ts';
+import type { AccountTable, ClaimTable, UssdTables } from '../store/tables.ts';
 import type { ActionContext, RunOf } from './action.ts';
-import type { DefaultAction } from './default-signatures.ts';
+import { logAudit, requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
 export interface AccountActionParts {
   accounts: Accounts;
@@ -27,7 +25,18 @@ export interface AccountActionParts {
 
 const reportsShown = 10;
 
-type AccountAction = Exclude<DefaultAction, 'openAssistant' | 'askAssistant' | 'showAnswer'>;
+type AccountAction =
+  | 'hasAccount'
+  | 'register'
+  | 'logIn'
+  | 'logOut'
+  | 'checkPin'
+  | 'changePin'
+  | 'setLanguage'
+  | 'loadStatus'
+  | 'listReports'
+  | 'fileReport'
+  | 'describeReport';
 
 export function createAccountActions(parts: AccountActionParts): RunOf<AccountAction> {
   const { accounts, reports, profiles, protocol, claims, audit, simSwap, repeatMs } = parts;
@@ -82,7 +91,7 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
       requireLogin(context);
       const account = await accounts.find(context.phoneNumber);
       const count = await reports.countOf(context.phoneNumber);
-      const balances = await describeHoldings(context, protocol, account?.address ?? null);
+      const balances = await describeHoldings(context, protocol, account);
       return { outcome: 'shown', values: { name: account?.name ?? '', reports: String(count), balances } };
     },
     async listReports(context) {
@@ -124,98 +133,22 @@ export function createAccountActions(parts: AccountActionParts): RunOf<AccountAc
   };
 }
 
-type Trx = Parameters<Parameters<ActionContext['commit']>[0]>[0];
-type Account = Extract<PinCheck, { kind: 'right' }>['account'];
-
-interface PinQuestion {
-  accounts: Accounts;
-  audit: AuditLog<UssdTables>;
-  simSwap: SimSwapCheck | undefined;
-  context: ActionContext;
-  /** The name the PIN was saved under. */
-  answer: string;
-  /** What is recorded of a right PIN; nothing when another step records it, or when it was done before. */
-  action?: AuditAction;
-}
-
-/** Continues with `act` when the PIN is right; a wrong one is counted in the same transaction that records the outcome. */
-async function withPin(
-  { accounts, audit, simSwap, context, answer, action }: PinQuestion,
-  act: (trx: Trx, account: Account) => Promise<ActionResult>,
-): Promise<ActionResult> {
-  const account = await accounts.find(context.phoneNumber);
-  if (!account) throw new Error('a PIN was asked for a number without an account');
-  if ((await simSwap?.(context.phoneNumber, context.log)) === 'vetoed') {
-    logAudit(context, 'PIN refused by the SIM swap check', account.id);
-    return context.commit(async (trx) => {
-      const details = { account: account.id, reason: 'sim swapped' };
-      await audit.record(toAuditEvent(audit, context, 'login.refused', details), trx);
-      return { outcome: 'locked', hint: 'hint.simSwapped' };
-    });
-  }
-  const checked = await accounts.checkPin(account, context.answer(answer));
-  let event = '';
-  const result = await context.commit(async (trx) => {
-    const check = await accounts.countPin(trx, checked);
-    if (check.kind === 'right') {
-      event = 'PIN accepted';
-      const done = await act(trx, check.account);
-      if (action && done.hint === undefined)
-        await audit.record(toAuditEvent(audit, context, action, toDetails(account.id, done)), trx);
-      return done;
-    }
-    const refusal = check.kind === 'locked' && check.newly ? 'login.locked' : 'login.refused';
-    await audit.record(toAuditEvent(audit, context, refusal, { account: account.id, reason: check.kind }), trx);
-    event = check.kind === 'wrong' ? 'PIN refused' : check.newly ? 'lockout' : 'PIN refused while locked';
-    return check.kind === 'wrong'
-      ? { outcome: 'wrong', values: { left: String(check.left) } }
-      : check.forGood
-        ? { outcome: 'locked', hint: 'hint.lockedForGood' }
-        : { outcome: 'locked', values: { minutes: String(check.minutes) } };
-  });
-  logAudit(context, event === 'PIN accepted' && result.outcome === 'in' ? 'login' : event, account.id);
-  return result;
-}
-
-function toDetails(account: string, { values }: ActionResult): AuditEvent['details'] {
-  return { account, ...(values?.reference !== undefined && { reference: values.reference }) };
-}
-
-function toAuditEvent(
-  audit: AuditLog<UssdTables>,
-  { phoneNumber }: ActionContext,
-  action: AuditAction,
-  details: AuditEvent['details'],
-): AuditEvent {
-  const person = audit.person(phoneNumber);
-  return { actor: person, action, subject: person, from: 'ussd', details };
-}
-
-/** The menus ask for the login; this holds for menus that forget to. */
-function requireLogin({ account }: ActionContext): void {
-  if (account === undefined) throw new Error('a state of this menu needs "requires: authenticated"');
-}
-
-/** One line for each thing an auditor asks about. Phone numbers are masked by the logger. */
-function logAudit({ log, phoneNumber }: ActionContext, event: string, account: string | null | undefined): void {
-  log.info({ audit: event, phoneNumber, account: account ?? undefined }, 'audit');
-}
-
 async function describeHoldings(
   { say, log }: ActionContext,
   protocol: QueryClient | undefined,
-  address: string | null,
+  account: AccountTable | undefined,
 ): Promise<string> {
   if (!protocol) return say('status.notConfigured');
   const sayUnreachable = (reason: string) => {
     log.warn({ reason }, 'the query gateway cannot be read');
     return say('status.unreachable');
   };
+  const { address = null, did = null } = account ?? {};
   if (address === null) {
     const fault = await protocol.findFault();
     return fault === undefined ? say('status.notLinked') : sayUnreachable(fault);
   }
-  const { coins, claims, tokens } = await protocol.loadHoldings(address);
+  const { coins, claims, tokens } = await protocol.loadHoldings({ address, did });
   const faults = [coins, claims, tokens].flatMap((part) => (part.ok ? [] : [part.reason]));
   if (faults.length === 3) return sayUnreachable(faults.join('; '));
   if (faults.length > 0) log.warn({ reason: faults.join('; ') }, 'a part of the holdings cannot be read');
@@ -241,14 +174,4 @@ function toClaimCounts({ total, approved, isComplete }: { total: number; approve
 
 function sayClaim({ say }: ActionContext, { status, reward }: ClaimTable): string {
   return sayOr(say, `claim.${status}`, { otherwise: status, values: { reward: reward ?? '' } });
-}
-
-/** Locales that were written before these texts may lack them. */
-function sayOr(
-  say: ActionContext['say'],
-  key: string,
-  { otherwise, values }: { otherwise: string; values?: Record<string, string> },
-): string {
-  const text = say(key, values);
-  return text === key ? otherwise : text;
 }

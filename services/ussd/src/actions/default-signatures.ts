@@ -8,6 +8,13 @@ const pinTexts = ['hint.simSwapped', 'hint.lockedForGood'];
 /** What a refused PIN says. */
 const pinValues = { left: 'integer', minutes: 'integer' } as const;
 
+const paying = {
+  outcomes: ['sent', 'notEnough', 'overLimit', 'notLinked', 'wrong', 'locked'],
+  finishes: true,
+  texts: [...pinTexts, 'wallet.notEnough', 'wallet.overLimit', 'wallet.notLinked'],
+  values: { sum: 'text', reference: 'text', ...pinValues },
+} as const;
+
 /** What menu files may ask of the default service's actions: enough to check a menu without a database. */
 export const defaultSignatures = {
   hasAccount: {
@@ -107,6 +114,61 @@ export const defaultSignatures = {
     outcomes: ['described'],
     finishes: true,
     values: {},
+  },
+  findWallet: {
+    about: 'Finds the wallet whose page shows this code. Five codes a day can be tried. Needs a login.',
+    answers: ['code'],
+    outcomes: ['found', 'unknown', 'tooMany'],
+    finishes: false,
+    values: { address: 'text' },
+  },
+  linkWallet: {
+    about: 'Links the account to the wallet of a code, signed with the PIN. The code is used up.',
+    answers: ['code', 'pin'],
+    outcomes: ['linked', 'gone', 'wrong', 'locked'],
+    finishes: true,
+    texts: [...pinTexts, 'wallet.gone'],
+    values: { address: 'text', ...pinValues },
+  },
+  listClaims: {
+    about: 'Lists the five newest claims of the linked wallet. Needs a login.',
+    answers: [],
+    outcomes: ['shown', 'none', 'unavailable'],
+    finishes: false,
+    texts: ['wallet.claim'],
+    values: { list: 'text' },
+  },
+  loadRewards: {
+    about: 'Reads what the service keeps for the caller, and what of it can be paid out now. Needs a login.',
+    answers: [],
+    outcomes: ['ready', 'nothing', 'notLinked', 'unavailable'],
+    finishes: false,
+    values: { rewards: 'text', sendable: 'text', address: 'text' },
+  },
+  findRecipient: {
+    about: 'Finds the wallet of another phone number. Needs a login.',
+    answers: ['recipient'],
+    outcomes: ['found', 'unknown', 'nothing', 'unavailable'],
+    finishes: false,
+    values: { address: 'text', sendable: 'text' },
+  },
+  payOut: {
+    about: 'Pays rewards out to the linked wallet, signed with the PIN.',
+    answers: ['amount', 'pin'],
+    ...paying,
+  },
+  sendRewards: {
+    about: 'Sends rewards to the wallet of another phone number, signed with the PIN.',
+    answers: ['recipient', 'amount', 'pin'],
+    ...paying,
+  },
+  listPayouts: {
+    about: 'Lists the five newest payments of the caller. Needs a login.',
+    answers: [],
+    outcomes: ['shown', 'none'],
+    finishes: false,
+    texts: ['wallet.payout', 'payout.sending', 'payout.sent', 'payout.failed'],
+    values: { list: 'text' },
   },
   openAssistant: {
     about: 'Whether the assistant can be asked, or an answer waits.',

@@ -1,4 +1,5 @@
 import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
+import { toClaimId } from '@palaver/protocol/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
@@ -7,7 +8,7 @@ import { z } from 'zod';
 import { formatCoin } from '../protocol/query-client.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ClaimTable, UssdTables } from '../store/tables.ts';
-import { toClaimId } from './claim-id.ts';
+import { bookReward } from '../wallet/payouts.ts';
 
 type Trx = Transaction<UssdTables>;
 
@@ -72,6 +73,11 @@ export function createClaims(parts: ClaimsParts): Claims {
     return { fault: result.message };
   }
 
+  async function readReward(id: string) {
+    const collection = await readCollection(id);
+    return 'fault' in collection ? undefined : (collection.payments?.approval?.amount ?? []);
+  }
+
   /** Hands claims to the outbox. A claim and its entry there change in one transaction. */
   async function submit(): Promise<void> {
     const queued = await db
@@ -113,12 +119,12 @@ export function createClaims(parts: ClaimsParts): Claims {
   async function readEvaluations(): Promise<void> {
     const rows = await db
       .selectFrom('ussd_claim')
-      .select(['id', 'collection', 'status'])
+      .select(['id', 'collection', 'status', 'phone'])
       .where('status', 'in', ['submitted', 'approved'])
       .orderBy('checked_at')
       .limit(readAtOnce)
       .execute();
-    for (const { id, collection, status } of rows) {
+    for (const { id, collection, status, phone } of rows) {
       const result = await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`);
       const parsed = result.ok ? claimSchema.safeParse(result.value) : undefined;
       if (!parsed?.success) {
@@ -133,14 +139,24 @@ export function createClaims(parts: ClaimsParts): Claims {
       }
       const { claim } = parsed.data;
       const next = toStatus(claim);
-      const change = { status: next ?? status, checked_at: clock.now(), ...(next === 'paid' && { reward: '' }) };
-      if (next === 'paid') {
-        const asked = [claim.evaluation?.amount ?? [], claim.amount].find((list) => list.length > 0);
-        const from = asked ? undefined : await readCollection(collection);
-        const paid = asked ?? (from && 'payments' in from ? from.payments?.approval?.amount : undefined) ?? [];
-        change.reward = paid.map(formatCoin).join(', ');
-      }
-      await db.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', '=', status).execute();
+      const now = clock.now();
+      const asked = [claim.evaluation?.amount ?? [], claim.amount].find((list) => list.length > 0);
+      const paid = next !== 'paid' ? [] : (asked ?? (await readReward(collection)));
+      // Without the amount nothing can be booked; the next round asks again.
+      if (!paid) continue;
+      const reward = next === 'paid' ? { reward: paid.map(formatCoin).join(', ') } : {};
+      await store.transaction(async (trx) => {
+        const change = { status: next ?? status, checked_at: now, ...reward };
+        const changed = await trx
+          .updateTable('ussd_claim')
+          .set(change)
+          .where('id', '=', id)
+          .where('status', '=', status)
+          .executeTakeFirst();
+        if (next !== 'paid' || changed.numUpdatedRows === 0n) return;
+        const account = await trx.selectFrom('ussd_account').select('id').where('phone', '=', phone).executeTakeFirst();
+        if (account) await bookReward(trx, { claimId: id, accountId: account.id, coins: paid, now });
+      });
     }
   }
 

@@ -1,9 +1,10 @@
-import { createGatewayClient, createTxOutbox, type GatewayAccess, type TxOutbox } from '@palaver/protocol';
+import { createGatewayClient, createTxOutbox, type GatewayAccess } from '@palaver/protocol';
 import { loadSigningAccount } from '@palaver/protocol/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';
 import type { UssdTables } from '../store/tables.ts';
+import { createPayouts, onPayoutSettled, type Payouts } from '../wallet/payouts.ts';
 import { type Claims, createClaims, onClaimSettled } from './claims.ts';
 
 export interface ClaimsServiceParts {
@@ -16,7 +17,8 @@ export interface ClaimsServiceParts {
 
 export interface RunningClaims {
   claims: Claims;
-  outbox: TxOutbox<UssdTables>;
+  /** Where rewards can be paid out. */
+  payouts: Payouts | undefined;
   stop(): Promise<void>;
 }
 
@@ -26,7 +28,9 @@ const alreadySubmitted = 'claims/1105';
 /** Turns reports into claims where CLAIMS_COLLECTION is set, and processes them every CLAIMS_INTERVAL_SECONDS. */
 export async function startClaims(parts: ClaimsServiceParts): Promise<RunningClaims | undefined> {
   const { config, access, store, clock, logger } = parts;
-  const { CLAIMS_COLLECTION: collection, CLAIMS_INTERVAL_SECONDS: seconds } = config;
+  const { CLAIMS_COLLECTION: collection, CLAIMS_INTERVAL_SECONDS: seconds, PAYOUT_DAILY_LIMIT: limit } = config;
+  if (collection === undefined && limit)
+    throw new StartError('PAYOUT_DAILY_LIMIT needs CLAIMS_COLLECTION: rewards of claims are what is paid out');
   if (collection === undefined) return undefined;
   if (!access)
     throw new StartError('CLAIMS_COLLECTION needs GATEWAY_URL: claims are submitted through the query gateway');
@@ -35,7 +39,10 @@ export async function startClaims(parts: ClaimsServiceParts): Promise<RunningCla
   const outbox = createTxOutbox<UssdTables>({
     ...{ store, service: 'ussd', gateway, account, logger },
     doneCodes: [alreadySubmitted],
-    onSettled: onClaimSettled,
+    async onSettled(trx, row, outcome) {
+      await onClaimSettled(trx, row, outcome);
+      await onPayoutSettled(trx, row, outcome);
+    },
   });
   const agentDid = config.CLAIMS_AGENT_DID ?? `did:x:${account.address}`;
   const claims = createClaims({ store, outbox, gateway, collection, agentDid, clock, logger });
@@ -51,7 +58,7 @@ export async function startClaims(parts: ClaimsServiceParts): Promise<RunningCla
   const timer = seconds === 0 ? undefined : setInterval(work, seconds * 1000).unref();
   return {
     claims,
-    outbox,
+    payouts: limit && createPayouts({ store, outbox, limit }),
     async stop() {
       clearInterval(timer);
       await running;

@@ -8,8 +8,22 @@ export type Part<T> = { ok: true; value: T } | { ok: false; reason: string };
 export interface Holdings {
   coins: Part<string[]>;
   tokens: Part<string[]>;
-  /** Claims this address submitted, by their evaluation. `isComplete` is false where there are more to look through. */
-  claims: Part<{ total: number; approved: number; isComplete: boolean }>;
+  claims: Part<OwnClaims>;
+}
+
+/** Whose holdings are asked for. */
+export interface Holder {
+  address: string;
+  did: string | null;
+}
+
+/** Claims that a holder submitted. `isComplete` is false where there are more to look through. */
+export interface OwnClaims {
+  total: number;
+  approved: number;
+  isComplete: boolean;
+  /** The newest first. */
+  newest: { id: string; date: string; status: 'submitted' | 'approved' | 'rejected' | 'paid' }[];
 }
 
 export interface QueryClient {
@@ -17,12 +31,21 @@ export interface QueryClient {
   findFault(): Promise<string | undefined>;
   /** The answer to a path of the gateway. */
   query(path: string): Promise<GatewayResult>;
-  loadHoldings(address: string): Promise<Holdings>;
+  loadHoldings(holder: Holder): Promise<Holdings>;
+  listClaims(holder: Holder): Promise<Holdings['claims']>;
 }
 
 const balancesSchema = z.object({ balances: z.array(z.object({ denom: z.string(), amount: z.string() })) });
+const claimSchema = z.object({
+  claim_id: z.string().default(''),
+  agent_did: z.string().default(''),
+  agent_address: z.string(),
+  submission_date: z.string().nullish(),
+  evaluation: z.object({ status: z.string() }).nullish(),
+  payments_status: z.object({ approval: z.string() }).nullish(),
+});
 const claimsSchema = z.object({
-  claims: z.array(z.object({ agent_address: z.string(), evaluation: z.object({ status: z.string() }).nullish() })),
+  claims: z.array(claimSchema),
   pagination: z.object({ next_key: z.string().nullish() }).nullish(),
 });
 const tokensSchema = z.object({ tokenDocs: z.array(z.object({ name: z.string() })) });
@@ -42,21 +65,26 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
     return parsed.success ? { ok: true, value: parsed.data } : { ok: false, reason: `${path}: not what was expected` };
   };
 
-  async function countClaims(address: string): Promise<Holdings['claims']> {
-    const value = { total: 0, approved: 0, isComplete: false };
+  /** The list comes by id, so that the newest are known only once all are looked through. */
+  async function listClaims({ address, did }: Holder): Promise<Holdings['claims']> {
+    const own: z.infer<typeof claimSchema>[] = [];
     const endsAt = Date.now() + claimsMs;
     let key: string | undefined;
-    for (let page = 0; page < maxPages && Date.now() < endsAt; page += 1) {
+    let isComplete = false;
+    for (let page = 0; !isComplete && page < maxPages && Date.now() < endsAt; page += 1) {
       const query = { 'pagination.limit': String(claimsPerPage), ...(key && { 'pagination.key': key }) };
       const part = await get('/ixo/claims/claims', claimsSchema, query);
-      if (!part.ok) return page === 0 ? part : { ok: true, value };
-      const own = part.value.claims.filter((claim) => claim.agent_address === address);
-      value.total += own.length;
-      value.approved += own.filter((claim) => claim.evaluation?.status === 'APPROVED').length;
+      if (!part.ok && page === 0) return part;
+      if (!part.ok) break;
+      own.push(...part.value.claims.filter((claim) => claim.agent_address === address || claim.agent_did === did));
       key = part.value.pagination?.next_key ?? undefined;
-      if (!key) return { ok: true, value: { ...value, isComplete: true } };
+      isComplete = !key;
     }
-    return { ok: true, value };
+    const approved = own.filter((claim) => claim.evaluation?.status === 'APPROVED').length;
+    return {
+      ok: true,
+      value: { total: own.length, approved, isComplete, newest: own.map(toOwnClaim).toSorted(byDate) },
+    };
   }
 
   return {
@@ -65,11 +93,12 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
       return result.ok || result.kind === 'missing' || result.kind === 'unsupported' ? undefined : result.message;
     },
     query: (path) => gateway.get(path),
-    async loadHoldings(address) {
-      const at = encodeURIComponent(address);
+    listClaims,
+    async loadHoldings(holder) {
+      const at = encodeURIComponent(holder.address);
       const [balances, claims, tokens] = await Promise.all([
         get(`/cosmos/bank/v1beta1/balances/${at}`, balancesSchema),
-        countClaims(address),
+        listClaims(holder),
         get(`/ixo/token/minter/${at}`, tokensSchema),
       ]);
       return {
@@ -80,6 +109,15 @@ export function createQueryClient(access: GatewayAccess): QueryClient {
     },
   };
 }
+
+function toOwnClaim({ claim_id: id, submission_date, evaluation, payments_status }: z.infer<typeof claimSchema>) {
+  const isPaid = payments_status?.approval === 'PAID';
+  const approved = isPaid ? ('paid' as const) : ('approved' as const);
+  const rejected = evaluation?.status === 'REJECTED' ? ('rejected' as const) : ('submitted' as const);
+  return { id, date: submission_date ?? '', status: evaluation?.status === 'APPROVED' ? approved : rejected };
+}
+
+const byDate = (one: { date: string }, other: { date: string }) => Date.parse(other.date) - Date.parse(one.date) || 0;
 
 function mapPart<T, R>(part: Part<T>, map: (value: T) => R): Part<R> {
   return part.ok ? { ok: true, value: map(part.value) } : part;

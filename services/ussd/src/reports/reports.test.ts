@@ -21,6 +21,9 @@ test.each(engines)('an export holds each report once, also when more are filed m
     locks: 0,
     locked_until: null,
     failed_total: 0,
+    did: null,
+    link_tries: 0,
+    link_tried_at: 0,
   };
   await store.db
     .insertInto('ussd_account')

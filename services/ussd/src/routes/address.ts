@@ -15,7 +15,9 @@ export interface AddressParts {
   fourEyes: boolean;
 }
 
-const addressPattern = /^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/;
+export const protocolAddressSchema = z
+  .string()
+  .regex(/^[a-z]{1,20}1[02-9ac-hj-np-z]{38,70}$/, 'must be a protocol address');
 const changeParams = z.object({ id: z.uuid() });
 
 /** Where an account is paid to. With `fourEyes` a change waits until another admin approves it. */
@@ -28,7 +30,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
       ...admin,
       schema: {
         params: z.object({ phoneNumber: phoneNumberSchema }),
-        body: z.object({ address: z.string().regex(addressPattern, 'must be a protocol address').nullable() }),
+        body: z.object({ address: protocolAddressSchema.nullable() }),
       },
       config: { audited: true },
     },

@@ -18,6 +18,8 @@ export interface SweepLimits {
   /** How long SMS messages that are sent or have failed, and records, are kept; absent: until erased. */
   smsMs?: number | undefined;
   recordsMs?: number | undefined;
+  /** How long claims that are decided and transactions that are included are kept; absent: until erased. */
+  claimsMs?: number | undefined;
   /** How long counts of programs are kept; absent: for ever. */
   statsMs?: number | undefined;
   /** Rows that one statement changes at most. */
@@ -43,6 +45,7 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     submissionsMs,
     smsMs,
     recordsMs,
+    claimsMs,
     statsMs,
     bite,
     isDaily = false,
@@ -61,6 +64,11 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const effects = sql`select key from ussd_effect where created_at <= ${old} order by created_at ${limit}`;
   const questions = sql`select id from ussd_question where asked_at <= ${old} order by asked_at ${limit}`;
   const inputs = sql`select session_id from ussd_input where seen_at <= ${idle} order by seen_at ${limit}`;
+  const claims = (before: number) =>
+    sql`select id from ussd_claim where status in ('paid', 'rejected') and checked_at <= ${before} order by checked_at ${limit}`;
+  const transactions = (before: number) =>
+    sql`select id from ussd_tx where status = 'included' and created_at <= ${before} order by created_at ${limit}`;
+  const links = sql`select id from ussd_link where expires_at <= ${now} order by expires_at ${limit}`;
   const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} order by resume_at ${limit}`;
   const isEmpty = sql`language is null and resume is null and notice is null`;
   const empty = sql`select phone from ussd_profile where ${isEmpty} and coalesce(resume_at, 0) <= ${now - emptyProfileMs} order by coalesce(resume_at, 0) ${limit}`;
@@ -87,6 +95,13 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
     ...(statsMs === undefined
       ? []
       : statTables.map((table) => sql`delete from ${sql.table(table)} where day < ${dayOf(now - statsMs)}`)),
+    ...(claimsMs === undefined
+      ? []
+      : [
+          sql`delete from ussd_claim where id ${among(claims(now - claimsMs))}`,
+          sql`delete from ussd_tx where id ${among(transactions(now - claimsMs))}`,
+        ]),
+    sql`delete from ussd_link where id ${among(links)}`,
     sql`delete from ussd_input where session_id ${among(inputs)}`,
     sql`update ussd_profile set resume = null where phone ${among(forms)}`,
     // The number may be in a call just now: asked again of the row as it is when it is removed.

@@ -37,6 +37,7 @@ async function fill(db: Kysely<UssdTables>, engine: string, count: number, at: n
     sql`insert into ussd_session select 's' || n, '+' || n, '*1#', 1, n % 3, 'h', 1, 'en', '{"s":"preMenu","l":"en"}', ${'CON '.padEnd(160, 'x')}, ${time}, ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_effect (key, result, created_at) select 'e' || n, '{"outcome":"yes"}', ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_question select 'q' || n, '+' || n, 'why', 'answered', 'so', ${time}, 0 from (${numbers}) as numbers`,
+    sql`insert into ussd_link select 'l' || n, 'o' || n, 'did:x:a', 'ixo1a', ${time} + 60000 from (${numbers}) as numbers`,
     sql`insert into ussd_input select 'i' || n, 1, 'sealed', ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_profile (phone, language, resume, resume_at) select '+' || n, 'en', case when n % 4 = 0 then '{}' end, ${time} from (${numbers}) as numbers`,
   ]) {
@@ -46,7 +47,7 @@ async function fill(db: Kysely<UssdTables>, engine: string, count: number, at: n
 }
 
 async function countRows(db: Kysely<UssdTables>): Promise<number[]> {
-  const tables = ['ussd_session', 'ussd_effect', 'ussd_question', 'ussd_input', 'ussd_profile'] as const;
+  const tables = ['ussd_session', 'ussd_effect', 'ussd_question', 'ussd_input', 'ussd_link', 'ussd_profile'] as const;
   const counts = tables.map((table) =>
     db
       .selectFrom(table)
@@ -64,7 +65,7 @@ describe.each(engines)('sweeping on %s', (engine) => {
     const cache = createSessionCache(10);
     const parts = { store, cache, timeoutMs, resumeMs, retentionMs, bite: 100, budgetMs: 60_000 };
     expect(await sweep(parts, Date.now())).toBe('done');
-    expect(await countRows(store.db)).toEqual([1_500, 1_500, 1_500, 1_500, 3_000]);
+    expect(await countRows(store.db)).toEqual([1_500, 1_500, 1_500, 1_500, 1_500, 3_000]);
     const forms = await store.db.selectFrom('ussd_profile').select('phone').where('resume', 'is not', null).execute();
     expect(forms).toEqual([]);
     expect(await sweep({ ...parts, budgetMs: -1 }, Date.now())).toBe('late');
@@ -92,7 +93,7 @@ test('PostgreSQL: instances sweep one at a time', async () => {
   const parts = { store, cache: createSessionCache(10), timeoutMs, resumeMs, retentionMs, bite: 10, budgetMs: 60_000 };
   const results = await Promise.all([1, 2, 3].map(() => sweep(parts, Date.now())));
   expect(results).toContain('done');
-  expect(await countRows(store.db)).toEqual([1_000, 1_000, 1_000, 1_000, 2_000]);
+  expect(await countRows(store.db)).toEqual([1_000, 1_000, 1_000, 1_000, 1_000, 2_000]);
 });
 
 test('PostgreSQL: a backlog of several hundred thousand rows is gone after some sweeps', async () => {
@@ -106,5 +107,5 @@ test('PostgreSQL: a backlog of several hundred thousand rows is gone after some 
   const seconds = (performance.now() - started) / 1000;
   const rows = 450_000;
   process.stderr.write(`swept ${rows} rows in ${sweeps} sweeps, ${Math.round(rows / seconds)} rows/s\n`);
-  expect(await countRows(store.db)).toEqual([100_000, 100_000, 100_000, 100_000, 200_000]);
+  expect(await countRows(store.db)).toEqual([100_000, 100_000, 100_000, 100_000, 100_000, 200_000]);
 });

@@ -19,6 +19,7 @@ export interface SweepParts {
   submissionsMs?: number | undefined;
   smsMs?: number | undefined;
   recordsMs?: number | undefined;
+  claimsMs?: number | undefined;
   statsMs?: number | undefined;
   /** Sessions that were marked as expired. */
   onExpired?(sessions: readonly ExpiredSession[]): void;
@@ -46,6 +47,7 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
     submissionsMs,
     smsMs,
     recordsMs,
+    claimsMs,
     statsMs,
     onExpired,
     bite = 1_000,
@@ -63,6 +65,7 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
     submissionsMs,
     smsMs,
     recordsMs,
+    claimsMs,
     statsMs,
     bite,
     isDaily: daily !== undefined,

@@ -199,6 +199,32 @@ const migrations: readonly Migration[] = [
         returning_calls integer not null, primary key (day, program, version))`.execute(trx);
     },
   },
+  {
+    name: '022-links',
+    async up(trx) {
+      await sql`alter table ussd_account add column did text`.execute(trx);
+      await sql`alter table ussd_account add column link_tries integer not null default 0`.execute(trx);
+      await sql`alter table ussd_account add column link_tried_at bigint not null default 0`.execute(trx);
+      await sql`create table ussd_link (
+        id text primary key, owner text not null unique, did text not null, address text not null,
+        expires_at bigint not null)`.execute(trx);
+      await sql`create index ussd_link_expires on ussd_link (expires_at)`.execute(trx);
+    },
+  },
+  {
+    name: '023-payouts',
+    async up(trx) {
+      await sql`create table ussd_money_account (
+        id text primary key, balance bigint not null check (balance >= 0 or id like 'system:%'))`.execute(trx);
+      await sql`create table ussd_money_entry (
+        transaction_id text not null, account_id text not null, amount bigint not null, created_at bigint not null,
+        primary key (transaction_id, account_id))`.execute(trx);
+      await sql`create table ussd_payout (
+        id text primary key, account_id text not null, address text not null, denom text not null,
+        amount bigint not null, status text not null, created_at bigint not null)`.execute(trx);
+      await sql`create index ussd_payout_account on ussd_payout (account_id, created_at)`.execute(trx);
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

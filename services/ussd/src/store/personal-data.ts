@@ -50,5 +50,10 @@ export const ussdPersonalData: PersonalData<string> = personalTables<string>([
     sealed: sealedTables.addressChange,
     where: (phone) => sql`account_id in (select id from ussd_account where phone = ${phone})`,
   },
+  {
+    table: 'ussd_payout',
+    sealed: sealedTables.payout,
+    where: (phone) => sql`account_id in (select id from ussd_account where phone = ${phone})`,
+  },
   { table: 'ussd_account', sealed: sealedTables.account, omit: ['pin'], where: ofPhone },
 ]);

@@ -28,6 +28,10 @@ export interface UssdTables {
   ussd_claim: ClaimTable;
   ussd_state_stat: StateStatTable;
   ussd_call_stat: CallStatTable;
+  ussd_link: LinkTable;
+  ussd_payout: PayoutTable;
+  ussd_money_account: { id: string; balance: number };
+  ussd_money_entry: { transaction_id: string; account_id: string; amount: number; created_at: number };
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 
@@ -127,10 +131,15 @@ export interface AccountTable {
   name: string;
   pin: string;
   address: string | null;
+  /** Of the wallet that the account is linked to; `address` is the wallet's. */
+  did: string | null;
   failed: number;
   locks: number;
   locked_until: number | null;
   failed_total: number;
+  /** Codes of links that were tried since `link_tried_at`. */
+  link_tries: number;
+  link_tried_at: number;
   created_at: number;
 }
 
@@ -203,6 +212,29 @@ export interface SmsTable {
   /** When it is sent next; while `sending`, when another instance may take it. */
   next_at: number | null;
   fault: string | null;
+}
+
+/** A wallet that waits for its code to be typed on a phone. */
+export interface LinkTable {
+  /** Keyed hash of the code. */
+  id: string;
+  /** Keyed hash of the DID: each has one code at a time. */
+  owner: string;
+  did: string;
+  address: string;
+  expires_at: number;
+}
+
+/** Coins that an account holder has sent. */
+export interface PayoutTable {
+  id: string;
+  account_id: string;
+  address: string;
+  denom: string;
+  /** In the smallest unit. */
+  amount: number;
+  status: 'sending' | 'sent' | 'failed';
+  created_at: number;
 }
 
 export const claimStatuses = ['queued', 'sending', 'submitted', 'approved', 'rejected', 'paid', 'failed'] as const;

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import type { GatewayClient } from './gateway-client.ts';
+
+const documentSchema = z.object({
+  iidDocument: z.object({
+    verificationMethod: z.array(z.object({ blockchainAccountID: z.string().nullish() })).default([]),
+  }),
+});
+
+/**
+ * The address of a DID. A DID of the protocol has its accounts in its document, and the address must be one of them; other
+ * DIDs name it themselves. Undefined where there is none.
+ */
+export async function findAddress(
+  gateway: GatewayClient | undefined,
+  did: string,
+  given?: string,
+): Promise<string | undefined> {
+  if (/^did:(?:key|web):/.test(did)) return given;
+  const result = await gateway?.get(`/ixo/did/dids/${encodeURIComponent(did).replaceAll('%3A', ':')}`);
+  const document = result?.ok ? documentSchema.safeParse(result.value).data : undefined;
+  const addresses = (document?.iidDocument.verificationMethod ?? []).flatMap(
+    // Some documents write it as CAIP-10: `cosmos:ixo-5:ixo1…`.
+    ({ blockchainAccountID: account }) => (account ? [account.slice(account.lastIndexOf(':') + 1)] : []),
+  );
+  return given === undefined ? addresses[0] : addresses.find((address) => address === given);
+}

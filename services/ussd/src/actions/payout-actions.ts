@@ -1,0 +1,94 @@
+import type { AuditLog } from '@palaver/store';
+import { type Accounts, shorten } from '../accounts/accounts.ts';
+import type { SimSwapCheck } from '../accounts/sim-swap.ts';
+import type { ActionResult } from '../menu/engine.ts';
+import { formatCoin } from '../protocol/query-client.ts';
+import type { AccountTable, UssdTables } from '../store/tables.ts';
+import type { Payouts } from '../wallet/payouts.ts';
+import type { ActionContext, RunOf } from './action.ts';
+import { requireLogin, withPin } from './pin-actions.ts';
+
+export interface PayoutActionParts {
+  accounts: Accounts;
+  audit: AuditLog<UssdTables>;
+  simSwap: SimSwapCheck | undefined;
+  /** Absent where rewards are not paid out. */
+  payouts: Payouts | undefined;
+}
+
+const payoutsShown = 5;
+
+/** Rewards that the service keeps for the account: paid out to its own wallet, or sent to that of another phone. */
+export function createPayoutActions(
+  parts: PayoutActionParts,
+): RunOf<'loadRewards' | 'findRecipient' | 'payOut' | 'sendRewards' | 'listPayouts'> {
+  const { accounts, payouts } = parts;
+
+  async function findOwn(context: ActionContext): Promise<AccountTable> {
+    requireLogin(context);
+    const account = await accounts.find(context.phoneNumber);
+    if (!account) throw new Error('the account is gone');
+    return account;
+  }
+
+  /** The address is read before the PIN is checked and written down with the payment. */
+  async function send(context: ActionContext, address: string | null | undefined): Promise<ActionResult> {
+    const amount = payouts && toUnits(context.answer('amount'), payouts.denom);
+    return withPin({ ...parts, context, answer: 'pin', action: 'payout.ordered' }, async (trx, { id: accountId }) => {
+      if (!payouts || !address) return { outcome: 'notLinked', hint: 'wallet.notLinked' };
+      if (amount === undefined) return { outcome: 'notEnough', hint: 'wallet.notEnough' };
+      const sent = await payouts.send(trx, { accountId, address, amount, now: context.now });
+      if (!sent.ok) return { outcome: sent.reason, hint: `wallet.${sent.reason}` };
+      return { outcome: 'sent', values: { sum: formatUnits(amount, payouts.denom), reference: sent.id.slice(0, 8) } };
+    });
+  }
+
+  return {
+    async loadRewards(context) {
+      const account = await findOwn(context);
+      if (!payouts) return { outcome: 'unavailable' };
+      if (account.address === null) return { outcome: 'notLinked' };
+      const { balance, sendable } = await payouts.balanceOf(account.id, context.now);
+      const values = {
+        rewards: formatUnits(balance, payouts.denom),
+        sendable: formatUnits(sendable, payouts.denom),
+        address: shorten(account.address),
+      };
+      return { outcome: sendable > 0 ? 'ready' : 'nothing', values };
+    },
+    async findRecipient(context) {
+      const account = await findOwn(context);
+      if (!payouts) return { outcome: 'unavailable' };
+      const recipient = await accounts.find(context.answer('recipient'));
+      if (!recipient?.address || recipient.id === account.id) return { outcome: 'unknown' };
+      const { sendable } = await payouts.balanceOf(account.id, context.now);
+      const values = { address: shorten(recipient.address), sendable: formatUnits(sendable, payouts.denom) };
+      return { outcome: sendable > 0 ? 'found' : 'nothing', values };
+    },
+    payOut: async (context) => send(context, (await findOwn(context)).address),
+    sendRewards: async (context) => send(context, (await accounts.find(context.answer('recipient')))?.address),
+    async listPayouts(context) {
+      const account = await findOwn(context);
+      const rows = (await payouts?.list(account.id, payoutsShown)) ?? [];
+      const lines = rows.map(({ created_at, amount, denom, address, status }) =>
+        context.say('wallet.payout', {
+          date: new Date(created_at).toISOString().slice(0, 10),
+          sum: formatUnits(amount, denom),
+          address: shorten(address),
+          state: context.say(`payout.${status}`),
+        }),
+      );
+      return lines.length === 0 ? { outcome: 'none' } : { outcome: 'shown', values: { list: lines.join('\n') } };
+    },
+  };
+}
+
+const formatUnits = (amount: number, denom: string) => formatCoin({ denom, amount: String(amount) });
+
+/** An amount as people type it in the smallest unit of its coin: `2.5` IXO are 2500000 uixo. */
+function toUnits(text: string, denom: string): number | undefined {
+  const places = /^u[a-z]{2,15}$/.test(denom) ? 6 : 0;
+  const [whole = '', decimals = ''] = text.split('.');
+  const units = Number(whole + decimals.padEnd(places, '0'));
+  return decimals.length <= places && Number.isSafeInteger(units) ? units : undefined;
+}

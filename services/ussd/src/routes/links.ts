@@ -1,0 +1,50 @@
+import { AppError } from '@palaver/contract';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAddressKey } from '@palaver/service-kit/internal';
+import type { AuditLog } from '@palaver/store';
+import type { Verifier } from '@palaver/ucan';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { UssdTables } from '../store/tables.ts';
+import type { Links } from '../wallet/links.ts';
+import { protocolAddressSchema } from './address.ts';
+
+export interface LinkRouteParts {
+  links: Links;
+  /** The DID that invocations are made out to. */
+  audience: string;
+  verifier: Verifier;
+  findAddress(did: string, given: string | undefined): Promise<string | undefined>;
+  audit: AuditLog<UssdTables>;
+}
+
+/** For pages: the user of a wallet gets a code, and types it on the phone. */
+export function addLinkRoutes(server: Server, { links, audience, verifier, findAddress, audit }: LinkRouteParts): void {
+  server.get('/api/ussd/links', async () => ({ audience }));
+
+  server.post(
+    '/api/ussd/links',
+    { schema: { body: z.object({ address: protocolAddressSchema.optional() }).nullish() } },
+    async (request, reply) => {
+      const from = clientAddress(request);
+      const token = readInvocation(request);
+      if (token === undefined)
+        throw new AppError('UCAN_MISSING', `Send an invocation made out to ${audience} as a bearer token.`);
+      const { ok, error } = await verifier.verifyInvocation(token, toAddressKey(from));
+      if (!ok) throw new AppError(error.limited ? 'RATE_LIMITED' : error.code, 'Invalid UCAN invocation');
+      const { did } = ok;
+      const address = await findAddress(did, request.body?.address);
+      if (address === undefined)
+        throw new AppError('VALIDATION_FAILED', 'The address of this DID is not known, or is another one.');
+      const { code, expiresAt } = await links.open({ did, address });
+      const person = audit.person(did);
+      await audit.record({ actor: person, action: 'link.opened', subject: person, from });
+      return reply.status(201).send({ code, did, address, expiresAt: new Date(expiresAt).toISOString() });
+    },
+  );
+}
+
+function readInvocation({ headers }: FastifyRequest): string | undefined {
+  const isUcan = String(headers['x-auth-type'] ?? '').toLowerCase() === 'ucan';
+  return isUcan ? /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] : undefined;
+}

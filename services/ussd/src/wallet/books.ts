@@ -1,0 +1,61 @@
+import type { Transaction } from 'kysely';
+import type { UssdTables } from '../store/tables.ts';
+
+// Double entry: the entries of every transaction sum to zero, and a balance is the sum of the entries of its account.
+
+type Trx = Transaction<UssdTables>;
+
+/** What an account holder has of a coin, in its smallest unit. */
+export const holderAccount = (accountId: string, denom: string) => `holder:${accountId}:${denom}`;
+
+/** Where coins come from and go to; only these may be below zero. */
+export const systemAccounts = (denom: string) => ({
+  /** Rewards that reached the account of this service. */
+  rewards: `system:rewards:${denom}`,
+  /** Payments on their way to the chain. */
+  transit: `system:transit:${denom}`,
+  /** Payments on the chain. */
+  paid: `system:paid:${denom}`,
+});
+
+/** Books a transaction; false where its id is booked already. Throws where a holder has too little. */
+export async function post(
+  trx: Trx,
+  { id, entries, now }: { id: string; entries: Record<string, number>; now: number },
+): Promise<boolean> {
+  // In one order everywhere, so that two transactions never wait for each other in a circle.
+  const booked = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (booked.reduce((sum, [, amount]) => sum + amount, 0) !== 0) throw new Error(`transaction ${id} does not balance`);
+  for (const [account_id, amount] of booked) {
+    if (!Number.isSafeInteger(amount)) throw new Error(`transaction ${id} is too large`);
+    const inserted = await trx
+      .insertInto('ussd_money_entry')
+      .values({ transaction_id: id, account_id, amount, created_at: now })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    if (!inserted.numInsertedOrUpdatedRows) return false;
+    await trx
+      .insertInto('ussd_money_account')
+      .values({ id: account_id, balance: 0 })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    await trx
+      .updateTable('ussd_money_account')
+      .set((eb) => ({ balance: eb('balance', '+', amount) }))
+      .where('id', '=', account_id)
+      .execute();
+  }
+  return true;
+}
+
+/** Locks an account until the commit and gives its balance. */
+export async function lockBalance(trx: Trx, id: string): Promise<number> {
+  // An update that changes nothing takes the row's lock on PostgreSQL; SQLite has the whole file.
+  const row = await trx
+    .updateTable('ussd_money_account')
+    .set((eb) => ({ balance: eb.ref('balance') }))
+    .where('id', '=', id)
+    .returning('balance')
+    .executeTakeFirst();
+  return row?.balance ?? 0;
+}

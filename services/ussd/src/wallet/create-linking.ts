@@ -1,0 +1,19 @@
+import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
+import { findAddress, toAccessHeaders } from '@palaver/protocol/internal';
+import { createDidResolver, createVerifier, deriveSigner } from '@palaver/ucan';
+
+/** Who pages make their invocations out to, and how the wallet of one is known. */
+export async function createLinking(secret: Uint8Array, access: GatewayAccess | undefined) {
+  const audience: string = (await deriveSigner({ secret, label: 'ussd gateway' })).did();
+  const resolveDid = createDidResolver(
+    access
+      ? { gatewayUrl: access.url, gatewayPrefix: access.prefix ?? '/ixo', gatewayHeaders: toAccessHeaders(access) }
+      : {},
+  );
+  const gateway = access && createGatewayClient(access);
+  return {
+    audience,
+    verifier: createVerifier({ audiences: [audience], resolveDid }),
+    findAddress: (did: string, given: string | undefined) => findAddress(gateway, did, given),
+  };
+}

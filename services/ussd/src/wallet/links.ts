@@ -1,0 +1,66 @@
+import { createHmac, hkdfSync, randomInt } from 'node:crypto';
+import type { DatabaseClock, Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
+import type { Kysely, Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { UssdTables } from '../store/tables.ts';
+
+export interface Wallet {
+  did: string;
+  address: string;
+}
+
+/** Wallets that wait to be linked: a page shows a code, and its user types it on the phone. */
+export interface Links {
+  /** A new code takes the place of an earlier one of the same DID. */
+  open(wallet: Wallet): Promise<{ code: string; expiresAt: number }>;
+  find(code: string): Promise<Wallet | undefined>;
+  /** Uses a code up. */
+  take(trx: Transaction<UssdTables>, code: string): Promise<Wallet | undefined>;
+}
+
+const lifetimeMs = 10 * 60_000;
+const digits = 8;
+
+export interface LinkParts {
+  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>;
+  secret: Uint8Array;
+  clock: Pick<DatabaseClock, 'now'>;
+}
+
+export function createLinks({ store, secret, clock }: LinkParts): Links {
+  const { cipher } = store;
+  const key = new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd link codes', 32));
+  const hash = (kind: 'code' | 'did', text: string) =>
+    createHmac('sha256', key).update(`${kind} ${text}`).digest('base64url');
+
+  async function findRow(db: Kysely<UssdTables>, code: string): Promise<Wallet | undefined> {
+    const query = db.selectFrom('ussd_link').selectAll().where('id', '=', hash('code', code));
+    const row = await query.where('expires_at', '>', clock.now()).executeTakeFirst();
+    const opened = row && cipher.openRow(sealedTables.link, row, { did: unreadableText, address: unreadableText });
+    return opened && opened.address !== unreadableText ? { did: opened.did, address: opened.address } : undefined;
+  }
+
+  return {
+    async open({ did, address }) {
+      const code = String(randomInt(10 ** digits)).padStart(digits, '0');
+      const owner = hash('did', did);
+      const expiresAt = clock.now() + lifetimeMs;
+      const row = { id: hash('code', code), owner, did, address, expires_at: expiresAt };
+      await store.transaction(async (trx) => {
+        await trx.deleteFrom('ussd_link').where('owner', '=', owner).execute();
+        await trx.insertInto('ussd_link').values(cipher.sealRow(sealedTables.link, row)).execute();
+      });
+      return { code, expiresAt };
+    },
+    find: (code) => findRow(store.db, code),
+    async take(trx, code) {
+      const wallet = await findRow(trx, code);
+      const { numDeletedRows } = await trx
+        .deleteFrom('ussd_link')
+        .where('id', '=', hash('code', code))
+        .executeTakeFirst();
+      return numDeletedRows > 0n ? wallet : undefined;
+    },
+  };
+}

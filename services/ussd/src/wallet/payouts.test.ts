@@ -1,0 +1,32 @@
+import { createGatewayClient, createSigningAccount, createTxOutbox, type OutboxRow } from '@palaver/protocol';
+import { createLogger } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { migrateUssd } from '../store/migrations.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { bookReward, createPayouts, onPayoutSettled } from './payouts.ts';
+
+test.each(engines)('on %s a payment that the chain refuses for good is given back once', async (engine) => {
+  await using database = await createTestDatabase(engine);
+  const store = await openStore<UssdTables>(database.url);
+  await migrateUssd(store);
+  const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
+  const logger = createLogger({ name: 'test', level: 'silent' });
+  const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
+  const outbox = createTxOutbox<UssdTables>({ store, service: 'ussd', gateway, account, logger });
+  const payouts = createPayouts({ store, outbox, limit: { denom: 'uixo', amount: '100' } });
+  const now = 1_000;
+  const reward = { claimId: 'c', accountId: 'a', coins: [{ denom: 'uixo', amount: '90' }], now };
+  for (let round = 0; round < 2; round += 1) await store.transaction((trx) => bookReward(trx, reward));
+  const order = { accountId: 'a', address: account.address, amount: 60, now };
+  const orders = [1, 2].map(() => store.transaction((trx) => payouts.send(trx, order)));
+  expect((await Promise.all(orders)).map(({ ok }) => ok).toSorted()).toEqual([false, true]);
+  expect(await payouts.balanceOf('a', now)).toEqual({ balance: 30, sendable: 30 });
+
+  const [row] = (await outbox.list('waiting', 10)) as [OutboxRow];
+  for (let round = 0; round < 2; round += 1) await store.transaction((trx) => onPayoutSettled(trx, row, 'dead'));
+  expect(await payouts.balanceOf('a', now)).toEqual({ balance: 90, sendable: 90 });
+  expect(await payouts.list('a', 5)).toMatchObject([{ status: 'failed', amount: 60 }]);
+  await store.close();
+});

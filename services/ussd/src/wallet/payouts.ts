@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { type Coin, type OutboxRow, type TxOutbox, toSend } from '@palaver/protocol';
+import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
+import type { Transaction } from 'kysely';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { PayoutTable, UssdTables } from '../store/tables.ts';
+import { holderAccount, lockBalance, post, systemAccounts } from './books.ts';
+
+type Trx = Transaction<UssdTables>;
+
+export interface NewPayout {
+  accountId: string;
+  /** Where the coins go. */
+  address: string;
+  /** In the smallest unit. */
+  amount: number;
+  now: number;
+}
+
+export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notEnough' | 'overLimit' };
+
+/** Rewards of account holders that this service keeps for them, and their way to a wallet. */
+export interface Payouts {
+  denom: string;
+  /** What a holder has, and what of it they can send now. */
+  balanceOf(accountId: string, now: number): Promise<{ balance: number; sendable: number }>;
+  /** Takes coins off the holder and hands them to the outbox, in the caller's transaction. */
+  send(trx: Trx, payout: NewPayout): Promise<PayoutResult>;
+  /** The newest first. */
+  list(accountId: string, limit: number): Promise<PayoutTable[]>;
+}
+
+export interface PayoutParts {
+  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
+  outbox: TxOutbox<UssdTables>;
+  /** What one account can send in 24 hours. */
+  limit: Coin;
+}
+
+const dayMs = 24 * 3_600_000;
+const entryPrefix = 'payout:';
+
+export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
+  const { db, cipher } = store;
+  const { denom } = limit;
+  const system = systemAccounts(denom);
+
+  async function readSent(reader: Pick<Trx, 'selectFrom'>, accountId: string, now: number): Promise<number> {
+    const { sum } = await reader
+      .selectFrom('ussd_payout')
+      .select(({ fn }) => fn.sum<number | null>('amount').as('sum'))
+      .where('account_id', '=', accountId)
+      .where('created_at', '>', now - dayMs)
+      .where('status', '<>', 'failed')
+      .executeTakeFirstOrThrow();
+    return Number(sum ?? 0);
+  }
+
+  return {
+    denom,
+    async balanceOf(accountId, now) {
+      const row = await db
+        .selectFrom('ussd_money_account')
+        .select('balance')
+        .where('id', '=', holderAccount(accountId, denom))
+        .executeTakeFirst();
+      const balance = row?.balance ?? 0;
+      const left = Number(limit.amount) - (await readSent(db, accountId, now));
+      return { balance, sendable: Math.max(0, Math.min(balance, left)) };
+    },
+    async send(trx, { accountId, address, amount, now }) {
+      const holder = holderAccount(accountId, denom);
+      if ((await lockBalance(trx, holder)) < amount) return { ok: false, reason: 'notEnough' };
+      if ((await readSent(trx, accountId, now)) + amount > Number(limit.amount))
+        return { ok: false, reason: 'overLimit' };
+      const id = randomUUID();
+      await post(trx, { id: `${entryPrefix}${id}`, entries: { [holder]: -amount, [system.transit]: amount }, now });
+      const row = { id, account_id: accountId, address, denom, amount, status: 'sending' as const, created_at: now };
+      await trx.insertInto('ussd_payout').values(cipher.sealRow(sealedTables.payout, row)).execute();
+      const coins = [{ denom, amount: String(amount) }];
+      const message = toSend({ from: outbox.address, to: address, coins });
+      await outbox.add(trx, { id: `${entryPrefix}${id}`, message }, now);
+      return { ok: true, id };
+    },
+    async list(accountId, count) {
+      const query = db.selectFrom('ussd_payout').selectAll().where('account_id', '=', accountId);
+      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(count).execute();
+      return rows.map((row) => cipher.openRow(sealedTables.payout, row, { address: unreadableText }));
+    },
+  };
+}
+
+/** Books a reward that reached this service for a claim of an account holder, once for each claim. */
+export async function bookReward(
+  trx: Trx,
+  reward: { claimId: string; accountId: string; coins: readonly Coin[]; now: number },
+): Promise<void> {
+  for (const { denom, amount } of reward.coins) {
+    const units = Number(amount);
+    const entries = {
+      [systemAccounts(denom).rewards]: -units,
+      [holderAccount(reward.accountId, denom)]: units,
+    };
+    await post(trx, { id: `reward:${reward.claimId}:${denom}`, entries, now: reward.now });
+  }
+}
+
+/** For the outbox: what became of a payment. One that the chain refused for good is given back. */
+export async function onPayoutSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
+  if (!row.id.startsWith(entryPrefix)) return;
+  const entries = await trx.selectFrom('ussd_money_entry').selectAll().where('transaction_id', '=', row.id).execute();
+  const taken = entries.find(({ account_id }) => account_id.startsWith('holder:'));
+  if (!taken) throw new Error(`there are no books of ${row.id}`);
+  const { transit, paid } = systemAccounts(taken.account_id.split(':').slice(2).join(':'));
+  const isPaid = outcome === 'included';
+  const back = { [transit]: taken.amount, [isPaid ? paid : taken.account_id]: -taken.amount };
+  await post(trx, { id: `${isPaid ? 'paid' : 'returned'}:${row.id}`, entries: back, now: Date.now() });
+  await trx
+    .updateTable('ussd_payout')
+    .set({ status: isPaid ? 'sent' : 'failed' })
+    .where('id', '=', row.id.slice(entryPrefix.length))
+    .execute();
+}

@@ -1,0 +1,110 @@
+// A page and a phone: the page's user types its code on the phone.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { openStore } from '@palaver/store';
+import { createInvocation, createSigner } from '@palaver/ucan';
+import { expect, test } from 'vitest';
+import { register, startService, type TestService } from './service-fixture.ts';
+
+const address = 'ixo1rvqvzf99azcyjtsawm3m6cqhqwl0gjml2tr2lf';
+
+/** A gateway that answers some paths; the others are away. */
+async function startGateway(answers: Record<string, unknown>) {
+  const server = createServer((request, response) => {
+    const answer = answers[new URL(request.url ?? '/', 'http://x').pathname];
+    const headers = { 'content-type': 'application/json' };
+    response.writeHead(answer ? 200 : 503, headers).end(JSON.stringify(answer ?? { code: 14 }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+}
+
+const page = await createSigner();
+
+async function askForCode(service: TestService, body: object = { address }, audience?: string) {
+  const links = `${service.url}/api/ussd/links`;
+  const { audience: own } = (await (await fetch(links)).json()) as { audience: string };
+  const capability = { can: 'oracle/link', with: own };
+  const { serialized } = await createInvocation({ issuer: page, audience: audience ?? own, capability });
+  const headers = { 'content-type': 'application/json', 'x-auth-type': 'ucan', authorization: `Bearer ${serialized}` };
+  const response = await fetch(links, { method: 'POST', headers, body: JSON.stringify(body) });
+  return { status: response.status, body: (await response.json()) as { code: string; did: string } };
+}
+
+const claim = (id: string, date: string, more: object = {}) => {
+  return { claim_id: id, agent_did: '', agent_address: address, submission_date: date, evaluation: null, ...more };
+};
+
+test('a code of the page links the account once, and the phone shows what can be had of the wallet', async () => {
+  await using gateway = await startGateway({
+    '/cosmos/base/tendermint/v1beta1/syncing': { syncing: false },
+    '/ixo/claims/claims': {
+      claims: [
+        claim('bafy-aaaaaa', '2026-01-02T00:00:00Z', { evaluation: { status: 'REJECTED' } }),
+        claim('bafy-bbbbbb', '2026-03-01T00:00:00Z', { agent_address: 'ixo1other', agent_did: page.did() }),
+        claim('bafy-cccccc', '2026-02-01T00:00:00Z', {
+          evaluation: { status: 'APPROVED' },
+          payments_status: { approval: 'PAID' },
+        }),
+        claim('bafy-dddddd', '2026-04-01T00:00:00Z', { agent_address: 'ixo1other' }),
+      ],
+    },
+  });
+  await using service = await startService('sqlite', { GATEWAY_URL: gateway.url });
+  await register(service, 'r');
+  expect(await service.say('n', '2*2*4071*6*2')).toContain('There are no claims of your wallet.');
+
+  const unsigned = await fetch(`${service.url}/api/ussd/links`, { method: 'POST' });
+  expect([unsigned.status, ((await unsigned.json()) as { code: string }).code]).toEqual([401, 'UCAN_MISSING']);
+  expect((await askForCode(service, {}, (await createSigner()).did())).status).toBe(401);
+  expect((await askForCode(service, {})).status).toBe(400); // a did:key has to name its address
+  const first = (await askForCode(service)).body.code;
+  const { status, body } = await askForCode(service);
+  expect({ status, body }).toMatchObject({
+    status: 201,
+    body: { did: page.did(), code: expect.stringMatching(/^\d{8}$/) },
+  });
+
+  // An earlier code of the same page is no code any more; a wrong PIN uses nothing up.
+  expect(await service.say('l', `2*2*4071*6*1*${first}`)).toContain('No wallet has this code.');
+  expect(await service.say('l', `2*2*4071*6*1*${first}*1*${body.code}`)).toContain(
+    'Link this account to ixo1rv...2tr2lf?',
+  );
+  expect(await service.say('l', `2*2*4071*6*1*${first}*1*${body.code}*9999`)).toContain('Wrong PIN.');
+  expect(await service.say('l', `2*2*4071*6*1*${first}*1*${body.code}*9999*4071`)).toContain(
+    'Linked to ixo1rv...2tr2lf.',
+  );
+  expect(await service.say('u', `2*2*4071*6*1*${body.code}`)).toContain('No wallet has this code.');
+
+  expect(await service.say('s', '2*2*4071*1')).toContain(
+    'Balance: not available now\nClaims: 3, approved: 1\nTokens: not available now',
+  );
+  expect(await service.say('c', '2*2*4071*6*2')).toContain(
+    'Newest claims:\n2026-03-01 bbbbbb: submitted\n2026-02-01 cccccc: paid\n2026-01-02 aaaaaa: rejected',
+  );
+  const audit = (await (await service.get('/api/ussd/audit?limit=100')).json()) as { lines: { action: string }[] };
+  const actions = audit.lines.map(({ action }) => action).filter((action) => /link/.test(action));
+  expect(actions.toReversed()).toEqual([
+    'link.opened',
+    'link.opened',
+    'link.refused',
+    'account.linked',
+    'link.refused',
+  ]);
+});
+
+test('codes expire, and five a day can be tried', async () => {
+  await using service = await startService();
+  await register(service, 'r');
+  const { code } = (await askForCode(service)).body;
+  const store = await openStore<{ ussd_link: { expires_at: number } }>(service.databaseUrl);
+  await service.say('e', `2*2*4071*6*1*${code}`);
+  await store.db.updateTable('ussd_link').set({ expires_at: 1 }).execute();
+  await store.close();
+  expect(await service.say('e', `2*2*4071*6*1*${code}*4071`)).toContain('The code has expired.');
+  for (const session of ['1', '2', '3', '4'])
+    expect(await service.say(session, '2*2*4071*6*1*12345678')).toContain('No wallet has this code.');
+  const next = (await askForCode(service)).body.code;
+  expect(await service.say('5', `2*2*4071*6*1*${next}`)).toContain('Too many codes today.');
+});

@@ -1,0 +1,9 @@
+// The way of money from a phone to the chain and back, on the development node, with a service that is killed in between.
+import { test } from 'vitest';
+import { walkPhoneStory } from './phone.ts';
+import { startWorld } from './start-world.ts';
+
+test('a report becomes a claim, its reward shows on the phone and is paid out; the books balance to the unit', async () => {
+  await using world = await startWorld();
+  await walkPhoneStory(world);
+});
