@@ -104,7 +104,7 @@ describe('history', () => {
     ]);
   });
 
-  it('joins pages, and starts anew where a gap would be', () => {
+  it('joins pages, and drops what is older where a gap would be', () => {
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((id) => stored(id, 'human', id)) as [
       WireMessage,
       WireMessage,

@@ -137,7 +137,7 @@ describe('the socket', () => {
 });
 
 describe('a delegation the agent misses', () => {
-  it('is signed anew and posted when the agent asks', async () => {
+  it('is signed again and posted when the agent asks', async () => {
     const user = await createUser(agent);
     const api = createAgentApi(user.transport);
     const { sessionId } = await api.createSession();

@@ -70,7 +70,7 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
       )}
       <form onSubmit={submit}>
         <label className="palaver-button palaver-attach">
-          <span aria-hidden="true">＋</span>
+          <span aria-hidden="true">+</span>
           <span className="palaver-hidden">{labels.attach}</span>
           <input
             type="file"
