@@ -38,11 +38,27 @@ const Message = (role) => () =>
     { className: `${role} aui-${role}-message-root`, 'data-role': role },
     h(
       'div',
-      { className: `aui-${role}-message-content` },
-      h(MessagePrimitive.Parts, { components: { Text, tools: { Fallback: Tool } } }),
+      { className: `aui-${role}-message-content-wrapper` },
+      h(
+        'div',
+        { className: `aui-${role}-message-content` },
+        h(MessagePrimitive.Parts, { components: { Text, tools: { Fallback: Tool } } }),
+      ),
     ),
   );
 
+// What a theme of Tailwind defines otherwise.
+const theme = {
+  '--spacing': '0.25rem',
+  '--radius-2xl': '1rem',
+  '--text-sm': '0.875rem',
+  '--leading-relaxed': '1.6',
+  '--color-muted': '#f4f4f5',
+  '--color-muted-foreground': '#71717a',
+  '--color-foreground': '#18181b',
+  '--thread-max-width': '42rem',
+};
+const style = { ...theme, display: 'flex', flexDirection: 'column', height: '90vh', fontFamily: 'sans-serif' };
 const UserMessage = Message('user');
 const AssistantMessage = Message('assistant');
 
@@ -57,7 +73,7 @@ function Chat() {
     h(ReadTitle),
     h(
       ThreadPrimitive.Root,
-      { className: 'aui-root aui-thread-root' },
+      { className: 'aui-thread-root', style },
       h(
         ThreadPrimitive.Viewport,
         { className: 'aui-thread-viewport' },
@@ -67,7 +83,7 @@ function Chat() {
           { className: 'aui-thread-viewport-footer' },
           h(
             ComposerPrimitive.Root,
-            { className: 'aui-composer-root' },
+            { className: 'aui-composer-root', style: { border: '1px solid #e4e4e7', borderRadius: '1.5rem' } },
             h(ComposerPrimitive.Input, { className: 'aui-composer-input', placeholder: 'Ask' }),
           ),
         ),
