@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPdf, type Homeserver, startHomeserver, matrixToken as token } from '../../../../test/homeserver.ts';
 import { type OpenAiServer, say, startOpenAiServer } from '../../../../test/openai-server.ts';
 import { startTestAgent, type TestAgent } from '../../../../test/test-agent.ts';
-import { guardedGet } from './guarded-get.ts';
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -312,43 +311,4 @@ describe('is a 422 before the model runs:', () => {
     const attachments = ['a', 'b', 'c'].map((name) => attach(uri, name, 'text/plain'));
     await refused({ attachments }, /together are larger than 50 MB/);
   });
-});
-
-it('a homeserver that never answers is given up when the time is over', async () => {
-  const { promise: closed, resolve } = Promise.withResolvers<void>();
-  home.handle = (_request, response) => Boolean(response.on('close', resolve));
-  const work = guardedGet(new URL(home.url), {
-    token,
-    allowedHosts: [home.host],
-    dnsServers: [],
-    signal: AbortSignal.timeout(100),
-    onBytes: () => {},
-  });
-  await expect(work).rejects.toThrow();
-  await closed;
-  home.handle = undefined;
-});
-
-it('a redirect to another host is followed without the token', async () => {
-  const other = await startHomeserver();
-  const elsewhere = await startTestAgent({
-    env: { LLM_BASE_URL: model.url, MATRIX_ALLOWED_HOSTS: `${home.host},${other.host}` },
-  });
-  try {
-    other.handle = (_request, response) => Boolean(response.writeHead(200).end('from the other'));
-    home.handle = (_request, response) => Boolean(response.writeHead(307, { location: `${other.url}/cdn/file` }).end());
-    const user = await elsewhere.createUser();
-    const reply = await user.send(
-      'POST',
-      `/messages/${await user.createSession()}`,
-      { message: 'x', attachments: [attach('mxc://home.example/r', 'r', 'text/plain')], homeServer: home.url },
-      { 'x-matrix-access-token': token },
-    );
-    expect(reply.status).toBe(200);
-    expect(other.seen).toEqual([{ path: '/cdn/file', authorization: undefined }]);
-  } finally {
-    home.handle = undefined;
-    await elsewhere[Symbol.asyncDispose]();
-    await other.close();
-  }
 });

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Homeserver, startHomeserver, matrixToken as token } from '../../../../test/homeserver.ts';
+import { say, startOpenAiServer } from '../../../../test/openai-server.ts';
+import { startTestAgent } from '../../../../test/test-agent.ts';
+import { guardedGet } from './guarded-get.ts';
+
+let home: Homeserver;
+beforeAll(async () => {
+  home = await startHomeserver();
+});
+afterAll(() => home.close());
+
+it('a homeserver that never answers is given up when the time is over', async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  home.handle = (_request, response) => Boolean(response.on('close', resolve));
+  const work = guardedGet(new URL(home.url), {
+    token,
+    allowedHosts: [home.host],
+    dnsServers: [],
+    signal: AbortSignal.timeout(100),
+    onBytes: () => {},
+  });
+  await expect(work).rejects.toThrow();
+  await closed;
+  home.handle = undefined;
+});
+
+it('a redirect to another host is followed without the token', async () => {
+  const other = await startHomeserver();
+  const model = await startOpenAiServer(say('Seen.'));
+  const elsewhere = await startTestAgent({
+    env: { LLM_BASE_URL: model.url, MATRIX_ALLOWED_HOSTS: `${home.host},${other.host}` },
+  });
+  try {
+    other.handle = (_request, response) => Boolean(response.writeHead(200).end('from the other'));
+    home.handle = (_request, response) => Boolean(response.writeHead(307, { location: `${other.url}/cdn/file` }).end());
+    const attachment = { mxcUri: 'mxc://home.example/r', filename: 'r', mimetype: 'text/plain' };
+    const user = await elsewhere.createUser();
+    const reply = await user.send(
+      'POST',
+      `/messages/${await user.createSession()}`,
+      { message: 'x', attachments: [attachment], homeServer: home.url },
+      { 'x-matrix-access-token': token },
+    );
+    expect(reply.status).toBe(200);
+    expect(other.seen).toEqual([{ path: '/cdn/file', authorization: undefined }]);
+  } finally {
+    home.handle = undefined;
+    await elsewhere[Symbol.asyncDispose]();
+    await model[Symbol.asyncDispose]();
+    await other.close();
+  }
+});
