@@ -35,7 +35,7 @@ export { fileParamsSchema, type UploadedFile, uploadedFileSchema, uploadQuerySch
 export { type ApiKey, apiKeyFileSchema, type GatewayErrorBody, gatewayErrorBodySchema } from './gateway.ts';
 export { type GrpcCode, type GrpcStatusName, toGrpcCode, toGrpcStatus, toRefusalGrpcCode } from './grpc-status.ts';
 export { agentLandingSchema, type GatewayHealth, gatewayHealthSchema } from './health.ts';
-export { corsMethods, corsRequestHeaders, eventStreamHeaders } from './http-headers.ts';
+export { corsMethods, corsRequestHeaders, eventStreamHeaders, heightHeader, minHeightHeader } from './http-headers.ts';
 export { toLanguageTag } from './language-tag.ts';
 export { memoryLimits, shutdownTimeoutMs } from './limits.ts';
 export {

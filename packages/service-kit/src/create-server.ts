@@ -27,7 +27,7 @@ import { createOperatorGuards, type OperatorGuard } from './operator-guard.ts';
 import type { Operator, OperatorRole } from './operators.ts';
 import { addRecentErrors } from './recent-errors.ts';
 import { toRequestId } from './request-id.ts';
-import { createRequestLog, pathOf } from './request-log.ts';
+import { callerOf, createRequestLog, pathOf } from './request-log.ts';
 import { addTracing } from './tracing.ts';
 
 /**
@@ -171,7 +171,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   });
   const logRequest = createRequestLog(options.logger);
   server.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply);
+    const { id, method, url } = request;
+    const { statusCode: status, elapsedTime: elapsedMs } = reply;
+    logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
     // Where there are sockets, Node hands every handshake over and never ends its connection, not even after the client has left.
     if (request.headers.upgrade !== undefined && server.server.listenerCount('upgrade') > 0)
       request.raw.socket.destroySoon();

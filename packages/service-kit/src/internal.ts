@@ -20,7 +20,7 @@ export { isJsonTooDeep } from './json-depth.ts';
 export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
 export { maskText } from './mask.ts';
-export { addStoreMetrics } from './metrics.ts';
+export { addStoreMetrics, createObserve } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
 export { equalSecrets } from './operator-guard.ts';
 export { addOperator, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
@@ -34,6 +34,7 @@ export {
   toRateError,
 } from './rate-limit.ts';
 export { openRedis } from './redis.ts';
+export { addReadyReplies, type FindReady } from './ready-replies.ts';
 export { nameCaller } from './request-log.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';

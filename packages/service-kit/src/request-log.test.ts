@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import { createLogger } from './logger.ts';
 import { createRequestLog } from './request-log.ts';
@@ -7,7 +6,7 @@ function lineOf(request: { id: string; url: string }, level = 'info'): string {
   const lines: string[] = [];
   const logger = createLogger({ name: 'test', level, destination: { write: (line: string) => void lines.push(line) } });
   const log = createRequestLog(logger);
-  log({ method: 'GET', ...request } as FastifyRequest, { statusCode: 200, elapsedTime: 1.26 } as FastifyReply);
+  log({ method: 'GET', ...request, status: 200, elapsedMs: 1.26 });
   return lines.join('');
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { symbols } from 'pino';
 import type { Logger } from './logger.ts';
 import { maskText } from './mask.ts';
@@ -11,29 +11,42 @@ export function nameCaller(request: FastifyRequest, name: string): void {
   callers.set(request, name);
 }
 
+/** The name that was given to the caller of a request. */
+export function callerOf(request: FastifyRequest): string | undefined {
+  return callers.get(request);
+}
+
+export interface AnsweredRequest {
+  id: string;
+  method: string;
+  url: string;
+  status: number;
+  elapsedMs: number;
+  caller?: string | undefined;
+}
+
 type LineStream = { write(line: string): void };
 
 /**
  * One line for each request, of the form of every other line. It is put together by hand and goes straight to the
  * logger's stream: through pino, with its child loggers and masks, it costs as much as the rest of a request.
  */
-export function createRequestLog(logger: Logger): (request: FastifyRequest, reply: FastifyReply) => void {
+export function createRequestLog(logger: Logger): (answered: AnsweredRequest) => void {
   const { [symbols.streamSym]: stream } = logger as unknown as { [symbols.streamSym]: LineStream };
   const service = JSON.stringify(logger.bindings().service);
   let time = 0;
   let start = '';
-  return (request, reply) => {
+  return ({ id, method, url, status, elapsedMs, caller }) => {
     if (!logger.isLevelEnabled('info')) return;
     const now = Date.now();
     if (now !== time) {
       time = now;
       start = `{"level":"info","time":"${new Date(now).toISOString()}","service":${service},"requestId":`;
     }
-    const caller = callers.get(request);
     const key = caller === undefined ? '' : `,"key":${quote(caller)}`;
-    const ms = Math.round(reply.elapsedTime * 10) / 10;
+    const ms = Math.round(elapsedMs * 10) / 10;
     stream.write(
-      `${start}${quote(request.id)},"method":"${request.method}","path":${quote(pathOf(request.url))},"status":${reply.statusCode},"ms":${ms}${key},"msg":"request"}\n`,
+      `${start}${quote(id)},"method":"${method}","path":${quote(pathOf(url))},"status":${status},"ms":${ms}${key},"msg":"request"}\n`,
     );
   };
 }

@@ -1,3 +1,4 @@
+import { heightHeader } from '@palaver/contract/internal';
 import { type Refusal, refuseArgument } from './refusal.ts';
 
 /** The node's notion of time: heights follow from the clock alone, so that they never fall, not even over a restart. */
@@ -18,9 +19,6 @@ export function createChain({ clock, blockMs }: { clock: () => number; blockMs: 
   };
 }
 
-/** The metadata key that carries a height, in requests and answers alike. */
-export const heightKey = 'x-cosmos-block-height';
-
 /** The height a request asks for; none and 0 are the latest. */
 export function parseHeight(
   header: string | string[] | undefined,
@@ -28,7 +26,7 @@ export function parseHeight(
 ): { ok: true; height: number } | Refusal {
   const text = String(header ?? 0);
   if (!/^[+-]?\d{1,19}$/.test(text)) {
-    return refuseArgument(`invalid height header "${heightKey}": expected one decimal number, got "${text}"`);
+    return refuseArgument(`invalid height header "${heightHeader}": expected one decimal number, got "${text}"`);
   }
   const height = Number(text);
   if (height < 0) return refuseArgument('cannot query with height < 0; please provide a valid height');

@@ -1,5 +1,6 @@
 import { create, type DescMethod, type DescService, toBinary } from '@bufbuild/protobuf';
-import { heightKey, parseHeight } from './chain.ts';
+import { heightHeader } from '@palaver/contract/internal';
+import { parseHeight } from './chain.ts';
 import { type Answerer, type Method, parseMessage, type Reply } from './grpc/method.ts';
 import type { Query, View } from './queries/query.ts';
 import { refuse } from './refusal.ts';
@@ -21,10 +22,10 @@ export function createQueryMethods({ service, queries, view, memo }: QueryServic
     const ask = (request: Buffer): Reply => (query ? askQuery(method, query, view, request) : notImplemented);
     const answer: Answerer = (request, headers) => {
       view.txs.advance();
-      const asked = parseHeight(headers[heightKey], view.chain.latestHeight());
+      const asked = parseHeight(headers[heightHeader], view.chain.latestHeight());
       if (!asked.ok) return asked;
       const reply = memo ? remember(memo, path, request, ask) : ask(request);
-      return { ...reply, metadata: { [heightKey]: String(asked.height) } };
+      return { ...reply, metadata: { [heightHeader]: String(asked.height) } };
     };
     return [path, { streaming: false, open: () => answer }];
   });

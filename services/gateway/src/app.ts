@@ -1,30 +1,32 @@
 import { METHODS } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import websocket from '@fastify/websocket';
+import { heightHeader, minHeightHeader } from '@palaver/contract/internal';
 import { CloseStack, createServer, keepOpen, type Logger, type Server, StartError } from '@palaver/service-kit';
-import { addRateLimit, createProbes, type openRedis, toEdge } from '@palaver/service-kit/internal';
+import { addRateLimit, addReadyReplies, createProbes, type openRedis, toEdge } from '@palaver/service-kit/internal';
 import type { FastifyInstance } from 'fastify';
-import { type Answer, type WriteError, weighAnswer } from './answer.ts';
+import type { WriteError } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
 import { nameKeys } from './auth/api-key.ts';
 import type { Authorize } from './auth/authorize.ts';
-import { type Cache, createCache } from './cache.ts';
-import { type GatewayConfig, toPrefixes } from './config.ts';
+import { createCache } from './cache.ts';
+import type { GatewayConfig } from './config.ts';
 import { chain, type Extensions } from './extensions.ts';
 import { toRefusalBody } from './gateway-error.ts';
 import { createHeightFloors } from './height-floors.ts';
-import { createLiveTable, type LiveTable } from './live-table.ts';
+import type { LiveTable } from './live-table.ts';
+import { shownHeightHeader, shownPrefix } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
-import { readHealth } from './read-health.ts';
+import { type Nodes, openNodes } from './open-nodes.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
-import { createQueryHandler } from './routes/query.ts';
+import { createFindKept, queryRoute } from './routes/find-kept.ts';
+import { createQueryHandler, type QueryHandler, type QueryParts } from './routes/query.ts';
 import { addRpcRoutes } from './routes/rpc.ts';
 import { addStatusRoute } from './routes/status.ts';
 import { createTxHandler } from './routes/tx.ts';
 import { createRpcClient, type RpcReply, weighReply } from './rpc/rpc-client.ts';
 import { createSubscriptions } from './rpc/subscriptions.ts';
 import { timeCalls } from './upstream/time-calls.ts';
-import { createUpstream, type Upstream } from './upstream/upstream.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;
@@ -64,7 +66,10 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   const send = chain([timeCalls(metrics), ...interceptors])(nodes.upstream.send);
   const ask = createAskNode({ send, logger, writeError });
   const shared = { config, live: nodes.live, authorize, ask, metrics, writeError, matchHeader };
-  const handleQuery = createQueries(shared, nodes);
+  const queries = createQueryParts(shared, nodes);
+  const handleQuery = createQueryHandler(queries);
+  if (isPlain(config))
+    addReadyReplies(server, { find: createFindKept(queries), logger, allowedHosts: toEdge(config).allowedHosts });
   await server.register(async (limited) => {
     const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
     if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
@@ -98,58 +103,6 @@ function createWriteError({ extensions, logger }: GatewayParts): WriteError {
   };
 }
 
-/** The nodes, the routes they offer and the answers that are kept. */
-interface Nodes {
-  upstream: Upstream;
-  live: LiveTable;
-  cache: Cache<Answer>;
-  /** Resolves when routes are known for the first time. */
-  firstLoad: Promise<void>;
-  checkHealth(): ReturnType<typeof readHealth>;
-}
-
-function openNodes({ config, logger, ca }: GatewayParts, started: CloseStack): Nodes {
-  const upstream = createUpstream({
-    addresses: config.GATEWAY_UPSTREAMS,
-    ca,
-    maxLagBlocks: config.GATEWAY_MAX_LAG_BLOCKS,
-    // A node that is back may be another version of itself.
-    onConnect: (address, again) => {
-      logger.info({ address }, again ? 'node reached again' : 'node reached');
-      loadRoutes();
-    },
-  });
-  started.defer(() => upstream.close());
-  const cache = createCache<Answer>({
-    maxBytes: config.GATEWAY_CACHE_MB * 1024 * 1024,
-    weigh: weighAnswer,
-    staleMs: config.GATEWAY_STALE_IF_ERROR_MS,
-  });
-  const firstLoad = Promise.withResolvers<void>();
-  const live = createLiveTable({
-    descriptors: config.GATEWAY_DESCRIPTORS,
-    upstream,
-    logger,
-    prefixes: toPrefixes(config),
-    hasWrites: config.GATEWAY_TX,
-    onChange() {
-      cache.clear();
-      firstLoad.resolve();
-    },
-  });
-  let retry: NodeJS.Timeout | undefined;
-  started.defer(() => clearTimeout(retry));
-  const loadRoutes = () => {
-    clearTimeout(retry);
-    live.reload().catch((error: unknown) => {
-      logger.warn({ err: error }, 'the routes could not be loaded');
-      retry = setTimeout(loadRoutes, 1_000).unref();
-    });
-  };
-  const checkHealth = () => readHealth({ upstream, live, haltedAfterMs: config.GATEWAY_HALTED_AFTER_MS });
-  return { upstream, live, cache, firstLoad: firstLoad.promise, checkHealth };
-}
-
 function createEdge(parts: GatewayParts, { checkHealth }: Nodes): Promise<Server> {
   const { config, logger, redis } = parts;
   const writeError = createWriteError(parts);
@@ -161,8 +114,8 @@ function createEdge(parts: GatewayParts, { checkHealth }: Nodes): Promise<Server
     probes: createProbes({ redis, withoutRedis: 'Rate limits are not enforced.' }),
     cors: config.CORS_ORIGIN && {
       origins: config.CORS_ORIGIN,
-      extraHeaders: ['x-api-key', 'x-cosmos-block-height', 'x-min-block-height', 'if-none-match'],
-      exposedHeaders: ['X-Cosmos-Block-Height', 'Grpc-Metadata-X-Cosmos-Block-Height', 'X-Cache', 'ETag', 'Warning'],
+      extraHeaders: ['x-api-key', heightHeader, minHeightHeader, 'if-none-match'],
+      exposedHeaders: [shownHeightHeader, shownPrefix + shownHeightHeader, 'X-Cache', 'ETag', 'Warning'],
     },
     toErrorBody: (error) => writeError(toRefusalBody(error)),
     health: async () => checkHealth(),
@@ -179,17 +132,16 @@ interface Shared {
   writeError: WriteError;
   matchHeader: Extensions['matchHeader'];
 }
-type Handler = ReturnType<typeof createQueryHandler>;
 
-function createQueries({ config, matchHeader, ...shared }: Shared, { cache, upstream }: Nodes): Handler {
+function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, upstream }: Nodes): QueryParts {
   const isPublic = config.GATEWAY_AUTH === 'none';
   const varyOn = [
     'Accept-Encoding',
-    'X-Cosmos-Block-Height',
+    shownHeightHeader,
     ...(isPublic ? [] : ['Authorization', 'X-Api-Key']),
     ...(config.CORS_ORIGIN ? ['Origin'] : []),
   ];
-  return createQueryHandler({
+  return {
     ...shared,
     cache,
     floors: createHeightFloors(() => upstream.chain().height),
@@ -202,20 +154,26 @@ function createQueries({ config, matchHeader, ...shared }: Shared, { cache, upst
       isPublic,
       vary: varyOn.join(', '),
     },
-  });
+  };
 }
 
-function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, handler: Handler): void {
+/** Whether a query passes nothing but the cache: what the hooks of the server do must not be left out. */
+function isPlain(config: GatewayConfig): boolean {
+  const hasHooks = config.CORS_ORIGIN || config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 || config.OTEL_ENABLED;
+  return config.GATEWAY_AUTH === 'none' && !hasHooks;
+}
+
+function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, handler: QueryHandler): void {
   // Whatever comes with another method is refused for the method: its body is not looked at.
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
   for (const name of METHODS) if (!scope.supportedMethods.includes(name)) scope.addHttpMethod(name);
   // With CORS on, its plugin has the OPTIONS of every path.
   const method = scope.supportedMethods.filter((name) => name !== 'OPTIONS' || !CORS_ORIGIN);
-  scope.route({ method, url: '/*', handler });
+  scope.route({ method, url: queryRoute, handler });
 }
 
-function addTx(scope: FastifyInstance, { config, matchHeader, ...shared }: Shared, otherwise: Handler): void {
+function addTx(scope: FastifyInstance, { config, matchHeader, ...shared }: Shared, otherwise: QueryHandler): void {
   const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_FORWARD_AUTH: forwardAuth } = config;
   const options = { timeoutMs, forwardAuth, matchHeader };
   scope.post('/cosmos/tx/*', { bodyLimit: txBodyLimit }, createTxHandler({ ...shared, options, otherwise }));

@@ -51,9 +51,16 @@ export function createAskNode({ send, ...reading }: AskParts): AskNode {
       minHeight,
       once,
     };
-    const { promise, resolve } = Promise.withResolvers<GrpcAnswer>();
-    const cancel = send(request, resolve);
-    return { value: promise.then((answer) => toAnswer(query, answer, reading)), cancel };
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const cancel = send(request, (answer) => {
+      // Inside the callback and not in a `then`: each step of a promise costs a microtask.
+      try {
+        resolve(toAnswer(query, answer, reading));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    return { value: promise, cancel };
   };
 }
 

@@ -1,4 +1,4 @@
-// Answers kept for the life of a block, least recently used out first, bounded by bytes; and one upstream call for any
+// Answers kept for the life of a block, those not used lately out first, bounded by bytes; and one upstream call for any
 // number of equal requests at the same time.
 
 export interface CacheEntry<T> {
@@ -43,9 +43,13 @@ export interface Shared<T> {
 
 interface Stored<T> extends CacheEntry<T> {
   weight: number;
+  /** Whether it was found since it last came up for dropping. */
+  isUsed: boolean;
 }
 
-interface Run<T> extends Loading<T> {
+interface Run<T> {
+  /** Undefined once it has ended: old copies of the map may hold the run for a while, and must not hold its value. */
+  loading: Loading<T> | undefined;
   callers: number;
 }
 
@@ -71,21 +75,36 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
       return undefined;
     }
     if (time >= entry.freshUntil + graceMs) return undefined;
-    // A map keeps the order of insertion: what is used goes to the end, what is dropped comes from the front.
-    entries.delete(key);
-    entries.set(key, entry);
+    entry.isUsed = true;
     return entry.value;
   };
 
-  const join = (key: string, run: Run<T>, shared: boolean): Shared<T> => {
+  /** From the front of the map, which keeps the order of insertion; what was used meanwhile goes to its end once. */
+  const makeRoom = () => {
+    for (const [key, entry] of entries) {
+      if (bytes <= maxBytes) return;
+      if (!entry.isUsed) {
+        drop(key, entry);
+        continue;
+      }
+      entry.isUsed = false;
+      entries.delete(key);
+      entries.set(key, entry);
+    }
+  };
+
+  const join = (
+    key: string,
+    { run, value, shared }: { run: Run<T>; value: Promise<T>; shared: boolean },
+  ): Shared<T> => {
     run.callers += 1;
     const leave = () => {
       run.callers -= 1;
       if (run.callers > 0 || runs.get(key) !== run) return;
       runs.delete(key);
-      run.cancel();
+      run.loading?.cancel();
     };
-    return { value: run.value, shared, leave };
+    return { value, shared, leave };
   };
 
   return {
@@ -96,23 +115,22 @@ export function createCache<T>({ maxBytes, weigh, staleMs, now = Date.now }: Cac
       if (old) drop(key, old);
       const weight = weigh(value) + key.length + overhead;
       if (weight > maxBytes) return;
-      entries.set(key, { value, weight, freshUntil: now() + ttlMs });
+      entries.set(key, { value, weight, freshUntil: now() + ttlMs, isUsed: false });
       bytes += weight;
-      for (const [oldest, entry] of entries) {
-        if (bytes <= maxBytes) break;
-        drop(oldest, entry);
-      }
+      makeRoom();
     },
     share(key, load) {
       const running = runs.get(key);
-      if (running) return join(key, running, true);
-      const run: Run<T> = { ...load(), callers: 0 };
+      if (running?.loading) return join(key, { run: running, value: running.loading.value, shared: true });
+      const loading = load();
+      const run: Run<T> = { loading, callers: 0 };
       runs.set(key, run);
       const done = () => {
         if (runs.get(key) === run) runs.delete(key);
+        run.loading = undefined;
       };
-      run.value.then(done, done);
-      return join(key, run, false);
+      loading.value.then(done, done);
+      return join(key, { run, value: loading.value, shared: false });
     },
     clear() {
       entries.clear();

@@ -36,7 +36,7 @@ export function decodeRequest({ route, params }: Match, query: string): DecodedR
       if (fault) return { ok: false, message: `invalid parameter ${key}: ${fault}` };
     }
   }
-  return { ok: true, bytes: writeDraft(draft).finish() };
+  return { ok: true, bytes: toBytes(draft) };
 }
 
 /** Whether a request message has a field of this name, as the query would find it. */
@@ -145,11 +145,25 @@ function store(draft: Draft, field: DescField, parsed: Parsed<WireValue>[]): str
   return undefined;
 }
 
-function writeDraft({ values }: Draft): BinaryWriter {
-  const writer = new BinaryWriter();
+/** One for all requests, since it keeps its buffer: a new buffer for each costs more than what is written. */
+const writer = new BinaryWriter();
+
+function toBytes(draft: Draft): Uint8Array {
+  try {
+    writeDraft(draft);
+    return writer.finish();
+  } catch (error) {
+    writer.finish(); // makes it empty again
+    throw error;
+  }
+}
+
+function writeDraft({ values }: Draft): void {
   for (const [field, value] of [...values].sort(([a], [b]) => a.number - b.number)) {
     if (!Array.isArray(value)) {
-      writer.tag(field.number, WireType.LengthDelimited).bytes(writeDraft(value).finish());
+      writer.tag(field.number, WireType.LengthDelimited).fork();
+      writeDraft(value);
+      writer.join();
       continue;
     }
     const keepsZero = field.fieldKind !== 'scalar' && field.fieldKind !== 'enum' ? true : isPresent(field);
@@ -157,7 +171,6 @@ function writeDraft({ values }: Draft): BinaryWriter {
       if (!item.isZero || keepsZero) item.write(writer.tag(field.number, item.wireType));
     }
   }
-  return writer;
 }
 
 /** Fields that tell an unset value from a zero one. */

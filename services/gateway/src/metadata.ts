@@ -1,13 +1,14 @@
 // Headers of a request as gRPC metadata, and metadata of an answer as headers.
 import type { IncomingHttpHeaders } from 'node:http';
+import { heightHeader, minHeightHeader } from '@palaver/contract/internal';
 import type { Extensions } from './extensions.ts';
 import type { Metadata } from './upstream/call.ts';
 import { parseGrpcTimeout } from './upstream/grpc-message.ts';
 
-export const heightHeader = 'x-cosmos-block-height';
-/** The lowest height that an answer about the latest block may have: what a client has seen on another connection. */
-export const minHeightHeader = 'x-min-block-height';
 const prefix = 'grpc-metadata-';
+/** As replies spell them. */
+export const shownPrefix = toTitleCase(prefix);
+export const shownHeightHeader = toTitleCase(heightHeader);
 const metadataName = /^[0-9a-z_.-]+$/;
 const printable = /^[\x20-\x7e]*$/;
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
@@ -102,7 +103,7 @@ export function toHeaders(metadata: Metadata): Record<string, string | string[]>
     const header = toHeaderName(name);
     if (value === undefined || header === '' || !printable.test(String(value))) continue;
     headers[header] = value;
-    if (name === heightHeader) headers['X-Cosmos-Block-Height'] = value;
+    if (name === heightHeader) headers[heightHeader] = value;
   }
   return headers;
 }
@@ -115,7 +116,7 @@ const maxHeaderNames = 1_000;
 function toHeaderName(name: string): string {
   const known = headerNames.get(name);
   if (known !== undefined) return known;
-  const header = metadataName.test(name) ? `Grpc-Metadata-${toTitleCase(name)}` : '';
+  const header = metadataName.test(name) ? shownPrefix + toTitleCase(name) : '';
   if (headerNames.size < maxHeaderNames) headerNames.set(name, header);
   return header;
 }

@@ -1,5 +1,6 @@
 // The gateway's own metrics. Requests are counted in a plain map and handed to the registry when it is read: the client
 // library's labels cost more than a cached answer.
+import { createObserve } from '@palaver/service-kit/internal';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { UpstreamStatus } from './upstream/upstream.ts';
 
@@ -64,8 +65,7 @@ export function createGatewayMetrics({
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
-  // Looking the labels up costs more than the observation.
-  const upstreamChildren = new Map<string, ReturnType<typeof upstreamSeconds.labels>>();
+  const observeSeconds = createObserve(upstreamSeconds);
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
       name,
@@ -101,14 +101,6 @@ export function createGatewayMetrics({
     countKey: (key) => keyRequests.inc({ key }),
     watchSubscriptions: (count) => gauge('gateway_rpc_subscriptions', 'Subscriptions at the node', count),
     countRefusedSubscription: (reason) => refusedSubscriptions.inc({ reason }),
-    observeUpstream(method, grpcCode, seconds) {
-      const key = `${method}\n${grpcCode}`;
-      let child = upstreamChildren.get(key);
-      if (!child) {
-        child = upstreamSeconds.labels({ method, grpc_code: grpcCode });
-        upstreamChildren.set(key, child);
-      }
-      child.observe(seconds);
-    },
+    observeUpstream: (method, grpcCode, seconds) => observeSeconds([method, String(grpcCode)], seconds),
   };
 }

@@ -1,4 +1,5 @@
 // Compares this gateway with another REST endpoint of the same protocol, route by route.
+import { heightHeader } from '@palaver/contract/internal';
 
 export interface CheckOptions {
   /** The gateway to check, `http://127.0.0.1:1317`. */
@@ -20,7 +21,6 @@ export interface CheckRow {
 
 const unlikely = 'palaver-check';
 const timeoutMs = 15_000;
-const heightHeader = 'x-cosmos-block-height';
 
 /** One row per template. Answers are compared byte by byte, errors by their status: their bodies differ by design. */
 export async function checkGateway({ own, other, templates, values = {} }: CheckOptions): Promise<CheckRow[]> {

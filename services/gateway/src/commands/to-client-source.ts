@@ -1,4 +1,5 @@
 // A TypeScript client from the OpenAPI document of the routes: one typed `get`, no dependency but `fetch`.
+import { heightHeader } from '@palaver/contract/internal';
 import type { JsonSchema } from '../openapi/schemas.ts';
 
 interface Parameter {
@@ -63,7 +64,7 @@ export function createClient({ baseUrl, headers = {}, fetch: send = fetch }: Cli
         for (const item of Array.isArray(value) ? value : [value])
           if (item !== undefined) query.append(name, String(item));
       const text = query.toString();
-      const height: Record<string, string> = options.height === undefined ? {} : { 'x-cosmos-block-height': String(options.height) };
+      const height: Record<string, string> = options.height === undefined ? {} : { '${heightHeader}': String(options.height) };
       const response = await send(\`\${baseUrl}\${filled}\${text && \`?\${text}\`}\`, {
         headers: { accept: 'application/json', ...headers, ...height },
         ...(options.signal && { signal: options.signal }),

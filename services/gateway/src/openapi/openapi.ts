@@ -1,4 +1,4 @@
-import { gatewayErrorBodySchema } from '@palaver/contract/internal';
+import { gatewayErrorBodySchema, heightHeader } from '@palaver/contract/internal';
 import { z } from 'zod';
 import { readComment } from '../descriptors/comments.ts';
 import type { Segment } from '../path-template.ts';
@@ -82,7 +82,7 @@ function toOperation(route: Route, { path, operationId, schemas }: OperationOpti
       ...ofPath,
       ...listQueryParameters(method.input, bound),
       {
-        name: 'x-cosmos-block-height',
+        name: heightHeader,
         in: 'header',
         description: 'The height to answer for; the latest unless given.',
         schema: { type: 'string', pattern: '^[0-9]+$' },

@@ -1,6 +1,7 @@
 // The node's CometBFT RPC, opt-in: JSON-RPC by POST and by WebSocket, and its events as Server-Sent Events.
 import { PassThrough } from 'node:stream';
 import { AppError, type ErrorCode } from '@palaver/contract';
+import { eventStreamHeaders } from '@palaver/contract/internal';
 import { clientAddress } from '@palaver/service-kit';
 import { isJsonTooDeep, toAddressKey } from '@palaver/service-kit/internal';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -186,13 +187,7 @@ function serveEvents({ subscriptions }: RpcParts) {
     };
     if (closed.aborted) end();
     else closed.addEventListener('abort', end);
-    return reply
-      .headers({
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-cache, no-transform',
-        'x-accel-buffering': 'no',
-      })
-      .send(stream);
+    return reply.headers(eventStreamHeaders).send(stream);
   };
 }
 

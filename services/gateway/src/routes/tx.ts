@@ -8,6 +8,7 @@ import { decodeBody, listAnyTypes } from '../decode-body.ts';
 import type { LiveTable } from '../live-table.ts';
 import { type MetadataOptions, readMetadata } from '../metadata.ts';
 import type { GatewayMetrics } from '../metrics.ts';
+import type { QueryHandler } from './query.ts';
 
 export interface TxParts {
   live: LiveTable;
@@ -16,7 +17,7 @@ export interface TxParts {
   metrics: GatewayMetrics;
   options: MetadataOptions;
   /** What answers paths that are no route of the transaction service. */
-  otherwise(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+  otherwise: QueryHandler;
 }
 
 /** Types of one body that may have to be asked for. */
@@ -27,7 +28,10 @@ export function createTxHandler({ live, authorize, ask, metrics, options, otherw
     const path = request.url.split('?', 1)[0] ?? '';
     const snapshot = live.current();
     const route = snapshot?.table.writes.get(path);
-    if (!snapshot || !route) return otherwise(request, reply);
+    if (!snapshot || !route) {
+      await otherwise(request, reply);
+      return reply;
+    }
     setSpanRoute(request.method, route.template);
     const authorized = await authorize(request, path);
     if (!authorized.ok) {

@@ -1,8 +1,7 @@
 // How far each node is. Every answer about the latest block carries its height; a small question each second shows whether
 // the node is still catching up, and ends the silence of a quiet gateway.
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { toGrpcCode } from '@palaver/contract/internal';
-import { heightHeader } from '../metadata.ts';
+import { heightHeader, toGrpcCode } from '@palaver/contract/internal';
 import type { GrpcAnswer, Metadata } from './call.ts';
 import type { Connection } from './connection.ts';
 

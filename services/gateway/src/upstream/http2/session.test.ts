@@ -15,6 +15,8 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
+const fixed = [':method', 'POST', ':scheme', 'http', ':path', '/x', ':authority', 'node'];
+
 interface Opened {
   session: Http2Session;
   events: string[];
@@ -38,7 +40,6 @@ async function open(server: Server | Http2Server): Promise<Opened> {
     server.close();
   });
   await promise;
-  const fixed = [':method', 'POST', ':scheme', 'http', ':path', '/x', ':authority', 'node'];
   return {
     session,
     events,
@@ -140,6 +141,28 @@ test('calls beyond what the node takes at once wait, and can be given up while t
     held.shift()?.respond({ ':status': 200 }, { endStream: true });
   }
   await waitFor('all', () => ended.length === 4);
+});
+
+test('calls that take longer than thousands of later ones get their own answers, or can be given up', async () => {
+  const held: ServerHttp2Stream[] = [];
+  const { call, session } = await openHttp2((stream, body) => {
+    if (body.length > 0) stream.respond({ ':status': 200, 'x-asked': body.toString() }, { endStream: true });
+    else held.push(stream);
+  });
+  const slow = [call(Buffer.alloc(0)), call(Buffer.alloc(0))];
+  const given = Promise.withResolvers<Received>();
+  const handlers = { refuses: () => false, onEnd: given.resolve };
+  const cancel = session.request(encodeFields(fixed), Buffer.alloc(0), handlers);
+  for (let round = 0; round < 30; round += 1) {
+    const asked = Array.from({ length: 100 }, (_, at) => `${round} ${at}`);
+    const answers = await Promise.all(asked.map((text) => call(Buffer.from(text))));
+    expect(answers.map(({ headers }) => toObject(headers)['x-asked'])).toEqual(asked);
+  }
+  cancel();
+  expect((await given.promise).headers).toBeUndefined();
+  for (const [at, stream] of held.entries())
+    if (!stream.closed) stream.respond({ ':status': 201 + at }, { endStream: true });
+  expect((await Promise.all(slow)).map(({ headers }) => toObject(headers)[':status'])).toEqual(['201', '202']);
 });
 
 /** A node of raw frames: `script` gets each request's stream id. */

@@ -3,6 +3,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { Call, type CallHandlers } from './call.ts';
+import { CallTable } from './call-table.ts';
 import {
   errorCode,
   type FrameHead,
@@ -45,7 +46,7 @@ export class Http2Session {
   private readonly options: SessionOptions;
   private readonly socket: Socket;
   private readonly sender: Sender;
-  private readonly calls = new Map<number, Call>();
+  private readonly calls = new CallTable();
   private readonly decoder = new HpackDecoder();
   private readonly reader = new FrameReader((frame, payload, isEnd) => this.onFrame(frame, payload, isEnd));
   private isReady = false;
@@ -106,7 +107,7 @@ export class Http2Session {
       const call = this.waiting.shift() as Call;
       call.id = this.nextId;
       this.nextId += 2;
-      this.calls.set(call.id, call);
+      this.calls.add(call);
       this.sender.begin(call);
       // Ids are not used twice: the next calls need another connection.
       if (this.nextId > maxStreamId) this.leave();
@@ -114,7 +115,7 @@ export class Http2Session {
   }
 
   private cancel(call: Call): void {
-    if (this.calls.has(call.id)) {
+    if (this.calls.get(call.id) === call) {
       this.abandon(call, errorCode.cancel);
       return;
     }
@@ -243,7 +244,7 @@ export class Http2Session {
     if (payload.length < 8) throw new ProtocolError(errorCode.frameSize);
     const lastId = payload.readUInt32BE() & 0x7fffffff;
     this.leave();
-    for (const call of [...this.calls.values()]) if (call.id > lastId) this.finish(call, errorCode.refusedStream);
+    for (const call of this.calls.values()) if (call.id > lastId) this.finish(call, errorCode.refusedStream);
   }
 
   private onWindowUpdate(id: number, payload: Buffer): void {
@@ -268,7 +269,7 @@ export class Http2Session {
   }
 
   private finish(call: Call, resetCode?: number): void {
-    this.calls.delete(call.id);
+    this.calls.delete(call);
     // The whole answer may be there before the whole request was sent.
     if (call.unsent && resetCode === undefined) this.reset(call, errorCode.none);
     call.end(resetCode);
