@@ -12,7 +12,7 @@ export interface ReadyReply {
   /** The route that would have answered. */
   route: string;
   status: number;
-  /** Names and values in turn; a `Cache-Control` among them. */
+  /** Names and values in turn, including `Cache-Control`. */
   headers: string[];
   body: Buffer;
 }
