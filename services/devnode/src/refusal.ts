@@ -19,7 +19,14 @@ export function refuseMissing(message: string): Refusal {
   return refuse('NOT_FOUND', message);
 }
 
-/** A record that a module's own error reports as missing: real nodes give such errors no gRPC code, so it is UNKNOWN. */
-export function refuseUnknown(message: string): Refusal {
-  return refuse('UNKNOWN', message);
+/** An error that a module of the chain registers. */
+export interface ModuleError {
+  codespace: string;
+  code: number;
+  text: string;
+}
+
+/** In the words of a real node. It gives such errors no gRPC code, so they are UNKNOWN. */
+export function refuseByModule({ codespace, code, text }: ModuleError, detail: string): Refusal {
+  return refuse('UNKNOWN', `codespace ${codespace} code ${code}: ${text}: ${detail}`);
 }

@@ -1,4 +1,4 @@
-import { type Refusal, refuseArgument, refuseUnknown } from '../refusal.ts';
+import { type ModuleError, type Refusal, refuseArgument, refuseByModule } from '../refusal.ts';
 import { emptyTable, type Row, type Table } from '../world/table.ts';
 import {
   type AgentDeposit,
@@ -22,35 +22,55 @@ const roleNames: Record<number, string> = {
   [evaluator]: 'DISPUTE_TARGET_ROLE_EVALUATOR',
 };
 
+const errorOf = (code: number, text: string): ModuleError => ({ codespace: 'claims', code, text });
+const errors = {
+  collection: errorOf(1001, 'collection not found'),
+  claim: errorOf(1100, 'claim not found'),
+  dispute: errorOf(1200, 'dispute not found'),
+  intent: errorOf(1500, 'intent not found'),
+  memberBudget: errorOf(1800, 'member budget not found'),
+  deposit: errorOf(1901, 'agent performance-deposit balance not found'),
+  disputeOfSubject: errorOf(1910, 'no dispute found for this (subject_id, target_role)'),
+};
+
 export const claimsQueries = {
   Params: ({ world }) => answer({ params: world.params.claims }),
   Collection: ({ world }, { id }: ById) =>
-    answerOne('collection', id, { found: world.collections.get(id), missing: `for ${id}: collection not found` }),
+    answerOne('collection', id, {
+      found: world.collections.get(id),
+      missing: refuseByModule(errors.collection, `for ${id}`),
+    }),
   CollectionList: ({ world }, { pagination }: Paged) =>
     answerPage('collections', paginate(world.collections.rows, pagination)),
   Claim: ({ world }, { id }: ById) =>
-    answerOne('claim', id, { found: world.claims.get(id), missing: `for ${id}: claim not found` }),
+    answerOne('claim', id, { found: world.claims.get(id), missing: refuseByModule(errors.claim, `for ${id}`) }),
   ClaimList: ({ world }, { pagination }: Paged) => answerPage('claims', paginate(world.claims.rows, pagination)),
   Dispute: ({ world }, { proof }: { proof: string }) =>
-    answerOne('dispute', proof, { found: world.disputes.get(proof), missing: `for proof ${proof}: dispute not found` }),
+    answerOne('dispute', proof, {
+      found: world.disputes.get(proof),
+      missing: refuseByModule(errors.dispute, `for proof ${proof}`),
+    }),
   DisputeList: ({ world }, { pagination }: Paged) => answerPage('disputes', paginate(world.disputes.rows, pagination)),
   Intent: ({ world }, request: IntentRequest) =>
     answerOne('intent', request.id && request.agentAddress && request.collectionId, {
       found: world.intents.get(toIntentKey(request)),
-      missing: `for id ${request.id}: intent not found`,
+      missing: refuseByModule(errors.intent, `for id ${request.id}`),
     }),
   IntentList: ({ world }, { pagination }: Paged) => answerPage('intents', paginate(world.intents.rows, pagination)),
   CollectionMember: ({ world }, { collectionId, memberAddress }: MemberBudget) =>
     answerOne('memberBudget', collectionId && memberAddress, {
       found: world.budgetsByCollection.get(collectionId)?.get(memberAddress),
-      missing: `for collection ${collectionId} member ${memberAddress}: member budget not found`,
+      missing: refuseByModule(errors.memberBudget, `for collection ${collectionId} member ${memberAddress}`),
     }),
   CollectionMemberList: ({ world }, { collectionId, pagination }: InCollection) =>
     answerList('memberBudgets', collectionId, paginate(rowsOf(world.budgetsByCollection, collectionId), pagination)),
   DisputeBySubject: ({ world }, request: Pick<Dispute, 'subjectId' | 'targetRole'>) =>
     answerOne('dispute', request.subjectId, {
       found: world.disputesBySubject.get(toSubjectKey(request)),
-      missing: `subject ${request.subjectId} role ${roleNames[request.targetRole] ?? request.targetRole}: no dispute found for this (subject_id, target_role)`,
+      missing: refuseByModule(
+        errors.disputeOfSubject,
+        `subject ${request.subjectId} role ${roleNames[request.targetRole] ?? request.targetRole}`,
+      ),
     }),
   DisputeListForSubject({ world }, { subjectId }: Pick<Dispute, 'subjectId'>) {
     if (subjectId === '') return refuseArgument('invalid request');
@@ -60,7 +80,7 @@ export const claimsQueries = {
   AgentDepositBalance: ({ world }, { collectionId, agentAddress }: AgentDeposit) =>
     answerOne('balance', collectionId && agentAddress, {
       found: world.depositsByCollection.get(collectionId)?.get(agentAddress),
-      missing: `for collection ${collectionId} agent ${agentAddress}: agent performance-deposit balance not found`,
+      missing: refuseByModule(errors.deposit, `for collection ${collectionId} agent ${agentAddress}`),
     }),
   AgentDepositBalanceList: ({ world }, { collectionId, pagination }: InCollection) =>
     answerList('balances', collectionId, paginate(rowsOf(world.depositsByCollection, collectionId), pagination)),
@@ -74,7 +94,7 @@ function answerList<T>(field: string, collectionId: string, page: Page<T> | Refu
   return collectionId === '' ? refuseArgument('invalid request') : answerPage(field, page);
 }
 
-function answerOne(field: string, asked: string, { found, missing }: { found: unknown; missing: string }): Answer {
+function answerOne(field: string, asked: string, { found, missing }: { found: unknown; missing: Refusal }): Answer {
   if (asked === '') return refuseArgument('invalid request');
-  return found === undefined ? refuseUnknown(missing) : answer({ [field]: found });
+  return found === undefined ? missing : answer({ [field]: found });
 }

@@ -1,7 +1,13 @@
-import { refuseArgument, refuseUnknown } from '../refusal.ts';
+import { type ModuleError, refuseArgument, refuseByModule } from '../refusal.ts';
 import { emptyTable } from '../world/table.ts';
 import { answerPage, type Paged, paginate } from './paginate.ts';
 import { answer, type ById, type Query } from './query.ts';
+
+const errorOf = (code: number, text: string): ModuleError => ({ codespace: 'token', code, text });
+const errors = {
+  token: errorOf(1001, 'token not found'),
+  properties: errorOf(1002, 'token properties not found'),
+};
 
 export const tokenQueries = {
   Params: ({ world }) => answer({ params: world.params.token }),
@@ -12,9 +18,8 @@ export const tokenQueries = {
     const properties = world.tokenProperties.get(id);
     const token = properties && world.tokensByName.get(properties.name);
     if (!token) {
-      return refuseUnknown(
-        `no TokenProperties for token ${id}: token properties not found for ${id}: token properties not found`,
-      );
+      const detail = `${errors.properties.text} for ${id}: no TokenProperties for token ${id}`;
+      return refuseByModule(errors.properties, detail);
     }
     return answer({
       name: token.name,
@@ -41,6 +46,7 @@ export const tokenQueries = {
     if (minter === '' || contractAddress === '') return refuseArgument('invalid request');
     const tokenDoc = world.tokensByMinter.get(minter)?.get(contractAddress);
     if (tokenDoc) return answer({ tokenDoc });
-    return refuseUnknown(`token not found minter ${minter} and contract address ${contractAddress}: token not found`);
+    const detail = `${errors.token.text} minter ${minter} and contract address ${contractAddress}`;
+    return refuseByModule(errors.token, detail);
   },
 } satisfies Record<string, Query>;

@@ -97,7 +97,13 @@ describe('what goes wrong is a sentence', () => {
   });
 
   it('an unknown id of a module that gives its errors no code', async () => {
-    const body = { statusCode: 500, message: 'for bafy1: claim not found', code: 2, reason: 'UNKNOWN', details: [] };
+    const body = {
+      statusCode: 500,
+      message: 'codespace claims code 1100: claim not found: for bafy1',
+      code: 2,
+      reason: 'UNKNOWN',
+      details: [],
+    };
     expect(await withAnswer((_request, response) => response.writeHead(500).end(JSON.stringify(body)))).toBe(
       'TOOL_FAILED: the protocol knows no claim bafy1',
     );
