@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { baseVariables } from './base-config.ts';
@@ -86,4 +86,8 @@ test('an IPv6 client is counted by its /64', () => {
   expect(toAddressKey('2001:db8::1')).toBe(toAddressKey('2001:0db8:0:0:ffff:ffff:ffff:ffff'));
   expect(toAddressKey('2001:db8:0:2::1')).not.toBe(toAddressKey('2001:db8:0:1::1'));
   expect(toAddressKey('192.0.2.1')).toBe('192.0.2.1');
+});
+
+test('a client that left before its request was read has no address', () => {
+  expect(clientAddress({ ip: undefined as never, socket: new Socket() })).toBe('unknown');
 });

@@ -48,7 +48,8 @@ function isCidr(text: string): boolean {
  * ```
  */
 export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): string {
-  const given = request.ip
+  // A client that has left already has no address any more.
+  const given = ((request.ip as string | undefined) ?? '')
     .replace(/^\[(.+)\](:\d+)?$/, '$1')
     .replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1')
     .replace(/^::ffff:(?=\d+\.)/i, '');

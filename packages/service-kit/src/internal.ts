@@ -33,8 +33,8 @@ export {
   setRateHeaders,
   toRateError,
 } from './rate-limit.ts';
-export { openRedis } from './redis.ts';
 export { addReadyReplies, type FindReady } from './ready-replies.ts';
+export { openRedis } from './redis.ts';
 export { nameCaller } from './request-log.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
