@@ -33,6 +33,7 @@ import type { UssdMetrics } from './metrics.ts';
 import { startFetching } from './openrosa/fetch-forms.ts';
 import { createOpenRosaClient } from './openrosa/openrosa-client.ts';
 import { startSender } from './openrosa/send-submissions.ts';
+import { createFindUnmetNeeds } from './programs/deployment-needs.ts';
 import { openPrograms } from './programs/programs.ts';
 import { createPublishedPrograms } from './programs/published.ts';
 import { createPublishing } from './programs/publishing.ts';
@@ -153,6 +154,7 @@ export async function createDomain(parts: DomainParts) {
     bundled: toMenuSources({}),
     ...toServed(config),
     registry: toRegistry(actions, own.validators),
+    findUnmetNeeds: createFindUnmetNeeds(config, programSecrets),
     versions,
     published,
     watch: config.USSD_WATCH_MENUS,
@@ -171,7 +173,7 @@ export async function createDomain(parts: DomainParts) {
   const messages = createMessages(store, { perDay: config.SMS_PER_DAY });
   const messageSender = startMessageSender({
     store,
-    provider: toSmsProvider(config, programs.current()),
+    provider: toSmsProvider(config),
     onDone: metrics.countSms,
     clock,
     logger,
@@ -189,13 +191,8 @@ export async function createDomain(parts: DomainParts) {
   });
   const sessions = createSessionStore(store, { timeoutMs, daily });
   const cache = createSessionCache(cachedSessions);
-  const runAction = createRunAction({
-    actions,
-    runBuiltIn,
-    submissions,
-    results: createActionResults(store, clock, daily),
-    metrics,
-  });
+  const results = createActionResults(store, clock, daily);
+  const runAction = createRunAction({ actions, runBuiltIn, submissions, results, metrics });
   const textHash = createTextHash(secret);
   const stats = startProgramStats(store, logger);
   started.defer(() => stats.stop());
@@ -244,6 +241,10 @@ export async function createDomain(parts: DomainParts) {
       cache,
       profiles,
       runAction,
+      async isResumable({ key, phone, at }) {
+        const isSame = (await profiles.findResumeAt(phone)) === at;
+        return (await results.record({ key, phone }, { outcome: isSame ? 'same' : 'changed' })).outcome === 'same';
+      },
       forms,
       textHash,
       programs,

@@ -353,14 +353,18 @@ test('a payment that was sent is not sent again by continuing where the caller s
   await using prices = await startPrices();
   const states = `
   home: { kind: menu, text: home, options: [{ text: pay, to: amount }, { text: resume, to: '@resume', when: resumable }] }
-  amount: { kind: prompt, text: pay, type: integer, save: amount, to: pin }
+  amount: { kind: prompt, text: pay, type: integer, save: amount, to: paying }
+  paying: { kind: call, flow: pin, to: receipt }
   pin: { kind: prompt, text: pin, type: text, secret: true, save: pin, to: pay }
   pay: { kind: action, http: { post: "${prices.origin}/pay", body: { amount: amount } }, outcomes: { ok: paid, missing: unpaid, failed: unpaid } }
-  paid: { kind: page, text: paid }
+  paid: { kind: menu, text: paid, options: [{ text: further, to: back }] }
+  back: { kind: return }
+  receipt: { kind: page, text: receipt }
   unpaid: { kind: page, text: unpaid }`;
   await using dir = await writeProgram({
     'program.yaml': `name: pay\nextends: palaver\ncodes: ["*384*7#"]\nlanguages: [en]\nstart: home\nstates:${states}\n`,
-    'locales/en.yaml': 'home: Home\npay: Pay\nresume: Continue\npin: PIN\npaid: Paid.\nunpaid: Not paid.\n',
+    'locales/en.yaml':
+      "home: Home\npay: Pay\nresume: Continue\npin: PIN\npaid: Paid.\nfurther: Further\nreceipt: '{amount} paid'\nunpaid: Not paid.\n",
   });
   await using service = await startService('sqlite', {
     USSD_PROGRAMS: dir.path,
@@ -368,8 +372,20 @@ test('a payment that was sent is not sent again by continuing where the caller s
   });
   const say = dial(service, 'a');
   for (const text of ['', '1', '1*20']) await say(text);
-  expect(await dial(service, 'b')('')).toContain('Continue');
-  expect(await say('1*20*4071')).toMatch(/^CON Paid\./);
-  expect(await dial(service, 'c')('')).not.toContain('Continue');
+  // Two calls begin before the payment and are offered the form.
+  for (const id of ['b', 'c']) expect(await dial(service, id)('')).toContain('Continue');
+  expect(await dial(service, 'c')('2')).toMatch(/^CON PIN/);
+  expect(await dial(service, 'c')('2*4071')).toMatch(/^CON Paid\./);
+  // The sub-flow that the payment was in ends where it was called, in a call that continued it too.
+  expect(await dial(service, 'c')('2*4071*1')).toMatch(/^CON 20 paid/);
+  await using other = await service.startAnother();
+  for (const at of [service, service, other]) {
+    const reply = await dial(at, 'b')('2');
+    expect(reply).toMatch(/^CON Not a choice\. Please try again\.\nHome/);
+    expect(reply).not.toContain('Continue');
+  }
+  expect(await dial(service, 'b')('2*4071')).toMatch(/^CON Not a choice/);
+  expect(await dial(other, 'c')('2*4071*1')).toMatch(/^CON 20 paid/);
+  expect(await dial(service, 'd')('')).not.toContain('Continue');
   expect(prices.requests).toHaveLength(1);
 });

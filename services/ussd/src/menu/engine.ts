@@ -55,6 +55,8 @@ export interface Opening {
   /** The id of the program that the session began with. */
   program?: string;
   resume?: FormSnapshot;
+  /** When it was left; another call may have continued it since. */
+  resumeAt?: number;
   /** Nothing is known of the phone. */
   isNewcomer?: true;
   /** Shown as the hint of the first screen. */
@@ -129,13 +131,20 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   if (typeof result.account === 'string' && afterLogin) return goTo(menu, next, afterLogin);
   const finishes = state.kind === 'form' || signatureOf(state, menu.registry)?.finishes;
   const finished = finishes && !next.stack.includes(outcome.to);
-  if (finished) next = { ...next, stack: cutToMenu(menu, next), secrets: {} };
+  if (finished) next = finishForm(menu, next);
   const step = arrive(menu, next, outcome.to);
   const hint = result.hint ?? outcome.hint;
   if (hint === undefined) return step;
   // The hint may speak of what the action found, also on a menu that has just forgotten everything else.
   const values = { ...step.dialogue.values, ...result.values };
   return { ...step, dialogue: { ...step.dialogue, hint, values } };
+}
+
+/** What was asked is behind the caller for good; a sub-flow or loop that the action is in continues all the same. */
+function finishForm(menu: Menu, dialogue: Dialogue): Dialogue {
+  const stack = cutToMenu(menu, dialogue);
+  const frames = dialogue.frames?.map((frame) => ({ ...frame, depth: Math.min(frame.depth, stack.length) }));
+  return { ...dialogue, stack, secrets: {}, ...(frames && { frames }) };
 }
 
 /** Paging is done here; everything else is for the form. */

@@ -49,6 +49,8 @@ export interface RequestParts {
   cache: SessionCache;
   profiles: Profiles;
   runAction: RunAction;
+  /** Whether an unfinished form is still as it was at `at`; the first answer for a key stays. */
+  isResumable(call: { key: string; phone: string; at: number }): Promise<boolean>;
   forms: Pick<Forms, 'press'>;
   textHash: TextHashFor;
   programs: Pick<Programs, 'forCode' | 'find'>;
@@ -175,15 +177,22 @@ async function continueDialogue(
   const caller = toCaller(request);
   let step: Step = from ? { dialogue: { ...from, caller }, ended: false } : openDialogue(menu, opening, caller);
   const taken: TakenInput[] = [];
+  let isResumeGone = false;
   for (const [index, input] of inputs.entries()) {
     const before = step.dialogue;
     const part = all.length - inputs.length + index;
-    step = takeInput(menu, step.dialogue, {
+    const typed = request.text.slice(0, input.end);
+    step = takeInput(menu, before, {
       value: input.value,
       part,
       parts: values,
       phoneNumber: request.phoneNumber,
     });
+    if (before.resume && !step.dialogue.resume && opening.resumeAt !== undefined) {
+      const key = textHash.ofAction(request.sessionId, typed, resumeStep);
+      isResumeGone = !(await parts.isResumable({ key, phone: request.phoneNumber, at: opening.resumeAt }));
+      if (isResumeGone) step = refuseResume(before);
+    }
     for (let count = 0; step.pending || step.form; count++) {
       if (count === maxActionsPerInput) throw new Error(`the actions after ${step.dialogue.state} do not end`);
       if (!step.pending) {
@@ -191,7 +200,7 @@ async function continueDialogue(
         continue;
       }
       const result = await parts.runAction({
-        key: textHash.ofAction(request.sessionId, request.text.slice(0, input.end), count),
+        key: textHash.ofAction(request.sessionId, typed, count),
         isFirst: from !== undefined && !request.isRepeated,
         pending: step.pending,
         menu,
@@ -207,7 +216,15 @@ async function continueDialogue(
     if (step.ended) break;
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
-  return save(parts, request, { menu, known, opening, step, kind, before: from, taken });
+  return save(parts, request, { menu, known, opening, step, kind, before: from, taken, isResumeGone });
+}
+
+/** Stands for no action: those are numbered from 0. */
+const resumeStep = -1;
+
+/** Another call has continued the form since this one began: what it did is not done again. */
+function refuseResume({ resume: _, ...dialogue }: Dialogue): Step {
+  return { dialogue: { ...dialogue, hint: 'hint.choice' }, ended: false };
 }
 
 /** A form computes from its answers alone: nothing of it needs to be recorded until it is complete. */
@@ -239,6 +256,7 @@ interface Outcome {
   kind: RequestKind;
   before?: Dialogue | undefined;
   taken?: readonly TakenInput[];
+  isResumeGone?: boolean;
 }
 
 async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome): Promise<RequestResult | undefined> {
@@ -296,7 +314,7 @@ function toReply(menu: Menu, dialogue: Dialogue): string {
 
 /** Remembers an unfinished form, and forgets it once it is finished or left. Leaving by exit is what it is for. */
 function toResume(
-  { menu, step, before, known, opening, kind }: Outcome,
+  { menu, step, before, known, opening, kind, isResumeGone }: Outcome,
   { now, isFull }: { now: number; isFull: boolean },
 ): SessionWrite['resume'] {
   // From now on something is known of the phone.
@@ -307,7 +325,7 @@ function toResume(
   if (form) return { form: JSON.stringify({ ...form, program: nameOf(menu.id) }), at: now };
   const earlier = before ?? (known && unpackDialogue(known.dialogue));
   const isFirst = opening.isNewcomer && !known;
-  const isTakenUp = earlier?.resume !== undefined && step.dialogue.resume === undefined;
+  const isTakenUp = !isResumeGone && earlier?.resume !== undefined && step.dialogue.resume === undefined;
   const wasInForm = isTakenUp || (earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined);
   return isFirst || (wasInForm && step.dialogue.state !== menu.exit) ? { form: null, at: now } : undefined;
 }

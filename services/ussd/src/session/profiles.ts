@@ -11,6 +11,8 @@ import type { UssdTables } from '../store/tables.ts';
 /** What is remembered of a phone number: its language, and the form it left unfinished. */
 export interface Profiles {
   loadOpening(phone: string, now: number, menu: Menu): Promise<Opening>;
+  /** When the unfinished form of a phone was last changed, finished ones included. */
+  findResumeAt(phone: string): Promise<number | null | undefined>;
   setLanguage(trx: Transaction<UssdTables>, phone: string, language: string): Promise<void>;
 }
 
@@ -32,12 +34,14 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
       const opening: Opening = { language, program: menu.id };
       if (profile?.resume && (profile.resume_at ?? 0) > now - options.resumeMs) {
         const form = JSON.parse(profile.resume) as FormSnapshot;
-        if (form.program === undefined || form.program === nameOf(menu.id)) opening.resume = form;
+        if (form.program === undefined || form.program === nameOf(menu.id))
+          Object.assign(opening, { resume: form, resumeAt: profile.resume_at });
       }
       if (!row) opening.isNewcomer = true;
       if (profile?.notice) opening.notice = JSON.parse(profile.notice) as Notice;
       return opening;
     },
+    findResumeAt: async (phone) => (await load(cipher.token(phone)))?.resume_at,
     async setLanguage(trx, phone, language) {
       await trx
         .insertInto('ussd_profile')
