@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { defaultPorts, ussdLimits } from '@palaver/contract';
 import { serviceCodePattern } from '@palaver/contract/internal';
 import { envSigningKey, gatewayVariables, signingVariables } from '@palaver/protocol/internal';
-import { baseVariables, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
+import { baseVariables, type Env, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
 import { auditVariables, ownSecret } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import { parseKey } from './accounts/parse-key.ts';
@@ -229,7 +229,7 @@ export const ussdConfigSchema = z.object({
     .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.', example: '60' }),
   SMS_PROVIDER: z.enum(['file', 'africas-talking', 'twilio', 'webhook']).prefault('file').meta({
     description:
-      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development; production does not start with it where a program sends messages.',
+      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development; production does not start with it where a program sends messages, and publishes none that does.',
     example: 'africas-talking',
   }),
   SMS_URL: envUrl('http:', 'https:').optional().meta({
@@ -314,4 +314,15 @@ function toBlockList(ranges: string[]): BlockList | undefined {
     list.addSubnet(address, bits === undefined ? most : Number(bits), family === 4 ? 'ipv4' : 'ipv6');
   }
   return list;
+}
+
+/** Programs name their secrets; no other variable can be read by one. */
+export function toProgramSecrets(env: Env): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) =>
+      name.startsWith(programSecretPrefix) && value !== undefined
+        ? [[name.slice(programSecretPrefix.length), value]]
+        : [],
+    ),
+  );
 }

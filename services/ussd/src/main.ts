@@ -16,7 +16,7 @@ import { openStore } from '@palaver/store';
 import { engineOf } from '@palaver/store/internal';
 import { loadKeys } from './accounts/load-keys.ts';
 import { createUssdApp, type UssdParts } from './app.ts';
-import { programSecretPrefix, ussdConfigSchema } from './config.ts';
+import { toProgramSecrets, ussdConfigSchema } from './config.ts';
 import { migrateUssd } from './store/migrations.ts';
 import type { UssdTables } from './store/tables.ts';
 
@@ -25,17 +25,6 @@ import type { UssdTables } from './store/tables.ts';
  * PostgreSQL the wait may include opening a connection, for SQLite a request may wait more than once.
  */
 const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, statementTimeoutMs: 4_000 } };
-
-/** Programs name their secrets; no other variable can be read by one. */
-function toProgramSecrets(env: Env): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) =>
-      name.startsWith(programSecretPrefix) && value !== undefined
-        ? [[name.slice(programSecretPrefix.length), value]]
-        : [],
-    ),
-  );
-}
 
 /** Starts the USSD gateway from its environment. */
 export async function startUssd(

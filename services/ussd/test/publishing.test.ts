@@ -3,8 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addOperator } from '@palaver/service-kit/internal';
 import { createTempDir, engines, waitFor } from '@palaver/test-kit';
+import { startTcpProxy } from '@palaver/test-kit/servers';
 import { describe, expect, test } from 'vitest';
 import { listVersions, publishFolder, rollBack, withdrawProgram } from '../src/commands/publish-programs.ts';
+import { largeProgram } from './large-program.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
 
 const files = (title: string, code = '*384*5#') => ({
@@ -120,6 +122,26 @@ describe.each(engines)('on %s', (engine) => {
   });
 });
 
+test('callers are answered while a large draft is checked and published', async () => {
+  await using service = await startService();
+  const ask = createOperator(service);
+  const large = { files: largeProgram(1_000) };
+  let presses = 0;
+  const pressUntil = async <T>(done: Promise<T>): Promise<T> => {
+    let isDone = false;
+    const watched = done.finally(() => {
+      isDone = true;
+    });
+    for (presses = 0; !isDone; presses++) expect(await service.say(`p${presses}`, '')).toMatch(/^CON Welcome/);
+    return watched;
+  };
+  expect((await pressUntil(ask('POST', '/large/check', large))).body).toMatchObject({ ok: true });
+  expect(presses).toBeGreaterThan(5);
+  await ask('PUT', '/large/draft', { ...large, revision: 0 });
+  expect((await ask('POST', '/large/publish', {})).status).toBe(200);
+  expect(await service.say('l', '1*7', { serviceCode: '*384*8#' })).toMatch(/^CON 7 gives 15\n/);
+});
+
 test('what is published comes before the folder, and takes no code of another program', async () => {
   await using dir = await createTempDir();
   for (const [name, title] of [
@@ -175,6 +197,55 @@ test('a published program for every other code stops no later start with the bun
   expect((await ask('POST', '/small/publish', {})).status).toBe(200);
   await using later = await service.startAnother({ USSD_MENUS: join(import.meta.dirname, '../menus') });
   expect(await dial(later, 'a')).toMatch(/^CON Everywhere\n/);
+});
+
+test('production takes no program into use whose messages nobody would get', async () => {
+  await using dir = await createTempDir();
+  const own = files('One');
+  const sending = {
+    ...own,
+    'program.yaml':
+      own['program.yaml'].replace('to: page }', 'to: receipt }') +
+      '  receipt: { kind: action, sms: { text: home.page }, outcomes: { queued: page, refused: page } }\n',
+  };
+  const key = { PIN_ENCRYPTION_KEY: 'ef'.repeat(32) };
+  await using service = await startService('sqlite', { NODE_ENV: 'production', ...key });
+  const ask = createOperator(service);
+  const fault = {
+    file: 'program.yaml',
+    message: expect.stringContaining('production needs an SMS_PROVIDER other than file'),
+  };
+  await ask('PUT', '/small/draft', { files: sending, revision: 0 });
+  expect((await ask('POST', '/small/check')).body).toMatchObject({ ok: false, faults: [fault] });
+  expect(await ask('POST', '/small/publish', {})).toMatchObject({ status: 400, body: { faults: [fault] } });
+  // Published from a machine with other variables, it is left out, and stops no later start.
+  const folder = join(dir.path, 'small');
+  mkdirSync(join(folder, 'locales'), { recursive: true });
+  for (const [path, text] of Object.entries(sending)) writeFileSync(join(folder, path), text);
+  await publishFolder({ DATABASE_URL: service.databaseUrl, DATA_DIR: dir.path, ...key }, { folder });
+  await using later = await service.startAnother();
+  expect(await dial(later, 'a')).toContain('Welcome to Palaver');
+});
+
+test('an instance that loses its database while others publish serves what was published once it is back', async () => {
+  await using service = await startService('postgres');
+  const url = new URL(service.databaseUrl);
+  await using proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  await using other = await service.startAnother({ DATABASE_URL: url.href });
+  expect(await dial(other, 'a')).toContain('Welcome to Palaver');
+  proxy.cut();
+  await waitFor('the fault', async () => (await other.get('/health')).status === 503);
+  const ask = createOperator(service);
+  await ask('PUT', '/small/draft', { files: files('One'), revision: 0 });
+  expect((await ask('POST', '/small/publish', {})).status).toBe(200);
+  proxy.restore();
+  await waitFor('the program', async () => (await dial(other, `o${Math.random()}`)).startsWith('CON One'));
+  // It publishes itself, too.
+  const back = createOperator(other);
+  await back('PUT', '/small/draft', { files: files('Two'), revision: 1 });
+  expect((await back('POST', '/small/publish', {})).status).toBe(200);
+  expect(await dial(other, 'b')).toMatch(/^CON Two\n/);
 });
 
 test('viewers read, operators draft, admins publish; nobody writes where programs are read-only, or what is no program', async () => {

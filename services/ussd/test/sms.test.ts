@@ -245,6 +245,6 @@ test('without a provider messages are files, and a provider without its variable
   expect(fault).toContain('SMS_PROVIDER=twilio needs SMS_TOKEN, SMS_FROM');
   const production = { NODE_ENV: 'production', PIN_ENCRYPTION_KEY: 'ef'.repeat(32), USSD_PROGRAMS: dir.path };
   expect(await startService('sqlite', production).then(String, String)).toContain(
-    'a program sends SMS messages; production does not start with SMS_PROVIDER=file',
+    'program.yaml:1: the program sends SMS messages; production needs an SMS_PROVIDER other than file',
   );
 });

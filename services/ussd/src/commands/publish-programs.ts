@@ -3,8 +3,10 @@ import { type Env, StartError } from '@palaver/service-kit';
 import { toMenuSources, toRegistry, toServed } from '../actions/default-menu.ts';
 import { defaultSignatures } from '../actions/default-signatures.ts';
 import { loadOwnActions } from '../actions/load-own-actions.ts';
+import { toProgramSecrets } from '../config.ts';
 import { createForms } from '../forms/forms.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
+import { createFindUnmetNeeds } from '../programs/deployment-needs.ts';
 import { fromSource, programFilesSchema } from '../programs/program-files.ts';
 import { openPrograms } from '../programs/programs.ts';
 import { createPublishedPrograms } from '../programs/published.ts';
@@ -68,6 +70,7 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
       bundled: toMenuSources({}),
       ...toServed(config),
       registry: toRegistry({ ...defaultSignatures, ...own.actions }, own.validators),
+      findUnmetNeeds: createFindUnmetNeeds(config, toProgramSecrets(env)),
       forms,
       versions,
       published,

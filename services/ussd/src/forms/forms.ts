@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { startThread, type Thread } from '../thread.ts';
 import type { FormCall, FormReply, FormReport, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
 
 /**
@@ -26,16 +26,22 @@ const maxWaiting = 1_000;
 const maxLoads = 150;
 const inspectMs = 60_000;
 
+type FormThread = Thread<WorkerCall, WorkerReply> & { sources: Set<number> };
+
 export function createForms({ timeoutMs = 8_000, loadMs = 30_000 }: FormsOptions = {}): Forms {
-  const threads = new Set<Thread>();
+  const threads = new Set<FormThread>();
   const start = () => {
-    const thread = startThread((ended) => threads.delete(ended));
+    const onEnd = () => threads.delete(thread);
+    const options = { what: 'a form', maxMemoryMb: 1_024, maxWaiting, onEnd };
+    const thread = Object.assign(startThread<WorkerCall, WorkerReply>(workerFile, options), {
+      sources: new Set<number>(),
+    });
     threads.add(thread);
     return thread;
   };
   const ids = new WeakMap<FormSource, number>();
   let count = 0;
-  let serving: Thread | undefined;
+  let serving: FormThread | undefined;
   const close = async () => {
     await Promise.all([...threads].map((thread) => thread.stop()));
   };
@@ -78,86 +84,4 @@ export function createForms({ timeoutMs = 8_000, loadMs = 30_000 }: FormsOptions
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-type Unsent = WorkerCall extends infer Call ? (Call extends WorkerCall ? Omit<Call, 'id'> : never) : never;
-
-interface Waiting {
-  call: WorkerCall;
-  timeoutMs: number;
-  resolve(reply: WorkerReply): void;
-  reject(error: Error): void;
-}
-
-interface Thread {
-  sources: Set<number>;
-  send(call: Unsent, timeoutMs: number): Promise<WorkerReply>;
-  isUsable(): boolean;
-  /** Ends once it has answered what it was sent. */
-  retire(): void;
-  stop(): Promise<void>;
-}
-
-/** One call at a time, so that the one that does not end is known. */
-function startThread(onEnd: (thread: Thread) => void): Thread {
-  const worker = new Worker(workerFile, { resourceLimits: { maxOldGenerationSizeMb: 1_024 } });
-  // It must not keep the process alive, nor end it.
-  worker.unref();
-  const queue: Waiting[] = [];
-  let current: Waiting | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let state: 'running' | 'retired' | 'ended' = 'running';
-  let count = 0;
-
-  const end = (reason: string) => {
-    if (state === 'ended') return;
-    state = 'ended';
-    clearTimeout(timer);
-    onEnd(thread);
-    for (const waiting of [...(current ? [current] : []), ...queue]) waiting.reject(new Error(reason));
-    queue.length = 0;
-    current = undefined;
-  };
-  const next = () => {
-    clearTimeout(timer);
-    current = queue.shift();
-    if (!current) {
-      if (state === 'retired') thread.stop();
-      return;
-    }
-    timer = setTimeout(() => {
-      end('a form took too long');
-      worker.terminate();
-    }, current.timeoutMs);
-    worker.postMessage(current.call);
-  };
-  worker.on('message', (reply: WorkerReply) => {
-    if (reply.id !== current?.call.id) return;
-    current.resolve(reply);
-    next();
-  });
-  worker.on('error', (error) => end(`the thread of the forms failed: ${error.message}`));
-  worker.on('exit', () => end('the thread of the forms ended'));
-
-  const thread: Thread = {
-    sources: new Set(),
-    send(call, timeoutMs) {
-      if (state === 'ended' || queue.length >= maxWaiting)
-        return Promise.reject(new Error('too many wait for the forms'));
-      return new Promise((resolve, reject) => {
-        queue.push({ call: { ...call, id: ++count } as WorkerCall, timeoutMs, resolve, reject });
-        if (!current) next();
-      });
-    },
-    isUsable: () => state === 'running',
-    retire() {
-      state = 'retired';
-      if (!current) thread.stop();
-    },
-    async stop() {
-      end('the service is closing');
-      await worker.terminate();
-    },
-  };
-  return thread;
 }

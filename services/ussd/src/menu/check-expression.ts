@@ -5,6 +5,25 @@ import type { ValueType } from './value-types.ts';
 /** What an expression gives, as far as it can be known before it runs. */
 export type ResultType = 'string' | 'number' | 'integer' | 'bool' | 'list' | 'map' | 'dyn';
 
+/** The names that an expression may use. */
+export interface Scope {
+  get(name: string): ResultType | undefined;
+  keys(): Iterable<string>;
+}
+
+/** A scope with names of its own, over one that others share. */
+export function extendScope(shared: Scope, own: Iterable<readonly [string, ResultType]>): Scope {
+  const names = new Map(own);
+  if (names.size === 0) return shared;
+  return {
+    get: (name) => names.get(name) ?? shared.get(name),
+    *keys() {
+      yield* names.keys();
+      yield* shared.keys();
+    },
+  };
+}
+
 /** A name or a type that does not fit. */
 export class ExpressionFault extends Error {
   override readonly name = 'ExpressionFault';
@@ -42,7 +61,7 @@ const functions: Record<string, ResultType> = {
 };
 
 /** Checks names and types; `scope` holds what may be named. */
-export function inferType(expr: Expr | undefined, scope: ReadonlyMap<string, ResultType>): ResultType {
+export function inferType(expr: Expr | undefined, scope: Scope): ResultType {
   if (!expr) return 'dyn';
   const { case: kind, value } = expr.exprKind;
   if (kind === 'constExpr') return constTypes[value.constantKind.case ?? ''] ?? 'dyn';
@@ -60,8 +79,11 @@ export function inferType(expr: Expr | undefined, scope: ReadonlyMap<string, Res
   if (kind === 'structExpr') return 'map';
   if (kind === 'comprehensionExpr') {
     inferType(value.iterRange, scope);
-    const inner = new Map<string, ResultType>([...scope, [value.iterVar, 'dyn'], [value.accuVar, 'dyn']]);
-    if (value.iterVar2 !== '') inner.set(value.iterVar2, 'dyn');
+    const variables = [value.iterVar, value.iterVar2, value.accuVar].filter((name) => name !== '');
+    const inner = extendScope(
+      scope,
+      variables.map((name) => [name, 'dyn'] as const),
+    );
     inferType(value.loopStep, inner);
     return inferType(value.result, inner);
   }
@@ -80,10 +102,7 @@ const constTypes: Record<string, ResultType> = {
   boolValue: 'bool',
 };
 
-function inferSelect(
-  { operand, field }: { operand?: Expr; field: string },
-  scope: ReadonlyMap<string, ResultType>,
-): ResultType {
+function inferSelect({ operand, field }: { operand?: Expr; field: string }, scope: Scope): ResultType {
   const base = operand?.exprKind;
   if (base?.case === 'identExpr') {
     const dotted = scope.get(`${base.value.name}.${field}`);

@@ -23,6 +23,22 @@ export function parseProgram({ files }: ProgramSource): ParsedProgram {
   };
 }
 
+/** The base is the same at every check, so it is parsed once. */
+let lastBase: { files: ProgramSource['files']; parsed: ParsedProgram } | undefined;
+
+function parseBase(base: ProgramSource): ParsedProgram {
+  const { files } = base;
+  const isSame = files.length === lastBase?.files.length;
+  if (lastBase && isSame && files.every(({ path, text }, i) => isFile(lastBase?.files[i], path, text)))
+    return lastBase.parsed;
+  lastBase = { files, parsed: parseProgram(base) };
+  return lastBase.parsed;
+}
+
+function isFile(file: ProgramSource['files'][number] | undefined, path: string, text: string): boolean {
+  return file?.path === path && file.text === text;
+}
+
 const maxStates = 2_000;
 const tooManyStates = `a program has at most ${maxStates} states`;
 
@@ -36,7 +52,7 @@ export function checkProgram(source: ProgramSource, registry: Registry, base: Pr
   const { data, faults } = parseDataFiles(source);
   if (faults.length > 0) return { ok: false, faults };
   return checkMenu(
-    { ...own, data, forms: toFormSources(source), ...(isExtension && { base: parseProgram(base) }) },
+    { ...own, data, forms: toFormSources(source), ...(isExtension && { base: parseBase(base) }) },
     registry,
   );
 }

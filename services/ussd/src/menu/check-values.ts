@@ -1,5 +1,5 @@
 import { builtInExpressions } from './built-in-actions.ts';
-import { ExpressionFault, type ResultType, resultTypes } from './check-expression.ts';
+import { ExpressionFault, extendScope, type ResultType, resultTypes, type Scope } from './check-expression.ts';
 import type { DataFile } from './data-files.ts';
 import { compileExpression, type Expression } from './expressions.ts';
 import type { Fault } from './fault.ts';
@@ -17,7 +17,7 @@ export interface CheckedValues {
 }
 
 /** Names that every expression knows. */
-const always: [string, ResultType][] = [
+const always: readonly (readonly [string, ResultType])[] = [
   ['today', 'string'],
   ['caller', 'map'],
   ['caller.phone', 'string'],
@@ -89,9 +89,7 @@ function checkColumns(
 
 function checkExpressions(name: string, { state, file, lineOf }: PlacedState, checked: CheckedValues): void {
   for (const { source, path, wanted, answer, hasRow, hasStatus } of expressionsOf(state)) {
-    const scope = new Map<string, ResultType>([
-      ...always,
-      ...Array.from(checked.types, ([key, type]) => [key, resultTypes[type]] as const),
+    const scope = extendScope(toScope(checked.types), [
       ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
       ...(hasRow ? [['row', 'map'] as const] : []),
       ...(hasStatus ? [['status', 'integer'] as const] : []),
@@ -112,11 +110,28 @@ function checkExpressions(name: string, { state, file, lineOf }: PlacedState, ch
   }
 }
 
+const alwaysThere = new Map(always);
+
+/** What all expressions of a menu know. A value of the menu hides a name of the same spelling. */
+function toScope(types: ReadonlyMap<string, ValueType>): Scope {
+  return {
+    get(name) {
+      const type = types.get(name);
+      return type === undefined ? alwaysThere.get(name) : resultTypes[type];
+    },
+    *keys() {
+      yield* alwaysThere.keys();
+      yield* types.keys();
+    },
+  };
+}
+
 /** Knows every name. */
-function openScope(scope: ReadonlyMap<string, ResultType>): ReadonlyMap<string, ResultType> {
-  const open = new Map(scope);
-  open.get = (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn');
-  return open;
+function openScope(scope: Scope): Scope {
+  return {
+    get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'),
+    keys: () => scope.keys(),
+  };
 }
 
 function toValueType(type: ResultType): ValueType {

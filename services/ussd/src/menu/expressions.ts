@@ -10,7 +10,7 @@ import {
   plan,
 } from '@bufbuild/cel';
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
-import { ExpressionFault, inferType, type ResultType } from './check-expression.ts';
+import { ExpressionFault, inferType, type ResultType, type Scope } from './check-expression.ts';
 import {
   createExpressionBudget,
   type ExpressionBudget,
@@ -65,7 +65,7 @@ const env = celEnv({
 });
 
 /** Parses and checks an expression, or throws an `ExpressionFault`. */
-export function compileExpression(source: string, scope: ReadonlyMap<string, ResultType>): Expression {
+export function compileExpression(source: string, scope: Scope): Expression {
   let parsed: ReturnType<typeof parse>;
   try {
     parsed = parse(source);
@@ -73,13 +73,19 @@ export function compileExpression(source: string, scope: ReadonlyMap<string, Res
     const reason = (error as Error).message.replace(/^<input>:\d+:/, 'at character ');
     throw new ExpressionFault(`cannot be read: ${reason}`);
   }
-  const type = inferType(parsed.expr, scope);
-  const names = [...namesIn(parsed.expr)];
+  return toExpression(source, parsed, { type: inferType(parsed.expr, scope), names: [...namesIn(parsed.expr)] });
+}
+
+/** An expression that was compiled before, in another thread. */
+export function restoreExpression(source: string, known: Omit<Expression, 'run'>): Expression {
+  return toExpression(source, parse(source), known);
+}
+
+function toExpression(source: string, parsed: ReturnType<typeof parse>, known: Omit<Expression, 'run'>): Expression {
   meterLoops(parsed.expr);
   const evaluate = plan(env, parsed);
   return {
-    type,
-    names,
+    ...known,
     run(values, budget = createExpressionBudget()) {
       spending = budget;
       const result = evaluate(values);

@@ -11,13 +11,38 @@ const lengths: Partial<Record<ValueType, number>> = { integer: 16, decimal: 20, 
 /** The longest that can stand for a placeholder, by what gives its value, in a language. */
 export function longestValue(menu: Menu, name: string, language: string): string {
   const [head = '', field] = name.split('.');
-  const found = [...menu.states.values()].flatMap((state) =>
+  const found = giversOf(menu, head).flatMap((state) =>
     field === 'label' ? labelsOf(menu, state, head, language) : valuesOf(menu, state, head),
   );
   const longest = found.reduce((one, other) => (other.length > one.length ? other : one), '');
   if (longest !== '') return longest;
   const type = field === undefined ? menu.types.get(head) : undefined;
   return fill(type, (type && lengths[type]) ?? assumedText);
+}
+
+/** The states that give a value, by its name: found once for each menu. */
+const givers = new WeakMap<Menu, Map<string, State[]>>();
+
+function giversOf(menu: Menu, name: string): readonly State[] {
+  const known = givers.get(menu) ?? new Map<string, State[]>();
+  if (!givers.has(menu)) {
+    givers.set(menu, known);
+    for (const state of menu.states.values()) {
+      for (const given of namesOf(state)) {
+        const others = known.get(given);
+        if (others) others.push(state);
+        else known.set(given, [state]);
+      }
+    }
+  }
+  return known.get(name) ?? [];
+}
+
+function namesOf(state: State): Set<string> {
+  if (state.kind === 'prompt') return new Set([state.save]);
+  if (state.kind !== 'menu' && state.kind !== 'page') return new Set();
+  const listed = state.kind === 'menu' ? Object.keys(state.from?.save ?? {}) : [];
+  return new Set([...listed, ...state.options.flatMap(({ set = {} }) => Object.keys(set))]);
 }
 
 function labelsOf(menu: Menu, state: State, name: string, language: string): string[] {
@@ -66,10 +91,8 @@ function fill(type: ValueType | undefined, length: number): string {
 
 /** Whether callers type the value freely, so that it may be in any script. */
 export function isTyped(menu: Menu, name: string): boolean {
-  return [...menu.states.values()].some(
+  return giversOf(menu, name).some(
     (state) =>
-      state.kind === 'prompt' &&
-      state.save === name &&
-      (state.question ? state.question.type === 'text' : state.validator === 'name'),
+      state.kind === 'prompt' && (state.question ? state.question.type === 'text' : state.validator === 'name'),
   );
 }

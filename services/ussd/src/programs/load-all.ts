@@ -1,10 +1,10 @@
 import { checkForms } from '../forms/check-forms.ts';
 import type { MenuCheck } from '../menu/check-menu.ts';
-import { checkProgram } from '../menu/check-program.ts';
 import type { Fault } from '../menu/fault.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import { type ProgramSource, programFile, type SourceFile } from '../menu/program-source.ts';
 import { toVersion } from './load-program.ts';
+import type { CheckProgram } from './program-checks.ts';
 import type { ProgramOptions } from './programs.ts';
 import { findPrograms, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
 import type { KeptVersion } from './versions.ts';
@@ -18,6 +18,12 @@ export interface Loaded {
   unusable: Fault[];
 }
 
+/** Where programs are loaded from, and how they are checked. */
+export interface LoadParts extends ProgramOptions {
+  base: ProgramSource;
+  check: CheckProgram;
+}
+
 export interface CheckedProgram {
   check: MenuCheck;
   /** Name and version. */
@@ -27,44 +33,50 @@ export interface CheckedProgram {
 
 /** Checks a program with its forms, those of a forms server included. */
 export async function checkSource(
-  options: ProgramOptions,
+  parts: LoadParts,
   source: ProgramSource,
-  base: ProgramSource,
   inUse?: ReadonlyMap<string, Menu>,
 ): Promise<CheckedProgram> {
-  const whole = withFetched(source, options.fetched?.() ?? []);
+  const { base } = parts;
+  const whole = withFetched(source, parts.fetched?.() ?? []);
   const version = toVersion(whole, base);
   const kept = { source: whole, base };
   const same = inUse?.get(`${source.name}@${version}`);
   if (same) return { check: { ok: true, menu: same, warnings: [] }, id: same.id, kept };
-  const check = await checkForms(checkProgram(whole, options.registry, base), whole, options.forms);
+  const own = await checkForms(await parts.check(whole, base), whole, parts.forms);
+  const check = addNeeds(own, parts, fileOf(source) ?? programFile);
   const name = check.ok && check.menu.id !== '' ? check.menu.id : source.name;
   return { check, id: `${name}@${version}`, kept };
 }
 
 type PublishedCheck = MenuCheck | undefined;
 
-async function checkPublished(options: ProgramOptions, id: string, base: ProgramSource): Promise<PublishedCheck> {
-  const kept = await options.published?.load(id);
-  return kept && checkProgram(kept.source, options.registry, kept.base ?? base);
+async function checkPublished(parts: LoadParts, id: string): Promise<PublishedCheck> {
+  const kept = await parts.published?.load(id);
+  return kept && addNeeds(await parts.check(kept.source, kept.base ?? parts.base), parts, programFile);
 }
+
+/** A program that the deployment cannot serve has faults, as one that is written wrong has. */
+function addNeeds(check: MenuCheck, { findUnmetNeeds }: LoadParts, file: string): MenuCheck {
+  if (!check.ok) return check;
+  const { faults, warnings } = findUnmetNeeds(check.menu);
+  const at = (message: string) => ({ file, line: 1, message });
+  if (faults.length > 0) return { ok: false, faults: faults.map(at) };
+  return { ...check, warnings: [...check.warnings, ...warnings.map(at)] };
+}
+
+const fileOf = ({ files }: ProgramSource) => files.find(({ path }) => path === programFile)?.file;
 
 /**
  * All programs: first what is published, then what the folder has under other names. A version of `inUse` is not
  * checked again.
  */
-export async function loadAll(
-  options: ProgramOptions,
-  base: ProgramSource,
-  inUse: ReadonlyMap<string, Menu>,
-): Promise<Loaded> {
+export async function loadAll(parts: LoadParts, inUse: ReadonlyMap<string, Menu>): Promise<Loaded> {
   const loaded: Loaded = { menus: new Map(), sources: new Map(), warnings: [], faults: [], unusable: [] };
   const taken = new Map<string, string>();
-  for (const [name, id] of (await options.published?.current()) ?? []) {
+  for (const [name, id] of (await parts.published?.current()) ?? []) {
     const same = inUse.get(id);
-    const check: PublishedCheck = same
-      ? { ok: true, menu: same, warnings: [] }
-      : await checkPublished(options, id, base);
+    const check: PublishedCheck = same ? { ok: true, menu: same, warnings: [] } : await checkPublished(parts, id);
     const clash = check?.ok ? findClash(name, check.menu, taken) : undefined;
     if (check?.ok && clash === undefined) {
       claim(name, check.menu, taken, id);
@@ -76,10 +88,10 @@ export async function loadAll(
     loaded.unusable.push(...faults.map((fault) => ({ ...fault, file: `${id}/${fault.file}` })));
   }
   const published = new Map(taken);
-  for (const read of await listSources(options, loaded.faults)) {
+  for (const read of await listSources(parts, loaded.faults)) {
     try {
       const source = await read();
-      const { check, id, kept } = await checkSource(options, source, base, inUse);
+      const { check, id, kept } = await checkSource(parts, source, inUse);
       if (!check.ok) {
         loaded.faults.push(...check.faults);
         continue;
@@ -87,7 +99,7 @@ export async function loadAll(
       const name = nameOf(id);
       if (loaded.menus.has(name) && !loaded.sources.has(loaded.menus.get(name)?.id ?? '')) continue;
       const menu = { ...check.menu, id };
-      const file = source.files.find(({ path }) => path === programFile)?.file ?? options.menus?.menus ?? '';
+      const file = fileOf(source) ?? parts.menus?.menus ?? '';
       const clash = findClash(name, menu, taken);
       if (clash !== undefined) {
         // What was published since the folder was written stops no start.

@@ -6,7 +6,9 @@ import { checkProgram } from '../menu/check-program.ts';
 import { formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf, type Registry } from '../menu/menu.ts';
 import { programFile, type SourceFile } from '../menu/program-source.ts';
+import type { FindUnmetNeeds } from './deployment-needs.ts';
 import { type CheckedProgram, checkSource, findOwner, type Loaded, loadAll } from './load-all.ts';
+import { createProgramChecks } from './program-checks.ts';
 import { type ProgramFileMap, toSource } from './program-files.ts';
 import type { PublishedPrograms } from './published.ts';
 import { type MenuSources, readMenuSource } from './read-source.ts';
@@ -21,8 +23,8 @@ export interface Programs {
   current(): Menu[];
   /** Reads all programs again, soon. */
   reload(): void;
-  /** Reads all programs again, now. */
-  refresh(): Promise<void>;
+  /** Reads all programs again, now; `checked` need not be checked again. */
+  refresh(checked?: Menu): Promise<void>;
   /** Checks files as the program of this name, beside the programs in use. */
   check(name: string, files: ProgramFileMap): Promise<CheckedProgram>;
   /** Why a version cannot be taken into use. */
@@ -41,6 +43,7 @@ export interface ProgramOptions {
   forms: Pick<Forms, 'inspect'>;
   /** Forms of a server, which programs may name. */
   fetched?: () => readonly SourceFile[];
+  findUnmetNeeds: FindUnmetNeeds;
   versions: ProgramVersions;
   /** Programs of the database, which come before those of the folder. */
   published?: Pick<PublishedPrograms, 'current' | 'load'>;
@@ -60,13 +63,16 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
   const byId = new Map<string, Menu>();
   // Read before the programs are: what is published meanwhile is seen by the next poll.
   let publishedIds = await readPublished();
-  const first = await loadAll(options, base, byId);
+  // Nobody calls yet: the first check needs no thread.
+  const first = await loadAll({ ...options, base, check: (source, own) => checkProgram(source, registry, own) }, byId);
   if (first.faults.length > 0) {
     const lines = first.faults.map((fault) => `  ${formatFault(fault)}`);
     throw new StartError(`The menus cannot be used:\n${lines.join('\n')}`);
   }
   for (const warning of first.warnings) logger.warn(formatFault(warning));
   for (const fault of first.unusable) logger.error(`a program is not in use: ${formatFault(fault)}`);
+  const checks = createProgramChecks(registry);
+  const parts = { ...options, base, check: checks.check };
   const loading = new Map<string, Promise<Menu | undefined>>();
   let current = new Map<string, Menu>();
   /** What was read from the folder, by id. */
@@ -95,7 +101,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
 
   async function reload(): Promise<void> {
     const ids = await readPublished();
-    const next = await loadAll(options, base, byId);
+    const next = await loadAll(parts, byId);
     if (next.faults.length > 0) keepFaulty(next);
     if (next.faults.length > 0)
       logger.error({ faults: next.faults.map(formatFault) }, 'the changed menus have faults; the old ones stay in use');
@@ -120,7 +126,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
 
   async function loadKept(id: string): Promise<Menu | undefined> {
     const kept = await versions.load(id);
-    const check = kept && checkProgram(kept.source, registry, kept.base ?? base);
+    const check = kept && (await checks.check(kept.source, kept.base ?? base));
     if (!check) return undefined;
     if (!check.ok) {
       logger.warn({ program: id, faults: check.faults.map(formatFault) }, 'an earlier version cannot run any longer');
@@ -134,7 +140,8 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
 
   // One at a time: the last to begin has read the newest.
   let reloading: Promise<void> = Promise.resolve();
-  const refresh = () => {
+  const refresh = (checked?: Menu) => {
+    if (checked) byId.set(checked.id, checked);
     reloading = reloading.catch(() => {}).then(reload);
     return reloading;
   };
@@ -177,7 +184,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     reload: reloadSoon,
     refresh,
     async check(name, files) {
-      const checked = await checkSource(options, toSource(name, files), base);
+      const checked = await checkSource(parts, toSource(name, files));
       if (!checked.check.ok) return checked;
       const { menu } = checked.check;
       const message =
@@ -187,9 +194,11 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     },
     async refuse(id) {
       const menu = byId.get(id) ?? (await loadKept(id));
-      return menu ? findOwner(nameOf(id), menu, current) : 'it has faults with this version of the service';
+      if (!menu) return 'it has faults with this version of the service';
+      return findOwner(nameOf(id), menu, current) ?? options.findUnmetNeeds(menu).faults[0];
     },
     close() {
+      checks.close();
       clearTimeout(timer);
       clearInterval(poll);
       for (const watcher of watchers) watcher.close();

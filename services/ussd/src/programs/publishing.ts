@@ -1,7 +1,7 @@
 import { AppError } from '@palaver/contract';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import { type Fault, formatFault } from '../menu/fault.ts';
-import { nameOf } from '../menu/menu.ts';
+import { type Menu, nameOf } from '../menu/menu.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
@@ -45,7 +45,7 @@ export interface Publishing {
 
 export interface PublishingParts {
   store: Pick<Store<UssdTables>, 'transaction'>;
-  programs: Pick<Programs, 'current' | 'check' | 'refuse' | 'refresh'>;
+  programs: Pick<Programs, 'current' | 'check' | 'refuse' | 'refresh' | 'reload'>;
   published: PublishedPrograms;
   versions: ProgramVersions;
   audit: AuditLog<UssdTables>;
@@ -72,7 +72,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
     const files = fromSource((await load(name, id)).source);
     return { files, revision: await published.revision(name), updatedAt: null, updatedBy: null };
   };
-  const change = async (name: string, id: string | null, by: By, action: ProgramAction, note?: string) => {
+  const change = async (name: string, id: string | null, by: By, { action, note, menu }: Change) => {
     const replaced = (await published.current()).get(name) ?? null;
     await store.transaction(async (trx) => {
       await published.use(trx, name, id);
@@ -80,7 +80,8 @@ export function createPublishing(parts: PublishingParts): Publishing {
         await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
       await audit.record({ ...by, action, subject: name, details: { version: id } }, trx);
     });
-    await programs.refresh();
+    // It is published, whatever becomes of this instance's connection now.
+    await programs.refresh(menu).catch(() => programs.reload());
   };
   return {
     async list() {
@@ -132,9 +133,10 @@ export function createPublishing(parts: PublishingParts): Publishing {
           },
         });
       }
-      await versions.keep(checked.id, checked.kept);
-      await change(name, checked.id, by, 'program.published', note);
-      return { version: checked.id };
+      const { id, kept } = checked;
+      await versions.keep(id, kept);
+      await change(name, id, by, { action: 'program.published', note, menu: { ...checked.check.menu, id } });
+      return { version: id };
     },
     async versions(name) {
       const id = inUse(name)?.id;
@@ -146,18 +148,23 @@ export function createPublishing(parts: PublishingParts): Publishing {
       await load(name, version);
       const refused = await programs.refuse(version);
       if (refused !== undefined) throw new AppError('CONFLICT', `This version cannot be taken into use: ${refused}.`);
-      await change(name, version, by, 'program.rolledBack');
+      await change(name, version, by, { action: 'program.rolledBack' });
       return { version };
     },
     async withdraw(name, by) {
       guard();
       if (!(await published.current()).has(name)) throw new AppError('NOT_FOUND', `${name} is not published.`);
-      await change(name, null, by, 'program.withdrawn');
+      await change(name, null, by, { action: 'program.withdrawn' });
     },
   };
 }
 
-type ProgramAction = 'program.published' | 'program.rolledBack' | 'program.withdrawn';
+interface Change {
+  action: 'program.published' | 'program.rolledBack' | 'program.withdrawn';
+  note?: string | undefined;
+  /** The version, where it is checked already. */
+  menu?: Menu;
+}
 
 function changedMeanwhile(): AppError {
   return new AppError('CONFLICT', 'The draft has changed since it was read. Read it again.');

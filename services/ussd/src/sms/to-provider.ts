@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { StartError } from '@palaver/service-kit';
 import type { UssdConfig } from '../config.ts';
-import type { Menu } from '../menu/menu.ts';
 import {
   createAfricasTalkingProvider,
   createFileProvider,
@@ -13,7 +12,7 @@ import {
 type Variable = 'SMS_URL' | 'SMS_USER' | 'SMS_TOKEN' | 'SMS_FROM';
 
 /** Who sends messages, as the variables say. */
-export function toSmsProvider(config: UssdConfig, menus: readonly Menu[]): SmsProvider {
+export function toSmsProvider(config: UssdConfig): SmsProvider {
   const { SMS_PROVIDER: name, SMS_URL, SMS_USER: user = '', SMS_TOKEN: token, SMS_FROM: from } = config;
   const need = (...variables: Variable[]) => {
     const missing = variables.filter((variable) => config[variable] === undefined);
@@ -22,8 +21,6 @@ export function toSmsProvider(config: UssdConfig, menus: readonly Menu[]): SmsPr
   const options = (url: string) => ({ url: (SMS_URL ?? url).replace(/\/$/, ''), user, token, from });
   switch (name) {
     case 'file':
-      if (config.NODE_ENV === 'production' && menus.some(sendsMessages))
-        throw new StartError('a program sends SMS messages; production does not start with SMS_PROVIDER=file');
       return createFileProvider(join(config.DATA_DIR, 'sms'));
     case 'webhook':
       need('SMS_URL');
@@ -37,8 +34,4 @@ export function toSmsProvider(config: UssdConfig, menus: readonly Menu[]): SmsPr
         options(`https://api.${user === 'sandbox' ? 'sandbox.' : ''}africastalking.com`),
       );
   }
-}
-
-function sendsMessages({ states }: Menu): boolean {
-  return [...states.values()].some((state) => state.kind === 'action' && state.spec && 'sms' in state.spec);
 }

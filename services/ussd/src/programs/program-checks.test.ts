@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { largeProgram } from '../../test/large-program.ts';
+import { toMenuSources, toRegistry } from '../actions/default-menu.ts';
+import { defaultSignatures } from '../actions/default-signatures.ts';
+import { checkProgram } from '../menu/check-program.ts';
+import { openDialogue, takeInput } from '../menu/engine.ts';
+import type { Menu } from '../menu/menu.ts';
+import { renderScreen } from '../menu/render.ts';
+import { createProgramChecks } from './program-checks.ts';
+import { toSource } from './program-files.ts';
+import { readMenuSource } from './read-source.ts';
+
+const registry = toRegistry(defaultSignatures);
+const base = await readMenuSource('palaver', toMenuSources({}));
+const large = toSource('large', largeProgram(400));
+
+function dial(menu: Menu, inputs: string[]): string {
+  const caller = { phoneNumber: '+254700000001', now: 0 };
+  let { dialogue } = openDialogue(menu, { language: 'en' }, caller);
+  for (const [part, value] of inputs.entries())
+    dialogue = takeInput(menu, dialogue, { value, part, parts: inputs, phoneNumber: caller.phoneNumber }).dialogue;
+  return renderScreen(menu, dialogue).text;
+}
+
+test('a program that was checked in another thread is the one that would have been checked here', async () => {
+  const checks = createProgramChecks(registry);
+  const [here, there] = [checkProgram(large, registry, base), await checks.check(large, base)];
+  if (!here.ok || !there.ok) throw new Error('the program has no faults');
+  const { expressions, ...menu } = there.menu;
+  const { expressions: known, ...same } = here.menu;
+  expect(menu).toEqual(same);
+  expect([...expressions.keys()]).toEqual([...known.keys()]);
+  for (const one of [here.menu, there.menu]) expect(dial(one, ['1', '7'])).toMatch(/^7 gives 15\n1\. Further/);
+
+  const text = (large.files[1]?.text ?? '').replace('to: add7 ', 'to: ad7 ');
+  const faulty = { ...large, files: large.files.map((file, i) => (i === 1 ? { ...file, text } : file)) };
+  const there2 = await checks.check(faulty, base);
+  expect(there2).toEqual(checkProgram(faulty, registry, base));
+  expect(there2).toMatchObject({
+    ok: false,
+    faults: [{ state: 'ask7', message: expect.stringContaining('did you mean') }],
+  });
+  checks.close();
+});
+
+test('a check that takes too long is a fault, and the next one has a new thread', async () => {
+  const hurried = createProgramChecks(registry, { timeoutMs: 1 });
+  for (let i = 0; i < 2; i++)
+    expect(await hurried.check(large, base)).toMatchObject({
+      ok: false,
+      faults: [{ file: 'program.yaml', message: expect.stringMatching(/^the check of a program took too long/) }],
+    });
+  hurried.close();
+});

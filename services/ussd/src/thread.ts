@@ -1,0 +1,93 @@
+import { Worker } from 'node:worker_threads';
+
+type WithoutId<Call> = Call extends unknown ? Omit<Call, 'id'> : never;
+
+/** A thread that answers one call at a time, so that the one that does not end is known. */
+export interface Thread<Call, Reply> {
+  /** Rejects when the call takes longer than `timeoutMs`; the thread ends then. */
+  send(call: WithoutId<Call>, timeoutMs: number): Promise<Reply>;
+  isUsable(): boolean;
+  /** Ends once it has answered what it was sent. */
+  retire(): void;
+  stop(): Promise<void>;
+}
+
+export interface ThreadOptions {
+  /** What it works on, for messages: `a form`. */
+  what: string;
+  maxMemoryMb: number;
+  maxWaiting: number;
+  onEnd?(): void;
+}
+
+interface Waiting<Call, Reply> {
+  call: Call;
+  timeoutMs: number;
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
+}
+
+export function startThread<Call extends { id: number }, Reply extends { id: number }>(
+  file: URL,
+  { what, maxMemoryMb, maxWaiting, onEnd }: ThreadOptions,
+): Thread<Call, Reply> {
+  const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb } });
+  // It must not keep the process alive, nor end it.
+  worker.unref();
+  const queue: Waiting<Call, Reply>[] = [];
+  let current: Waiting<Call, Reply> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let state: 'running' | 'retired' | 'ended' = 'running';
+  let count = 0;
+
+  const end = (reason: string) => {
+    if (state === 'ended') return;
+    state = 'ended';
+    clearTimeout(timer);
+    onEnd?.();
+    for (const waiting of [...(current ? [current] : []), ...queue]) waiting.reject(new Error(reason));
+    queue.length = 0;
+    current = undefined;
+  };
+  const next = () => {
+    clearTimeout(timer);
+    current = queue.shift();
+    if (!current) {
+      if (state === 'retired') thread.stop();
+      return;
+    }
+    timer = setTimeout(() => {
+      end(`${what} took too long`);
+      worker.terminate();
+    }, current.timeoutMs);
+    worker.postMessage(current.call);
+  };
+  worker.on('message', (reply: Reply) => {
+    if (reply.id !== current?.call.id) return;
+    current.resolve(reply);
+    next();
+  });
+  worker.on('error', (error) => end(`${what} failed its thread: ${error.message}`));
+  worker.on('exit', () => end(`the thread of ${what} ended`));
+
+  const thread: Thread<Call, Reply> = {
+    send(call, timeoutMs) {
+      if (state === 'ended' || queue.length >= maxWaiting)
+        return Promise.reject(new Error(`${what} cannot be taken now: too many wait`));
+      return new Promise((resolve, reject) => {
+        queue.push({ call: { ...call, id: ++count } as unknown as Call, timeoutMs, resolve, reject });
+        if (!current) next();
+      });
+    },
+    isUsable: () => state === 'running',
+    retire() {
+      state = 'retired';
+      if (!current) thread.stop();
+    },
+    async stop() {
+      end('the service is closing');
+      await worker.terminate();
+    },
+  };
+  return thread;
+}
