@@ -6,6 +6,7 @@ import { createTempDir } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
 import { toMenuSources, toRegistry } from '../src/actions/default-menu.ts';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
+import { exploreForm, questionsOf } from '../src/explore/explore-form.ts';
 import { walkForm } from '../src/explore/walk-form.ts';
 import { createForms } from '../src/forms/forms.ts';
 import type { FormSource } from '../src/forms/protocol.ts';
@@ -15,6 +16,7 @@ import type { Dialogue } from '../src/menu/dialogue.ts';
 import type { Menu } from '../src/menu/menu.ts';
 import { countPages, renderScreen } from '../src/menu/render.ts';
 import { readMenuSource, readProgramSource } from '../src/programs/read-source.ts';
+import { samples, toXForm } from './sample-forms.ts';
 
 // Loading the engine takes seconds on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
@@ -66,6 +68,45 @@ test('the household survey is filled in to its end, in three languages', async (
         expect(answers).toMatchObject({ village: 'ahero', children: '2', 'member[2]/first': 'Ana' });
     }
   }
+});
+
+test('each feature of ODK forms is filled in to its end, in several ways, and every question is seen', async () => {
+  await using forms = createForms();
+  const all = Object.entries(samples).map(([name, sample]) => {
+    const source: FormSource = { xml: toXForm(sample), attachments: sample.attachments ?? {} };
+    return { name, source };
+  });
+  // The thread inspects before it serves: later inspections have one each.
+  for (const { name, source } of all) expect((await forms.inspect(source)).faults, name).toEqual([]);
+  const shown = new Map<string, string[]>();
+  for (const { name, source } of all) {
+    const lines: string[] = [];
+    const { faults, seen, submissions } = await exploreForm({
+      ...{ forms, source, language: 'fr', phoneNumber: '+254700000001', take: {}, samples: [] },
+      see: ({ screen }) => lines.push(screen.body, ...(screen.options ?? []).map(({ label }) => label)),
+      isOver: () => false,
+    });
+    shown.set(name, lines);
+    expect(faults, name).toEqual([]);
+    expect(submissions, name).toHaveLength(6);
+    expect(
+      questionsOf(source).filter((question) => !seen.has(question)),
+      name,
+    ).toEqual([]);
+  }
+  // A caller who types a huge number of instances waits for none of them.
+  for (const name of ['repeat with a count', 'repeat with a count that is computed']) {
+    const { source } = all.find((form) => form.name === name) as (typeof all)[number];
+    const call = { language: 'en', phoneNumber: '+254700000001' };
+    const begun = await forms.press(source, call);
+    if (begun.kind !== 'screen') throw new Error('a form begins with a screen');
+    const refused = await forms.press(source, { ...call, progress: begun.progress, input: '99999999' });
+    expect(refused, name).toMatchObject({ kind: 'screen', screen: { hint: { key: 'hint.range' } } });
+  }
+  expect(shown.get('two languages')).toContain('Nom ?\nEn entier');
+  expect(shown.get('choices without texts')).toContain('happy');
+  expect(shown.get('labels with marks')).toContain('Title\nBold link tag');
+  expect(shown.get('sums over a repeat')).toContainEqual(expect.stringMatching(/^Acres: [1-9]/));
 });
 
 const hasPyxform = spawnSync('xls2xform', ['--help']).status === 0;

@@ -32,6 +32,7 @@ export async function walkForm(walk: Walk): Promise<Submission> {
   let shown: ShownForm | undefined;
   let input: string | undefined;
   let tries = 0;
+  let answers: string[] = [];
   for (let step = 0; step < maxSteps; step++) {
     const reply = await press(shown, input);
     if (reply.kind === 'complete') return reply.submission;
@@ -39,7 +40,7 @@ export async function walkForm(walk: Walk): Promise<Submission> {
     see?.(reply);
     const isAgain = shown?.progress.at === reply.progress.at && reply.screen.hint !== undefined;
     tries = isAgain ? tries + 1 : 0;
-    const answers = answersTo(reply.screen, walk, step);
+    if (!isAgain) answers = answersTo(reply.screen, walk, step);
     const next = answers[tries];
     if (next === undefined) throw new WalkFault(`${reply.progress.at}: none of ${answers.length} answers is accepted`);
     [shown, input] = [reply, next];
@@ -60,6 +61,7 @@ function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk
   const numbers = around(constants?.numbers ?? []);
   const texts = constants?.texts ?? [];
   const ordered = manner === 'last' ? keys.toReversed() : rotate(keys);
+  const two = ordered.slice(0, 2);
   const answers: Record<FormScreen['type'], string[]> = {
     text: ['Ana', ...texts, ...samples, 'a', '12345', '0712345678', 'ana@example.org', 'ABC-123'],
     integer: [...rotate(['3', '1', '12', '40', '100', '2020', '0']), ...numbers, ...samples, '-1'],
@@ -68,7 +70,7 @@ function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk
     time: ['0730', '1800'],
     dateTime: ['01022020 0730', '01012030 0730', `${today()} 0730`],
     choice: ordered,
-    choices: [...(typeof manner === 'number' ? ordered.slice(0, 2) : []), keys.join(' '), ...ordered],
+    choices: [...(typeof manner === 'number' ? ordered.slice(0, 2) : []), keys.join(' '), two.join(' '), ...ordered],
     rank: [keys.toReversed().join(' ')],
     note: ['1'],
     accept: ['1'],
@@ -76,7 +78,9 @@ function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk
     send: ['1'],
   };
   const isKept = answer !== undefined && manner === 'last';
-  return isSkipped || isKept ? ['000', ...answers[type]] : answers[type];
+  if (isSkipped || isKept) return ['000', ...answers[type]];
+  // With some earlier answers nothing but leaving it out is right.
+  return optional && type !== 'note' ? [...answers[type], '000'] : answers[type];
 }
 
 function today(): string {

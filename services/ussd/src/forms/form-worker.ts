@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
+import { findCountingQuestions, isCounting } from './counting-questions.ts';
 import { inspectForm } from './inspect.ts';
-import { instanceIdOf, pressKey } from './press.ts';
+import { instanceIdOf, maxInstances, pressKey } from './press.ts';
 import type { FormCall, FormReply, FormSource, WorkerCall, WorkerReply } from './protocol.ts';
 import { createInstance, type FormRoot, type LoadedForm, loadXForm, restoreInstance } from './xforms.ts';
 
@@ -20,6 +21,7 @@ interface Loading {
 
 interface OpenForm {
   source: FormSource;
+  counting: ReadonlySet<string>;
   /** The newest last. */
   loadings: Loading[];
 }
@@ -54,10 +56,18 @@ async function press(open: OpenForm, call: FormCall): Promise<FormReply> {
   const id = progress?.id ?? instanceIdOf(root);
   // Whatever goes wrong from here on leaves no half-changed instance behind.
   loading.instances.delete(id);
-  const reply = await pressKey(root, id, call);
-  if (reply.kind === 'screen') loading.instances.set(id, { root, xml: reply.progress.xml });
-  return reply;
+  const isTooMany = progress && Number(call.input) > maxInstances && isCounting(open.counting, progress.at);
+  const { input: _, ...shown } = call;
+  const reply = await pressKey(root, id, isTooMany ? shown : call);
+  if (reply.kind !== 'screen') return reply;
+  loading.instances.set(id, { root, xml: reply.progress.xml });
+  return isTooMany ? { ...reply, screen: { ...reply.screen, hint: tooManyInstances } } : reply;
 }
+
+const tooManyInstances = {
+  key: 'hint.range',
+  values: { 'question.min': '0', 'question.max': String(maxInstances) },
+};
 
 /** Answers to an earlier version of the form that this one cannot read are `undefined`. */
 function restore(form: LoadedForm, xml: string, phoneNumber: string): Promise<FormRoot | undefined> {
@@ -77,7 +87,7 @@ async function begin(
 }
 
 function findForm(key: number, source: FormSource | undefined): OpenForm {
-  const open = forms.get(key) ?? (source && { source, loadings: [] });
+  const open = forms.get(key) ?? (source && { source, counting: findCountingQuestions(source.xml), loadings: [] });
   if (!open) throw new Error('the form is not known here');
   forms.delete(key);
   forms.set(key, open);

@@ -5,7 +5,7 @@ import { isBlank, type Stop, stopsOf } from './walk.ts';
 import { type FormLanguage, type FormNode, type FormRoot, readInstance } from './xforms.ts';
 
 /** A repeat that has this many instances takes no more. */
-const maxInstances = 200;
+export const maxInstances = 200;
 const keys = { back: '0', backFromZero: '00', skip: '000' };
 
 interface At {

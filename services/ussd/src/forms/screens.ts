@@ -1,7 +1,7 @@
 import { readAnswer, screenTypeOf, toChoiceKey } from './answers.ts';
 import type { FormHint, FormScreen } from './protocol.ts';
 import type { Stop } from './walk.ts';
-import type { FormNode, FormText } from './xforms.ts';
+import type { FormItem, FormNode, FormText } from './xforms.ts';
 
 /** A list with more choices than this can be searched by typing. */
 const searchAbove = 9;
@@ -32,7 +32,7 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
   if (answer !== '') screen.answer = answer;
   if (!options) return screen;
   const wanted = toSearchable(search ?? '');
-  const all = options.map((option, i) => ({ key: toChoiceKey(i), label: toPlain(option.label) }));
+  const all = options.map((option, i) => ({ key: toChoiceKey(i), label: toLabel(option) }));
   screen.options = all.filter((option) => toSearchable(option.label).includes(wanted)).slice(0, maxShown);
   if (all.length > searchAbove) screen.isLong = true;
   return screen;
@@ -41,7 +41,7 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
 /** Whether anything that can be chosen is named like this. */
 export function hasMatch(node: FormNode, search: string): boolean {
   const wanted = toSearchable(search);
-  return (node.currentState.valueOptions ?? []).some(({ label }) => toSearchable(toPlain(label)).includes(wanted));
+  return (node.currentState.valueOptions ?? []).some((option) => toSearchable(toLabel(option)).includes(wanted));
 }
 
 /** The titles of the groups that begin here; an instance of a repeat has its number. */
@@ -58,7 +58,13 @@ function toAnswerText(node: FormNode): string {
   const options = node.currentState.valueOptions;
   const values = readAnswer(node);
   if (!options) return values.join(' ').replace(/:00\.000.*$/, '');
-  return values.map((value) => toPlain(options.find((option) => option.value === value)?.label ?? null)).join(', ');
+  const chosen = values.flatMap((value) => options.find((option) => option.value === value) ?? []);
+  return chosen.map(toLabel).join(', ');
+}
+
+/** A choice that is a picture has no text: its value stands for it. */
+function toLabel({ label, value }: FormItem): string {
+  return toPlain(label) || value;
 }
 
 /** Without the marks of Markdown and HTML that labels may have. */
