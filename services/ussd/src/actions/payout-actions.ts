@@ -87,6 +87,7 @@ const formatUnits = (amount: number, denom: string) => formatCoin({ denom, amoun
 
 /** An amount as people type it in the smallest unit of its coin: `2.5` IXO are 2500000 uixo. */
 function toUnits(text: string, denom: string): number | undefined {
+  if (!/^\d+(\.\d+)?$/.test(text)) return undefined;
   const places = /^u[a-z]{2,15}$/.test(denom) ? 6 : 0;
   const [whole = '', decimals = ''] = text.split('.');
   const units = Number(whole + decimals.padEnd(places, '0'));

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { formatCoin } from '../protocol/query-client.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ClaimTable, UssdTables } from '../store/tables.ts';
-import { bookReward } from '../wallet/payouts.ts';
+import { bookReward, settlePayouts } from '../wallet/payouts.ts';
 
 type Trx = Transaction<UssdTables>;
 
@@ -60,6 +60,9 @@ const claimSchema = z.object({
 
 const submittedAtOnce = 20;
 const readAtOnce = 20;
+/** How often the fault of a queued claim is written down again while its collection cannot be read. */
+const faultMs = 60_000;
+const otherForm = 'an answer of another form';
 
 export function createClaims(parts: ClaimsParts): Claims {
   const { store, outbox, gateway, clock, logger } = parts;
@@ -68,9 +71,11 @@ export function createClaims(parts: ClaimsParts): Claims {
 
   async function readCollection(id: string) {
     const result = await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`);
-    if (result.ok) return collectionSchema.parse(result.value).collection;
-    logger.warn({ collection: id, reason: result.message }, 'a collection of claims cannot be read');
-    return { fault: result.message };
+    const parsed = result.ok ? collectionSchema.safeParse(result.value) : undefined;
+    if (parsed?.success) return parsed.data.collection;
+    const fault = result.ok ? otherForm : result.message;
+    logger.warn({ collection: id, reason: fault }, 'a collection of claims cannot be read');
+    return { fault };
   }
 
   async function readReward(id: string) {
@@ -92,11 +97,13 @@ export function createClaims(parts: ClaimsParts): Claims {
       const collection = await readCollection(id);
       if ('fault' in collection) {
         // Claims of other collections come first from now on.
+        const now = clock.now();
         await db
           .updateTable('ussd_claim')
-          .set({ fault: `collection ${id}: ${collection.fault}`, checked_at: clock.now() })
+          .set({ fault: `collection ${id}: ${collection.fault}`, checked_at: now })
           .where('collection', '=', id)
           .where('status', '=', 'queued')
+          .where('checked_at', '<', now - faultMs)
           .execute();
         continue;
       }
@@ -128,13 +135,9 @@ export function createClaims(parts: ClaimsParts): Claims {
       const result = await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`);
       const parsed = result.ok ? claimSchema.safeParse(result.value) : undefined;
       if (!parsed?.success) {
-        logger.warn(
-          { claim: id, reason: result.ok ? 'an answer of another form' : result.message },
-          'a claim cannot be read',
-        );
+        logger.warn({ claim: id, reason: result.ok ? otherForm : result.message }, 'a claim cannot be read');
         if (!result.ok && result.kind !== 'missing' && result.kind !== 'invalid') return;
-        // The next round begins with the others.
-        await db.updateTable('ussd_claim').set({ checked_at: clock.now() }).where('id', '=', id).execute();
+        await moveBack(id);
         continue;
       }
       const { claim } = parsed.data;
@@ -142,11 +145,14 @@ export function createClaims(parts: ClaimsParts): Claims {
       const now = clock.now();
       const asked = [claim.evaluation?.amount ?? [], claim.amount].find((list) => list.length > 0);
       const paid = next !== 'paid' ? [] : (asked ?? (await readReward(collection)));
-      // Without the amount nothing can be booked; the next round asks again.
-      if (!paid) continue;
+      // Without the amount nothing can be booked; a later round asks again.
+      if (!paid) {
+        await moveBack(id);
+        continue;
+      }
       const reward = next === 'paid' ? { reward: paid.map(formatCoin).join(', ') } : {};
-      await store.transaction(async (trx) => {
-        const change = { status: next ?? status, checked_at: now, ...reward };
+      const book = store.transaction(async (trx) => {
+        const change = { status: next ?? status, checked_at: now, fault: null, ...reward };
         const changed = await trx
           .updateTable('ussd_claim')
           .set(change)
@@ -157,7 +163,17 @@ export function createClaims(parts: ClaimsParts): Claims {
         const account = await trx.selectFrom('ussd_account').select('id').where('phone', '=', phone).executeTakeFirst();
         if (account) await bookReward(trx, { claimId: id, accountId: account.id, coins: paid, now });
       });
+      await book.catch(async (error: unknown) => {
+        logger.warn({ err: error, claim: id }, 'the evaluation of a claim cannot be booked');
+        await moveBack(id, error instanceof Error ? error.message : String(error));
+      });
     }
+  }
+
+  /** The next round begins with other claims. */
+  async function moveBack(id: string, fault?: string): Promise<void> {
+    const change = { checked_at: clock.now(), ...(fault !== undefined && { fault: fault.slice(0, 500) }) };
+    await db.updateTable('ussd_claim').set(change).where('id', '=', id).execute();
   }
 
   return {
@@ -181,6 +197,7 @@ export function createClaims(parts: ClaimsParts): Claims {
     async process() {
       await submit();
       await outbox.step();
+      await settlePayouts(store);
       await readEvaluations();
       const counts = await db
         .selectFrom('ussd_claim')

@@ -225,6 +225,13 @@ const migrations: readonly Migration[] = [
       await sql`create index ussd_payout_account on ussd_payout (account_id, created_at)`.execute(trx);
     },
   },
+  {
+    name: '024-payouts-on-their-way',
+    concurrent: true,
+    async up(db, engine) {
+      await createIndex(db, engine, { name: 'ussd_payout_sending', on: `ussd_payout (id) where status = 'sending'` });
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

@@ -1,3 +1,5 @@
+import type { OutboxRow } from '@palaver/protocol';
+
 /** The tables of the USSD service. Times are milliseconds since 1970; JSON is kept as text on both engines. */
 export interface UssdTables {
   ussd_session: SessionTable;
@@ -30,6 +32,7 @@ export interface UssdTables {
   ussd_call_stat: CallStatTable;
   ussd_link: LinkTable;
   ussd_payout: PayoutTable;
+  ussd_tx: OutboxRow;
   ussd_money_account: { id: string; balance: number };
   ussd_money_entry: { transaction_id: string; account_id: string; amount: number; created_at: number };
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };

@@ -5,7 +5,7 @@ import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { bookReward, createPayouts, onPayoutSettled } from './payouts.ts';
+import { bookReward, createPayouts, onPayoutSettled, settlePayouts } from './payouts.ts';
 
 test.each(engines)('on %s a payment that the chain refuses for good is given back once', async (engine) => {
   await using database = await createTestDatabase(engine);
@@ -19,6 +19,10 @@ test.each(engines)('on %s a payment that the chain refuses for good is given bac
   const now = 1_000;
   const reward = { claimId: 'c', accountId: 'a', coins: [{ denom: 'uixo', amount: '90' }], now };
   for (let round = 0; round < 2; round += 1) await store.transaction((trx) => bookReward(trx, reward));
+  for (const amount of [-5, 0, 0.5])
+    expect(
+      await store.transaction((trx) => payouts.send(trx, { accountId: 'a', address: account.address, amount, now })),
+    ).toEqual({ ok: false, reason: 'notEnough' });
   const order = { accountId: 'a', address: account.address, amount: 60, now };
   const orders = [1, 2].map(() => store.transaction((trx) => payouts.send(trx, order)));
   expect((await Promise.all(orders)).map(({ ok }) => ok).toSorted()).toEqual([false, true]);
@@ -28,5 +32,15 @@ test.each(engines)('on %s a payment that the chain refuses for good is given bac
   for (let round = 0; round < 2; round += 1) await store.transaction((trx) => onPayoutSettled(trx, row, 'dead'));
   expect(await payouts.balanceOf('a', now)).toEqual({ balance: 90, sendable: 90 });
   expect(await payouts.list('a', 5)).toMatchObject([{ status: 'failed', amount: 60 }]);
+
+  // An instance of an older version has settled the transaction and not the payment.
+  await store.transaction((trx) => payouts.send(trx, { ...order, amount: 40, now: now + 1 }));
+  const [next] = (await outbox.list('waiting', 10)).filter(({ id }) => id !== row.id) as [OutboxRow];
+  await settlePayouts(store);
+  expect(await payouts.list('a', 5)).toMatchObject([{ status: 'sending' }, { status: 'failed' }]);
+  await store.db.updateTable('ussd_tx').set({ status: 'included' }).where('id', '=', next.id).execute();
+  for (let round = 0; round < 2; round += 1) await settlePayouts(store);
+  expect(await payouts.list('a', 5)).toMatchObject([{ status: 'sent', amount: 40 }, { status: 'failed' }]);
+  expect(await payouts.balanceOf('a', now + 1)).toEqual({ balance: 50, sendable: 50 });
   await store.close();
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Coin, type OutboxRow, type TxOutbox, toSend } from '@palaver/protocol';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { PayoutTable, UssdTables } from '../store/tables.ts';
 import { holderAccount, lockBalance, post, systemAccounts } from './books.ts';
@@ -40,6 +40,7 @@ export interface PayoutParts {
 
 const dayMs = 24 * 3_600_000;
 const entryPrefix = 'payout:';
+const settledAtOnce = 20;
 
 export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
   const { db, cipher } = store;
@@ -71,6 +72,8 @@ export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
     },
     async send(trx, { accountId, address, amount, now }) {
       const holder = holderAccount(accountId, denom);
+      // A negative amount would add coins to the holder.
+      if (!Number.isSafeInteger(amount) || amount <= 0) return { ok: false, reason: 'notEnough' };
       if ((await lockBalance(trx, holder)) < amount) return { ok: false, reason: 'notEnough' };
       if ((await readSent(trx, accountId, now)) + amount > Number(limit.amount))
         return { ok: false, reason: 'overLimit' };
@@ -104,6 +107,20 @@ export async function bookReward(
     };
     await post(trx, { id: `reward:${reward.claimId}:${denom}`, entries, now: reward.now });
   }
+}
+
+/** Settles payments whose transaction ended under an instance of an older version, which does not know payments. */
+export async function settlePayouts(store: Pick<Store<UssdTables>, 'db' | 'transaction'>): Promise<void> {
+  const ended = await store.db
+    .selectFrom('ussd_payout as payout')
+    .innerJoin('ussd_tx as tx', (join) => join.on(sql<boolean>`tx.id = ${entryPrefix} || payout.id`))
+    .selectAll('tx')
+    .where('payout.status', '=', 'sending')
+    .where('tx.status', 'in', ['included', 'dead'])
+    .limit(settledAtOnce)
+    .execute();
+  for (const row of ended)
+    await store.transaction((trx) => onPayoutSettled(trx, row, row.status === 'included' ? 'included' : 'dead'));
 }
 
 /** For the outbox: what became of a payment. One that the chain refused for good is given back. */
