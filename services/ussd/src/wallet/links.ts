@@ -23,7 +23,7 @@ const lifetimeMs = 10 * 60_000;
 const digits = 8;
 
 export interface LinkParts {
-  store: Pick<Store<UssdTables>, 'db' | 'transaction' | 'cipher'>;
+  store: Pick<Store<UssdTables>, 'db' | 'cipher'>;
   secret: Uint8Array;
   clock: Pick<DatabaseClock, 'now'>;
 }
@@ -47,10 +47,19 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
       const owner = hash('did', did);
       const expiresAt = clock.now() + lifetimeMs;
       const row = { id: hash('code', code), owner, did, address, expires_at: expiresAt };
-      await store.transaction(async (trx) => {
-        await trx.deleteFrom('ussd_link').where('owner', '=', owner).execute();
-        await trx.insertInto('ussd_link').values(cipher.sealRow(sealedTables.link, row)).execute();
-      });
+      // One statement: two tabs may ask at once.
+      await store.db
+        .insertInto('ussd_link')
+        .values(cipher.sealRow(sealedTables.link, row))
+        .onConflict((conflict) =>
+          conflict.column('owner').doUpdateSet(({ ref }) => ({
+            id: ref('excluded.id'),
+            did: ref('excluded.did'),
+            address: ref('excluded.address'),
+            expires_at: ref('excluded.expires_at'),
+          })),
+        )
+        .execute();
       return { code, expiresAt };
     },
     find: (code) => findRow(store.db, code),
