@@ -13,10 +13,12 @@ export default defineConfig({
     isolate: false,
     // One more than there are cores, because tests with processes and timers mostly wait.
     maxWorkers: availableParallelism() + 1,
+    // Tests that are marked as concurrent are those that start processes and mostly wait for them.
+    maxConcurrency: 3,
     sequence: { sequencer: LongestFirst },
     // Limits for what never ends. No test is meant to come near them, on however slow or busy a machine.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 150_000 } },
     // An unhandled rejection fails the run: vitest's own default, stated because the house relies on it.
     dangerouslyIgnoreUnhandledErrors: false,

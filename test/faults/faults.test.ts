@@ -4,7 +4,7 @@ import { scenarios } from './scenarios.ts';
 import type { Engine, ServiceName } from './world.ts';
 
 // The short form of `npm run faults`: one round of what is most likely to break, each on servers of its own.
-test.for<[ServiceName, Engine, string]>([
+test.concurrent.for<[ServiceName, Engine, string]>([
   ['ussd', 'sqlite', 'kill -9'],
   ['ussd', 'sqlite', 'disk full'],
   ['ussd', 'postgres', 'Redis hung for 3 s'],

@@ -68,7 +68,7 @@ async function logWrites(databaseUrl: string) {
   };
 }
 
-describe('several processes on one PostgreSQL', () => {
+describe.concurrent('several processes on one PostgreSQL', () => {
   test('killed: another takes the run up, and its reader moves on by the run id', async () => {
     await using agent = await startInstances(2);
     const [one, two] = agent.instances;

@@ -6,7 +6,7 @@ import { collectFrames, readFrames, readUntil, textOf } from './read-frames.ts';
 import { createAgentInstances } from './start-agent-process.ts';
 
 // On PostgreSQL an instance counts as dead after 10 s without a heartbeat.
-describe.each(engines)('the process on %s', (engine) => {
+describe.concurrent.each(engines)('the process on %s', (engine) => {
   test('killed in mid-turn, takes the run up where it was, without a character lost or doubled', async () => {
     await using agent = await createAgentInstances(engine);
     const { process: first, user: before } = await agent.start();
@@ -86,7 +86,7 @@ describe.each(engines)('the process on %s', (engine) => {
   });
 });
 
-test('told to stop, ends a long turn in time with what it has, and exits 0', async () => {
+test.concurrent('told to stop, ends a long turn in time with what it has, and exits 0', async () => {
   await using agent = await createAgentInstances('sqlite');
   const { process: running, user } = await agent.start();
   const sessionId = await user.createSession();

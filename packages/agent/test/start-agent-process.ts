@@ -26,8 +26,12 @@ export interface AgentInstances extends AsyncDisposable {
   start(env?: Record<string, string>): Promise<AgentInstance>;
 }
 
-/** Processes of one agent on one database, without Redis. */
-export async function createAgentInstances(engine: Engine, env: Record<string, string> = {}): Promise<AgentInstances> {
+/** Processes of one agent on one database, without Redis: the service, or another program. */
+export async function createAgentInstances(
+  engine: Engine,
+  env: Record<string, string> = {},
+  program = main,
+): Promise<AgentInstances> {
   const opened = new AsyncDisposableStack();
   const database = opened.use(await createTestDatabase(engine, env.DATA_ENCRYPTION_KEY ? undefined : agentTemplate));
   const dir = opened.use(await createTempDir());
@@ -39,7 +43,7 @@ export async function createAgentInstances(engine: Engine, env: Record<string, s
     async start(more = {}) {
       const port = await freePort();
       const url = `http://127.0.0.1:${port}`;
-      const started = startProcess(process.execPath, [main], {
+      const started = startProcess(process.execPath, [program], {
         env: {
           PORT: String(port),
           DATA_DIR: dir.path,
