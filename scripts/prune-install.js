@@ -19,6 +19,16 @@ for (const name of ['zod', 'zod3', 'livekit-client', '@livekit/protocol', '@grpc
 for (const name of inScope('@ai-sdk')) remove('@ai-sdk', name, 'src');
 for (const name of inScope('@opentelemetry')) remove('@opentelemetry', name, 'build', 'esnext');
 
+// Tests of dependencies (8 MB), which some packages ship.
+for (const name of ['fastify', 'bintrees', 'pino', 'find-my-way', 'fast-json-stringify', 'light-my-request'])
+  remove(name, 'test');
+for (const name of inScope('@fastify')) remove('@fastify', name, 'test');
+
+// Builds (5 MB) beside the one that the console's page is made of.
+for (const name of ['react', 'system']) remove('@xyflow', name, 'dist', 'umd');
+for (const part of ['umd', 'lib']) remove('fflate', part);
+for (const file of ['development', 'profiling']) remove('react-dom', 'cjs', `react-dom-profiling.${file}.js`);
+
 // Source maps of dependencies (35 MB) are for stepping through their code in a debugger.
 removeMaps(modules);
 

@@ -3,6 +3,7 @@ import { chatScenarios } from './chat-scenarios.ts';
 import { explorerScenarios } from './explorer-scenarios.ts';
 import { operationsScenarios } from './operations-scenarios.ts';
 import { phoneScenarios } from './phone-scenarios.ts';
+import { programsScenarios } from './programs-scenarios.ts';
 import { startTestConsole, type TestConsole } from './start-console.ts';
 
 let palaver: TestConsole;
@@ -15,6 +16,7 @@ afterAll(() => palaver[Symbol.asyncDispose]());
 
 // One running product for all views: what is dialled in one is counted in another.
 describe('phone', () => phoneScenarios(() => palaver));
+describe('programs', () => programsScenarios(() => palaver));
 describe('chat', () => chatScenarios(() => palaver));
 describe('explorer', () => explorerScenarios(() => palaver));
 describe('operations', () => operationsScenarios(() => palaver));

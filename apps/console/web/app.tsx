@@ -6,6 +6,7 @@ import { Icon, type IconName } from './ui/icon.tsx';
 import { Link } from './ui/link.tsx';
 
 const PhoneView = lazy(async () => ({ default: (await import('./phone/phone-view.tsx')).PhoneView }));
+const ProgramsView = lazy(async () => ({ default: (await import('./programs/programs-view.tsx')).ProgramsView }));
 const ChatView = lazy(async () => ({ default: (await import('./chat/chat-view.tsx')).ChatView }));
 const ExplorerView = lazy(async () => ({ default: (await import('./explorer/explorer-view.tsx')).ExplorerView }));
 const OperationsView = lazy(async () => ({
@@ -22,6 +23,7 @@ interface View {
 const phone: View = { path: '/phone', title: 'Phone', icon: 'phone', show: () => <PhoneView /> };
 const views: View[] = [
   phone,
+  { path: '/programs', title: 'Programs', icon: 'programs', show: () => <ProgramsView /> },
   { path: '/chat', title: 'Chat', icon: 'chat', show: () => <ChatView /> },
   { path: '/explorer', title: 'Explorer', icon: 'explorer', show: () => <ExplorerView /> },
   { path: '/operations', title: 'Operations', icon: 'operations', show: () => <OperationsView /> },

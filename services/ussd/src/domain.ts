@@ -162,7 +162,7 @@ export async function createDomain(parts: DomainParts) {
   });
   started.defer(() => programs.close());
   const readOnly = config.PROGRAMS_READONLY;
-  const publishing = createPublishing({ store, programs, published, versions, audit, clock, readOnly });
+  const publishing = createPublishing({ store, programs, published, versions, audit, clock, readOnly, forms });
   if (!programs.current().some(({ locales }) => locales.has(config.USSD_LANGUAGE)))
     throw new StartError(`USSD_LANGUAGE=${config.USSD_LANGUAGE}: there is no such file among the locales`);
   const daily = await openDaily(store, config, clock.now());

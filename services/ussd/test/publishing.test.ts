@@ -159,6 +159,16 @@ test('what is published comes before the folder, and takes no code of another pr
   const draft = await ask('GET', '/small/draft');
   expect(draft.body).toEqual({ name: 'small', files: files('Folder'), revision: 0, updatedAt: null, updatedBy: null });
   await ask('PUT', '/small/draft', { files: files('Published'), revision: 0 });
+  // The draft is tried before anybody dials it.
+  expect((await ask('POST', '/small/try', { inputs: ['7', '1'] })).body).toEqual({
+    screen: 'The page of Published\n0. Back\n*. Exit',
+    ended: false,
+    state: 'page',
+    language: 'en',
+    values: {},
+    actions: [],
+  });
+  expect(await (await service.get('/api/ussd/sessions')).json()).toMatchObject({ count: 0 });
   await ask('POST', '/small/publish', {});
   expect(await dial(service, 'a')).toMatch(/^CON Published\n/);
   expect((await ask('POST', '/small/check', { files: files('x', '*384*6#') })).body.faults).toMatchObject([
@@ -258,7 +268,8 @@ test('viewers read, operators draft, admins publish; nobody writes where program
   >[];
   const draft = { files: files('One'), revision: 0 };
   expect((await createOperator(service)('GET', '')).status).toBe(401);
-  expect((await viewer?.('GET', ''))?.status).toBe(200);
+  expect(await viewer?.('GET', '')).toMatchObject({ status: 200, body: { readOnly: false, role: 'viewer' } });
+  expect((await viewer?.('POST', '/small/try', { inputs: [] }))?.status).toBe(403);
   expect((await viewer?.('PUT', '/small/draft', draft))?.status).toBe(403);
   expect((await operator?.('PUT', '/small/draft', draft))?.status).toBe(200);
   expect((await operator?.('POST', '/small/publish', {}))?.status).toBe(403);

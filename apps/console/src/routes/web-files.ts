@@ -19,7 +19,7 @@ export function addWebRoutes(server: Server, { page, targets }: { page: Page; ta
   );
 
   // Views have addresses of their own, all of one document.
-  for (const path of ['/', '/phone', '/chat', '/explorer', '/operations']) {
+  for (const path of ['/', '/phone', '/programs', '/chat', '/explorer', '/operations']) {
     server.get(path, (request, reply) => send(request, reply, '/index.html'));
   }
   server.get('/assets/*', (request, reply) => send(request, reply, request.url.split('?')[0] ?? ''));

@@ -15,6 +15,8 @@ const sources = [
   'packages/ucan/src',
   'packages/oracles-client-sdk/src',
   'services/ussd/src/commands',
+  'services/ussd/src/gsm.ts',
+  'services/ussd/src/screen.ts',
 ];
 
 /** The name of the page that is built from these sources. */

@@ -78,7 +78,7 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
       logger,
     });
     const readOnly = config.PROGRAMS_READONLY;
-    const parts = { store, programs, published, versions, audit, clock, readOnly };
+    const parts = { store, programs, published, versions, audit, clock, readOnly, forms };
     try {
       return await use(createPublishing(parts));
     } catch (error) {

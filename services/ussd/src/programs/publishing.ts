@@ -1,11 +1,13 @@
 import { AppError } from '@palaver/contract';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
+import type { Forms } from '../forms/forms.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
 import type { Draft, PublishedPrograms } from './published.ts';
+import { type Trial, type TriedCall, tryProgram } from './try-program.ts';
 import type { ListedVersion, ProgramVersions } from './versions.ts';
 
 /** Who does it, for the audit log. */
@@ -30,12 +32,16 @@ export interface PublishOptions {
 
 /** What operators do with programs: drafts, checks, publishing and the way back. */
 export interface Publishing {
+  /** Nothing can be changed: `PROGRAMS_READONLY`. */
+  readOnly: boolean;
   list(): Promise<object[]>;
   /** The draft; without one, the files of the version in use. */
   draft(name: string): Promise<Draft | (Omit<Draft, 'updatedAt' | 'updatedBy'> & { updatedAt: null; updatedBy: null })>;
   saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By): Promise<{ revision: number }>;
   removeDraft(name: string): Promise<void>;
   check(name: string, files?: ProgramFileMap): Promise<ProgramReport>;
+  /** Plays inputs on the draft. */
+  try(name: string, trial: Trial): Promise<TriedCall>;
   publish(name: string, options: PublishOptions, by: By): Promise<{ version: string }>;
   versions(name: string): Promise<(ListedVersion & { isCurrent: boolean })[]>;
   files(name: string, version: string): Promise<ProgramFileMap>;
@@ -51,7 +57,11 @@ export interface PublishingParts {
   audit: AuditLog<UssdTables>;
   clock: Pick<DatabaseClock, 'now'>;
   readOnly: boolean;
+  forms: Pick<Forms, 'press'>;
 }
+
+/** Drafts that are tried are checked once. */
+const maxTried = 20;
 
 export function createPublishing(parts: PublishingParts): Publishing {
   const { store, programs, published, versions, audit, clock } = parts;
@@ -83,7 +93,21 @@ export function createPublishing(parts: PublishingParts): Publishing {
     // It is published, whatever becomes of this instance's connection now.
     await programs.refresh(menu).catch(() => programs.reload());
   };
+  const tried = new Map<string, Menu>();
+  const checkDraft = async (name: string) => {
+    const draft = await draftOf(name);
+    const key = `${name} ${draft.revision} ${inUse(name)?.id}`;
+    const known = tried.get(key);
+    if (known) return known;
+    const { check } = await programs.check(name, draft.files);
+    if (!check.ok) throw hasFaults(check.faults);
+    tried.set(key, check.menu);
+    const [oldest] = tried.size > maxTried ? tried.keys() : [];
+    if (oldest !== undefined) tried.delete(oldest);
+    return check.menu;
+  };
   return {
+    readOnly: parts.readOnly,
     async list() {
       const kept = await published.list();
       const names = new Set([...programs.current().map(({ id }) => nameOf(id)), ...kept.map(({ name }) => name)]);
@@ -118,21 +142,13 @@ export function createPublishing(parts: PublishingParts): Publishing {
         ? { ok: true, faults: [], warnings: check.warnings }
         : { ok: false, faults: check.faults, warnings: [] };
     },
+    try: async (name, trial) => tryProgram(await checkDraft(name), parts.forms, trial),
     async publish(name, { files, revision, note }, by) {
       guard();
       const draft = files ? undefined : await draftOf(name);
       if (revision !== undefined && draft && draft.revision !== revision) throw changedMeanwhile();
       const checked = await programs.check(name, files ?? draft?.files ?? {});
-      if (!checked.check.ok) {
-        const { faults } = checked.check;
-        const message = `The program has faults: ${formatFault(faults[0] as Fault)}`;
-        throw new AppError('VALIDATION_FAILED', message, {
-          details: {
-            faults,
-            issues: faults.map((fault) => ({ path: `${fault.file}:${fault.line}`, message: fault.message })),
-          },
-        });
-      }
+      if (!checked.check.ok) throw hasFaults(checked.check.faults);
       const { id, kept } = checked;
       await versions.keep(id, kept);
       await change(name, id, by, { action: 'program.published', note, menu: { ...checked.check.menu, id } });
@@ -164,6 +180,15 @@ interface Change {
   note?: string | undefined;
   /** The version, where it is checked already. */
   menu?: Menu;
+}
+
+function hasFaults(faults: Fault[]): AppError {
+  return new AppError('VALIDATION_FAILED', `The program has faults: ${formatFault(faults[0] as Fault)}`, {
+    details: {
+      faults,
+      issues: faults.map((fault) => ({ path: `${fault.file}:${fault.line}`, message: fault.message })),
+    },
+  });
 }
 
 function changedMeanwhile(): AppError {

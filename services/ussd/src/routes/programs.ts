@@ -20,7 +20,11 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
   const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true } };
   const path = '/api/ussd/programs/:name';
 
-  server.get('/api/ussd/programs', async () => ({ programs: await publishing.list() }));
+  server.get('/api/ussd/programs', async ({ operator }) => ({
+    programs: await publishing.list(),
+    readOnly: publishing.readOnly,
+    role: operator?.role,
+  }));
 
   server.get(`${path}/draft`, { schema: { params } }, async ({ params: { name } }) => ({
     name,
@@ -42,6 +46,21 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     `${path}/check`,
     { bodyLimit, schema: { params, body: z.strictObject({ files: programFilesSchema.optional() }).nullish() } },
     async ({ params: { name }, body }) => publishing.check(name, body?.files),
+  );
+
+  server.post(
+    `${path}/try`,
+    {
+      schema: {
+        params,
+        body: z.strictObject({
+          inputs: z.array(z.string().max(160)).max(100),
+          language: z.string().max(35).optional(),
+          outcomes: z.record(z.string().max(60), z.string().max(60)).optional(),
+        }),
+      },
+    },
+    async ({ params: { name }, body }) => publishing.try(name, body),
   );
 
   server.post(

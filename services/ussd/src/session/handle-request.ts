@@ -228,7 +228,7 @@ function refuseResume({ resume: _, ...dialogue }: Dialogue): Step {
 }
 
 /** A form computes from its answers alone: nothing of it needs to be recorded until it is complete. */
-async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogue, form }: Step): Promise<Step> {
+export async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogue, form }: Step): Promise<Step> {
   const state = menu.states.get(dialogue.state);
   const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
   if (state?.kind !== 'form' || !source) throw new Error(`state ${dialogue.state} has no form`);

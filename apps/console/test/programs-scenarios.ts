@@ -1,0 +1,191 @@
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
+
+/** Calls as a telecom gateway would, each text of a call in turn. */
+async function call({ url }: TestConsole, sessionId: string, texts: string[], serviceCode = '*1234#'): Promise<string> {
+  let screen = '';
+  for (const text of texts) {
+    const reply = await fetch(`${url}/api/ussd-gateway/api/ussd`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ sessionId, serviceCode, phoneNumber: '+254700000031', text }),
+    });
+    screen = await reply.text();
+    expect(screen).toMatch(/^(CON|END) /);
+  }
+  return screen;
+}
+
+const mapReady = (page: Page) => page.locator('.program-map[data-ready=true] [data-state]').first().waitFor();
+const stateOn = (page: Page, name: string) => page.locator(`[data-state="${name}"]`);
+
+export function programsScenarios(palaver: () => TestConsole): void {
+  test('a program is a map that is searched and walked by keyboard, an outline and a funnel of its callers', async () => {
+    await call(palaver(), 'programs-1', ['', '1', '1*9', '1*1', '1*1*0', '1*1*0**']);
+    await using opened = await openPage(palaver(), '/programs');
+    const { page, complaints } = opened;
+    await page.getByRole('link', { name: 'palaver', exact: true }).click();
+    await mapReady(page);
+    const main = stateOn(page, 'preMenu');
+    await main.waitFor();
+    expect(await main.textContent()).toMatch(/^preMenu\s*Menu, start/);
+    await main.click();
+    const panel = page.getByRole('region', { name: 'preMenu' });
+    for (const words of ['Welcome to Palaver', 'Bienvenue', 'Karibu']) await panel.getByText(words).waitFor();
+    expect(await panel.getByText(/^\d+\/182/).count()).toBe(3);
+    await panel.getByRole('button', { name: 'about', exact: true }).waitFor();
+
+    await main.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.getByRole('region', { name: 'about' }).waitFor();
+    await page.locator('[data-state=about]:focus').waitFor();
+    expect(new URL(page.url()).searchParams.get('state')).toBe('about');
+
+    await page.getByLabel('Find a state or text').fill('kiasi gani');
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'askAmount' }).waitFor();
+    await keepPicture(page, 'programs-found');
+    await page.getByLabel('Find a state or text').fill('');
+
+    await page.getByRole('button', { name: 'Outline' }).click();
+    const tree = page.getByRole('tree');
+    await tree.getByRole('treeitem').first().focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('region', { name: 'about' }).waitFor();
+    await page.keyboard.press('ArrowLeft');
+    await tree.locator('[role=treeitem][aria-expanded=false]:focus').waitFor();
+    expect(await tree.getByText('aboutWhat').count()).toBe(0);
+
+    await page.getByRole('button', { name: 'Figures' }).click();
+    const about = page.getByRole('row', { name: /^about / });
+    await about.waitFor();
+    const counts = (await about.getByRole('cell').allTextContents()).slice(0, 5).map(Number);
+    // Phones of other tests may have been here too.
+    for (const [i, least] of [2, 1, 1, 0, 1].entries()) expect(counts[i]).toBeGreaterThanOrEqual(least);
+    await keepPicture(page, 'programs-figures');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a program is built by clicking, tried, published, dialled, seen in the funnel and rolled back', async () => {
+    await using opened = await openPage(palaver(), '/programs');
+    const { page, complaints } = opened;
+    await page.getByLabel('Name of a new program').fill('seeds');
+    await page.getByLabel('Service code').fill('*384*77#');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await mapReady(page);
+    for (const [name, kind] of [
+      ['amount', 'Question'],
+      ['thanks', 'Page'],
+      ['bye', 'End'],
+    ] as const) {
+      await page.getByLabel('New state').fill(name);
+      await page.getByLabel('Kind').selectOption({ label: kind });
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByRole('region', { name, exact: true }).waitFor();
+    }
+    // Nothing leads to the new states yet.
+    const problems = page.locator('.problems summary');
+    await problems.waitFor();
+
+    await stateOn(page, 'amount').click();
+    const amount = page.getByRole('region', { name: 'amount', exact: true });
+    await amount.getByLabel('Text, en').fill('How many seeds?');
+    await amount.getByLabel('Type of answer').selectOption('integer');
+    await amount.getByLabel('At most').fill('50');
+    await amount.getByLabel('At most').press('Enter');
+    await amount.getByLabel('Leads to').selectOption('thanks');
+    await stateOn(page, 'thanks').click();
+    const thanks = page.getByRole('region', { name: 'thanks', exact: true });
+    await thanks.getByLabel('Text, en').fill('{amount} seeds are yours.');
+    await thanks.getByRole('button', { name: 'Add a choice' }).click();
+    await thanks.getByLabel('Leads to').selectOption('bye');
+    await stateOn(page, 'home').click();
+    const home = page.getByRole('region', { name: 'home', exact: true });
+    await home.getByRole('button', { name: 'Add a choice' }).click();
+    const second = home.getByRole('group', { name: 'Choice 2' });
+    await second.getByLabel('Text, en').fill('Order seeds');
+    await second.getByLabel('Leads to').selectOption('amount');
+    await problems.waitFor({ state: 'detached' });
+    await home.getByLabel('Name').fill('market');
+    await home.getByLabel('Name').press('Enter');
+    await page.getByRole('region', { name: 'market', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await stateOn(page, 'home').waitFor();
+    await page.getByText('Draft saved').waitFor();
+
+    await page.getByRole('button', { name: 'Try it' }).click();
+    const phone = page.getByRole('region', { name: 'Try the draft' });
+    for (const [answer, screen] of [
+      ['2', 'How many seeds?'],
+      ['99', 'How many seeds?'],
+      ['12', '12 seeds are yours.'],
+    ] as const) {
+      await phone.getByLabel('Answer').fill(answer);
+      await phone.getByRole('button', { name: 'Send' }).click();
+      await phone.getByText(screen).waitFor();
+    }
+    await page.locator('[data-state=thanks][aria-pressed=true]').waitFor();
+    await keepPicture(page, 'programs-editing');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Try it' }).click();
+
+    await page.getByRole('button', { name: 'YAML' }).click();
+    await page.getByText('How many seeds?').or(page.getByText('kind: prompt')).first().waitFor();
+    await page.getByRole('button', { name: 'Publish' }).first().click();
+    const publish = page.getByRole('region', { name: 'Publish' });
+    await publish.getByText('The prompt amount is new.').waitFor();
+    await publish.getByRole('button', { name: 'Publish' }).click();
+    await publish.getByText(/^seeds@[0-9a-f]{12} is in use\.$/).waitFor();
+    const dial = (sessionId: string, text: string) => call(palaver(), sessionId, [text], '*384*77#');
+    expect(await dial('seeds-1', '2*5')).toMatch(/^CON 5 seeds are yours/);
+
+    await page.goto(`${palaver().url}/programs?program=seeds&state=home`);
+    await page.getByRole('region', { name: 'home', exact: true }).getByLabel('Text, en').first().fill('Second edition');
+    await page.getByText('Draft saved').waitFor();
+    await page.getByRole('button', { name: 'Publish' }).first().click();
+    await publish.getByText('“Welcome” becomes “Second edition”').waitFor();
+    await publish.getByRole('button', { name: 'Publish' }).click();
+    await publish.getByText(/is in use\.$/).waitFor();
+    expect(await dial('seeds-2', '')).toMatch(/^CON Second edition/);
+    await publish.getByRole('button', { name: /^Roll back to seeds@/ }).click();
+    await publish.getByText(/is in use again\.$/).waitFor();
+    expect(await dial('seeds-3', '')).toMatch(/^CON Welcome/);
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'programs-publish');
+
+    await page.getByRole('button', { name: 'Figures' }).click();
+    const row = page.getByRole('row', { name: /^amount / });
+    await row.waitFor();
+    expect((await row.getByRole('cell').allTextContents()).slice(0, 2)).toEqual(['1', '1']);
+    expect(complaints).toEqual([]);
+  });
+
+  test('the first load of the console is at most 150 kB compressed: the editor comes when it is opened', async () => {
+    const { url } = palaver();
+    const document = await (await fetch(url)).text();
+    const paths = Array.from(document.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g), ([, path]) => path);
+    expect(paths.length).toBeGreaterThan(1);
+    const files = await Promise.all(paths.map(async (path) => (await fetch(url + path)).arrayBuffer()));
+    const size = files.reduce((sum, file) => sum + gzipSync(file).length, gzipSync(document).length);
+    expect(size).toBeLessThanOrEqual(150_000);
+  });
+
+  test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
+    await using opened = await openPage(palaver(), '/programs', look);
+    const { page } = opened;
+    await page.getByRole('link', { name: 'palaver', exact: true }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    for (const view of ['map', 'outline', 'figures']) {
+      await page.goto(`${palaver().url}/programs?program=palaver&state=about&view=${view}`);
+      await page.getByRole('region', { name: 'about', exact: true }).waitFor();
+      if (view === 'map') await mapReady(page);
+      if (view === 'figures') await page.getByRole('row', { name: /^about / }).waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      expect(await overflow(page)).toBe(0);
+      await keepPicture(page, `programs-${view}-${look.theme}-${look.size}`);
+    }
+  });
+}

@@ -1,0 +1,52 @@
+import { type FormEvent, useState } from 'react';
+import { Icon } from '../ui/icon.tsx';
+import { addState, type NewKind, newKinds } from './edit-program.ts';
+import { kindOf } from './kinds.ts';
+import type { ProgramFiles } from './program-api.ts';
+import type { ProgramModel } from './read-program.ts';
+
+interface AddStateProps {
+  model: ProgramModel;
+  onChange(files: ProgramFiles): void;
+  onSelect(state: string): void;
+}
+
+export function AddState({ model, onChange, onSelect }: AddStateProps) {
+  const [name, setName] = useState('');
+  const [kind, setKind] = useState<NewKind>('page');
+  const isTaken = model.states.has(name);
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    if (isTaken) return;
+    onChange(addState(model.files, model, { name, kind, file: 'program.yaml' }));
+    onSelect(name);
+    setName('');
+  }
+  return (
+    <form className="add-state" onSubmit={submit}>
+      <label className="field">
+        <span>{isTaken ? 'This name is taken' : 'New state'}</span>
+        <input
+          required
+          value={name}
+          pattern="[A-Za-z][A-Za-z0-9_]*"
+          onChange={(event) => setName(event.target.value)}
+        />
+      </label>
+      <label className="field">
+        <span>Kind</span>
+        <select value={kind} onChange={(event) => setKind(event.target.value as NewKind)}>
+          {newKinds.map((each) => (
+            <option key={each} value={each}>
+              {kindOf(each).title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit" className="button" disabled={isTaken}>
+        <Icon name="plus" size={18} />
+        Add
+      </button>
+    </form>
+  );
+}

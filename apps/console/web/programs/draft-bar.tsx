@@ -1,0 +1,35 @@
+import type { ChangeEvent } from 'react';
+import { Icon } from '../ui/icon.tsx';
+import { fromZip, saveZip } from './folder-file.ts';
+import type { EditedDraft } from './use-draft.ts';
+
+/** Undo and redo, whether the draft is saved, and the way out of and into a folder. */
+export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) {
+  const { status } = draft;
+  async function load(event: ChangeEvent<HTMLInputElement>): Promise<void> {
+    const file = event.target.files?.[0];
+    event.target.value = '';
+    if (file) draft.change(await fromZip(new Uint8Array(await file.arrayBuffer())));
+  }
+  return (
+    <div className="draft-bar">
+      <button type="button" className="button" disabled={!draft.canUndo} onClick={draft.undo}>
+        Undo
+      </button>
+      <button type="button" className="button" disabled={!draft.canRedo} onClick={draft.redo}>
+        Redo
+      </button>
+      <button type="button" className="button" onClick={() => void saveZip(name, draft.files)}>
+        <Icon name="save" size={18} />
+        Export
+      </button>
+      <label className="button file-button">
+        Import…
+        <input type="file" accept=".zip" aria-label="Import a folder as ZIP" onChange={(event) => void load(event)} />
+      </label>
+      <span className={status.kind === 'failed' ? 'small over' : 'small quiet'} role="status">
+        {status.kind === 'failed' ? status.message : status.kind === 'saved' ? 'Draft saved' : 'Saving…'}
+      </span>
+    </div>
+  );
+}

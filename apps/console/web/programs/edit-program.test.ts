@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { diffPrograms } from './diff-programs.ts';
+import { addOption, addState, newProgram, removeState, renameState, setField, setText } from './edit-program.ts';
+import type { ProgramFiles } from './program-api.ts';
+import { readProgram } from './read-program.ts';
+
+const files: ProgramFiles = {
+  ...newProgram('seeds', '*384*7#'),
+  'more.yaml': `# Kept by Ana.
+states:
+  ask: # a question
+    kind: prompt
+    text: ask.text
+    type: integer
+    save: count
+    to: home
+  keep: { kind: action, store: order, fields: {}, outcomes: { stored: ask, failed: { to: home, hint: ask.hint } } }
+  pick: { kind: branch, when: [{ that: count > 3, to: ask }], else: home }
+`,
+};
+
+test('a state is renamed with everything that leads to it, and comments stay', () => {
+  const renamed = renameState(renameState(files, 'ask', 'howMany'), 'home', 'main');
+  const { states, start } = readProgram(renamed);
+  expect(start).toBe('main');
+  expect(renamed['more.yaml']).toMatch(/^# Kept by Ana\.\n[\s\S]*howMany:\s+# a question\n/);
+  expect(states.get('howMany')?.links.map(({ to }) => to)).toEqual(['main']);
+  expect(states.get('keep')?.links.map(({ to }) => to)).toEqual(['howMany', 'main']);
+  expect(states.get('pick')?.links.map(({ to }) => to)).toEqual(['howMany', 'main']);
+  expect(readProgram(renamed).outside).toEqual([]);
+  expect(renameState(files, 'ask', 'home')).toBe(files);
+});
+
+test('states, choices, fields and texts change their files alone, and a person reads what has changed', () => {
+  const model = readProgram(files);
+  const ask = model.states.get('ask');
+  const home = model.states.get('home');
+  if (!ask || !home) throw new Error('the program has lost its states');
+  expect(setField(files, ask, ['max'], 50)['more.yaml']).toContain('max: 50');
+  expect(setField(files, ask, ['type'], undefined)['more.yaml']).not.toContain('type:');
+  expect(setText(files, 'en', 'home.text', 'Karibu')['locales/en.yaml']).toContain('text: Karibu');
+  expect(setField(files, ask, ['max'], 50)['program.yaml']).toBe(files['program.yaml']);
+  const withOption = readProgram(addOption(files, model, home, 'ask'));
+  expect(withOption.states.get('home')?.links.map(({ to }) => to)).toEqual(['about', 'ask']);
+  expect(withOption.texts.get('en')?.get('home.option2')).toBe('New choice');
+
+  const added = addState(files, model, { name: 'bye', kind: 'end', file: 'more.yaml' });
+  const changed = removeState(setText(added, 'en', 'about.text', 'All about seeds.'), ask);
+  const { words, ...diff } = diffPrograms(files, changed);
+  expect(diff).toEqual({ added: ['bye'], removed: ['ask'], changed: ['about'] });
+  expect(words).toEqual([
+    'The end bye is new.',
+    'The prompt ask is removed.',
+    'en: “What this service is for.” becomes “All about seeds.”.',
+    'en: bye.text is “bye”.',
+  ]);
+  expect(diffPrograms(files, files).words).toEqual([]);
+});

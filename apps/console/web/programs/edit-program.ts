@@ -1,0 +1,136 @@
+import { type Document, isMap, isScalar, parseDocument } from 'yaml';
+import type { ProgramFiles } from './program-api.ts';
+import { type Path, type ProgramModel, type ProgramState, readProgram } from './read-program.ts';
+
+/** Changes one file; comments and the order of everything else are kept. */
+function changeFile(files: ProgramFiles, path: string, change: (document: Document) => void): ProgramFiles {
+  const document = parseDocument(files[path] ?? '', { uniqueKeys: false });
+  change(document);
+  return { ...files, [path]: document.toString({ lineWidth: 0 }) };
+}
+
+/** Sets one field of a state; `undefined` removes it. */
+export function setField(files: ProgramFiles, { file, name }: ProgramState, path: Path, value: unknown): ProgramFiles {
+  return changeFile(files, file, (document) => {
+    const whole = ['states', name, ...path];
+    if (value === undefined) document.deleteIn(whole);
+    else document.setIn(whole, document.createNode(value));
+  });
+}
+
+export function setText(files: ProgramFiles, language: string, key: string, text: string): ProgramFiles {
+  return changeFile(files, `locales/${language}.yaml`, (document) => {
+    document.setIn(document.has(key) ? [key] : key.split('.'), text);
+  });
+}
+
+/** A text under a new key in every language. */
+function addText(files: ProgramFiles, model: ProgramModel, key: string, text: string): ProgramFiles {
+  return model.languages.reduce((changed, language) => setText(changed, language, key, text), files);
+}
+
+export const newKinds = ['menu', 'prompt', 'page', 'end'] as const;
+export type NewKind = (typeof newKinds)[number];
+
+export interface NewState {
+  name: string;
+  kind: NewKind;
+  file: string;
+}
+
+/** A state with a text in every language; a question and a menu lead to the start until they are connected. */
+export function addState(files: ProgramFiles, model: ProgramModel, { name, kind, file }: NewState): ProgramFiles {
+  const key = `${name}.text`;
+  const to = model.start ?? name;
+  const fields = {
+    menu: { options: [{ text: `${name}.option1`, to }] },
+    prompt: { type: 'text', save: name, to },
+    page: {},
+    end: {},
+  };
+  const texts = { [key]: name, ...(kind === 'menu' && { [`${name}.option1`]: 'Next' }) };
+  const withTexts = Object.entries(texts).reduce((changed, [at, text]) => addText(changed, model, at, text), files);
+  return changeFile(withTexts, file, (document) =>
+    document.setIn(['states', name], document.createNode({ kind, text: key, ...fields[kind] })),
+  );
+}
+
+/** Adds a choice to a menu or page. */
+export function addOption(files: ProgramFiles, model: ProgramModel, state: ProgramState, to: string): ProgramFiles {
+  const keys = new Set(Array.from(model.texts.values(), (texts) => [...texts.keys()]).flat());
+  let number = 1;
+  while (keys.has(`${state.name}.option${number}`)) number += 1;
+  const key = `${state.name}.option${number}`;
+  return changeFile(addText(files, model, key, 'New choice'), state.file, (document) => {
+    const path = ['states', state.name, 'options'];
+    if (document.hasIn(path)) document.addIn(path, document.createNode({ text: key, to }));
+    else document.setIn(path, document.createNode([{ text: key, to }]));
+  });
+}
+
+/** Renames a state, and everything that leads to it. */
+export function renameState(files: ProgramFiles, from: string, to: string): ProgramFiles {
+  const model = readProgram(files);
+  const own = model.states.get(from);
+  if (!own || from === to || model.states.has(to)) return files;
+  const touched = new Set([
+    own.file,
+    ...Array.from(model.states.values())
+      .filter(({ links }) => links.some((link) => link.to === from))
+      .map(({ file }) => file),
+    ...Object.keys(files).filter((path) => /^[^/]+\.ya?ml$/.test(path)),
+  ]);
+  return [...touched].reduce((changed, path) => renameIn(changed, { path, model, from, to }), files);
+}
+
+interface Renaming {
+  path: string;
+  model: ProgramModel;
+  from: string;
+  to: string;
+}
+
+function renameIn(files: ProgramFiles, { path, model, from, to }: Renaming): ProgramFiles {
+  const links = Array.from(model.states.values())
+    .filter(({ file }) => file === path)
+    .flatMap(({ name, links }) =>
+      links.filter((link) => link.to === from).map((link) => ['states', name, ...link.path]),
+    );
+  const document = parseDocument(files[path] ?? '', { uniqueKeys: false });
+  const states = document.get('states');
+  const pair = isMap(states) ? states.items.find(({ key }) => isScalar(key) && key.value === from) : undefined;
+  const heads = ['start', 'exit', 'login'].filter((head) => document.get(head) === from);
+  if (links.length === 0 && !pair && heads.length === 0) return files;
+  for (const link of links) document.setIn(link, to);
+  for (const head of heads) document.set(head, to);
+  if (pair && isScalar(pair.key)) pair.key.value = to;
+  return { ...files, [path]: document.toString({ lineWidth: 0 }) };
+}
+
+export function removeState(files: ProgramFiles, { file, name }: ProgramState): ProgramFiles {
+  return changeFile(files, file, (document) => document.deleteIn(['states', name]));
+}
+
+/** The files of a program with one screen and an end. */
+export function newProgram(name: string, code: string): ProgramFiles {
+  return {
+    'program.yaml': `name: ${name}
+codes: ["${code}"]
+extends: palaver
+languages: [en]
+start: home
+
+states:
+  home:
+    kind: menu
+    text: home.text
+    options:
+      - { text: home.option1, to: about }
+
+  about:
+    kind: page
+    text: about.text
+`,
+    'locales/en.yaml': `home: { text: Welcome, option1: About }\nabout: { text: What this service is for. }\n`,
+  };
+}

@@ -1,0 +1,135 @@
+import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { lostOf, toPercent } from './heat.ts';
+import type { ProgramStats } from './program-api.ts';
+import { orderStates, type ProgramModel } from './read-program.ts';
+
+interface FiguresProps {
+  model: ProgramModel;
+  stats: ProgramStats;
+  selected: string | undefined;
+  onSelect(state: string): void;
+}
+
+/** How callers move through the program: the funnel by screen, calls by day, languages. */
+export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
+  const calls = stats.days.reduce((sum, day) => sum + day.calls, 0);
+  const returning = stats.days.reduce((sum, day) => sum + day.returning, 0);
+  if (calls === 0)
+    return (
+      <p className="empty">
+        Nobody has called this program between {stats.from} and {stats.to}.
+      </p>
+    );
+  const shown = stats.languages.reduce((sum, language) => sum + language.shown, 0);
+  return (
+    <div className="stack">
+      <dl className="figures-head">
+        <div>
+          <dt>Calls</dt>
+          <dd className="numbers">{calls.toLocaleString('en')}</dd>
+        </div>
+        <div>
+          <dt>Of returning callers</dt>
+          <dd className="numbers">{toPercent(returning, calls)}</dd>
+        </div>
+        {stats.languages.map((language) => (
+          <div key={language.language}>
+            <dt>Screens in {language.language}</dt>
+            <dd className="numbers">{toPercent(language.shown, shown)}</dd>
+          </div>
+        ))}
+      </dl>
+      <Funnel model={model} stats={stats} selected={selected} onSelect={onSelect} />
+      <Days stats={stats} />
+    </div>
+  );
+}
+
+function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
+  const counts = new Map(stats.states.map((state) => [state.state, state]));
+  const order = [...orderStates(model), ...counts.keys()];
+  const rows = [...new Set(order)].flatMap((name) => counts.get(name) ?? []);
+  const most = Math.max(1, ...rows.map(({ shown }) => shown));
+  return (
+    <ScrollRegion label="Funnel">
+      <table className="funnel">
+        <thead>
+          <tr>
+            <th scope="col">Screen</th>
+            {['Shown', 'Answered', 'Refused', 'Back', 'Exit', 'Timed out', 'Lost', 'Median'].map((title) => (
+              <th key={title} scope="col" className="number">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.state} className={row.state === selected ? 'row-selected' : undefined}>
+              <th scope="row">
+                <button type="button" className="link-button" onClick={() => onSelect(row.state)}>
+                  {row.state}
+                </button>
+                <svg className="funnel-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+                  <rect className="bar-shown" width={(100 * row.shown) / most} height="4" />
+                  <rect className="bar-lost" width={(100 * lostOf(row)) / most} height="4" />
+                </svg>
+              </th>
+              {[row.shown, row.answered, row.refused, row.back, row.exited, row.timedOut].map((count, i) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list of columns
+                <td key={i} className="number">
+                  {count.toLocaleString('en')}
+                </td>
+              ))}
+              <td className="number">{toPercent(lostOf(row), row.shown)}</td>
+              <td className="number">{row.medianSeconds === null ? '–' : `${row.medianSeconds} s`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollRegion>
+  );
+}
+
+function Days({ stats }: { stats: ProgramStats }) {
+  const most = Math.max(1, ...stats.days.map(({ calls }) => calls));
+  return (
+    <ScrollRegion label="Calls by day">
+      <table className="days">
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col" className="number">
+              Calls
+            </th>
+            <th scope="col" className="number">
+              Returning
+            </th>
+            <th scope="col" className="number">
+              Screens timed out
+            </th>
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {stats.days.map(({ day, calls, returning, timedOut }) => (
+            <tr key={day}>
+              <th scope="row" className="numbers">
+                {day}
+              </th>
+              <td className="number">{calls.toLocaleString('en')}</td>
+              <td className="number">{returning.toLocaleString('en')}</td>
+              <td className="number">{timedOut.toLocaleString('en')}</td>
+              <td className="day-bar">
+                <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                  <rect className="bar-shown" width={(100 * calls) / most} height="8" />
+                  <rect className="bar-returning" width={(100 * returning) / most} height="8" />
+                </svg>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollRegion>
+  );
+}

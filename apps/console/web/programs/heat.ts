@@ -1,0 +1,55 @@
+import type { Counts, ProgramStats } from './program-api.ts';
+
+export const heats = {
+  lost: 'Calls lost',
+  refused: 'Answers refused',
+  slow: 'Slow answers',
+  shown: 'Times shown',
+} as const;
+
+export type Heat = keyof typeof heats;
+
+export interface StateHeat {
+  /** Between 0 and 1. */
+  share: number;
+  label: string;
+}
+
+const slowest = 60;
+
+/** Calls that ended on this screen: left by exit, or without another input. */
+export function lostOf({ exited, timedOut }: Counts): number {
+  return exited + timedOut;
+}
+
+export function toPercent(part: number, whole: number): string {
+  return whole === 0 ? '–' : `${Math.round((100 * part) / whole)} %`;
+}
+
+/** How strongly each state is coloured, with what it says there. */
+export function toHeat(stats: ProgramStats | undefined, heat: Heat): Map<string, StateHeat> {
+  const states = stats?.states ?? [];
+  const most = Math.max(1, ...states.map(({ shown }) => shown));
+  return new Map(states.map((counts) => [counts.state, ofState(counts, heat, most)]));
+}
+
+function ofState(counts: Counts, heat: Heat, most: number): StateHeat {
+  const { shown, refused, answered, medianSeconds } = counts;
+  const part = (count: number, of: number) => ({
+    share: of === 0 ? 0 : Math.min(1, count / of),
+    label: toPercent(count, of),
+  });
+  switch (heat) {
+    case 'lost':
+      return part(lostOf(counts), shown);
+    case 'refused':
+      return part(refused, refused + answered);
+    case 'slow':
+      return {
+        share: Math.min(1, (medianSeconds ?? 0) / slowest),
+        label: medianSeconds === null ? '–' : `${medianSeconds} s`,
+      };
+    case 'shown':
+      return { share: shown / most, label: shown.toLocaleString('en') };
+  }
+}

@@ -1,0 +1,28 @@
+import { nodeSize } from './lay-out-map.ts';
+
+const { width: w, height: h } = nodeSize;
+const rectangle = `M1 1H${w - 1}V${h - 1}H1Z`;
+const bars = `${rectangle}M10 1V${h - 1}M${w - 10} 1V${h - 1}`;
+
+/** The outlines of the kinds of states, as flow charts draw them, and what each is called. */
+export const kinds: Record<string, { title: string; outline: string }> = {
+  menu: { title: 'Menu', outline: toRounded(12) },
+  prompt: { title: 'Question', outline: `M14 1H${w - 1}L${w - 14} ${h - 1}H1Z` },
+  page: { title: 'Page', outline: `M1 1H${w - 17}L${w - 1} 17V${h - 1}H1ZM${w - 17} 1V17H${w - 1}` },
+  form: { title: 'Form', outline: `M1 7H${w - 7}V${h - 1}H1ZM5 7V3H${w - 3}V${h - 5}H${w - 7}` },
+  action: { title: 'Action', outline: bars },
+  branch: { title: 'Branch', outline: `M22 1H${w - 22}L${w - 1} ${h / 2}L${w - 22} ${h - 1}H22L1 ${h / 2}Z` },
+  set: { title: 'Values', outline: rectangle },
+  call: { title: 'Sub-flow', outline: bars },
+  each: { title: 'Loop', outline: `M14 1H${w - 14}L${w - 1} 14V${h - 1}H1V14Z` },
+  return: { title: 'Return', outline: `M22 1H${w - 1}V${h - 1}H22L1 ${h / 2}Z` },
+  end: { title: 'End', outline: toRounded(h / 2 - 1) },
+  outside: { title: 'Inherited', outline: toRounded(6) },
+};
+
+export const kindOf = (kind: string) => kinds[kind] ?? { title: kind || 'No kind', outline: rectangle };
+
+function toRounded(r: number): string {
+  const arc = (x: number, y: number) => `A${r} ${r} 0 0 1 ${x} ${y}`;
+  return `M${1 + r} 1H${w - 1 - r}${arc(w - 1, 1 + r)}V${h - 1 - r}${arc(w - 1 - r, h - 1)}H${1 + r}${arc(1, h - 1 - r)}V${1 + r}${arc(1 + r, 1)}Z`;
+}

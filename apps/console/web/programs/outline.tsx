@@ -1,0 +1,147 @@
+import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
+import type { StateHeat } from './heat.ts';
+import { kindOf } from './kinds.ts';
+import { orderStates, type ProgramModel, sayIn } from './read-program.ts';
+
+interface OutlineProps {
+  model: ProgramModel;
+  selected: string | undefined;
+  onSelect(state: string): void;
+  problems: ReadonlyMap<string, number>;
+  heat: ReadonlyMap<string, StateHeat>;
+  found: ReadonlySet<string> | undefined;
+}
+
+interface Row {
+  id: string;
+  state: string;
+  level: number;
+  /** What the caller does to come here. */
+  by: string;
+  hasChildren: boolean;
+  /** The state is in the outline further up; its own ways on are there. */
+  isRepeated: boolean;
+}
+
+/** The program as a tree, for the keyboard, for screen readers and for small screens. */
+export function Outline({ model, selected, onSelect, problems, heat, found }: OutlineProps) {
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [current, setCurrent] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
+  const rows = useMemo(() => toRows(model, closed), [model, closed]);
+  const shown = found ? rows.filter(({ state, isRepeated }) => found.has(state) && !isRepeated) : rows;
+  const at = Math.min(current, shown.length - 1);
+
+  function focus(index: number): void {
+    const next = Math.max(0, Math.min(index, shown.length - 1));
+    setCurrent(next);
+    list.current?.querySelectorAll<HTMLElement>('[role=treeitem]')[next]?.focus();
+  }
+  function toggle(row: Row, isOpen: boolean): void {
+    const next = new Set(closed);
+    if (isOpen) next.delete(row.id);
+    else next.add(row.id);
+    setClosed(next);
+  }
+  function press(event: KeyboardEvent, row: Row, index: number): void {
+    const isOpen = row.hasChildren && !closed.has(row.id);
+    const parent = shown.findLastIndex(({ level }, i) => i < index && level < row.level);
+    switch (event.key) {
+      case 'ArrowDown':
+        focus(index + 1);
+        break;
+      case 'ArrowUp':
+        focus(index - 1);
+        break;
+      case 'Home':
+        focus(0);
+        break;
+      case 'End':
+        focus(shown.length - 1);
+        break;
+      case 'ArrowRight':
+        if (isOpen || !row.hasChildren) focus(index + 1);
+        else toggle(row, true);
+        break;
+      case 'ArrowLeft':
+        if (isOpen) toggle(row, false);
+        else focus(parent);
+        break;
+      case 'Enter':
+      case ' ':
+        onSelect(row.state);
+        break;
+      default:
+        return;
+    }
+    event.preventDefault();
+  }
+
+  return (
+    <div className="outline" role="tree" aria-label={`Outline of ${model.name}`} ref={list}>
+      {shown.map((row, index) => {
+        const { id, state, level, by, hasChildren, isRepeated } = row;
+        const kind = model.states.get(state)?.kind ?? 'outside';
+        const faults = problems.get(state) ?? 0;
+        const stateHeat = heat.get(state);
+        return (
+          <div
+            key={id}
+            role="treeitem"
+            className={`outline-row outline-level-${Math.min(level, 9)}`}
+            aria-level={level}
+            aria-selected={state === selected}
+            aria-expanded={hasChildren ? !closed.has(id) : undefined}
+            tabIndex={index === at ? 0 : -1}
+            onKeyDown={(event) => press(event, row, index)}
+            onClick={() => {
+              setCurrent(index);
+              onSelect(state);
+            }}
+          >
+            {by && <span className="outline-by">{by}</span>}
+            <strong>{state}</strong>
+            <span className="badge">{kindOf(kind).title}</span>
+            {isRepeated ? (
+              <span className="quiet small">see above</span>
+            ) : (
+              <span className="outline-text">{sayIn(model, model.states.get(state)?.raw.text)}</span>
+            )}
+            {stateHeat && !isRepeated && <span className="badge badge-warn numbers">{stateHeat.label}</span>}
+            {faults > 0 && !isRepeated && (
+              <span className="badge badge-danger">
+                {faults} {faults === 1 ? 'problem' : 'problems'}
+              </span>
+            )}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function toRows(model: ProgramModel, closed: ReadonlySet<string>): Row[] {
+  const rows: Row[] = [];
+  const seen = new Set<string>();
+  const add = (state: string, place: { level: number; by: string; path: string; isHidden: boolean }) => {
+    const { level, by, path, isHidden } = place;
+    const id = `${path}/${state}`;
+    const links = model.states.get(state)?.links ?? [];
+    const isRepeated = seen.has(state);
+    const hasChildren = !isRepeated && links.length > 0;
+    seen.add(state);
+    if (!isHidden) rows.push({ id, state, level, by, hasChildren, isRepeated });
+    if (!hasChildren) return;
+    const inside = { level: level + 1, isHidden: isHidden || closed.has(id) };
+    for (const [i, { to, label }] of links.entries())
+      add(to, { ...inside, by: toBy(model, label), path: `${id}.${i}` });
+  };
+  for (const state of orderStates(model))
+    if (!seen.has(state)) add(state, { level: 1, by: '', path: '', isHidden: false });
+  return rows;
+}
+
+function toBy(model: ProgramModel, label: string): string {
+  const option = /^(\d+)\. (.+)$/.exec(label);
+  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
+}

@@ -1,0 +1,50 @@
+import { useQuery } from '@tanstack/react-query';
+import { isRefused } from '../api/call-service.ts';
+import { useOperatorToken } from '../api/operator-token.ts';
+import { useLocation } from '../location.ts';
+import { Link } from '../ui/link.tsx';
+import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
+import { programApi } from './program-api.ts';
+import { ProgramList } from './program-list.tsx';
+import { Workspace } from './workspace.tsx';
+import '../styles/programs.css';
+
+/** Programs: what they are made of, and how callers fare in them. */
+export function ProgramsView() {
+  const token = useOperatorToken();
+  const { searchParams } = useLocation();
+  const name = searchParams.get('program');
+  const query = useQuery({ queryKey: ['programs', token], queryFn: programApi.list });
+  const mayEdit = query.data !== undefined && !query.data.readOnly && query.data.role !== 'viewer';
+  return (
+    <>
+      <div className="view-head">
+        <div>
+          <h1>
+            {name === null ? (
+              'Programs'
+            ) : (
+              <>
+                <Link href="/programs">Programs</Link> / {name}
+              </>
+            )}
+          </h1>
+          {name === null && <p>What service codes answer: every screen, where it leads, and where callers give up.</p>}
+        </div>
+      </div>
+      {isRefused(query.error) ? (
+        <section className="panel" aria-label="Sign in">
+          <OperatorSignIn message={query.error?.message ?? ''} />
+        </section>
+      ) : query.error ? (
+        <p className="notice notice-danger">{query.error.message}</p>
+      ) : name !== null && query.data ? (
+        <Workspace key={name} name={name} mayEdit={mayEdit} />
+      ) : query.data ? (
+        <ProgramList programs={query.data.programs} mayEdit={mayEdit} />
+      ) : (
+        <p className="quiet">Loading…</p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,138 @@
+import { LineCounter, parseDocument } from 'yaml';
+import type { ProgramFiles } from './program-api.ts';
+
+export type Path = readonly (string | number)[];
+
+export interface StateLink {
+  to: string;
+  label: string;
+  /** Where the name of the target is, inside the state. */
+  path: Path;
+}
+
+export type Raw = Record<string, unknown>;
+
+export interface ProgramState {
+  name: string;
+  kind: string;
+  file: string;
+  line: number;
+  raw: Raw;
+  links: StateLink[];
+}
+
+/** A program as the page shows it. It may have faults: what can be read is shown. */
+export interface ProgramModel {
+  name: string;
+  start: string | undefined;
+  languages: string[];
+  states: ReadonlyMap<string, ProgramState>;
+  /** Names that states lead to and no file of the program has: states of the program that it extends. */
+  outside: string[];
+  /** By language and key. */
+  texts: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  files: ProgramFiles;
+}
+
+const menuPath = /^[^/]+\.ya?ml$/;
+const localePath = /^locales\/([^/]+)\.ya?ml$/;
+/** Takes up an unfinished form; it is no state. */
+const resumeTarget = '@resume';
+
+export function readProgram(files: ProgramFiles): ProgramModel {
+  const texts = new Map<string, Map<string, string>>();
+  const states = new Map<string, ProgramState>();
+  let header: Raw = {};
+  let start: string | undefined;
+  for (const [path, text] of Object.entries(files)) {
+    const language = localePath.exec(path)?.[1];
+    if (language) texts.set(language, toTexts(parse(text).value));
+    if (!menuPath.test(path)) continue;
+    const { value, lineOf } = parse(text);
+    if (path === 'program.yaml') header = value;
+    if (typeof value.start === 'string') start = value.start;
+    for (const [name, raw] of Object.entries(toRecord(value.states))) {
+      const state = toRecord(raw);
+      const kind = typeof state.kind === 'string' ? state.kind : '';
+      states.set(name, { name, kind, file: path, line: lineOf(name), raw: state, links: linksOf(state) });
+    }
+  }
+  const named = [...states.values()].flatMap(({ links }) => links.map(({ to }) => to));
+  const outside = [...new Set([...named, ...(start === undefined ? [] : [start])])].filter((to) => !states.has(to));
+  const listed = Array.isArray(header.languages) ? header.languages.map(String) : [];
+  return {
+    name: typeof header.name === 'string' ? header.name : '',
+    start,
+    languages: listed.length > 0 ? listed : [...texts.keys()],
+    states,
+    outside,
+    texts,
+    files,
+  };
+}
+
+function parse(text: string): { value: Raw; lineOf(state: string): number } {
+  const counter = new LineCounter();
+  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false });
+  const lineOf = (state: string) => {
+    const node = document.getIn(['states', state], true) as { range?: [number] } | undefined;
+    return node?.range ? counter.linePos(node.range[0]).line : 1;
+  };
+  try {
+    return { value: toRecord(document.toJS({ maxAliasCount: 0 })), lineOf };
+  } catch {
+    return { value: {}, lineOf };
+  }
+}
+
+function toTexts(value: unknown, path: string[] = [], texts = new Map<string, string>()): Map<string, string> {
+  if (typeof value === 'string') texts.set(path.join('.'), value.trim());
+  else for (const [key, inner] of Object.entries(toRecord(value))) toTexts(inner, [...path, key], texts);
+  return texts;
+}
+
+export function toRecord(value: unknown): Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
+}
+
+/** Where a state leads, whatever its kind and however unfinished it is. */
+export function linksOf(state: Raw): StateLink[] {
+  const links: StateLink[] = [];
+  const add = (to: unknown, label: unknown, path: Path) => {
+    if (typeof to === 'string' && to !== resumeTarget) links.push({ to, label: String(label ?? ''), path });
+  };
+  const listOf = (value: unknown) => (Array.isArray(value) ? value.map(toRecord) : []);
+  for (const [i, { to, key, text }] of listOf(state.options).entries())
+    add(to, `${key ?? i + 1}. ${text ?? ''}`, ['options', i, 'to']);
+  for (const [outcome, target] of Object.entries(toRecord(state.outcomes))) {
+    if (typeof target === 'string') add(target, outcome, ['outcomes', outcome]);
+    else add(toRecord(target).to, outcome, ['outcomes', outcome, 'to']);
+  }
+  for (const [i, { that, to }] of listOf(state.when).entries()) add(to, that, ['when', i, 'to']);
+  for (const field of ['else', 'flow', 'do'] as const) add(state[field], field, [field]);
+  add(state.to, state.save ?? '', ['to']);
+  return links;
+}
+
+/** A text in the first language that has it; its key where none has. */
+export function sayIn({ languages, texts }: ProgramModel, key: unknown, language?: string): string {
+  if (typeof key !== 'string') return '';
+  const order = language === undefined ? languages : [language];
+  for (const name of order) {
+    const text = texts.get(name)?.get(key);
+    if (text !== undefined) return text;
+  }
+  return key;
+}
+
+/** The states in the order in which callers come to them; those that nobody reaches are last. */
+export function orderStates({ start, states }: ProgramModel): string[] {
+  const seen = new Set<string>();
+  const open = start !== undefined && states.has(start) ? [start] : [];
+  for (const name of open) {
+    if (seen.has(name)) continue;
+    seen.add(name);
+    for (const { to } of states.get(name)?.links ?? []) if (states.has(to) && !seen.has(to)) open.push(to);
+  }
+  return [...seen, ...[...states.keys()].filter((name) => !seen.has(name))];
+}

@@ -1,0 +1,293 @@
+import { useEffect, useId, useState } from 'react';
+import { Icon } from '../ui/icon.tsx';
+import { addOption, removeState, renameState, setField, setText } from './edit-program.ts';
+import type { ProgramFiles } from './program-api.ts';
+import { type Path, type ProgramModel, type ProgramState, toRecord } from './read-program.ts';
+import { countText, previewScreens } from './screen-preview.ts';
+
+interface EditorProps {
+  model: ProgramModel;
+  state: ProgramState;
+  onChange(files: ProgramFiles): void;
+  onSelect(state: string): void;
+}
+
+/** The fields of a state: its texts in all languages, its choices, what it asks, where it leads. */
+export function StateEditor(props: EditorProps) {
+  const { model, state, onChange, onSelect } = props;
+  const { files } = model;
+  const set = (path: Path, value: unknown) => onChange(setField(files, state, path, value));
+  const rename = (name: string) => {
+    const changed = renameState(files, state.name, name);
+    if (changed === files) return;
+    onChange(changed);
+    onSelect(name);
+  };
+  return (
+    <div className="state-editor">
+      <NameField key={state.name} name={state.name} onRename={rename} />
+      {typeof state.raw.text === 'string' && <Texts {...props} textKey={state.raw.text} isScreen title="Text" />}
+      {state.kind === 'prompt' && <QuestionFields state={state} set={set} />}
+      {Array.isArray(state.raw.options) && <Options {...props} set={set} />}
+      {(state.kind === 'menu' || state.kind === 'page') && state.raw.from === undefined && (
+        <button
+          type="button"
+          className="button button-small"
+          onClick={() => onChange(addOption(files, model, state, model.start ?? state.name))}
+        >
+          <Icon name="plus" size={16} />
+          Add a choice
+        </button>
+      )}
+      <Ways model={model} state={state} set={set} />
+      {Array.isArray(state.raw.when) && <Conditions state={state} set={set} />}
+      <button
+        type="button"
+        className="button button-small button-danger"
+        disabled={state.name === model.start}
+        onClick={() => {
+          onChange(removeState(files, state));
+          onSelect('');
+        }}
+      >
+        <Icon name="trash" size={16} />
+        Delete {state.name}
+      </button>
+    </div>
+  );
+}
+
+type Set = (path: Path, value: unknown) => void;
+
+function NameField({ name, onRename }: { name: string; onRename(name: string): void }) {
+  const [value, setValue] = useState(name);
+  return (
+    <label className="field">
+      <span>Name</span>
+      <input
+        value={value}
+        pattern="[A-Za-z][A-Za-z0-9_]*"
+        onChange={(event) => setValue(event.target.value)}
+        onBlur={(event) => event.target.validity.valid && value !== '' && onRename(value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') event.currentTarget.blur();
+        }}
+      />
+    </label>
+  );
+}
+
+interface TextsProps extends EditorProps {
+  textKey: string;
+  title: string;
+  /** The text is that of the screen, not of a choice. */
+  isScreen?: boolean;
+}
+
+/** A text in all languages side by side, each with what it takes of a screen. */
+function Texts({ model, state, onChange, textKey, title, isScreen = false }: TextsProps) {
+  const id = useId();
+  return (
+    <div className="texts-row">
+      {model.languages.map((language) => {
+        const text = model.texts.get(language)?.get(textKey) ?? '';
+        const screens = isScreen ? previewScreens(model, state, language) : [text];
+        const { used, limit } = countText(screens[0] ?? '');
+        return (
+          <div key={language} className="field">
+            <label className="text-head" htmlFor={`${id}-${language}`}>
+              <span>
+                {title}, {language}
+              </span>
+              <span className={`numbers${used > limit ? ' over' : ''}`}>
+                {used}/{limit}
+                {screens.length > 1 && ` · ${screens.length} screens`}
+              </span>
+            </label>
+            {isScreen ? (
+              <textarea
+                id={`${id}-${language}`}
+                lang={language}
+                rows={3}
+                value={text}
+                placeholder="inherited"
+                onChange={(event) => onChange(setText(model.files, language, textKey, event.target.value))}
+              />
+            ) : (
+              <input
+                id={`${id}-${language}`}
+                lang={language}
+                value={text}
+                placeholder="inherited"
+                onChange={(event) => onChange(setText(model.files, language, textKey, event.target.value))}
+              />
+            )}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+function Options(props: EditorProps & { set: Set }) {
+  const { model, state, set } = props;
+  const options = (state.raw.options as unknown[]).map(toRecord);
+  const isQuestion = state.kind === 'prompt';
+  return (
+    <ol className="options-editor">
+      {options.map((option, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a choice is known by its place
+        <li key={i}>
+          <fieldset>
+            <legend>Choice {String(option.key ?? i + 1)}</legend>
+            {typeof option.text === 'string' && <Texts {...props} textKey={option.text} title="Text" />}
+            {isQuestion ? (
+              <TextField label="Value" value={option.value} onChange={(value) => set(['options', i, 'value'], value)} />
+            ) : (
+              <TargetField
+                model={model}
+                label="Leads to"
+                value={option.to}
+                onChange={(to) => set(['options', i, 'to'], to)}
+              />
+            )}
+            {!isQuestion && (
+              <TextField
+                label="Shown only when"
+                value={option.when}
+                onChange={(when) => set(['options', i, 'when'], when === '' ? undefined : when)}
+              />
+            )}
+            <button
+              type="button"
+              className="button button-small"
+              aria-label={`Remove choice ${i + 1}`}
+              onClick={() => set(['options'], (state.raw.options as unknown[]).toSpliced(i, 1))}
+            >
+              <Icon name="close" size={16} />
+              Remove
+            </button>
+          </fieldset>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+const types = ['text', 'integer', 'decimal', 'date', 'phone', 'choice', 'choices'];
+
+/** Numbers stay numbers in the file; `today` and dates are texts. */
+function toLimit(value: string): number | string | undefined {
+  if (value === '') return undefined;
+  return Number.isNaN(Number(value)) ? value : Number(value);
+}
+
+function QuestionFields({ state, set }: { state: ProgramState; set: Set }) {
+  const { raw } = state;
+  return (
+    <div className="field-row">
+      {raw.validator === undefined && (
+        <label className="field">
+          <span>Type of answer</span>
+          <select value={String(raw.type ?? '')} onChange={(event) => set(['type'], event.target.value)}>
+            {[...new Set([...types, String(raw.type ?? 'text')])].map((type) => (
+              <option key={type}>{type}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      {raw.validator === undefined && (
+        <>
+          <TextField label="At least" value={raw.min} onChange={(value) => set(['min'], toLimit(value))} />
+          <TextField label="At most" value={raw.max} onChange={(value) => set(['max'], toLimit(value))} />
+        </>
+      )}
+      <TextField label="Saved as" value={raw.save} onChange={(value) => set(['save'], value)} />
+      <TextField
+        label="Asked only when"
+        value={raw.when}
+        onChange={(value) => set(['when'], value === '' ? undefined : value)}
+      />
+      <label className="check-field">
+        <input
+          type="checkbox"
+          checked={raw.optional === true}
+          onChange={(event) => set(['optional'], event.target.checked || undefined)}
+        />
+        May be skipped
+      </label>
+    </div>
+  );
+}
+
+/** Where the state leads, beside its choices. */
+function Ways({ model, state, set }: { model: ProgramModel; state: ProgramState; set: Set }) {
+  return (
+    <>
+      {state.links
+        .filter(({ path }) => path[0] !== 'options')
+        .map(({ to, label, path }) => (
+          <TargetField
+            key={path.join('.')}
+            model={model}
+            label={path[0] === 'to' ? 'Leads to' : `${label} leads to`}
+            value={to}
+            onChange={(next) => set(path, next)}
+          />
+        ))}
+    </>
+  );
+}
+
+function Conditions({ state, set }: { state: ProgramState; set: Set }) {
+  return (state.raw.when as unknown[]).map(toRecord).map(({ that }, i) => (
+    <TextField
+      // biome-ignore lint/suspicious/noArrayIndexKey: a condition is known by its place
+      key={i}
+      label={`Condition ${i + 1}`}
+      value={that}
+      onChange={(value) => set(['when', i, 'that'], value)}
+    />
+  ));
+}
+
+interface FieldProps {
+  label: string;
+  value: unknown;
+  onChange(value: string): void;
+}
+
+/** Written to the program when the field is left: half an expression is a fault to nobody. */
+function TextField({ label, value, onChange }: FieldProps) {
+  const given = value === undefined ? '' : String(value);
+  const [typed, setTyped] = useState(given);
+  useEffect(() => setTyped(given), [given]);
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <input
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+        onBlur={() => typed !== given && onChange(typed)}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') event.currentTarget.blur();
+        }}
+      />
+    </label>
+  );
+}
+
+function TargetField({ model, label, value, onChange }: FieldProps & { model: ProgramModel }) {
+  const id = useId();
+  const names = [...new Set([...model.states.keys(), ...model.outside, String(value ?? '')])];
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <select id={id} value={String(value ?? '')} onChange={(event) => onChange(event.target.value)}>
+        {names.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+import { Handle, Position } from '@xyflow/react';
+import { memo } from 'react';
+import type { StateHeat } from './heat.ts';
+import { kindOf } from './kinds.ts';
+import { nodeSize } from './lay-out-map.ts';
+
+export interface StateNodeData extends Record<string, unknown> {
+  name: string;
+  kind: string;
+  text: string;
+  isSelected: boolean;
+  /** The one node that the tab key comes to. */
+  isReachable: boolean;
+  isDim: boolean;
+  isStart: boolean;
+  isEdited: boolean;
+  problems: number;
+  heat: StateHeat | undefined;
+  onSelect(state: string): void;
+}
+
+const steps = 6;
+
+export const StateNode = memo(function StateNode({ data }: { data: StateNodeData }) {
+  const { name, kind, text, isSelected, isReachable, isDim, isStart, isEdited, problems, heat, onSelect } = data;
+  const { title, outline } = kindOf(kind);
+  const classes = ['state-node', `state-${kind}`];
+  if (isSelected) classes.push('state-selected');
+  if (isEdited) classes.push('state-edited');
+  if (isDim) classes.push('state-dim');
+  if (heat) classes.push(`heat-${Math.ceil(heat.share * steps)}`);
+  return (
+    <>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <button
+        type="button"
+        className={classes.join(' ')}
+        tabIndex={isReachable ? 0 : -1}
+        data-state={name}
+        aria-pressed={isSelected}
+        onClick={() => onSelect(name)}
+      >
+        <svg viewBox={`0 0 ${nodeSize.width} ${nodeSize.height}`} aria-hidden="true" focusable="false">
+          <path d={outline} />
+        </svg>
+        <span className="state-name">
+          {isStart && <i className="start-dot" />}
+          {name}
+        </span>
+        <span className="visually-hidden">
+          {title}
+          {isStart && ', start'}
+          {isEdited && ', changed'}
+        </span>
+        <span className="state-text">{text || title}</span>
+        {heat && <span className="state-heat numbers">{heat.label}</span>}
+        {problems > 0 && (
+          <span className="state-problems numbers">
+            {problems} <span className="visually-hidden">{problems === 1 ? 'problem' : 'problems'}</span>
+          </span>
+        )}
+      </button>
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </>
+  );
+});
+
+export const FileNode = memo(function FileNode({ data }: { data: { file?: string } }) {
+  return <div className="file-node">{data.file}</div>;
+});

@@ -1,0 +1,144 @@
+import { useId } from 'react';
+import { toPercent } from './heat.ts';
+import { kindOf } from './kinds.ts';
+import type { Counts, Problem, ProgramFiles } from './program-api.ts';
+import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
+import { countText, previewScreens } from './screen-preview.ts';
+import { StateEditor } from './state-editor.tsx';
+
+interface StatePanelProps {
+  model: ProgramModel;
+  selected: string;
+  onSelect(state: string): void;
+  problems: Problem[];
+  counts: Counts | undefined;
+  /** Absent where nothing can be changed. */
+  onChange: ((files: ProgramFiles) => void) | undefined;
+}
+
+/** Everything about one state: its text in every language, where it leads, how callers fare. */
+export function StatePanel({ model, selected, onSelect, problems, counts, onChange }: StatePanelProps) {
+  const heading = useId();
+  const state = model.states.get(selected);
+  return (
+    <section className="panel state-panel" aria-labelledby={heading}>
+      <div className="panel-head">
+        <h2 id={heading}>{selected}</h2>
+        <span className="badge">{kindOf(state?.kind ?? 'outside').title}</span>
+      </div>
+      {problems.map(({ file, line, message }) => (
+        <p key={`${file}:${line}:${message}`} className="notice notice-danger small">
+          {file}:{line} {message}
+        </p>
+      ))}
+      {state ? (
+        <>
+          {onChange ? (
+            <StateEditor model={model} state={state} onChange={onChange} onSelect={onSelect} />
+          ) : (
+            <Texts model={model} state={state} />
+          )}
+          <Ways model={model} state={state} onSelect={onSelect} />
+          {counts && <Fare counts={counts} />}
+          <p className="quiet small">
+            {state.file}, line {state.line}
+          </p>
+        </>
+      ) : (
+        <p className="quiet">A state of the program that this one extends.</p>
+      )}
+    </section>
+  );
+}
+
+function Texts({ model, state }: { model: ProgramModel; state: ProgramState }) {
+  const key = state.raw.text;
+  if (typeof key !== 'string') return null;
+  return (
+    <div className="state-texts">
+      {model.languages.map((language) => (
+        <TextIn key={language} model={model} state={state} language={language} textKey={key} />
+      ))}
+    </div>
+  );
+}
+
+interface TextInProps {
+  model: ProgramModel;
+  state: ProgramState;
+  language: string;
+  textKey: string;
+}
+
+function TextIn({ model, state, language, textKey }: TextInProps) {
+  const text = model.texts.get(language)?.get(textKey);
+  const screens = previewScreens(model, state, language);
+  const { used, limit } = countText(screens[0] ?? '');
+  return (
+    <figure>
+      <figcaption className="small">
+        <span>{language}</span>
+        <span className={`numbers${used > limit ? ' over' : ' quiet'}`}>
+          {used}/{limit}
+          {screens.length > 1 && `, ${screens.length} screens`}
+        </span>
+      </figcaption>
+      <p className="screen-preview" lang={language}>
+        {text === undefined ? `${textKey} (inherited or missing)` : screens[0]}
+      </p>
+    </figure>
+  );
+}
+
+function Ways({ model, state, onSelect }: { model: ProgramModel; state: ProgramState; onSelect(state: string): void }) {
+  const from = [...model.states.values()].filter(({ links }) => links.some(({ to }) => to === state.name));
+  return (
+    <dl className="ways">
+      {state.links.length > 0 && <dt>Leads to</dt>}
+      {state.links.map(({ to, label, path }) => (
+        <dd key={path.join('.')}>
+          <button type="button" className="link-button" onClick={() => onSelect(to)}>
+            {to}
+          </button>
+          {label && <span className="quiet small">{toWords(model, label)}</span>}
+        </dd>
+      ))}
+      {from.length > 0 && <dt>Reached from</dt>}
+      {from.map(({ name }) => (
+        <dd key={name}>
+          <button type="button" className="link-button" onClick={() => onSelect(name)}>
+            {name}
+          </button>
+        </dd>
+      ))}
+    </dl>
+  );
+}
+
+function toWords(model: ProgramModel, label: string): string {
+  const option = /^(\d+)\. (.+)$/.exec(label);
+  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
+}
+
+function Fare({ counts }: { counts: Counts }) {
+  const { shown, answered, refused, back, exited, timedOut, medianSeconds } = counts;
+  const rows: [string, string][] = [
+    ['Shown', shown.toLocaleString('en')],
+    ['Answered', toPercent(answered, shown)],
+    ['Back', toPercent(back, shown)],
+    ['Exit', toPercent(exited, shown)],
+    ['Timed out', toPercent(timedOut, shown)],
+    ['Answers refused', toPercent(refused, refused + answered)],
+    ['Median time', medianSeconds === null ? '–' : `${medianSeconds} s`],
+  ];
+  return (
+    <dl className="facts fare">
+      {rows.map(([title, value]) => (
+        <div key={title} className="facts-row">
+          <dt>{title}</dt>
+          <dd className="numbers">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

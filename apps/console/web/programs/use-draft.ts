@@ -1,0 +1,80 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { type Draft, type ProgramFiles, programApi } from './program-api.ts';
+
+interface History {
+  past: ProgramFiles[];
+  files: ProgramFiles;
+  future: ProgramFiles[];
+}
+
+export type SaveStatus = { kind: 'saved' | 'waiting' } | { kind: 'failed'; message: string };
+
+const maxSteps = 200;
+const saveAfterMs = 700;
+
+/** The draft as it is edited: every change can be undone, and is saved a moment later. */
+export function useDraft(name: string, draft: Draft) {
+  const queries = useQueryClient();
+  const [history, setHistory] = useState<History>({ past: [], files: draft.files, future: [] });
+  const [status, setStatus] = useState<SaveStatus>({ kind: 'saved' });
+  const revision = useRef(draft.revision);
+  const saved = useRef(draft.files);
+  const saving = useRef(Promise.resolve());
+  const { past, files, future } = history;
+
+  const save = useCallback(
+    (next: ProgramFiles) => {
+      saving.current = saving.current.then(async () => {
+        if (saved.current === next) return;
+        try {
+          revision.current = (await programApi.saveDraft(name, { files: next, revision: revision.current })).revision;
+          saved.current = next;
+          setStatus({ kind: 'saved' });
+          void queries.invalidateQueries({ queryKey: ['programs'] });
+        } catch (error) {
+          setStatus({ kind: 'failed', message: error instanceof Error ? error.message : String(error) });
+        }
+      });
+      return saving.current;
+    },
+    [name, queries],
+  );
+  useEffect(() => {
+    const isSaved = files === saved.current;
+    setStatus({ kind: isSaved ? 'saved' : 'waiting' });
+    if (isSaved) return undefined;
+    const timer = setTimeout(() => void save(files), saveAfterMs);
+    return () => clearTimeout(timer);
+  }, [files, save]);
+
+  return {
+    files,
+    status,
+    change: useCallback((next: ProgramFiles) => {
+      setHistory((before) =>
+        next === before.files
+          ? before
+          : { past: [...before.past.slice(-maxSteps), before.files], files: next, future: [] },
+      );
+    }, []),
+    canUndo: past.length > 0,
+    canRedo: future.length > 0,
+    undo: () =>
+      setHistory(({ past, files, future }) => {
+        const last = past.at(-1);
+        return last ? { past: past.slice(0, -1), files: last, future: [files, ...future] } : { past, files, future };
+      }),
+    redo: () =>
+      setHistory(({ past, files, future: [next, ...rest] }) =>
+        next ? { past: [...past, files], files: next, future: rest } : { past, files, future: rest },
+      ),
+    /** Saves what is not saved yet; resolves with the revision. */
+    async settle(): Promise<number> {
+      await save(files);
+      return revision.current;
+    },
+  };
+}
+
+export type EditedDraft = ReturnType<typeof useDraft>;

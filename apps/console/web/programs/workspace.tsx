@@ -1,0 +1,310 @@
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
+import { useOperatorToken } from '../api/operator-token.ts';
+import { navigate, useLocation } from '../location.ts';
+import { Icon } from '../ui/icon.tsx';
+import { AddState } from './add-state.tsx';
+import { diffPrograms } from './diff-programs.ts';
+import { DraftBar } from './draft-bar.tsx';
+import { Figures } from './figures.tsx';
+import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
+import { Outline } from './outline.tsx';
+import { type Draft, type Problem, type ProgramFiles, programApi } from './program-api.ts';
+import { ProgramMap } from './program-map.tsx';
+import { PublishPanel } from './publish-panel.tsx';
+import { type ProgramModel, readProgram, sayIn } from './read-program.ts';
+import { StatePanel } from './state-panel.tsx';
+import { TryPhone } from './try-phone.tsx';
+import { useDraft } from './use-draft.ts';
+
+const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).YamlView }));
+
+const views = { map: 'Map', outline: 'Outline', yaml: 'YAML', figures: 'Figures', publish: 'Publish' } as const;
+type ViewName = keyof typeof views;
+
+interface WorkspaceProps {
+  name: string;
+  mayEdit: boolean;
+}
+
+/** One program: loads the draft, or the version that is looked at. */
+export function Workspace({ name, mayEdit }: WorkspaceProps) {
+  const token = useOperatorToken();
+  const version = useLocation().searchParams.get('version') ?? '';
+  const draft = useQuery({
+    queryKey: ['program-draft', name, version, token],
+    // What is typed here is newer than what the service has.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    queryFn: async (): Promise<Draft> =>
+      version
+        ? { ...(await programApi.files(name, version)), revision: 0, updatedAt: null, updatedBy: null }
+        : programApi.draft(name),
+  });
+  if (draft.error) return <p className="notice notice-danger">{draft.error.message}</p>;
+  if (!draft.data) return <p className="quiet">Loading…</p>;
+  // The menus that come with the service have no program file, so there is nothing to publish: they are only shown.
+  const isProgram = 'program.yaml' in draft.data.files;
+  return (
+    <Opened
+      key={version}
+      name={name}
+      version={version}
+      loaded={draft.data}
+      mayEdit={mayEdit && isProgram && version === ''}
+    />
+  );
+}
+
+interface OpenedProps extends WorkspaceProps {
+  version: string;
+  loaded: Draft;
+}
+
+function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
+  const token = useOperatorToken();
+  const { searchParams } = useLocation();
+  const view = toView(searchParams.get('view'));
+  const selected = searchParams.get('state') ?? undefined;
+  const [search, setSearch] = useState('');
+  const [isTrying, setTrying] = useState(false);
+  const [file, setFile] = useState('program.yaml');
+  const [heat, setHeat] = useState<Heat | 'none'>('lost');
+  const draft = useDraft(name, loaded);
+  const { files, change } = draft;
+  const model = useMemo(() => readProgram(files), [files]);
+  const settled = useSettled(files);
+  const select = useCallback((state: string) => go({ state }), []);
+
+  const inUse = useQuery({ queryKey: ['program-in-use', name, token], queryFn: () => loadInUse(name) });
+  const report = useQuery({
+    queryKey: ['program-check', name, settled, token],
+    enabled: mayEdit,
+    placeholderData: (before) => before,
+    queryFn: () => programApi.check(name, settled),
+  });
+  const stats = useQuery({
+    queryKey: ['program-stats', name, version, token],
+    refetchInterval: 15_000,
+    queryFn: () => programApi.stats(name, version ? { version } : {}),
+  });
+  const found = useMemo(() => findStates(model, search), [model, search]);
+  const heatOf = useMemo(
+    () => (heat === 'none' ? new Map<string, StateHeat>() : toHeat(stats.data, heat)),
+    [stats.data, heat],
+  );
+  const problems = useMemo(() => [...(report.data?.faults ?? []), ...(report.data?.warnings ?? [])], [report.data]);
+  const problemCounts = useMemo(
+    () =>
+      new Map(
+        Array.from(
+          Map.groupBy(problems, ({ state = '' }) => state),
+          ([state, list]) => [state, list.length],
+        ),
+      ),
+    [problems],
+  );
+  const diff = useMemo(() => diffPrograms(inUse.data ?? {}, files), [inUse.data, files]);
+  const edited = useMemo(
+    () => (inUse.data ? new Set([...diff.added, ...diff.changed]) : new Set<string>()),
+    [diff, inUse.data],
+  );
+
+  const shared = { model, selected, onSelect: select };
+  const marks = { found, problems: problemCounts, heat: heatOf, edited };
+  const isShown = (name: ViewName) => mayEdit || name !== 'publish';
+  return (
+    <div className="workspace">
+      <div className="workspace-bar">
+        <nav className="tabs" aria-label="Show as">
+          {(Object.keys(views) as ViewName[]).filter(isShown).map((key) => (
+            <button key={key} type="button" aria-pressed={key === view} onClick={() => go({ view: key })}>
+              {views[key]}
+            </button>
+          ))}
+        </nav>
+        <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
+        <label className="field">
+          <span>Colour by</span>
+          <select value={heat} onChange={(event) => setHeat(event.target.value as Heat | 'none')}>
+            {Object.entries(heats).map(([key, title]) => (
+              <option key={key} value={key}>
+                {title}
+              </option>
+            ))}
+            <option value="none">Nothing</option>
+          </select>
+        </label>
+        <VersionField name={name} version={version} />
+        {mayEdit && <AddState model={model} onChange={change} onSelect={select} />}
+        {mayEdit && (
+          <button type="button" className="button" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
+            <Icon name="phone" size={18} />
+            Try it
+          </button>
+        )}
+        {mayEdit && <DraftBar name={name} draft={draft} />}
+      </div>
+      <Problems problems={problems} onSelect={select} />
+      <div className="workspace-main">
+        <div className="workspace-stage">
+          {view === 'map' ? (
+            <ProgramMap {...shared} {...marks} />
+          ) : view === 'outline' ? (
+            <Outline {...shared} {...marks} />
+          ) : view === 'yaml' ? (
+            <Suspense fallback={<p className="quiet">Loading…</p>}>
+              <YamlView
+                files={files}
+                file={file in files ? file : 'program.yaml'}
+                problems={problems}
+                isReadOnly={!mayEdit}
+                onFile={setFile}
+                onChange={change}
+              />
+            </Suspense>
+          ) : view === 'publish' && mayEdit ? (
+            <PublishPanel name={name} draft={draft} diff={diff} hasFaults={report.data?.ok === false} />
+          ) : stats.data ? (
+            <Figures {...shared} stats={stats.data} />
+          ) : (
+            <p className="quiet">{stats.error?.message ?? 'Loading…'}</p>
+          )}
+        </div>
+        {isTrying && <TryPhone name={name} draft={draft} languages={model.languages} onState={select} />}
+        {selected !== undefined && (
+          <StatePanel
+            {...shared}
+            selected={selected}
+            problems={problems.filter(({ state }) => state === selected)}
+            counts={stats.data?.states.find(({ state }) => state === selected)}
+            onChange={mayEdit ? change : undefined}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function go(change: Record<string, string>): void {
+  const next = new URLSearchParams(window.location.search);
+  for (const [key, value] of Object.entries(change)) {
+    if (value) next.set(key, value);
+    else next.delete(key);
+  }
+  navigate(`/programs?${next}`);
+}
+
+async function loadInUse(name: string): Promise<ProgramFiles> {
+  const { versions } = await programApi.versions(name);
+  const current = versions.find(({ isCurrent }) => isCurrent);
+  return current ? (await programApi.files(name, current.version)).files : {};
+}
+
+const settleMs = 400;
+
+/** The files once nobody has typed for a moment: they are checked then. */
+function useSettled(files: ProgramFiles): ProgramFiles {
+  const [settled, setSettled] = useState(files);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(files), settleMs);
+    return () => clearTimeout(timer);
+  }, [files]);
+  return settled;
+}
+
+interface SearchProps {
+  model: ProgramModel;
+  found: ReadonlySet<string> | undefined;
+  search: string;
+  onSearch(search: string): void;
+  onSelect(state: string): void;
+}
+
+function Search({ model, found, search, onSearch, onSelect }: SearchProps) {
+  return (
+    <label className="field">
+      <span>Find a state or text</span>
+      <input
+        type="search"
+        list="program-states"
+        value={search}
+        onChange={(event) => {
+          onSearch(event.target.value);
+          if (model.states.has(event.target.value)) onSelect(event.target.value);
+        }}
+        onKeyDown={(event) => {
+          const [first] = found ?? [];
+          if (event.key === 'Enter' && first !== undefined) onSelect(first);
+        }}
+      />
+      <datalist id="program-states">
+        {[...model.states.keys()].map((state) => (
+          <option key={state} value={state} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+function VersionField({ name, version }: { name: string; version: string }) {
+  const token = useOperatorToken();
+  const versions = useQuery({ queryKey: ['program-versions', name, token], queryFn: () => programApi.versions(name) });
+  return (
+    <label className="field">
+      <span>Version</span>
+      <select value={version} onChange={(event) => go({ version: event.target.value })}>
+        <option value="">Draft, or in use</option>
+        {versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => (
+          <option key={id} value={id}>
+            {id.slice(id.indexOf('@') + 1)} · {usedAt.slice(0, 10)}
+            {isCurrent ? ' · in use' : ''}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Problems({ problems, onSelect }: { problems: Problem[]; onSelect(state: string): void }) {
+  if (problems.length === 0) return null;
+  return (
+    <details className="notice notice-warn problems">
+      <summary>
+        {problems.length} {problems.length === 1 ? 'problem' : 'problems'}
+      </summary>
+      <ul>
+        {problems.map(({ file, line, state, message }) => (
+          <li key={`${file}:${line}:${message}`}>
+            {state !== undefined && (
+              <button type="button" className="link-button" onClick={() => onSelect(state)}>
+                {state}
+              </button>
+            )}{' '}
+            {message}{' '}
+            <span className="small">
+              ({file}:{line})
+            </span>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+/** The outline where the window is too small for a map. */
+function toView(view: string | null): ViewName {
+  if (view !== null && view in views) return view as ViewName;
+  return window.matchMedia('(max-width: 45rem)').matches ? 'outline' : 'map';
+}
+
+function findStates(model: ProgramModel, search: string): Set<string> | undefined {
+  const words = search.trim().toLowerCase();
+  if (words === '') return undefined;
+  const matches = [...model.states.values()].filter(({ name, raw }) =>
+    [name, ...model.languages.map((language) => sayIn(model, raw.text, language))].some((text) =>
+      text.toLowerCase().includes(words),
+    ),
+  );
+  return new Set(matches.map(({ name }) => name));
+}
