@@ -8,7 +8,7 @@ import { register, startService } from './service-fixture.ts';
 const ages = [1, 30, 60];
 
 describe.each(engines)('on %s', (engine) => {
-  test('a running service removes what is as old as its variables say, and keeps the rest', async () => {
+  test('a running service removes rows that are past their retention period, and keeps the others', async () => {
     await using service = await startService(engine, {
       SESSION_TIMEOUT_SECONDS: '1800',
       RETENTION_USSD_HOURS: '48',

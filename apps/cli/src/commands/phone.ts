@@ -4,7 +4,7 @@ import { StartError } from '@palaver/service-kit';
 import { runDial } from '@palaver/ussd/commands/dial';
 import { type Flow, formatDifference, formatFlow, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
 import { makePhoneNumber } from '@palaver/ussd/commands/flow-secrets';
-import { createPhone, type Phone } from '@palaver/ussd/commands/phone';
+import { createPhone, defaultServiceCode, type Phone } from '@palaver/ussd/commands/phone';
 import { type Command, InvalidArgumentError } from 'commander';
 
 interface PhoneOptions {
@@ -50,7 +50,7 @@ export function addPhoneCommands(program: Command): void {
 function withPhone(command: Command): Command {
   return command
     .option('--phone <number>', 'the number to call from; a fresh one when not given')
-    .option('--code <code>', 'the service code to dial', '*384#')
+    .option('--code <code>', 'the service code to dial', defaultServiceCode)
     .option('--secret <secret>', 'sent as X-Gateway-Secret')
     .option('--token <token>', 'token of an operator, so that a recording knows which answers are secret');
 }
@@ -74,7 +74,7 @@ async function replay(files: string[], options: ReplayOptions): Promise<void> {
   for (const file of files) {
     const flow = await loadFlow(file);
     const first = flow.steps[0];
-    const serviceCode = first && 'dial' in first ? first.dial : '*384#';
+    const serviceCode = first && 'dial' in first ? first.dial : defaultServiceCode;
     const phone = createPhone({
       url: options.url,
       phoneNumber: options.phone ?? flow.phoneNumber ?? makePhoneNumber(),

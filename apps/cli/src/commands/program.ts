@@ -44,7 +44,7 @@ export function addProgramCommands(cli: Command): void {
     .argument('<folder>', several)
     .action(async (folder: string, { actions }: ProgramOptions) => {
       const { testPrograms } = await import('@palaver/ussd/commands/test-programs');
-      print(await testPrograms({ folder, actions }, withEnvFile(process.env)));
+      print(await testPrograms({ folder, actions }));
     });
   withActions(
     program

@@ -1,9 +1,9 @@
+import { defaultServiceCode } from '@palaver/ussd/commands/phone';
 import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
 import { Icon } from '../ui/icon.tsx';
 import type { PhoneLine } from './use-phone.ts';
 
 const screenLimit = 182;
-const defaultCode = '*1234#';
 const keys = [
   ['1', ''],
   ['2', 'abc'],
@@ -23,7 +23,7 @@ const keys = [
 export function Handset({ name, phone }: { name: string; phone: PhoneLine }) {
   const { line } = phone;
   const isOpen = line.status === 'open' || line.status === 'waiting';
-  const [code, setCode] = useState(defaultCode);
+  const [code, setCode] = useState(defaultServiceCode);
   const [answer, setAnswer] = useState('');
   const input = useRef<HTMLInputElement>(null);
   const typed = isOpen ? answer : code;

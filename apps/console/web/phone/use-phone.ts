@@ -1,5 +1,12 @@
+import { createPhone, formatReply, type Phone, type Reply } from '@palaver/ussd/commands/phone';
 import { useRef, useState } from 'react';
-import { type BrowserPhone, type BrowserPhoneOptions, createBrowserPhone, type Reply } from './browser-phone.ts';
+import { callService } from '../api/call-service.ts';
+
+export interface CallerOptions {
+  phoneNumber: string;
+  /** Sent as X-Gateway-Secret, where the gateway asks for it. */
+  secret: string;
+}
 
 export interface Step {
   kind: 'dial' | 'send';
@@ -18,17 +25,21 @@ export type ReplayOutcome =
   | { name: string; ok: true }
   | { name: string; ok: false; step: number; expected: string; received: string };
 
+function createConsolePhone(options: CallerOptions): Phone {
+  return createPhone({ ...options, url: '', fetch: (path, init) => callService('ussd-gateway', path, init) });
+}
+
 /** One phone's line, its transcript, and the replay of recorded dialogues on it. */
-export function usePhone(options: BrowserPhoneOptions) {
-  const phone = useRef<BrowserPhone | undefined>(undefined);
+export function usePhone(options: CallerOptions) {
+  const phone = useRef<Phone | undefined>(undefined);
   /** The number that a recorded dialogue calls from while it is replayed. */
-  const replayed = useRef<Partial<BrowserPhoneOptions>>({});
+  const replayed = useRef<Partial<CallerOptions>>({});
   const [line, setLine] = useState<Line>({ status: 'idle' });
   const [steps, setSteps] = useState<Step[]>([]);
   const [outcome, setOutcome] = useState<ReplayOutcome>();
 
-  async function take(kind: Step['kind'], sent: string, act: (on: BrowserPhone) => Promise<Reply>): Promise<Reply> {
-    if (kind === 'dial' || !phone.current) phone.current = createBrowserPhone({ ...options, ...replayed.current });
+  async function take(kind: Step['kind'], sent: string, act: (on: Phone) => Promise<Reply>): Promise<Reply> {
+    if (kind === 'dial' || !phone.current) phone.current = createConsolePhone({ ...options, ...replayed.current });
     const on = phone.current;
     setLine((before) => ({ status: 'waiting', screen: 'screen' in before ? before.screen : '' }));
     const reply = await act(on);
@@ -52,7 +63,7 @@ export function usePhone(options: BrowserPhoneOptions) {
     line,
     steps,
     outcome,
-    sessionId: phone.current?.sessionId ?? '',
+    sessionId: phone.current?.sessionId() ?? '',
     dial: (code: string) => run(() => player.dial(code)),
     send: (input: string) => run(() => player.send(input)),
     hangUp() {
@@ -76,7 +87,3 @@ export function usePhone(options: BrowserPhoneOptions) {
 }
 
 export type PhoneLine = ReturnType<typeof usePhone>;
-
-function formatReply({ text, ended }: Reply): string {
-  return `${ended ? 'END' : 'CON'} ${text}`;
-}

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { type FlowStep, formatReply } from './flow.ts';
+import type { FlowStep } from './flow.ts';
 import { maskSecrets } from './flow-secrets.ts';
-import type { Phone, Reply } from './phone.ts';
+import { formatReply, type Phone, type Reply } from './phone.ts';
 
 export interface DialOptions {
   phone: Phone;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type Exploration, explore, type Finding } from '../explore/explore.ts';
 import { questionsOf } from '../explore/explore-form.ts';
 import { findCircles } from '../explore/find-circles.ts';
-import { createForms } from '../forms/forms.ts';
-import { formatFault } from '../menu/fault.ts';
+import { createForms, type Forms } from '../forms/forms.ts';
+import { type Fault, formatFault } from '../menu/fault.ts';
 import type { Menu } from '../menu/menu.ts';
 import type { MenuReport } from './check-menu-files.ts';
 import { parseFlow } from './flow.ts';
@@ -14,58 +14,133 @@ export interface ExploreFiles extends ProgramFiles {
   /** For each program and language. */
   maxSteps?: number | undefined;
   maxSeconds?: number | undefined;
+  /** Called now and then while a program is walked. */
+  onProgress?: ((text: string) => void) | undefined;
+}
+
+/** Something that was found while a program was walked, or that keeps it from being walked. */
+export interface ExploreFinding extends Fault {
+  kind: 'fault' | 'note';
+  program?: string;
+  /** The languages in which it was found. */
+  languages?: string[];
+  /** What to dial and to type to see it. */
+  typed?: string[];
+}
+
+export interface ExploredProgram {
+  program: string;
+  language: string;
+  states: number;
+  reached: number;
+  steps: number;
+  /** False where a limit stopped the walk. */
+  isComplete: boolean;
+}
+
+export interface ExploreReport extends MenuReport {
+  findings: ExploreFinding[];
+  programs: ExploredProgram[];
 }
 
 /** What `palaver program explore` prints. */
 export async function explorePrograms({
   maxSteps = 20_000,
   maxSeconds = 120,
+  onProgress,
   ...files
-}: ExploreFiles): Promise<MenuReport> {
-  const report: MenuReport = { ok: true, lines: [] };
+}: ExploreFiles): Promise<ExploreReport> {
+  const findings: ExploreFinding[] = [];
+  const programs: ExploredProgram[] = [];
+  const lines: string[] = [];
   await using forms = createForms();
   for await (const { path, check } of loadPrograms(files, forms)) {
-    if (!check.ok) {
-      report.ok = false;
-      report.lines.push(...check.faults.map(formatFault));
-      continue;
-    }
-    const { menu } = check;
+    const found: ExploreFinding[] = check.ok ? [] : check.faults.map((fault) => ({ kind: 'fault', ...fault }));
+    const walked: ExploredProgram[] = [];
     const samples = await readSamples(join(path, 'flows'));
-    for (const language of menu.locales.keys()) {
-      const until = Date.now() + maxSeconds * 1_000;
-      const found = await explore({ menu, language, forms, samples, maxSteps, until });
-      const lines = describe(menu, found);
-      report.ok &&= lines.every((line) => line.startsWith('note'));
-      const shown = [...menu.states.keys()].filter((name) => isShown(menu, name));
-      const reached = shown.filter((name) => found.reached.has(name)).length;
-      report.lines.push(
-        ...lines.map((line) => `${menu.id} (${language}): ${line}`),
-        `${menu.id} (${language}): ${reached} of ${shown.length} states in ${found.steps} steps${found.isComplete ? '' : ', stopped at the limit'}`,
-      );
+    for (const language of check.ok ? check.menu.locales.keys() : []) {
+      if (!check.ok) break;
+      const walk = { menu: check.menu, language, forms, samples, maxSteps, maxSeconds, onProgress };
+      walked.push(await walkProgram(walk, found));
     }
+    findings.push(...found);
+    programs.push(...walked);
+    lines.push(...found.map(formatFinding), ...walked.map(formatProgram));
   }
-  return report;
+  return { ok: findings.every(({ kind }) => kind === 'note'), lines, findings, programs };
 }
 
-function describe(menu: Menu, found: Exploration): string[] {
-  const code = menu.codes[0] ?? 'any code';
-  const say = (kind: string) => (finding: Finding) =>
-    `${kind}: state ${finding.state}: ${finding.message} (${code}, then ${finding.typed.join(' ') || 'nothing'})`;
+interface ProgramWalk {
+  menu: Menu;
+  language: string;
+  forms: Forms;
+  samples: readonly string[];
+  maxSteps: number;
+  maxSeconds: number;
+  onProgress: ExploreFiles['onProgress'];
+}
+
+/** Walks a program in one language. What was found in another language before gets this one as well. */
+async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promise<ExploredProgram> {
+  const { menu, language, maxSeconds, onProgress, ...options } = walk;
+  const result = await explore({
+    ...options,
+    menu,
+    language,
+    until: Date.now() + maxSeconds * 1_000,
+    onProgress: ({ steps, reached }) =>
+      onProgress?.(`${menu.id} (${language}): ${steps} steps, ${reached.size} states`),
+  });
+  for (const [kind, { state, message, typed }] of listFindings(menu, result)) {
+    const known = findings.find((other) => other.state === state && other.message === message);
+    if (known) known.languages?.push(language);
+    else {
+      const place = menu.places.get(state) ?? { file: '', line: 1 };
+      const dialled = typed && [menu.codes[0] ?? 'any code', ...typed];
+      findings.push({
+        ...{ kind, program: menu.id, languages: [language], ...place, state, message },
+        ...(dialled && { typed: dialled }),
+      });
+    }
+  }
+  const shown = [...menu.states.keys()].filter((name) => isShown(menu, name));
+  const reached = shown.filter((name) => result.reached.has(name)).length;
+  const { steps, isComplete } = result;
+  return { program: menu.id, language, states: shown.length, reached, steps, isComplete };
+}
+
+type Listed = [kind: ExploreFinding['kind'], finding: Pick<Finding, 'state' | 'message'> & Partial<Finding>];
+
+function listFindings(menu: Menu, found: Exploration): Listed[] {
   const unreached = [...menu.states.keys()].filter((name) => !found.reached.has(name) && isShown(menu, name));
-  const circles = findCircles(menu, found.ways);
-  return [
-    ...found.faults.map(say('fault')),
-    ...circles.map((group) => `fault: nothing but Back and Exit leads out of ${group.sort().join(', ')}`),
-    ...found.notes.map(say('note')),
-    ...(unreached.length > 0 ? [`note: not reached: ${unreached.join(', ')}`] : []),
-    ...[...found.forms].flatMap(([name, { seen }]) => {
-      const state = menu.states.get(name);
-      const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
-      const missed = source ? questionsOf(source).filter((question) => !seen.has(question)) : [];
-      return missed.length > 0 ? [`note: state ${name}: not asked: ${missed.join(', ')}`] : [];
-    }),
+  const circles = findCircles(menu, found.ways).map((group) => group.sort());
+  const missed = [...found.forms].flatMap(([name, { seen }]) => {
+    const state = menu.states.get(name);
+    const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
+    const questions = source ? questionsOf(source).filter((question) => !seen.has(question)) : [];
+    return questions.length > 0 ? [{ state: name, message: `not asked: ${questions.join(', ')}` }] : [];
+  });
+  const faults = [
+    ...found.faults,
+    ...circles.map((group) => ({
+      state: group[0] ?? '',
+      message: `nothing but Back and Exit leads out of ${group.join(', ')}`,
+    })),
   ];
+  const notes = [...found.notes, ...unreached.map((state) => ({ state, message: 'not reached' })), ...missed];
+  return [...faults.map((fault): Listed => ['fault', fault]), ...notes.map((note): Listed => ['note', note])];
+}
+
+function formatFinding({ kind, languages, typed, ...fault }: ExploreFinding): string {
+  const [code, ...inputs] = typed ?? [];
+  const way = code === undefined ? '' : `: ${code}, then ${inputs.join(' ') || 'nothing'}`;
+  const where = languages ? ` (${languages.join(', ')}${way})` : '';
+  return `${kind === 'note' ? 'note: ' : ''}${formatFault(fault)}${where}`;
+}
+
+function formatProgram({ program, language, states, reached, steps, isComplete }: ExploredProgram): string {
+  const limit = isComplete ? '' : ', stopped at the limit';
+  return `${program} (${language}): ${reached} of ${states} states in ${steps} steps${limit}`;
 }
 
 /** States without a screen are passed through and leave no trace. */

@@ -1,7 +1,7 @@
 import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
 import { makePin, pinName } from './flow-secrets.ts';
-import type { Phone, Reply } from './phone.ts';
+import { formatReply, type Phone } from './phone.ts';
 
 const stepSchema = z.union([
   z.strictObject({ dial: z.string(), reply: z.string() }),
@@ -57,10 +57,6 @@ function toSentence({ path, message }: z.core.$ZodIssue): string {
 
 export function formatFlow(flow: Flow): string {
   return stringify(flow, { blockQuote: 'literal', lineWidth: 0 });
-}
-
-export function formatReply({ text, ended }: Reply): string {
-  return `${ended ? 'END' : 'CON'} ${text}`;
 }
 
 /**

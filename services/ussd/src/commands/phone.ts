@@ -1,8 +1,13 @@
+/** What phones dial unless another code is given. */
+export const defaultServiceCode = '*1234#';
+
 export interface PhoneOptions {
   /** Base address of any server that speaks the USSD interface. */
   url: string;
+  /** In place of the global one. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
   phoneNumber: string;
-  serviceCode: string;
+  serviceCode?: string | undefined;
   /** Sent as X-Gateway-Secret, where the server asks for it. */
   secret?: string | undefined;
   /** Of an operator, where the server asks for one before it says which questions are secret. */
@@ -16,6 +21,8 @@ export interface Reply {
 
 /** A phone and the telecom gateway between it and a server: it keeps the session and accumulates the text. */
 export interface Phone {
+  /** The session of the last dial. */
+  sessionId(): string;
   dial(serviceCode?: string): Promise<Reply>;
   send(input: string): Promise<Reply>;
   /** Whether the question on the screen asks for a secret; `undefined` where the server does not say. */
@@ -24,28 +31,29 @@ export interface Phone {
 
 const timeoutMs = 30_000;
 
+/** Runs in browsers too. */
 export function createPhone(options: PhoneOptions): Phone {
-  let session = { sessionId: '', serviceCode: options.serviceCode, text: '' };
+  const { serviceCode: ownCode = defaultServiceCode, phoneNumber, secret, operatorToken: token } = options;
+  let session = { sessionId: '', serviceCode: ownCode, text: '' };
+  const request = (path: string, init: RequestInit) =>
+    (options.fetch ?? fetch)(`${options.url}${path}`, { ...init, signal: AbortSignal.timeout(timeoutMs) });
 
   async function ask(): Promise<Reply> {
-    const response = await fetch(`${options.url}/api/ussd`, {
+    const response = await request('/api/ussd', {
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...(options.secret !== undefined && { 'x-gateway-secret': options.secret }),
-      },
-      body: JSON.stringify({ ...session, phoneNumber: options.phoneNumber }),
-      signal: AbortSignal.timeout(timeoutMs),
+      headers: { 'content-type': 'application/json', ...(secret && { 'x-gateway-secret': secret }) },
+      body: JSON.stringify({ ...session, phoneNumber }),
     });
     const body = await response.text();
     const match = /^(CON|END) ([\s\S]*)$/.exec(body);
-    if (!match) throw new Error(`${options.url} answered ${response.status}: ${body.slice(0, 300)}`);
+    if (!match) throw new Error(`${options.url || 'the server'} answered ${response.status}: ${body.slice(0, 300)}`);
     return { text: match[2] ?? '', ended: match[1] === 'END' };
   }
 
   return {
-    dial(serviceCode = options.serviceCode) {
-      session = { sessionId: `phone-${crypto.randomUUID()}`, serviceCode, text: '' };
+    sessionId: () => session.sessionId,
+    dial(serviceCode = ownCode) {
+      session = { sessionId: `phone-${createId()}`, serviceCode, text: '' };
       return ask();
     },
     send(input) {
@@ -53,14 +61,22 @@ export function createPhone(options: PhoneOptions): Phone {
       return ask();
     },
     async asksSecret() {
-      const { operatorToken: token } = options;
-      const response = await fetch(`${options.url}/api/ussd/debug/${session.sessionId}`, {
+      const response = await request(`/api/ussd/debug/${session.sessionId}`, {
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-        signal: AbortSignal.timeout(timeoutMs),
       });
       if (!response.ok) return undefined;
       const { debugInfo } = (await response.json()) as { debugInfo: { context: { asksSecret?: boolean } } };
       return debugInfo.context.asksSecret;
     },
   };
+}
+
+/** A reply as a telecom gateway gets it. */
+export function formatReply({ text, ended }: Reply): string {
+  return `${ended ? 'END' : 'CON'} ${text}`;
+}
+
+/** `crypto.randomUUID` is missing on pages served over plain HTTP from another machine. */
+function createId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

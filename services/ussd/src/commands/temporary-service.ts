@@ -2,15 +2,19 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Env, StartError } from '@palaver/service-kit';
+import { programSecretPrefix } from '../config.ts';
 import { createForms } from '../forms/forms.ts';
 import type { AskServer } from '../http/guarded-request.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
 import { formatFault } from '../menu/fault.ts';
+import type { Menu } from '../menu/menu.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
+import { defaultServiceCode } from './phone.ts';
 
 export interface TemporaryOptions extends ProgramFiles {
-  env: Env;
+  /** Where programs read their secrets and the query gateway from. Without it nothing of the environment counts. */
+  env?: Env;
   ask?: AskServer;
 }
 
@@ -23,36 +27,35 @@ export interface TemporaryService {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const otherCode = '*384#';
+/** What a program that is tried out may read of the environment: no keys, no databases, nobody to send something to. */
+const readable = [
+  'USSD_HTTP_ALLOWED_HOSTS',
+  'GATEWAY_URL',
+  'GATEWAY_API_KEY',
+  'GATEWAY_UCAN',
+  'GATEWAY_PREFIX',
+  'RESUME_MINUTES',
+  'SESSION_TIMEOUT_SECONDS',
+];
 
 /** The gateway with programs of a folder and nothing else, on an empty database that is gone when it ends. */
 export async function startTemporary({ folder, actions, env, ask }: TemporaryOptions): Promise<TemporaryService> {
-  const { serviceCode, language } = await inspect({ folder, actions });
+  const menus = await loadFaultless({ folder, actions });
+  const languages = menus.flatMap(({ locales }) => [...locales.keys()]);
   const dataDir = await mkdtemp(join(tmpdir(), 'palaver-program-'));
   const remove = () => rm(dataDir, { recursive: true, force: true });
-  const { DATABASE_URL: _, REDIS_URL: __, USSD_MENUS: ___, USSD_LOCALES: ____, NODE_ENV: _____, ...own } = env;
   const service = await startUssd(
     {
-      ...own,
+      ...(env ? toReadable(env) : toMadeUpSecrets(menus)),
       HOST: '127.0.0.1',
       PORT: '0',
       DATA_DIR: dataDir,
       LOG_LEVEL: 'silent',
       RATE_LIMIT_PER_MINUTE: '1000000',
+      SMS_PROVIDER: 'file',
       USSD_PROGRAMS: folder,
       USSD_ACTIONS: actions,
-      USSD_LANGUAGE: language,
-      OPERATOR_TOKEN: undefined,
-      OPERATORS_FILE: undefined,
-      USSD_SHARED_SECRET: undefined,
-      SERVICE_CODES: undefined,
-      USSD_ALLOWED_IPS: undefined,
-      USSD_DAILY_FROM: undefined,
-      AGENT_URL: undefined,
-      // Nothing that is tried reaches people or the server that collects forms.
-      SMS_PROVIDER: 'file',
-      FORMS_SERVER: undefined,
-      USSD_SIM_SWAP_URL: undefined,
+      USSD_LANGUAGE: languages.includes('en') ? 'en' : languages[0],
     },
     { ...(ask && { ask }) },
   ).catch(async (error: unknown) => {
@@ -62,7 +65,7 @@ export async function startTemporary({ folder, actions, env, ask }: TemporaryOpt
   return {
     url: service.url,
     smsFolder: join(dataDir, 'sms'),
-    serviceCode,
+    serviceCode: menus[0]?.codes[0] ?? defaultServiceCode,
     async [Symbol.asyncDispose]() {
       await service.close();
       await remove();
@@ -70,8 +73,19 @@ export async function startTemporary({ folder, actions, env, ask }: TemporaryOpt
   };
 }
 
-/** Faults are told before anything starts. */
-async function inspect(files: ProgramFiles): Promise<{ serviceCode: string; language: string }> {
+function toReadable(env: Env): Env {
+  const isReadable = (name: string) => readable.includes(name) || name.startsWith(programSecretPrefix);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => isReadable(name)));
+}
+
+function toMadeUpSecrets(menus: readonly Menu[]): Env {
+  return Object.fromEntries(
+    menus.flatMap(({ secrets }) => secrets.map((name) => [programSecretPrefix + name, 'test'])),
+  );
+}
+
+/** Reports faults before anything starts. */
+async function loadFaultless(files: ProgramFiles): Promise<Menu[]> {
   await using forms = createForms();
   const menus = [];
   const faults = [];
@@ -80,9 +94,5 @@ async function inspect(files: ProgramFiles): Promise<{ serviceCode: string; lang
     else faults.push(...check.faults);
   }
   if (faults.length > 0) throw new StartError(faults.map(formatFault).join('\n'));
-  const languages = menus.flatMap(({ locales }) => [...locales.keys()]);
-  return {
-    serviceCode: menus[0]?.codes[0] ?? otherCode,
-    language: languages.includes('en') ? 'en' : (languages[0] ?? 'en'),
-  };
+  return menus;
 }

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Env } from '@palaver/service-kit';
 import type { AskServer, GuardedAnswer, GuardedRequest } from '../http/guarded-request.ts';
 import { findPrograms } from '../programs/read-source.ts';
 import type { Sms } from '../sms/provider.ts';
@@ -13,10 +12,10 @@ import { createPhone } from './phone.ts';
 import { startTemporary } from './temporary-service.ts';
 
 /** What `palaver program test` prints: every dialogue of `flows/`, played by a new caller on an empty database. */
-export async function testPrograms(files: ProgramFiles, env: Env): Promise<MenuReport> {
+export async function testPrograms(files: ProgramFiles): Promise<MenuReport> {
   const report: MenuReport = { ok: true, lines: [] };
   const servers = createServers();
-  await using service = await startTemporary({ ...files, env, ask: servers.ask });
+  await using service = await startTemporary({ ...files, ask: servers.ask });
   const say = (line: string, fault?: string) => {
     report.lines.push(fault === undefined ? `ok    ${line}` : `FAIL  ${line}: ${fault}`);
     report.ok &&= fault === undefined;

@@ -1,6 +1,6 @@
 import type { Forms } from '../forms/forms.ts';
 import { type Dialogue, type FormSnapshot, toFormSnapshot } from '../menu/dialogue.ts';
-import { openDialogue, type Step, takeFormReply, takeInput, takeResult } from '../menu/engine.ts';
+import { type Opening, openDialogue, type Step, takeFormReply, takeInput, takeResult } from '../menu/engine.ts';
 import { type Menu, reservedKeys, resumeTarget } from '../menu/menu.ts';
 import { backKeyOf, canGoBack, countPages } from '../menu/render.ts';
 import { constantsOf } from './constants.ts';
@@ -18,6 +18,8 @@ export interface ExploreOptions {
   maxSteps: number;
   /** When to stop, in milliseconds since 1970. */
   until: number;
+  /** Called every second. */
+  onProgress?: (soFar: Exploration) => void;
 }
 
 export interface Finding {
@@ -45,6 +47,7 @@ interface Place {
 
 const phoneNumber = '+254700000001';
 const maxActions = 10;
+const progressMs = 1_000;
 
 /**
  * Walks a program in one language without running its actions: every option and outcome, several answers to every
@@ -178,20 +181,28 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     await press(place, reservedKeys.exit, true);
   }
 
-  const begin = (resume?: FormSnapshot) => {
-    const opened = openDialogue(menu, { language, ...(resume && { resume }) }, { phoneNumber, now: Date.now() });
+  const begin = (opening: Omit<Opening, 'language'> = {}) => {
+    const opened = openDialogue(menu, { language, ...opening }, { phoneNumber, now: Date.now() });
     arrive({ dialogue: opened.dialogue, typed: [] });
   };
   begin();
+  begin({ isNewcomer: true });
   let hasResumed = ![...menu.states.values()].some(
     (state) => 'options' in state && state.options?.some((option) => 'to' in option && option.to === resumeTarget),
   );
+  let reportAt = Date.now() + progressMs;
   for (;;) {
+    if (Date.now() > reportAt) {
+      options.onProgress?.(result);
+      reportAt = Date.now() + progressMs;
+      // The walk hardly ever waits for anything; this lets the terminal be written.
+      await new Promise(setImmediate);
+    }
     const place = fresh.pop() ?? others.shift();
     if (!place) {
       if (hasResumed || !snapshot) break;
       hasResumed = true;
-      begin(snapshot);
+      begin({ resume: snapshot });
       continue;
     }
     if (isOver()) {
@@ -208,9 +219,9 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
 
 /** Of values, only those matter that expressions look at, and whether those are there that the screen shows. */
 function keyOf(menu: Menu, dialogue: Dialogue, watched: ReadonlySet<string>): string {
-  const { state, values, account, afterLogin, frames, search, resume } = dialogue;
+  const { state, values, account, afterLogin, frames, search, resume, isNewcomer } = dialogue;
   const seen = Object.entries(values).flatMap(([name, value]) => (watched.has(name) ? [`${name}=${value}`] : []));
   const empty = missingValues(menu, dialogue);
-  const place = [state, account !== undefined, afterLogin?.state, search, resume !== undefined, JSON.stringify(frames)];
-  return [...place, ...empty, ...seen.sort()].join('\0');
+  const place = [state, account !== undefined, afterLogin?.state, search, resume !== undefined, isNewcomer];
+  return [...place, JSON.stringify(frames), ...empty, ...seen.sort()].join('\0');
 }

@@ -148,7 +148,7 @@ describe('checking menus', () => {
       'menu.yaml:2: exit must name a state of kind end, gone is none',
     ],
     ['no start', menu.replace('start: top\n', ''), 'menu.yaml:1: no file names the start state'],
-    ['a state defined twice', `${menu}  top: { kind: end, text: bye }\n`, 'menu.yaml:22: this key stands here twice'],
+    ['a state defined twice', `${menu}  top: { kind: end, text: bye }\n`, 'menu.yaml:22: this key is defined twice'],
     ['no YAML', 'start: [', 'menu.yaml:1: '],
     ['an alias bomb', 'a: &a [x]\nb: [*a, *a]\nstates: {}', 'menu.yaml:1: '],
     [

@@ -61,6 +61,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
     exit,
     ...(login !== undefined && states.has(login) && { login }),
     states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
+    places: new Map(Array.from(states, ([name, { file, lineOf }]) => [name, { file, line: lineOf() }])),
     locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
     registry,
     records: header?.records ?? {},

@@ -26,7 +26,7 @@ export function parseYaml(file: string, source: string): YamlFile {
       for (const { key } of items) {
         if (!isScalar(key)) continue;
         if (seen.has(key.value))
-          faults.push({ file, line: lineAt(key.range?.[0]), message: 'this key stands here twice' });
+          faults.push({ file, line: lineAt(key.range?.[0]), message: 'this key is defined twice' });
         seen.add(key.value);
       }
     },

@@ -6,9 +6,8 @@ import { sessionStatus } from './session.ts';
 /** Few rows for each day, so they are removed at once. */
 const statTables = ['ussd_state_stat', 'ussd_call_stat'];
 
-export interface SweepLimits {
-  engine: Engine;
-  now: number;
+/** How long rows are kept. */
+export interface SweepPeriods {
   timeoutMs: number;
   resumeMs: number;
   /** How long what is over is kept. */
@@ -22,6 +21,11 @@ export interface SweepLimits {
   claimsMs?: number | undefined;
   /** How long counts of programs are kept; absent: for ever. */
   statsMs?: number | undefined;
+}
+
+export interface SweepLimits extends SweepPeriods {
+  engine: Engine;
+  now: number;
   /** Rows that one statement changes at most. */
   bite: number;
   /** Sessions are kept by the day as well. */
@@ -36,22 +40,9 @@ const emptyProfileMs = 90 * 24 * 3_600_000;
  * order of that index, so that a bite costs the same however large the table is.
  */
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
-  const {
-    engine,
-    now,
-    timeoutMs,
-    resumeMs,
-    retentionMs,
-    submissionsMs,
-    smsMs,
-    recordsMs,
-    claimsMs,
-    statsMs,
-    bite,
-    isDaily = false,
-  } = limits;
-  const old = now - retentionMs;
-  const idle = now - timeoutMs;
+  const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, bite, isDaily = false } = limits;
+  const old = now - limits.retentionMs;
+  const idle = now - limits.timeoutMs;
   const limit = sql`limit ${sql.lit(bite)}`;
   // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
   const among = (keys: RawBuilder<unknown>) => (engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`);
@@ -69,7 +60,7 @@ export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
   const transactions = (before: number) =>
     sql`select id from ussd_tx where status = 'included' and created_at <= ${before} order by created_at ${limit}`;
   const links = sql`select id from ussd_link where expires_at <= ${now} order by expires_at ${limit}`;
-  const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - resumeMs} order by resume_at ${limit}`;
+  const forms = sql`select phone from ussd_profile where resume is not null and resume_at <= ${now - limits.resumeMs} order by resume_at ${limit}`;
   const isEmpty = sql`language is null and resume is null and notice is null`;
   const empty = sql`select phone from ussd_profile where ${isEmpty} and coalesce(resume_at, 0) <= ${now - emptyProfileMs} order by coalesce(resume_at, 0) ${limit}`;
   const submissions = (before: number) =>

@@ -4,23 +4,15 @@ import { sql } from 'kysely';
 import type { DailyTables } from '../store/daily-tables.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
 import type { SessionCache } from './session-cache.ts';
-import { toSweepStatements } from './sweep-statements.ts';
+import { type SweepPeriods, toSweepStatements } from './sweep-statements.ts';
 
 /** As its row has it. */
 export type ExpiredSession = Pick<SessionTable, 'id' | 'opening' | 'dialogue'>;
 
-export interface SweepParts {
+export interface SweepParts extends SweepPeriods {
   store: Pick<Store<UssdTables>, 'transaction' | 'engine'>;
   daily?: Pick<DailyTables, 'rotate'> | undefined;
   cache: SessionCache;
-  timeoutMs: number;
-  resumeMs: number;
-  retentionMs: number;
-  submissionsMs?: number | undefined;
-  smsMs?: number | undefined;
-  recordsMs?: number | undefined;
-  claimsMs?: number | undefined;
-  statsMs?: number | undefined;
   /** Sessions that were marked as expired. */
   onExpired?(sessions: readonly ExpiredSession[]): void;
   /** Rows of one transaction: small, so that a sweep holds nobody up. */
@@ -37,39 +29,11 @@ const advisoryLock = 7_252_838;
 
 /** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */
 export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal): Promise<SweepResult> {
-  const {
-    store,
-    daily,
-    cache,
-    timeoutMs,
-    resumeMs,
-    retentionMs,
-    submissionsMs,
-    smsMs,
-    recordsMs,
-    claimsMs,
-    statsMs,
-    onExpired,
-    bite = 1_000,
-    budgetMs = 4_000,
-  } = parts;
-  cache.sweep(now - timeoutMs);
+  const { store, daily, cache, onExpired, bite = 1_000, budgetMs = 4_000, ...periods } = parts;
+  cache.sweep(now - periods.timeoutMs);
   const endsAt = performance.now() + budgetMs;
   await daily?.rotate(now);
-  const limits = {
-    engine: store.engine,
-    now,
-    timeoutMs,
-    resumeMs,
-    retentionMs,
-    submissionsMs,
-    smsMs,
-    recordsMs,
-    claimsMs,
-    statsMs,
-    bite,
-    isDaily: daily !== undefined,
-  };
+  const limits = { ...periods, engine: store.engine, now, bite, isDaily: daily !== undefined };
   for (const statement of toSweepStatements(limits)) {
     while (true) {
       if (signal?.aborted || performance.now() > endsAt) return 'late';
