@@ -82,7 +82,7 @@ export function phoneScenarios(palaver: () => TestConsole): void {
     await second.getByText('Welcome to Palaver').waitFor();
     await answer(first, '1', 'About Palaver');
     expect(await second.getByText('Welcome to Palaver').count()).toBe(1);
-    const ids = await page.getByText(/^console-[0-9a-f]{24}$/).allTextContents();
+    const ids = await page.getByText(/^phone-[0-9a-f]{24}$/).allTextContents();
     expect(new Set(ids).size).toBe(2);
     await keepPicture(page, 'phones-two');
     expect(complaints).toEqual([]);
