@@ -16,7 +16,13 @@ test('`palaver program` writes and dials a program, and says what is wrong with 
     status: 0,
     output: expect.stringContaining('farm-line/program.yaml'),
   });
-  const run = palaver(['run', 'farm-line', '--record', 'farm-line/flows/exit.yaml'], '*\n');
+  const run = palaver(['run', 'farm-line', '--record', 'new-folder/exit.yaml'], '*\n');
   expect(run).toMatchObject({ status: 0, output: expect.stringContaining('2 steps written to') });
-  expect(palaver(['check', 'farm'])).toEqual({ status: 1, output: 'farm:1: there is no such file or folder\n' });
+  const check = palaver(['check', 'farm', '--json']);
+  expect(check.status).toBe(1);
+  expect(JSON.parse(check.output)).toEqual({
+    ok: false,
+    faults: [{ file: 'farm', line: 1, message: 'there is no such file or folder' }],
+    warnings: [],
+  });
 });

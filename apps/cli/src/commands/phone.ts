@@ -1,11 +1,11 @@
-import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { StartError } from '@palaver/service-kit';
 import { runDial } from '@palaver/ussd/commands/dial';
-import { type Flow, formatDifference, formatFlow, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
+import { type Flow, formatDifference, parseFlow, replayFlow } from '@palaver/ussd/commands/flow';
 import { makePhoneNumber } from '@palaver/ussd/commands/flow-secrets';
 import { createPhone, defaultServiceCode, type Phone } from '@palaver/ussd/commands/phone';
 import { type Command, InvalidArgumentError } from 'commander';
+import { prepareFlow } from '../write-flow.ts';
 
 interface PhoneOptions {
   phone?: string;
@@ -30,10 +30,10 @@ export function addPhoneCommands(program: Command): void {
     .argument('[url]', 'address of the server', defaultUrl)
     .option('--name <name>', 'what the dialogue is about', 'recorded')
     .action(async (file: string, url: string, options: PhoneOptions & { name: string }) => {
-      const steps = await dial(url, options);
+      const write = prepareFlow(file);
       const { name, phone } = options;
-      writeFileSync(file, formatFlow({ name, ...(phone !== undefined && { phoneNumber: phone }), steps }));
-      process.stderr.write(`${steps.length} steps written to ${file}\n`);
+      const steps = await dial(url, options);
+      write({ name, ...(phone !== undefined && { phoneNumber: phone }), steps });
     });
   flow
     .command('replay')

@@ -1,23 +1,23 @@
-import { writeFileSync } from 'node:fs';
 import { withEnvFile } from '@palaver/service-kit';
 import { checkProgramFiles, drawProgramFiles, type MenuReport } from '@palaver/ussd/commands/check-menu-files';
-import { formatFlow } from '@palaver/ussd/commands/flow';
 import { writeNewProgram } from '@palaver/ussd/commands/new-program';
 import { type Command, InvalidArgumentError } from 'commander';
 import { toCount } from '../options.ts';
+import { createProgress } from '../progress.ts';
 import { toTable } from '../table.ts';
+import { prepareFlow } from '../write-flow.ts';
 
 interface ProgramOptions {
   actions?: string;
-  language?: string;
+  json?: boolean;
 }
 
 const one = "a program's folder";
 const several = "a program's folder, or a folder of several";
 
-/** `palaver program`: everything that a designer needs from an empty folder to a tested program. */
+/** `palaver program`: everything that a designer needs from an empty folder to a published program. */
 export function addProgramCommands(cli: Command): void {
-  const program = cli.command('program').description('write, check, try and test USSD programs');
+  const program = cli.command('program').description('write, check, try, test and publish USSD programs');
   program
     .command('new')
     .description('write a small program that works: a menu, a list, a question, a record and a test')
@@ -28,39 +28,15 @@ export function addProgramCommands(cli: Command): void {
       const files = await writeNewProgram({ folder, code, languages });
       process.stdout.write(`${files.join('\n')}\nDial it: npx palaver program run ${folder}\n`);
     });
-  withActions(program.command('check').description('check programs for faults; exit with status 1 if there are any'))
-    .argument('<folder>', several)
-    .action(async (folder: string, { actions }: ProgramOptions) => print(await checkProgramFiles({ folder, actions })));
-  withActions(program.command('draw').description('print the states as a Mermaid flowchart'))
-    .argument('<folder>', one)
-    .option('--language <tag>', 'language of the labels')
-    .action(async (folder: string, { actions, language }: ProgramOptions) =>
-      print(await drawProgramFiles({ folder, actions }, language)),
-    );
+  addImport(program);
+  addCheck(program);
   addRun(program);
-  withActions(
-    program.command('test').description('play the dialogues of flows/*.yaml; exit with status 1 if a reply differs'),
-  )
-    .argument('<folder>', several)
-    .action(async (folder: string, { actions }: ProgramOptions) => {
-      const { testPrograms } = await import('@palaver/ussd/commands/test-programs');
-      print(await testPrograms({ folder, actions }));
-    });
-  withActions(
-    program
-      .command('explore')
-      .description('walk every path with made-up answers in every language; exit with status 1 if one goes wrong'),
-  )
-    .argument('<folder>', several)
-    .option('--steps <number>', 'answers to give at most, for each program and language', toCount, 20_000)
-    .option('--seconds <number>', 'time to take at most, for each program and language', toCount, 120)
-    .action(
-      async (folder: string, { actions, steps, seconds }: ProgramOptions & { steps: number; seconds: number }) => {
-        const { explorePrograms } = await import('@palaver/ussd/commands/explore-programs');
-        print(await explorePrograms({ folder, actions, maxSteps: steps, maxSeconds: seconds }));
-      },
-    );
+  addTest(program);
+  addExplore(program);
   addVersions(program);
+}
+
+function addImport(program: Command): void {
   program
     .command('import')
     .description('take an ODK form into a program, with a state that asks it')
@@ -69,6 +45,63 @@ export function addProgramCommands(cli: Command): void {
     .action(async (form: string, folder: string) => {
       const { importForm } = await import('@palaver/ussd/commands/import-form');
       print(await importForm({ form, folder }));
+    });
+}
+
+function addCheck(program: Command): void {
+  withJson(
+    withActions(program.command('check').description('check programs for faults; exit with status 1 if there are any')),
+  )
+    .argument('<folder>', several)
+    .action(async (folder: string, { actions, json }: ProgramOptions) =>
+      print(await checkProgramFiles({ folder, actions: actions ?? ownActions() }), json),
+    );
+  withActions(program.command('draw').description('print the states as a Mermaid flowchart'))
+    .argument('<folder>', one)
+    .option('--language <tag>', 'language of the labels')
+    .action(async (folder: string, { actions, language }: ProgramOptions & { language?: string }) =>
+      print(await drawProgramFiles({ folder, actions: actions ?? ownActions() }, language)),
+    );
+}
+
+function addTest(program: Command): void {
+  withJson(
+    withActions(
+      program.command('test').description('play the dialogues of flows/*.yaml; exit with status 1 if a reply differs'),
+    ),
+  )
+    .argument('<folder>', several)
+    .action(async (folder: string, { actions, json }: ProgramOptions) => {
+      const { testPrograms } = await import('@palaver/ussd/commands/test-programs');
+      const progress = createProgress();
+      const report = await testPrograms({ folder, actions: actions ?? ownActions() }, progress.show).finally(
+        progress.clear,
+      );
+      print(report, json);
+    });
+}
+
+interface ExploreOptions extends ProgramOptions {
+  steps: number;
+  seconds: number;
+}
+
+function addExplore(program: Command): void {
+  withJson(
+    withActions(
+      program
+        .command('explore')
+        .description('walk every path with made-up answers in every language; exit with status 1 if there is a fault'),
+    ),
+  )
+    .argument('<folder>', several)
+    .option('--steps <number>', 'answers to give at most, for each program and language', toCount, 20_000)
+    .option('--seconds <number>', 'time to take at most, for each program and language', toCount, 120)
+    .action(async (folder: string, { actions = ownActions(), json, steps, seconds }: ExploreOptions) => {
+      const { explorePrograms } = await import('@palaver/ussd/commands/explore-programs');
+      const progress = createProgress();
+      const files = { folder, actions, maxSteps: steps, maxSeconds: seconds, onProgress: progress.show };
+      print(await explorePrograms(files).finally(progress.clear), json);
     });
 }
 
@@ -88,13 +121,16 @@ function addVersions(program: Command): void {
     .command('versions')
     .description('print the versions of a program, the newest first')
     .argument('<name>', 'the name of the program')
-    .action(async (name: string) => {
+    .option('--json', 'print them as JSON')
+    .action(async (name: string, { json }: { json?: boolean }) => {
       const versions = await (await load()).listVersions(withEnvFile(process.env), name);
+      if (json) return void process.stdout.write(`${JSON.stringify(versions, undefined, 2)}\n`);
       const rows = versions.map(({ version, isCurrent, usedAt, publishedBy, note }) => [
         `${version}${isCurrent ? ' (in use)' : ''}`,
         ...[usedAt, publishedBy ?? 'folder', note ?? ''],
       ]);
-      process.stdout.write(rows.length ? `${toTable(['Version', 'Used', 'By', 'Note'], rows)}\n` : 'There are none.\n');
+      const table = toTable(['Version', 'Used', 'By', 'Note'], rows);
+      process.stdout.write(rows.length > 0 ? `${table}\n` : `There is no version of ${name}.\n`);
     });
   program
     .command('rollback')
@@ -128,18 +164,26 @@ function addRun(program: Command): void {
     .option('--phone <number>', 'the number to call from; a fresh one when not given')
     .option('--record <file>', 'keep the dialogue as a test, for example flows/deposit.yaml')
     .option('--name <name>', 'what the dialogue is about', 'recorded')
-    .action(async (folder: string, { record, name, ...options }: RunOptions) => {
+    .action(async (folder: string, { record, name, actions, ...options }: RunOptions) => {
       const { runProgram } = await import('@palaver/ussd/commands/run-program');
+      const write = record === undefined ? undefined : prepareFlow(record);
+      const terminal = { input: process.stdin, output: process.stdout };
       const env = withEnvFile(process.env);
-      const steps = await runProgram({ folder, ...options, env, input: process.stdin, output: process.stdout });
-      if (record === undefined) return;
-      writeFileSync(record, formatFlow({ name, steps }));
-      process.stderr.write(`${steps.length} steps written to ${record}\n`);
+      const flow = await runProgram({ folder, ...options, actions: actions ?? ownActions(), env, ...terminal });
+      write?.({ name, ...flow });
     });
 }
 
 function withActions(command: Command): Command {
-  return command.option('--actions <module>', 'module of your own actions, as in USSD_ACTIONS');
+  return command.option('--actions <module>', 'module of your own actions; USSD_ACTIONS when not given');
+}
+
+function ownActions(): string | undefined {
+  return withEnvFile(process.env).USSD_ACTIONS;
+}
+
+function withJson(command: Command): Command {
+  return command.option('--json', 'print the results as JSON');
 }
 
 function toList(text: string): string[] {
@@ -148,7 +192,9 @@ function toList(text: string): string[] {
   return tags;
 }
 
-export function print({ ok, lines }: MenuReport): void {
-  (ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
-  if (!ok) process.exitCode = 1;
+/** Lines for people, or everything else of a report as JSON. */
+export function print({ lines, ...report }: MenuReport, json = false): void {
+  if (json) process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
+  else (report.ok ? process.stdout : process.stderr).write(`${lines.join('\n')}\n`);
+  if (!report.ok) process.exitCode = 1;
 }

@@ -4,7 +4,7 @@ import { loadOwnActions } from '../actions/load-own-actions.ts';
 import { createForms } from '../forms/forms.ts';
 import type { MenuCheck } from '../menu/check-menu.ts';
 import { drawMenu } from '../menu/draw-menu.ts';
-import { formatFault } from '../menu/fault.ts';
+import { type Fault, formatFault } from '../menu/fault.ts';
 import { loadMenu } from '../programs/load-program.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 
@@ -44,32 +44,44 @@ async function load({ menus, locales, actions }: MenuFiles): Promise<MenuCheck> 
   return loadMenu(toMenuSources({ USSD_MENUS: menus, USSD_LOCALES: locales }), registry);
 }
 
+export interface ProgramCheckReport extends MenuReport {
+  faults: Fault[];
+  warnings: Fault[];
+}
+
 /** What `palaver program check` prints. */
-export function checkProgramFiles(files: ProgramFiles): Promise<MenuReport> {
-  return eachProgram(files, (name, { menu, warnings }) => {
+export async function checkProgramFiles(files: ProgramFiles): Promise<ProgramCheckReport> {
+  const faults: Fault[] = [];
+  const warnings: Fault[] = [];
+  const report = await eachProgram(files, (check) => {
+    if (!check.ok) {
+      faults.push(...check.faults);
+      return check.faults.map(formatFault);
+    }
+    const { menu } = check;
+    warnings.push(...check.warnings);
     const codes = menu.codes.length > 0 ? menu.codes.join(', ') : 'every other code';
-    const summary = `${name}: ${codes}; ${menu.states.size} states, languages ${[...menu.locales.keys()].join(', ')}: no faults`;
-    return [...warnings.map((warning) => `note: ${formatFault(warning)}`), summary];
+    const summary = `${menu.id}: ${codes}; ${menu.states.size} states, languages ${[...menu.locales.keys()].join(', ')}: no faults`;
+    return [...check.warnings.map((warning) => `note: ${formatFault(warning)}`), summary];
   });
+  return { ...report, faults, warnings };
 }
 
 /** What `palaver program draw` prints: Mermaid. */
 export function drawProgramFiles(files: ProgramFiles, language?: string): Promise<MenuReport> {
-  return eachProgram(files, (_, { menu }) => {
-    const [first = ''] = menu.locales.keys();
-    return [drawMenu(menu, language ?? first).trimEnd()];
+  return eachProgram(files, (check) => {
+    if (!check.ok) return check.faults.map(formatFault);
+    const [first = ''] = check.menu.locales.keys();
+    return [drawMenu(check.menu, language ?? first).trimEnd()];
   });
 }
 
-async function eachProgram(
-  files: ProgramFiles,
-  describe: (name: string, check: Extract<MenuCheck, { ok: true }>) => string[],
-): Promise<MenuReport> {
+async function eachProgram(files: ProgramFiles, describe: (check: MenuCheck) => string[]): Promise<MenuReport> {
   const report: MenuReport = { ok: true, lines: [] };
   await using forms = createForms();
   for await (const { check } of loadPrograms(files, forms)) {
     report.ok &&= check.ok;
-    report.lines.push(...(check.ok ? describe(check.menu.id, check) : check.faults.map(formatFault)));
+    report.lines.push(...describe(check));
   }
   return report;
 }

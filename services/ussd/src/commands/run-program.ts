@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Env } from '@palaver/service-kit';
 import { runDial } from './dial.ts';
-import type { FlowStep } from './flow.ts';
+import type { Flow } from './flow.ts';
 import { makePhoneNumber } from './flow-secrets.ts';
 import type { ProgramFiles } from './load-programs.ts';
 import { createPhone } from './phone.ts';
@@ -16,9 +16,14 @@ export interface ProgramRun extends ProgramFiles {
 }
 
 /** Dials a program in the terminal, on an empty database. Returns the dialogue, its secrets masked. */
-export async function runProgram(run: ProgramRun): Promise<FlowStep[]> {
+export async function runProgram(run: ProgramRun): Promise<Pick<Flow, 'steps' | 'sms'>> {
   await using service = await startTemporary(run);
   const { code: serviceCode = service.serviceCode, phone: phoneNumber = makePhoneNumber(), input, output } = run;
   const phone = createPhone({ url: service.url, phoneNumber, serviceCode });
-  return await runDial({ phone, serviceCode, input, output });
+  const steps = await runDial({ phone, serviceCode, input, output });
+  const messages = await service.messages();
+  for (const { to, text } of messages)
+    output.write(`SMS to ${to === phoneNumber ? 'the caller' : to} (not really sent): ${text}\n`);
+  const sms = messages.filter(({ to }) => to === phoneNumber).map(({ text }) => text);
+  return { steps, ...(sms.length > 0 && { sms }) };
 }

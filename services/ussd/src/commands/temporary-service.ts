@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Env, StartError } from '@palaver/service-kit';
 import { programSecretPrefix } from '../config.ts';
 import { createForms } from '../forms/forms.ts';
@@ -9,6 +10,7 @@ import type { AskServer } from '../http/guarded-request.ts';
 import { startUssd } from '../main.ts';
 import { formatFault } from '../menu/fault.ts';
 import type { Menu } from '../menu/menu.ts';
+import type { Sms } from '../sms/provider.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 import { defaultServiceCode } from './phone.ts';
 
@@ -20,8 +22,8 @@ export interface TemporaryOptions extends ProgramFiles {
 
 export interface TemporaryService {
   url: string;
-  /** Where the SMS messages are that programs have sent. */
-  smsFolder: string;
+  /** The SMS messages that programs have sent, once none is queued. */
+  messages(): Promise<Sms[]>;
   /** The first code of the first program. */
   serviceCode: string;
   [Symbol.asyncDispose](): Promise<void>;
@@ -64,7 +66,7 @@ export async function startTemporary({ folder, actions, env, ask }: TemporaryOpt
   });
   return {
     url: service.url,
-    smsFolder: join(dataDir, 'sms'),
+    messages: () => readMessages(service.url, join(dataDir, 'sms')),
     serviceCode: menus[0]?.codes[0] ?? defaultServiceCode,
     async [Symbol.asyncDispose]() {
       await service.close();
@@ -82,6 +84,19 @@ function toMadeUpSecrets(menus: readonly Menu[]): Env {
   return Object.fromEntries(
     menus.flatMap(({ secrets }) => secrets.map((name) => [programSecretPrefix + name, 'test'])),
   );
+}
+
+const pollMs = 100;
+
+async function readMessages(url: string, folder: string): Promise<Sms[]> {
+  const count = async (status: string) => {
+    const response = await fetch(`${url}/api/ussd/sms?status=${status}&limit=1`);
+    return ((await response.json()) as { messages: unknown[] }).messages.length;
+  };
+  while ((await count('queued')) > 0 || (await count('sending')) > 0) await sleep(pollMs);
+  const names = await readdir(folder).catch(() => []);
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  return texts.map((text) => JSON.parse(text) as Sms);
 }
 
 /** Reports faults before anything starts. */

@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { AskServer, GuardedAnswer, GuardedRequest } from '../http/guarded-request.ts';
 import { findPrograms } from '../programs/read-source.ts';
 import type { Sms } from '../sms/provider.ts';
@@ -9,59 +8,65 @@ import { type Flow, FlowFault, formatDifference, parseFlow, replayFlow, type Ser
 import { makePhoneNumber } from './flow-secrets.ts';
 import type { ProgramFiles } from './load-programs.ts';
 import { createPhone } from './phone.ts';
-import { startTemporary } from './temporary-service.ts';
+import { startTemporary, type TemporaryService } from './temporary-service.ts';
+
+export interface FlowResult {
+  file: string;
+  name?: string;
+  ok: boolean;
+  /** What differs, or what is wrong with the file. */
+  fault?: string;
+}
+
+export interface TestReport extends MenuReport {
+  flows: FlowResult[];
+}
 
 /** What `palaver program test` prints: every dialogue of `flows/`, played by a new caller on an empty database. */
-export async function testPrograms(files: ProgramFiles): Promise<MenuReport> {
-  const report: MenuReport = { ok: true, lines: [] };
+export async function testPrograms(files: ProgramFiles, onProgress?: (text: string) => void): Promise<TestReport> {
+  const flows: FlowResult[] = [];
   const servers = createServers();
   await using service = await startTemporary({ ...files, ask: servers.ask });
-  const say = (line: string, fault?: string) => {
-    report.lines.push(fault === undefined ? `ok    ${line}` : `FAIL  ${line}: ${fault}`);
-    report.ok &&= fault === undefined;
-  };
-  for (const file of await listFlows(files.folder)) {
+  const found = await listFlows(files.folder);
+  for (const [index, file] of found.entries()) {
+    onProgress?.(`${index + 1} of ${found.length}: ${file}`);
     const flow = await loadFlow(file);
-    if (typeof flow === 'string') {
-      say(file, flow);
-      continue;
+    if (typeof flow === 'string') flows.push({ file, ok: false, fault: flow });
+    else {
+      const fault = await playFlow(flow, service, servers);
+      flows.push({ file, name: flow.name, ok: fault === undefined, ...(fault !== undefined && { fault }) });
     }
-    servers.use(flow.http ?? []);
-    const phoneNumber = flow.phoneNumber ?? makePhoneNumber();
-    const phone = createPhone({ url: service.url, phoneNumber, serviceCode: service.serviceCode });
-    const result = await replayFlow(flow, phone).catch(toFault);
-    const [unknown] = servers.unanswered();
-    if (typeof result === 'string') say(`${file}: ${flow.name}`, result);
-    else if (unknown !== undefined)
-      say(`${file}: ${flow.name}`, `the program asks ${unknown}, and http: has no answer`);
-    else if (!result.ok) say(`${file}: ${flow.name}`, formatDifference(result));
-    else say(`${file}: ${flow.name}`, await compareSms(service.smsFolder, phoneNumber, flow.sms));
   }
-  if (report.lines.length === 0) return { ok: false, lines: [`${files.folder}: there is no flows/*.yaml to play`] };
-  return report;
+  const lines = flows.map(({ file, name, ok, fault }) => {
+    const title = name === undefined ? file : `${file}: ${name}`;
+    return ok ? `ok    ${title}` : `FAIL  ${title}: ${fault}`;
+  });
+  if (flows.length === 0) return { ok: false, lines: [`${files.folder}: there is no flows/*.yaml to play`], flows };
+  return { ok: flows.every(({ ok }) => ok), lines, flows };
 }
 
-const smsWaitMs = 30_000;
+/** What is wrong, or `undefined` when everything is as the dialogue says. */
+async function playFlow(
+  flow: Flow,
+  service: TemporaryService,
+  servers: ReturnType<typeof createServers>,
+): Promise<string | undefined> {
+  servers.use(flow.http ?? []);
+  const phoneNumber = flow.phoneNumber ?? makePhoneNumber();
+  const phone = createPhone({ url: service.url, phoneNumber, serviceCode: service.serviceCode });
+  const result = await replayFlow(flow, phone).catch(toFault);
+  if (typeof result === 'string') return result;
+  const [unknown] = servers.unanswered();
+  if (unknown !== undefined) return `the program asks ${unknown}, and http: has no answer`;
+  if (!result.ok) return formatDifference(result);
+  return compareSms(flow.sms ? await service.messages() : [], phoneNumber, flow.sms);
+}
 
-/** Messages are sent in the background: those that are expected are waited for. */
-async function compareSms(folder: string, to: string, expected: Flow['sms']): Promise<string | undefined> {
+function compareSms(sent: readonly Sms[], to: string, expected: Flow['sms']): string | undefined {
   if (!expected) return undefined;
-  const until = Date.now() + smsWaitMs;
-  let received = await readSms(folder, to);
-  while (received.length < expected.length && Date.now() < until) {
-    await sleep(100);
-    received = await readSms(folder, to);
-  }
+  const received = sent.filter((message) => message.to === to).map(({ text }) => text);
   const [wanted, got] = [expected, received].map((texts) => texts.toSorted().join('\n'));
   return wanted === got ? undefined : `the SMS messages differ\n--- expected\n${wanted}\n--- received\n${got}`;
-}
-
-async function readSms(folder: string, to: string): Promise<string[]> {
-  const names = await readdir(folder).catch(() => []);
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
-  // A file may be half written.
-  const messages = texts.filter((text) => text.endsWith('\n')).map((text) => JSON.parse(text) as Sms);
-  return messages.filter((message) => message.to === to).map(({ text }) => text);
 }
 
 async function listFlows(folder: string): Promise<string[]> {

@@ -27,6 +27,8 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   const { files, locales, base, data = new Map(), forms = new Map() } = parsed;
   const faults: Fault[] = [...files, ...locales].flatMap((file) => file.faults);
   const all = joinStates(files, base?.files ?? [], faults);
+  // What a file that cannot be read says is not known.
+  if (files.some((file) => file.faults.length > 0)) return { ok: false, faults };
   const start = onlyOne(files, base?.files, 'start', faults);
   const exit = onlyOne(files, base?.files, 'exit', faults);
   const login = onlyOne(files, base?.files, 'login', faults);

@@ -45,7 +45,7 @@ export async function readMenuSource(name: string, { menus, locales }: MenuSourc
 export async function findPrograms(path: string): Promise<string[]> {
   if (!(await statOf(path)).isDirectory()) throw new SourceFault(path, 'this is not a folder');
   if (await isFile(join(path, programFile))) return [path];
-  const folders = (await readdir(path)).sort().map((name) => join(path, name));
+  const folders = (await readdir(path).catch(refuse(path))).sort().map((name) => join(path, name));
   const programs = await Promise.all(
     folders.map(async (folder) => ((await isFile(join(folder, programFile))) ? [folder] : [])),
   );
@@ -74,25 +74,33 @@ const missing = 'there is no such file or folder';
 
 async function readFolder(path: string, pattern: RegExp): Promise<SourceFile[]> {
   if (!(await statOf(path)).isDirectory()) throw new SourceFault(path, 'this is not a folder');
-  const names = (await readdir(path)).filter((name) => pattern.test(name)).sort();
+  const names = (await readdir(path).catch(refuse(path))).filter((name) => pattern.test(name)).sort();
   return Promise.all(names.map((name) => readOne(join(path, name), name)));
 }
 
 async function readOne(file: string, path: string): Promise<SourceFile> {
   if ((await statOf(file)).size > maxFileBytes) throw new SourceFault(file, 'the file is too large');
-  if (!path.endsWith('.xlsx')) return { file, path, text: await readFile(file, 'utf8') };
+  if (!path.endsWith('.xlsx')) return { file, path, text: await readFile(file, 'utf8').catch(refuse(file)) };
   // A version keeps what it was converted to: other instances need no converter.
-  const text = await convertXlsForm(await readFile(file)).catch((error: unknown) => {
+  const text = await convertXlsForm(await readFile(file).catch(refuse(file))).catch((error: unknown) => {
     if (!(error instanceof XlsFormFault)) throw error;
     throw new SourceFault(file, error.message);
   });
   return { file, path, text };
 }
 
-function statOf(path: string) {
-  return stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw new SourceFault(path, error.code === 'ENOENT' ? missing : error.message);
-  });
+const statOf = (path: string) => stat(path).catch(refuse(path));
+
+const reasons: Record<string, string> = {
+  ENOENT: missing,
+  EACCES: 'there is no permission to read it',
+  EPERM: 'there is no permission to read it',
+};
+
+function refuse(path: string): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    throw new SourceFault(path, reasons[error.code ?? ''] ?? error.message);
+  };
 }
 
 async function isFile(path: string): Promise<boolean> {
