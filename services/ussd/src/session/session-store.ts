@@ -90,6 +90,8 @@ function createPlainWriter(store: Store<UssdTables>): ApplyWrites {
     columns,
     key: 'id',
     updateWhere: mayUpdate,
+    // A session belongs to one number: requests from other numbers are refused.
+    fixed: ['phone'],
   });
   const writeForms = createRowWriter(store, {
     table: 'ussd_profile',

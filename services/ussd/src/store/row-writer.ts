@@ -12,6 +12,8 @@ export interface RowWriterOptions {
   key: string;
   /** Which of them may be: a condition in SQL. */
   updateWhere?: string;
+  /** Columns that an update leaves alone. SQLite rewrites the index of every column that it sets. */
+  fixed?: readonly string[];
 }
 
 /** Writes rows, each a new one or a change, and returns the keys of those that were written. */
@@ -71,9 +73,9 @@ function headText({ table, columns }: RowWriterOptions): string {
   return `insert into ${table} (${Object.keys(columns).join(', ')})`;
 }
 
-function tailText({ columns, key, updateWhere }: RowWriterOptions): string {
+function tailText({ columns, key, updateWhere, fixed = [] }: RowWriterOptions): string {
   const changes = Object.keys(columns)
-    .filter((name) => name !== key)
+    .filter((name) => name !== key && !fixed.includes(name))
     .map((name) => `${name} = excluded.${name}`);
   const where = updateWhere === undefined ? '' : `where ${updateWhere} `;
   return `on conflict (${key}) do update set ${changes.join(', ')} ${where}returning ${key}`;
