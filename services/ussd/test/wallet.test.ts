@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { openStore } from '@palaver/store';
 import { createInvocation, createSigner } from '@palaver/ucan';
 import { expect, test } from 'vitest';
+import type { UssdTables } from '../src/store/tables.ts';
 import { register, startService, type TestService } from './service-fixture.ts';
 
 const address = 'ixo1rvqvzf99azcyjtsawm3m6cqhqwl0gjml2tr2lf';
@@ -107,4 +108,36 @@ test('codes expire, and five a day can be tried', async () => {
     expect(await service.say(session, '2*2*4071*6*1*12345678')).toContain('No wallet has this code.');
   const next = (await askForCode(service)).body.code;
   expect(await service.say('5', `2*2*4071*6*1*${next}`)).toContain('Too many codes today.');
+});
+
+test('rewards are sent to a phone number without showing its wallet, and five numbers a day can be tried', async () => {
+  const paying = { GATEWAY_URL: 'http://127.0.0.1:1', CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' };
+  await using service = await startService('sqlite', { ...paying, PAYOUT_DAILY_LIMIT: '9000uixo' });
+  const ben = '+254700000002';
+  await register(service, 'r');
+  await register(service, 'b', { phoneNumber: ben });
+  const store = await openStore<Pick<UssdTables, 'ussd_account' | 'ussd_money_account'>>(service.databaseUrl);
+  const ana = await store.db
+    .selectFrom('ussd_account')
+    .select('id')
+    .where('phone', '<>', ben)
+    .executeTakeFirstOrThrow();
+  await store.db
+    .insertInto('ussd_money_account')
+    .values({ id: `holder:${ana.id}:uixo`, balance: 9000 })
+    .execute();
+  const setAddress = (value: string) =>
+    store.db.updateTable('ussd_account').set({ address: value }).where('phone', '=', ben).execute();
+
+  await setAddress('[unreadable]');
+  expect(await service.say('1', '2*2*4071*6*4*0700000002')).toContain('This number has no linked wallet.');
+  await setAddress(address);
+  expect(await service.say('2', '2*2*4071*6*4*0700000002')).toContain(`To ${ben}. You can send 0.009 IXO now.`);
+  expect(await service.say('2', '2*2*4071*6*4*0700000002*0.005')).toContain(`Send 0.005 to ${ben}?`);
+  expect(await service.say('2', '2*2*4071*6*4*0700000002*0.005*4071')).toContain('0.005 IXO is on its way');
+  expect(await service.say('l', '2*2*4071*6*5')).toContain('0.005 IXO to another wallet: on its way');
+  for (const session of ['3', '4', '5'])
+    expect(await service.say(session, '2*2*4071*6*4*0700000003')).toContain('This number has no linked wallet.');
+  expect(await service.say('6', '2*2*4071*6*4*0700000002')).toContain('Too many numbers today.');
+  await store.close();
 });

@@ -51,7 +51,7 @@ export interface Accounts {
   setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
   /** Links an account to a wallet. */
   link(trx: Trx, account: AccountTable, wallet: { did: string; address: string }): Promise<void>;
-  /** Counts that a code was tried; false where there were too many in a day. */
+  /** Counts that a code or a recipient was tried; false where there were too many in a day. */
   countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
   /** Lets a locked account try PINs again; `false`, as above, when the number has no account. */
   unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
@@ -140,7 +140,6 @@ export function createAccounts(
       }),
     async link(trx, { id }, wallet) {
       await setWallet(trx, id, wallet);
-      await trx.updateTable('ussd_account').set({ link_tries: 0 }).where('id', '=', id).execute();
     },
     async countLinkTry(trx, accountId) {
       const now = clock.now();

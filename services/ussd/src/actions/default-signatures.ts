@@ -116,7 +116,8 @@ export const defaultSignatures = {
     values: {},
   },
   findWallet: {
-    about: 'Finds the wallet whose page shows this code. Five codes a day can be tried. Needs a login.',
+    about:
+      'Finds the wallet whose page shows this code. Five codes and recipients together can be tried a day. Needs a login.',
     answers: ['code'],
     outcomes: ['found', 'unknown', 'tooMany'],
     finishes: false,
@@ -146,11 +147,12 @@ export const defaultSignatures = {
     values: { rewards: 'text', sendable: 'text', address: 'text' },
   },
   findRecipient: {
-    about: 'Finds the wallet of another phone number. Needs a login.',
+    about:
+      'Finds out whether another phone number has a linked wallet. Five codes and recipients together can be tried a day. Needs a login.',
     answers: ['recipient'],
-    outcomes: ['found', 'unknown', 'nothing', 'unavailable'],
+    outcomes: ['found', 'unknown', 'nothing', 'tooMany', 'unavailable'],
     finishes: false,
-    values: { address: 'text', sendable: 'text' },
+    values: { sendable: 'text' },
   },
   payOut: {
     about: 'Pays rewards out to the linked wallet, signed with the PIN.',
@@ -168,6 +170,7 @@ export const defaultSignatures = {
     outcomes: ['shown', 'none'],
     finishes: false,
     texts: ['wallet.payout', 'payout.sending', 'payout.sent', 'payout.failed'],
+    optionalTexts: ['wallet.other'],
     values: { list: 'text' },
   },
   openAssistant: {

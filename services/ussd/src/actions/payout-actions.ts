@@ -1,4 +1,5 @@
 import type { AuditLog } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import { type Accounts, shorten } from '../accounts/accounts.ts';
 import type { SimSwapCheck } from '../accounts/sim-swap.ts';
 import type { ActionResult } from '../menu/engine.ts';
@@ -6,7 +7,7 @@ import { formatCoin } from '../protocol/query-client.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
 import type { Payouts } from '../wallet/payouts.ts';
 import type { ActionContext, RunOf } from './action.ts';
-import { requireLogin, withPin } from './pin-actions.ts';
+import { requireLogin, sayOr, toAuditEvent, withPin } from './pin-actions.ts';
 
 export interface PayoutActionParts {
   accounts: Accounts;
@@ -22,7 +23,7 @@ const payoutsShown = 5;
 export function createPayoutActions(
   parts: PayoutActionParts,
 ): RunOf<'loadRewards' | 'findRecipient' | 'payOut' | 'sendRewards' | 'listPayouts'> {
-  const { accounts, payouts } = parts;
+  const { accounts, audit, payouts } = parts;
 
   async function findOwn(context: ActionContext): Promise<AccountTable> {
     requireLogin(context);
@@ -35,7 +36,7 @@ export function createPayoutActions(
   async function send(context: ActionContext, address: string | null | undefined): Promise<ActionResult> {
     const amount = payouts && toUnits(context.answer('amount'), payouts.denom);
     return withPin({ ...parts, context, answer: 'pin', action: 'payout.ordered' }, async (trx, { id: accountId }) => {
-      if (!payouts || !address) return { outcome: 'notLinked', hint: 'wallet.notLinked' };
+      if (!payouts || !isLinked(address)) return { outcome: 'notLinked', hint: 'wallet.notLinked' };
       if (amount === undefined) return { outcome: 'notEnough', hint: 'wallet.notEnough' };
       const sent = await payouts.send(trx, { accountId, address, amount, now: context.now });
       if (!sent.ok) return { outcome: sent.reason, hint: `wallet.${sent.reason}` };
@@ -47,7 +48,7 @@ export function createPayoutActions(
     async loadRewards(context) {
       const account = await findOwn(context);
       if (!payouts) return { outcome: 'unavailable' };
-      if (account.address === null) return { outcome: 'notLinked' };
+      if (!isLinked(account.address)) return { outcome: 'notLinked' };
       const { balance, sendable } = await payouts.balanceOf(account.id, context.now);
       const values = {
         rewards: formatUnits(balance, payouts.denom),
@@ -60,21 +61,31 @@ export function createPayoutActions(
       const account = await findOwn(context);
       if (!payouts) return { outcome: 'unavailable' };
       const recipient = await accounts.find(context.answer('recipient'));
-      if (!recipient?.address || recipient.id === account.id) return { outcome: 'unknown' };
       const { sendable } = await payouts.balanceOf(account.id, context.now);
-      const values = { address: shorten(recipient.address), sendable: formatUnits(sendable, payouts.denom) };
-      return { outcome: sendable > 0 ? 'found' : 'nothing', values };
+      const { denom } = payouts;
+      return context.commit(async (trx) => {
+        // Counted: the outcome says whether a number has a wallet.
+        if (!(await accounts.countLinkTry(trx, account.id))) {
+          const details = { account: account.id, reason: 'too many tries' };
+          await audit.record(toAuditEvent(audit, context, 'link.refused', details), trx);
+          return { outcome: 'tooMany' };
+        }
+        if (!isLinked(recipient?.address) || recipient?.id === account.id) return { outcome: 'unknown' };
+        return { outcome: sendable > 0 ? 'found' : 'nothing', values: { sendable: formatUnits(sendable, denom) } };
+      });
     },
     payOut: async (context) => send(context, (await findOwn(context)).address),
     sendRewards: async (context) => send(context, (await accounts.find(context.answer('recipient')))?.address),
     async listPayouts(context) {
       const account = await findOwn(context);
       const rows = (await payouts?.list(account.id, payoutsShown)) ?? [];
+      // The wallet of another person is not shown.
+      const otherWallet = sayOr(context.say, 'wallet.other', { otherwise: '…' });
       const lines = rows.map(({ created_at, amount, denom, address, status }) =>
         context.say('wallet.payout', {
           date: new Date(created_at).toISOString().slice(0, 10),
           sum: formatUnits(amount, denom),
-          address: shorten(address),
+          address: address === account.address ? shorten(address) : otherWallet,
           state: context.say(`payout.${status}`),
         }),
       );
@@ -82,6 +93,9 @@ export function createPayoutActions(
     },
   };
 }
+
+/** An address that cannot be decrypted is none. */
+const isLinked = (address: string | null | undefined): address is string => !!address && address !== unreadableText;
 
 const formatUnits = (amount: number, denom: string) => formatCoin({ denom, amount: String(amount) });
 
