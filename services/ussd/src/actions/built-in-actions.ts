@@ -1,7 +1,8 @@
 import type { Claims } from '../claims/claims.ts';
+import { holdsPhoneNumber } from '../claims/holds-phone-number.ts';
 import { toShowable } from '../gsm.ts';
 import type { AskServer } from '../http/guarded-request.ts';
-import type { BuiltIn, BuiltInName } from '../menu/built-in-actions.ts';
+import { type BuiltIn, type BuiltInName, claimsPerDay } from '../menu/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import { computeFields, computeText } from '../menu/evaluate.ts';
@@ -19,7 +20,7 @@ export interface BuiltInParts {
   /** Absent when no query gateway is configured. */
   protocol: Pick<QueryClient, 'query'> | undefined;
   /** Absent where CLAIMS_COLLECTION is not set. */
-  claims: Pick<Claims, 'add'> | undefined;
+  claims: Pick<Claims, 'add' | 'countSince'> | undefined;
   /** Asks what the answer `question` holds. */
   askAssistant: Action['run'];
   allowedHosts: readonly string[];
@@ -83,6 +84,8 @@ async function askAssistant(ask: Action['run'], call: BuiltInCall<'assistant'>):
   return { outcome, ...(values && { values: { [spec.save]: values.answer ?? '' } }) };
 }
 
+const dayMs = 24 * 3_600_000;
+
 async function fileClaim(claims: BuiltInParts['claims'], call: BuiltInCall<'claim'>): Promise<ActionResult> {
   const { spec, menu, dialogue, context } = call;
   const { phoneNumber: phone, now, key, log } = context;
@@ -92,8 +95,18 @@ async function fileClaim(claims: BuiltInParts['claims'], call: BuiltInCall<'clai
   }
   const { collection } = spec;
   const reference = toId(key);
-  const content = { ...computeFields(menu, dialogue, spec.fields), filedAt: new Date(now).toISOString() };
+  const fields = computeFields(menu, dialogue, spec.fields);
+  const numbers = Object.entries(dialogue.values).flatMap(([name, value]) =>
+    menu.types.get(name) === 'phone' ? [value] : [],
+  );
+  // The check of the program sees names; a computed value or a row of records shows only here what it holds.
+  if (holdsPhoneNumber(fields, [phone, ...numbers])) {
+    log.error({ program: menu.id, claim: spec.claim }, 'a claim is refused because a field holds a phone number');
+    return { outcome: 'refused' };
+  }
+  const content = { ...fields, filedAt: new Date(now).toISOString() };
   return context.commit(async (trx) => {
+    if ((await claims.countSince(trx, phone, now - dayMs)) >= claimsPerDay) return { outcome: 'refused' };
     const source = `${nameOf(menu.id)}:${spec.claim}:${reference}`;
     await claims.add(trx, { source, phone, content, now, ...(collection !== undefined && { collection }) });
     return { outcome: 'filed', values: { [spec.save]: reference } };

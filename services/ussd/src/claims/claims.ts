@@ -26,6 +26,8 @@ export interface NewClaim {
 export interface Claims {
   /** Notes a claim in the caller's transaction; it is submitted after the commit. */
   add(trx: Trx, claim: NewClaim): Promise<void>;
+  /** How many claims of a phone were added after that time. */
+  countSince(trx: Trx, phone: string, since: number): Promise<number>;
   /** The claim about each source, where there is one. */
   find(sources: readonly string[]): Promise<Map<string, ClaimTable>>;
   /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
@@ -188,6 +190,15 @@ export function createClaims(parts: ClaimsParts): Claims {
         .values(cipher.sealRow(sealedTables.claim, row))
         .onConflict((conflict) => conflict.doNothing())
         .execute();
+    },
+    async countSince(trx, phone, since) {
+      const { count } = await trx
+        .selectFrom('ussd_claim')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('phone', '=', cipher.token(phone))
+        .where('created_at', '>', since)
+        .executeTakeFirstOrThrow();
+      return Number(count);
     },
     async find(sources) {
       if (sources.length === 0) return new Map();

@@ -36,10 +36,14 @@ const replyOutcomes = {
   failed: 'any other status, no answer in time, or an address that is not allowed',
 };
 
+/** How many claims one phone number can file through programs in 24 hours; its reports count too. */
+export const claimsPerDay = 50;
+
 /** The keywords of actions that need no code. Adding one is an entry here and a run in `actions/built-in-actions.ts`. */
 export const builtInSchemas = {
   store: {
-    about: 'Keeps a record of a kind that `records` of program.yaml declares, once for each pass.',
+    about:
+      'Keeps a record of a kind that `records` of program.yaml declares, once each time a caller reaches this state.',
     schema: z.strictObject({ store: kindSchema, fields: fieldsSchema }),
     outcomes: { stored: 'the record is kept' },
     finishes: true,
@@ -126,7 +130,7 @@ export const builtInSchemas = {
   },
   claim: {
     about:
-      'Files a claim on the protocol, once for each pass: in CLAIMS_COLLECTION, or in the collection that it names. Phone numbers are refused in its fields.',
+      'Files a claim on the protocol, once each time a caller reaches this state: in CLAIMS_COLLECTION, or in the collection that it names. Its fields hold no phone number.',
     schema: z.strictObject({
       claim: nameSchema.meta({ description: 'What it is a claim about, such as `planting`' }),
       collection: z
@@ -140,6 +144,7 @@ export const builtInSchemas = {
     }),
     outcomes: {
       filed: 'the claim is stored and will be submitted',
+      refused: `a field holds a phone number, or the caller has filed ${claimsPerDay} claims in 24 hours`,
       unavailable: 'CLAIMS_COLLECTION is not set',
     },
     finishes: true,

@@ -9,6 +9,9 @@ import { suggest } from './suggest.ts';
 /** What the service adds to every claim. */
 const claimFields = ['source', 'collection', 'filedAt'];
 
+/** The caller as a whole, or any part of them that a claim cannot hold. */
+const callerPattern = /\bcaller\b(?!\.(?:language|authenticated)\b)/;
+
 export interface Declared {
   records: Records;
   secrets: readonly string[];
@@ -61,8 +64,10 @@ function checkState(
   if ('claim' in spec) {
     for (const [field, source] of Object.entries(spec.fields)) {
       const names = expressions.get(source)?.names ?? [];
-      if (claimFields.includes(field)) say(['fields', field], `every claim has a field ${field} of its own`);
-      if (/\bcaller\.phone\b/.test(source) || names.some((value) => types.get(value) === 'phone'))
+      if (claimFields.includes(field))
+        say(['fields', field], `\`${field}\` is reserved: the service adds it to every claim`);
+      const namesCaller = names.includes('caller') && callerPattern.test(source);
+      if (namesCaller || names.some((value) => types.get(value) === 'phone'))
         say(['fields', field], 'a claim holds no phone number');
     }
     return faults;
