@@ -19,7 +19,7 @@ let server: Server;
 let url: string;
 let healthy: boolean;
 
-async function start(options: Partial<ServerOptions> = {}): Promise<void> {
+async function start(options: Partial<ServerOptions> = {}, change?: (server: Server) => void): Promise<void> {
   server = await createServer({
     name: 'test',
     logger,
@@ -45,6 +45,7 @@ async function start(options: Partial<ServerOptions> = {}): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 300));
     return { done: true };
   });
+  change?.(server);
   url = await listen(server, { host: '127.0.0.1', port: 0 });
 }
 
@@ -142,6 +143,35 @@ describe('errors have the contract’s body', () => {
     await start();
     await fetch(`${url}/boom`);
     expect(lines.some((line) => JSON.stringify(line).includes('hunter2'))).toBe(true);
+  });
+});
+
+describe('the time a request may take', { timeout: 20_000 }, () => {
+  test('may be longer than that of an upload', async () => {
+    await start({ requestTimeoutMs: 3_600_000, isUpload: () => false });
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+  });
+
+  test.each(['/echo', '/nowhere', '/%zz'])('a body for %s that does not arrive ends the connection', async (path) => {
+    await start({ requestTimeoutMs: 100, isUpload: () => false });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`);
+    socket.resume();
+    await once(socket, 'close');
+  });
+
+  test('counts for requests that another handler takes before Fastify, as Socket.IO does', async () => {
+    await start({ requestTimeoutMs: 100, isUpload: ({ url }) => url === '/files' }, ({ server: http }) => {
+      http.removeAllListeners('request').on('request', () => {});
+    });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write('POST /socket.io/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{');
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    await once(socket, 'close');
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
   });
 });
 

@@ -94,7 +94,7 @@ export interface ServerOptions extends Edge {
   bodyLimit: number;
   cors?: CorsOptions | undefined;
   /** Requests with large bodies: their limit is on the time in which nothing arrives. */
-  isUpload?: ((request: FastifyRequest) => boolean) | undefined;
+  isUpload?: ((request: { method: string; url: string }) => boolean) | undefined;
   /** Longest URL in bytes, headers aside. */
   maxUrlLength?: number;
   /** Error bodies of another shape than the shared one. */
@@ -123,7 +123,7 @@ export interface ServerOptions extends Edge {
 export async function createServer(options: ServerOptions): Promise<Server> {
   const maxUrlLength = options.maxUrlLength ?? 8192;
   const { requestTimeoutMs = 30_000, isUpload } = options;
-  const longestRequestMs = isUpload ? longestUploadMs : requestTimeoutMs;
+  const longestRequestMs = isUpload ? Math.max(longestUploadMs, requestTimeoutMs) : requestTimeoutMs;
   const toBody = options.toErrorBody ?? toErrorBody;
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendError(error, request, reply, toBody);

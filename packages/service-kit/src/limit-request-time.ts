@@ -1,13 +1,13 @@
-import type { FastifyRequest } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from './create-server.ts';
 
-/** How long an upload may take in all. */
+/** How long an upload may take in all, unless any request may take longer. */
 export const longestUploadMs = 10 * 60_000;
 
 export interface RequestTimes {
   /** For a request to arrive; for the next bytes of an upload. */
   requestTimeoutMs: number;
-  isUpload(request: FastifyRequest): boolean;
+  isUpload(request: { method: string; url: string }): boolean;
 }
 
 /**
@@ -15,25 +15,39 @@ export interface RequestTimes {
  * an upload ends when nothing of it arrives for that long.
  */
 export function limitRequestTime(server: Server, { requestTimeoutMs, isUpload }: RequestTimes): void {
-  server.addHook('onRequest', (request, reply, done) => {
-    done();
-    const { raw } = request;
-    const { headers, socket } = raw;
+  const watched = new WeakSet<IncomingMessage>();
+
+  function watch(request: IncomingMessage, response: ServerResponse): void {
+    const { headers, socket, method = '', url = '' } = request;
     if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
+    if (watched.has(request)) return;
+    watched.add(request);
     let read = socket.bytesRead;
     const timer = setInterval(() => {
-      const isProgressing = isUpload(request) && !reply.raw.writableEnded && socket.bytesRead > read;
+      const isProgressing = isUpload({ method, url }) && !response.writableEnded && socket.bytesRead > read;
       read = socket.bytesRead;
       if (isProgressing) return;
       clearInterval(timer);
-      if (raw.complete) return;
+      if (request.complete) return;
       const late = Object.assign(new Error('The request did not arrive in time.'), {
         code: 'ERR_HTTP_REQUEST_TIMEOUT',
       });
       // What Node does after its own limit.
-      if (reply.raw.headersSent) socket.destroy();
+      if (response.headersSent) socket.destroy();
       else server.server.emit('clientError', late, socket);
     }, requestTimeoutMs).unref();
-    raw.once('close', () => clearInterval(timer)).once('end', () => clearInterval(timer));
+    request.once('close', () => clearInterval(timer)).once('end', () => clearInterval(timer));
+  }
+
+  // No hook runs for requests that Socket.IO takes, nor for a malformed URL. Socket.IO also replaces the listeners it finds,
+  // so this one is added after it.
+  server.addHook('onReady', (done) => {
+    server.server.prependListener('request', watch);
+    done();
+  });
+  // With `HOST=localhost` Fastify has a second server, for the other address; its requests come only here.
+  server.addHook('onRequest', ({ raw }, reply, done) => {
+    watch(raw, reply.raw);
+    done();
   });
 }
