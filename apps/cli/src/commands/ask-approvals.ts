@@ -1,4 +1,5 @@
 import type { SseEventData } from '@palaver/contract';
+import { toPrintableJson } from '../printable-json.ts';
 
 export interface ApprovalQuestions {
   /** Shows a question and gives the line that is typed; undefined where the input has ended or `signal` fires. */
@@ -14,12 +15,19 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
 
   async function ask(request: SseEventData['approval_request'], signal: AbortSignal): Promise<void> {
     const { runId, approvalId, toolName, args } = request;
-    const question = `${toolName} ${JSON.stringify(args)} needs your approval. Run it? (y/n) `;
+    const question = `${toolName} ${toPrintableJson(args)} needs your approval. Run it? (y/n) `;
     while (!signal.aborted) {
+      const line = await readLine(question, signal);
+      if (signal.aborted) return;
       // Input that has ended approves nothing.
-      const line = (await readLine(question, signal)) ?? 'n';
-      if (signal.aborted || !/^(y|yes|n|no)$/i.test(line.trim())) continue;
-      return answer(runId, approvalId, /^y/i.test(line.trim()));
+      const typed = line?.trim() ?? 'n';
+      if (!/^(y|yes|n|no)$/i.test(typed)) continue;
+      try {
+        return await answer(runId, approvalId, /^y/i.test(typed));
+      } catch (error) {
+        onError(error);
+        if (line === undefined) return;
+      }
     }
   }
 

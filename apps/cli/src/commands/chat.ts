@@ -1,10 +1,12 @@
-import { createInterface, type Interface } from 'node:readline';
+import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 import type { SseEvent } from '@palaver/contract';
 import { StartError } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import { type AgentClient, createAgentClient } from '../agent-client.ts';
 import { fetchAgentDid } from '../agent-did.ts';
+import { createLineReader, type ReadLine } from '../line-reader.ts';
+import { toPrintableJson } from '../printable-json.ts';
 import { loadUserKey, toKeyPath } from '../user-key.ts';
 import { createApprovalPrompt } from './ask-approvals.ts';
 
@@ -45,7 +47,8 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
   const isTerminal = process.stdin.isTTY === true;
   const lines = createInterface({
     input: process.stdin,
-    output: isTerminal ? process.stdout : undefined,
+    // Standard output has events alone, so that it can be written to a file.
+    output: isTerminal ? (options.json ? process.stderr : process.stdout) : undefined,
     prompt: '› ',
   });
   const state = { answering: false };
@@ -65,29 +68,11 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
   }
 }
 
-type ReadLine = (question?: string, signal?: AbortSignal) => Promise<string | undefined>;
-
 interface Talk {
   client: AgentClient;
   session: string;
   readLine: ReadLine;
   options: ChatOptions;
-}
-
-/** Gives the lines one by one; undefined at their end, or when `signal` fires, and then the line stays for the next reader. */
-function createLineReader(lines: Interface, isTerminal: boolean): ReadLine {
-  const input = lines[Symbol.asyncIterator]();
-  let next: Promise<IteratorResult<string>> | undefined;
-  return async (question, signal) => {
-    lines.setPrompt(question ?? '› ');
-    if (isTerminal) lines.prompt();
-    else if (question) process.stderr.write(`${question}\n`);
-    next ??= input.next();
-    const left = new Promise<undefined>((resolve) => signal?.addEventListener('abort', () => resolve(undefined)));
-    const read = await Promise.race([next, left]);
-    if (read) next = undefined;
-    return read?.done ? undefined : read?.value;
-  };
 }
 
 async function answer({ client, session, readLine, options }: Talk, message: string): Promise<void> {
@@ -111,12 +96,12 @@ function show({ name, data }: SseEvent, withReasoning: boolean): string {
     case 'tool_call':
     case 'browser_tool_call':
     case 'action_call':
-      if (data.status === 'isRunning') return dim(`⚙ ${data.toolName} ${JSON.stringify(data.args)}\n`);
+      if (data.status === 'isRunning') return dim(`⚙ ${data.toolName} ${toPrintableJson(data.args)}\n`);
       return data.error === undefined ? dim(`✓ ${data.toolName}\n`) : dim(`✗ ${data.toolName}: ${data.error}\n`);
     case 'approval_request':
       return data.status === 'pending' ? '' : dim(`${data.toolName} is ${data.status}\n`);
     case 'render_component':
-      return dim(`▣ ${data.componentName} ${JSON.stringify(data.args)}\n`);
+      return dim(`▣ ${data.componentName} ${toPrintableJson(data.args)}\n`);
     case 'error':
       return `\n${data.error} (${data.code})`;
     case 'done':
