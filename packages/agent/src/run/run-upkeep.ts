@@ -28,6 +28,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
   const instances = createInstanceStore(store);
   const { instance, isAlone } = cluster;
   const timers = new Set<NodeJS.Timeout>();
+  const working = new Set<Promise<number>>();
   let stopped = false;
   let sweeping: Promise<void> | undefined;
   let isFailing = false;
@@ -36,7 +37,10 @@ export function createRunUpkeep(parts: UpkeepParts) {
   function repeat(work: () => Promise<number>, firstMs: number): void {
     const timer = setTimeout(async () => {
       timers.delete(timer);
-      const nextMs = await work();
+      const done = work();
+      working.add(done);
+      const nextMs = await done;
+      working.delete(done);
       if (!stopped) repeat(work, nextMs);
     }, firstMs);
     timers.add(timer);
@@ -95,7 +99,8 @@ export function createRunUpkeep(parts: UpkeepParts) {
     async stop(): Promise<void> {
       stopped = true;
       for (const timer of timers) clearTimeout(timer);
-      await sweeping;
+      // Work under way may take a lease, so it ends before the leases of this instance are freed.
+      await Promise.all([sweeping, ...working]);
     },
   };
 }

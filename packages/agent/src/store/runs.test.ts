@@ -243,6 +243,16 @@ describe.each(engines)('runs on %s', (engine) => {
     expect(await instances.lease('sweep', 'd', 60_000)).toBe(true);
   });
 
+  test('an instance that stops frees its leases and no others', async () => {
+    await using fixture = await setUp(engine);
+    const { instances } = fixture;
+    await instances.lease('retention', 'a', 60_000);
+    await instances.lease('sweep', 'b', 60_000);
+    await instances.markStopped('a');
+    expect(await instances.lease('retention', 'c', 60_000)).toBe(true);
+    expect(await instances.lease('sweep', 'c', 60_000)).toBe(false);
+  });
+
   test('what is past its time is deleted, a live run and what belongs to it never', async () => {
     await using fixture = await setUp(engine);
     const { store, runs, messages, sessionId, begin, toEnd } = fixture;
