@@ -8,7 +8,9 @@ import { toCodeBlocks } from './code-blocks.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
-const packages = ['agent', 'contract', 'protocol', 'service-kit', 'store', 'ucan'];
+/** How many exports each package has at least: fewer are found where the reading of its index fails. */
+const leastExports = { agent: 82, contract: 38, protocol: 21, 'service-kit': 27, store: 20, ucan: 19 };
+const packages = Object.keys(leastExports);
 const sources = globSync(`packages/{${packages}}/src/**/*.ts`, { cwd: root })
   .filter((file) => !file.includes('.test'))
   .map(read);
@@ -37,9 +39,9 @@ function withoutExample(names: string[]): string[] {
   });
 }
 
-it.each(packages)('every export of %s has an example', (name) => {
+it.each(Object.entries(leastExports))('every export of %s has an example', (name, least) => {
   const names = exportsOf(name);
-  expect(names.length).toBeGreaterThan(15);
+  expect(names.length).toBeGreaterThanOrEqual(least);
   expect(withoutExample(names)).toEqual([]);
 });
 
