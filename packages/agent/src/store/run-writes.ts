@@ -15,7 +15,10 @@ type Write =
   | { kind: 'step'; step: StepBegin }
   | { kind: 'end'; end: RunEnd };
 
-/** What a run writes, from its begin to its end. On SQLite it goes through one group writer. */
+/**
+ * What a run writes, from its begin to its end. On SQLite begins, frames, steps and ends go through one group writer; on
+ * PostgreSQL only the begins of steps, and begins of runs that have a key, replace a question or met another begin of their session.
+ */
 export function createRunWrites(store: Store<AgentDatabase>) {
   const { cipher } = store;
   const statements = prepareRunStatements(store);

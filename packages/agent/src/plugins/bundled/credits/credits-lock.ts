@@ -14,7 +14,7 @@ export interface GrantOptions {
 
 /**
  * Locks the account of a user until the commit and brings it up to date: what was set aside too long ago is given back, an
- * allowance whose period is over ends, and who is new gets the free credit.
+ * allowance whose period is over ends, and a new user gets the free credit.
  */
 export function createAccountLock(options: GrantOptions) {
   async function lock(trx: Trx, did: string, client: string | undefined): Promise<Funds> {
