@@ -108,6 +108,8 @@ it('is an element of a page without React, in a language and a theme, without ba
   const scripts = names.map(async (name) => [`/${name}`, await readFile(`${root}dist/web/${name}`)] as const);
   const html = `<!doctype html><html lang="en"><title>The farm</title><main><h1>Chat</h1>
     <palaver-chat agent="${agent.did}" url="${agent.url}" lang="ar" theme="dark"></palaver-chat></main>
+    <palaver-chat id="other"></palaver-chat>
+    <script>document.querySelector('palaver-chat').labels = { send: 'Post' };</script>
     <script type="module" src="/palaver-chat.js"></script>`;
   const files = new Map<string, string | Uint8Array>([['/index.html', html], ...(await Promise.all(scripts))]);
   const site = await serveFiles(files);
@@ -117,14 +119,27 @@ it('is an element of a page without React, in a language and a theme, without ba
   const page = await openPage(browser, site.url, {});
   await page.getByRole('button', { name: 'محادثة جديدة' }).click();
   await page.getByLabel('رسالة', { exact: true }).fill('/long 3');
-  await page.keyboard.press('Enter');
+  // Set before the element was defined.
+  await page.getByRole('button', { name: 'Post' }).click();
   await page.getByRole('log').getByText('word1 word2 word3').waitFor();
+  // Two elements at once on a first visit have one key, which is still there after a reload.
+  const readUsers = () =>
+    page.evaluate<string[]>(`[...document.querySelectorAll('palaver-chat')].map((element) => element.wallet?.did)`);
+  const [user, ...others] = await readUsers();
+  expect(others).toEqual([user]);
+  await page.reload();
+  await page.getByRole('log').getByText('word1 word2 word3').waitFor();
+  expect((await readUsers())[0]).toBe(user);
   expect(await page.locator('.palaver-chat').getAttribute('dir')).toBe('rtl');
   expect(await findBarriers(page)).toEqual([]);
   // Another language, and nobody signed in.
   await page.evaluate(`Object.assign(document.querySelector('palaver-chat'), { lang: 'fr', wallet: null })`);
   await page.getByText('Connectez-vous pour discuter.').waitFor();
   expect(await page.locator('.palaver-chat').getAttribute('dir')).toBe(null);
+  // Without its words, the element is in English.
+  await page.route('**/translated-labels.js', (route) => route.abort());
+  await page.reload();
+  await page.getByRole('button', { name: 'New conversation' }).waitFor();
 });
 
 describe.each([

@@ -21,6 +21,7 @@ export interface PalaverChatElement extends HTMLElement {
 }
 
 const attributes = ['agent', 'url', 'gateway', 'lang', 'dir'];
+const properties = ['wallet', 'labels', 'browserTools'] as const;
 
 /**
  * Makes `<palaver-chat>` known to the page: a whole chat, for pages without React. It sends `palaver-event`, `palaver-error` and
@@ -48,6 +49,7 @@ function createElementClass(): new () => PalaverChatElement {
     #labels: Partial<Labels> = {};
     #translated: Partial<Labels> = {};
     #tools: BrowserTools = {};
+    #creating: Promise<void> | undefined;
 
     get wallet() {
       return this.#wallet ?? null;
@@ -72,6 +74,7 @@ function createElementClass(): new () => PalaverChatElement {
     }
 
     connectedCallback(): void {
+      this.#takeEarlyProperties();
       const shadow = this.shadowRoot ?? this.attachShadow({ mode: 'open' });
       const style = document.createElement('style');
       style.textContent = styles;
@@ -89,17 +92,35 @@ function createElementClass(): new () => PalaverChatElement {
       else this.#draw();
     }
 
+    /** What the page has set before the element was defined hides the accessors of the class. */
+    #takeEarlyProperties(): void {
+      for (const name of properties) {
+        if (!Object.hasOwn(this, name)) continue;
+        const value = this[name];
+        Reflect.deleteProperty(this, name);
+        Object.assign(this, { [name]: value });
+      }
+    }
+
     /** The words of the language, and the key of this browser where the page has given no wallet. */
     async #load(): Promise<void> {
       const { lang } = this;
-      const labels = await loadLabels(lang || document.documentElement.lang);
+      // The words are English if those of the language cannot be loaded.
+      const labels = await loadLabels(lang || document.documentElement.lang).catch(() => ({}));
       if (lang === this.lang) this.#translated = labels;
       if (this.#wallet === undefined && this.isConnected) {
-        const { createKeyWallet } = await import('../wallet/key-wallet.ts');
-        const made = await createKeyWallet().catch((error) => this.#send('palaver-error', error));
-        this.#wallet ??= made || null;
+        this.#creating ??= this.#createWallet();
+        await this.#creating;
       }
       this.#draw();
+    }
+
+    async #createWallet(): Promise<void> {
+      const created = await import('../wallet/key-wallet.ts')
+        .then(({ createKeyWallet }) => createKeyWallet())
+        .catch((error) => this.#send('palaver-error', error));
+      // The page may have set a wallet, or null, meanwhile.
+      if (this.#wallet === undefined) this.#wallet = created || null;
     }
 
     #send(name: string, detail: unknown): void {

@@ -12,8 +12,22 @@ export async function loadKey(name: string): Promise<KeptKey | undefined> {
   return withStore('readonly', (keys) => keys.get(name));
 }
 
-export async function saveKey(name: string, key: KeptKey): Promise<void> {
+/** Keeps a key in place of the one that is kept. */
+export async function saveKey(name: string, key: KeptKey): Promise<KeptKey> {
   await withStore('readwrite', (keys) => keys.put(key, name));
+  return key;
+}
+
+/** Keeps a new key; returns the one that is kept if another tab or call was first. */
+export async function addKey(name: string, key: KeptKey): Promise<KeptKey> {
+  try {
+    await withStore('readwrite', (keys) => keys.add(key, name));
+    return key;
+  } catch (error) {
+    const kept = (error as Error).name === 'ConstraintError' ? await loadKey(name) : undefined;
+    if (!kept) throw error;
+    return kept;
+  }
 }
 
 export async function deleteKey(name: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { OracleError } from '../core/oracle-error.ts';
 import { concat, fromBase64 } from './bytes.ts';
-import { deleteKey, type KeptKey, loadKey, saveKey } from './key-store.ts';
+import { addKey, deleteKey, type KeptKey, loadKey, saveKey } from './key-store.ts';
 import { openWithPassphrase, sealWithPassphrase } from './seal.ts';
 import { createSignerWallet, type SignerWallet, type SignerWalletOptions, toKeyDid } from './signer-wallet.ts';
 
@@ -34,7 +34,9 @@ export async function createKeyWallet(options: KeyWalletOptions = {}): Promise<K
   const kept = await loadKey(name);
   if (kept) return toWallet(kept, name, options);
   const seed = crypto.getRandomValues(new Uint8Array(seedBytes));
-  return keep(seed, passphrase && (await sealWithPassphrase(seed, passphrase)), options);
+  const backup = passphrase ? await sealWithPassphrase(seed, passphrase) : undefined;
+  const created = await keep(seed, backup, (key) => addKey(name, key));
+  return toWallet(created, name, options);
 }
 
 /** The key of a backup in place of the one that is kept here. */
@@ -42,28 +44,28 @@ export async function importKeyWallet(
   backup: string,
   options: KeyWalletOptions & { passphrase: string },
 ): Promise<KeyWallet> {
-  return keep(await openWithPassphrase(backup, options.passphrase), backup, options);
+  const { name = 'default', passphrase } = options;
+  const seed = await openWithPassphrase(backup, passphrase);
+  const imported = await keep(seed, backup, (key) => saveKey(name, key));
+  return toWallet(imported, name, options);
 }
 
 const seedBytes = 32;
 /** An Ed25519 private key in PKCS #8, up to its seed. */
 const pkcs8Head = fromBase64('MC4CAQAwBQYDK2VwBCIEIA==');
 
-async function keep(seed: Uint8Array, backup: string | undefined, options: KeyWalletOptions): Promise<KeyWallet> {
-  const { name = 'default' } = options;
+async function keep(
+  seed: Uint8Array,
+  backup: string | undefined,
+  save: (key: KeptKey) => Promise<KeptKey>,
+): Promise<KeptKey> {
   const pkcs8 = concat(pkcs8Head, seed);
   try {
     const readable = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign']);
     const { x = '' } = await crypto.subtle.exportKey('jwk', readable);
     const publicKey = fromBase64(x.replaceAll('-', '+').replaceAll('_', '/'));
     const privateKey = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', false, ['sign']);
-    const kept = {
-      did: toKeyDid(publicKey),
-      privateKey,
-      backup: backup || undefined,
-    };
-    await saveKey(name, kept);
-    return toWallet(kept, name, options);
+    return await save({ did: toKeyDid(publicKey), privateKey, backup });
   } catch (cause) {
     throw new OracleError('This browser cannot keep or use an Ed25519 key.', { code: 'SIGNING_UNSUPPORTED', cause });
   }
