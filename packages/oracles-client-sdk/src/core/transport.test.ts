@@ -1,7 +1,7 @@
 import { defineOraclePlugin, ToolError } from '@palaver/agent';
 import { waitFor } from '@palaver/test-kit';
 import { createInvocation, createSigner } from '@palaver/ucan';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { createUser, createWallet, startAgent, type TestAgent } from '../../test/start-agent.ts';
 import { createAgentApi } from './agent-api.ts';
@@ -47,6 +47,27 @@ async function createTransportWith(mint: (count: number) => Promise<{ serialized
     userDid: wallet.did,
   });
   return { transport, credentials, minted: () => minted };
+}
+
+/** The network stack takes one byte at once and no other; the reply comes after four minutes. */
+class SlowRequest {
+  status = 200;
+  statusText = 'OK';
+  responseText = '{"fileId":"f"}';
+  upload: { onprogress?: (event: { loaded: number; total: number }) => void } = {};
+  onload?: () => void;
+  onabort?: () => void;
+  onloadend?: () => void;
+  open() {}
+  setRequestHeader() {}
+  getResponseHeader = () => null;
+  send({ size }: Blob) {
+    this.upload.onprogress?.({ loaded: 1, total: size });
+    setTimeout(() => this.onload?.(), 4 * 60_000);
+  }
+  abort() {
+    this.onabort?.();
+  }
 }
 
 const farAhead = Math.floor(Date.now() / 1000) + 3600;
@@ -112,6 +133,24 @@ describe('requests', () => {
     }));
     await expect(transport.json('/sessions')).rejects.toMatchObject({ status: 401, code: 'UCAN_MALFORMED' });
     expect(minted()).toBe(2);
+  });
+});
+
+describe('uploads', () => {
+  it('wait for the reply to a file that the network stack has taken as a whole', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    vi.stubGlobal('XMLHttpRequest', SlowRequest);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { credentials } = await createUser(agent);
+    const transport = createTransport({ baseUrl: 'http://a.example', oracleDid: agent.did, credentials });
+    const upload = (size: number) =>
+      transport.json('/files', { method: 'POST', file: new Blob(['x'.repeat(size)]), onProgress: () => {} });
+    const [taken, stalled] = [upload(1), upload(2)];
+    const outcome = expect(stalled).rejects.toMatchObject({ code: 'NETWORK_ERROR' });
+    await vi.advanceTimersByTimeAsync(5 * 60_000);
+    await outcome;
+    expect(await taken).toEqual({ fileId: 'f' });
   });
 });
 

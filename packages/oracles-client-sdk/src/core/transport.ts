@@ -70,7 +70,8 @@ export function createTransport(options: TransportOptions): Transport {
       if (file && onProgress && !options.fetch && canReportProgress()) {
         const report = (share: number) => {
           clearTimeout(idleTimer);
-          idleTimer = setTimeout(expire, headTimeoutMs);
+          // Sent is what the network stack has taken: after the last byte, only the limit of the whole upload holds.
+          if (share < 1) idleTimer = setTimeout(expire, headTimeoutMs);
           onProgress(share);
         };
         return await sendFile(baseUrl + path, { file, headers, onProgress: report, signal: late.signal });
