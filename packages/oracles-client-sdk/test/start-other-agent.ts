@@ -14,7 +14,7 @@ export interface Habits {
   history?: unknown;
   /** Only the routes every agent has: no pages of the history, no live run, no resuming. */
   isBare?: boolean;
-  /** No WebSocket comes through to it. */
+  /** No WebSocket comes through to it. May change while it runs. */
   isPolling?: boolean;
   /** Whether the connection of this number is ended as soon as it is open. */
   isEnded?: (connection: number) => boolean;
@@ -27,6 +27,8 @@ export async function startOtherAgent(habits: Habits) {
   const sent: Record<string, unknown>[] = [];
   const sockets: Socket[] = [];
   const handshakes: unknown[] = [];
+  /** Also those that are not signed in yet. */
+  const connections: Socket['conn'][] = [];
 
   const server = createServer(async (request, response) => {
     let text = '';
@@ -59,7 +61,10 @@ export async function startOtherAgent(habits: Habits) {
     response.end();
   }
 
-  const io = new Server(server, habits.isPolling ? { transports: ['polling'] } : {});
+  const io = new Server(server, {
+    allowRequest: ({ url = '' }, decide) => decide(null, !(habits.isPolling && url.includes('transport=websocket'))),
+  });
+  io.engine.on('connection', (connection: Socket['conn']) => connections.push(connection));
   io.on('connection', (socket) => {
     handshakes.push(socket.handshake.auth);
     if (habits.isEnded?.(handshakes.length)) return socket.disconnect(true);
@@ -77,6 +82,10 @@ export async function startOtherAgent(habits: Habits) {
     sent,
     handshakes,
     emit: (event: string, body: unknown) => sockets.at(-1)?.emit(event, body),
+    /** Writes a Socket.IO packet as it is. */
+    write: (packet: string) => sockets.at(-1)?.conn.write(packet),
+    breakOff: () => connections.at(-1)?.close(),
+    transports: () => sockets.map((socket) => socket.conn.transport.name),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await io.close();

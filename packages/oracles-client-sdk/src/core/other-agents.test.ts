@@ -7,6 +7,8 @@ import { createChat } from './chat.ts';
 import type { ChatOptions } from './chat-interface.ts';
 import { toChatStatus } from './chat-state.ts';
 import { createCredentialCache } from './credentials.ts';
+import { openPollingLink } from './polling-link.ts';
+import type { LinkEnd } from './socket-link.ts';
 import { createTransport } from './transport.ts';
 
 // Agents of others speak the same interface with habits of their own.
@@ -152,6 +154,52 @@ it('gets calls by requests, and answers them, where no WebSocket comes through',
   other.emit('browser_tool_call', call);
   await waitFor('the result', () => other.results.length > 0);
   expect(other.results).toEqual([{ event: 'tool_result', sessionId: 's', toolCallId: 'c', result: 'The farm' }]);
+});
+
+it('returns to WebSockets when the link by requests breaks and they come through again', async () => {
+  const habits: Habits = { isPolling: true };
+  const { chat, other } = await open(habits);
+  habits.isPolling = false;
+  other.breakOff();
+  await waitFor('the second socket', () => other.transports().length === 2 && chat.get().isRealTimeConnected);
+  expect(other.transports()).toEqual(['polling', 'websocket']);
+});
+
+it('ends a link by requests once, although the wallet declines after that', async () => {
+  const other = await startOtherAgent({ isPolling: true });
+  onTestFinished(() => other[Symbol.asyncDispose]());
+  const asked = Promise.withResolvers<void>();
+  const signing = Promise.withResolvers<Record<string, unknown>>();
+  const ends: LinkEnd[] = [];
+  openPollingLink({
+    origin: other.url,
+    path: '/socket.io',
+    query: { sessionId: 's' },
+    auth() {
+      asked.resolve();
+      return signing.promise;
+    },
+    onConnected: () => {},
+    onEvent: () => {},
+    onEnd: (end) => ends.push(end),
+  });
+  await asked.promise;
+  other.breakOff();
+  await waitFor('the end', () => ends.length > 0);
+  signing.reject(new Error('declined'));
+  await sleep(0);
+  expect(ends).toEqual([{ reason: 'broken' }]);
+});
+
+it('skips events that are no lists', async () => {
+  const events: string[] = [];
+  const { other } = await open({}, { onEvent: ({ eventName }) => events.push(eventName) });
+  events.length = 0;
+  other.write('2{"tool_call":{}}');
+  other.write('2null');
+  other.emit('router_update', {});
+  await waitFor('the event', () => events.length > 0);
+  expect(events).toEqual(['router_update']);
 });
 
 it('asks the wallet once for what an agent refuses by ending the connection', async () => {

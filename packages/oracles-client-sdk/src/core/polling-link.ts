@@ -4,6 +4,7 @@ import { handshakeMs, type Link, type LinkEnd, type LinkOptions } from './socket
 
 /** Socket.IO by requests alone, for networks that let no WebSocket through. Its bytes are loaded only there. */
 export function openPollingLink(options: LinkOptions): Link {
+  let isOver = false;
   const socket = io(options.origin, {
     path: options.path,
     query: options.query,
@@ -12,14 +13,19 @@ export function openPollingLink(options: LinkOptions): Link {
     reconnection: false,
     timeout: handshakeMs,
     auth: (send) => {
-      options.auth().then(send, () => end({ reason: 'declined' }));
+      options.auth().then(
+        (tokens) => isOver || send(tokens),
+        () => end({ reason: 'declined' }),
+      );
     },
   });
   const leave = () => {
+    isOver = true;
     socket.removeAllListeners().offAny();
     socket.disconnect();
   };
   const end = (how: LinkEnd) => {
+    if (isOver) return;
     leave();
     options.onEnd(how);
   };

@@ -49,6 +49,8 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   const query = { sessionId };
   const page = globalThis as Partial<EventTarget>;
   let open: OpenLink = openWebSocketLink;
+  /** How the newest link was opened. */
+  let opened = open;
   let hasReached = false;
   let link: Link | undefined;
   let isConnected = false;
@@ -68,11 +70,13 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
     clearTimeout(timer);
     timer = undefined;
     isAdmitted = false;
-    link = open({ ...address, query, auth, onConnected, onEvent, onEnd });
+    opened = open;
+    link = opened({ ...address, query, auth, onConnected, onEvent, onEnd });
   }
 
   async function auth() {
     hasReached = true;
+    open = opened;
     offered = await credentials.get(oracleDid);
     return { invocation: offered.invocation, ucanDelegation: offered.delegation };
   }
@@ -110,7 +114,11 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
     // The wallet is not asked again until the user does something that needs credentials.
     if (end.reason === 'declined') return;
     if (end.reason === 'broken') {
-      if (!hasReached) void findOtherWay();
+      if (opened !== openWebSocketLink) {
+        // WebSockets may have failed for a moment only, as while the service restarts.
+        open = openWebSocketLink;
+        hasReached = false;
+      } else if (!hasReached) void findOtherWay();
       reconnectAfter(failures);
       failures += 1;
       return;
@@ -136,8 +144,9 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
     try {
       const { origin, path } = address;
       const reply = await fetch(`${origin}${path}/${toQuery({ ...query, EIO: 4, transport: 'polling' })}`);
-      if (hasReached || !(await reply.text()).startsWith('0{')) return;
+      if (!(await reply.text()).startsWith('0{')) return;
       const { openPollingLink } = await import('./polling-link.ts');
+      if (hasReached) return;
       open = openPollingLink;
       connect();
     } catch {

@@ -50,8 +50,8 @@ export function openWebSocketLink(options: LinkOptions): Link {
     else if (type === disconnectType) end({ reason: 'ended' });
     else if (type === refusedType) end({ reason: 'refused', data: asRecord(parse(text))?.data });
     else if (type === eventType) {
-      const [name, body] = (parse(text.replace(/^\d+/, '')) ?? []) as unknown[];
-      options.onEvent(String(name), body);
+      const event = parse(text.replace(/^\d+/, ''));
+      if (Array.isArray(event)) options.onEvent(String(event[0]), event[1]);
     }
   }
 
