@@ -103,6 +103,29 @@ it('uploads a file with a message and answers again', async () => {
   expect(await page.locator('.palaver-message').count()).toBe(2);
 });
 
+it('leaves a conversation open that was opened while another one is deleted', async () => {
+  const page = await open();
+  for (const text of ['/long 2', '/long 3']) {
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    await page.getByLabel('Message', { exact: true }).fill(text);
+    await page.keyboard.press('Enter');
+    await page.getByRole('navigation').getByText(text).waitFor();
+  }
+  const deleting = Promise.withResolvers<void>();
+  await page.route('**/sessions/*', async (route) => {
+    if (route.request().method() === 'DELETE') await deleting.promise;
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Delete: /long 3' }).click();
+  await page.getByRole('navigation').getByText('/long 2').click();
+  await page.getByRole('log').getByText(words(2)).waitFor();
+  deleting.resolve();
+  await page.getByRole('navigation').getByText('/long 3').waitFor({ state: 'detached' });
+  await page.getByLabel('Message', { exact: true }).fill('/long 4');
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByText(words(4)).waitFor();
+});
+
 it('asks to sign in while there is no wallet, and asks the agent for nothing', async () => {
   const page = await open({ 'signed-out': '1' });
   await page.getByText('Sign in to chat.').waitFor();

@@ -44,10 +44,11 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
   function open(id: string): void {
     navigate(id ? toAddress(id) : '/chat');
     setDrawer(undefined);
+    setFault(undefined);
   }
   async function remove(id: string): Promise<void> {
     setDeleting(id);
-    if (id === sessionId) navigate('/chat');
+    if (id === sessionId) open('');
     try {
       await all.deleteSession(id);
     } catch (error) {

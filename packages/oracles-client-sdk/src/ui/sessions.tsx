@@ -1,6 +1,7 @@
 'use client';
 
 import { useState } from 'react';
+import { useLatest } from '../react/use-latest.ts';
 import type { OracleSessionsResult } from '../react/use-oracle-sessions.ts';
 import { type Labels, nameIn } from './labels.ts';
 
@@ -15,6 +16,7 @@ export interface SessionsProps {
 /** The user's conversations: opens, creates and deletes them. */
 export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
   const { sessions, createSession, deleteSession, hasMore, loadMore } = list;
+  const openId = useLatest(sessionId);
   const [fault, setFault] = useState<Error>();
   const error = fault ?? list.error;
   async function attempt(work: () => Promise<void>): Promise<void> {
@@ -24,7 +26,8 @@ export function Sessions({ list, sessionId, onOpen, labels }: SessionsProps) {
   const create = async () => onOpen((await createSession()).sessionId);
   const remove = async (id: string) => {
     await deleteSession(id);
-    if (id === sessionId) onOpen('');
+    // Another one may have been opened meanwhile.
+    if (id === openId.current) onOpen('');
   };
   return (
     <nav className="palaver-sessions" aria-label={labels.sessions}>
