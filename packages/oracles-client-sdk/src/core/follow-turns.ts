@@ -115,7 +115,7 @@ export function createTurnFollower(parts: ChatParts) {
     hasArrived,
     isFollowed: (runId: string) => followed.has(runId),
     isStreamed: (requestId: string) => streamed.has(requestId),
-    /** The chat is opened: runs that go on at the service are followed from their first frame. */
+    /** The chat is opened: runs that continue at the service are followed from their first frame. */
     reset: () => followed.clear(),
 
     resume(runId: string, signal: AbortSignal): void {
