@@ -6,12 +6,11 @@ import { rules } from './prose-words.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const documents = ['*.md', '.env.example', 'docs/**/*.md', '.github/**/*.md'];
-// The comments and texts of code that has been read through. Other folders are added as they are.
+// The comments and texts of all code.
 const sources = [
-  '{services,apps}/*/src/config.ts',
-  'apps/{cli,console}/{src,web}/**/*.{ts,tsx}',
-  'packages/agent/src/config.ts',
-  'packages/{contract,service-kit,store,test-kit,ucan}/src/**/*.ts',
+  '{services,apps,packages}/*/{src,web}/**/*.{ts,tsx}',
+  'examples/**/*.ts',
+  'scripts/*.ts',
   'bench/**/*.ts',
   'test/**/*.ts',
 ];
@@ -53,7 +52,7 @@ if (import.meta.main) {
   const files =
     given.length > 0
       ? given
-      : globSync([...documents, ...sources], { cwd: root }).filter((file) => !/\.test\.tsx?$/.test(file));
+      : globSync([...documents, ...sources], { cwd: root }).filter((file) => !/\.test\.tsx?$|node_modules|prose-words/.test(file));
   const findings = files
     .sort()
     .flatMap((file) => lintProse(file, readFileSync(new URL(file, `file://${root}`), 'utf8')));

@@ -1,5 +1,5 @@
 // The whole suite, or only what lies under the given folders: `node scripts/test.ts services/ussd`.
-// Other arguments go to Vitest as they are. The last line is always `N passed, N failed, N skipped`.
+// Other arguments go to Vitest unchanged. The last line is always `N passed, N failed, N skipped`.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { summarise } from '@palaver/test-kit/summary';

@@ -20,7 +20,7 @@ export interface PinQuestion {
   action?: AuditAction;
 }
 
-/** Goes on with `act` when the PIN is right; a wrong one is counted in the same transaction that records the outcome. */
+/** Continues with `act` when the PIN is right; a wrong one is counted in the same transaction that records the outcome. */
 export async function withPin(
   { accounts, audit, simSwap, context, answer, action }: PinQuestion,
   act: (trx: Trx, account: Account) => Promise<ActionResult>,
