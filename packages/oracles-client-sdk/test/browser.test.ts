@@ -141,6 +141,31 @@ it('lists a session that was created while the list was on its way', async () =>
   await page.locator('#sessions li').waitFor();
 });
 
+it('keeps the newest list of sessions when an older reply arrives late', async () => {
+  const page = await open();
+  await newSession(page);
+  const held = Promise.withResolvers<void>();
+  await page.route(
+    '**/sessions?*',
+    async (route) => {
+      const response = await route.fetch();
+      await held.promise;
+      const body = (await response.text()).replaceAll(/"title":"[^"]*"/g, '"title":"older"');
+      await route.fulfill({ response, body });
+    },
+    { times: 1 },
+  );
+  await send(page, '/long 1');
+  await waitForStatus(page, 'ready');
+  await send(page, '/long 2');
+  await page.locator('#sessions').getByText('/long 1').waitFor();
+  const older = page.waitForEvent('requestfinished', (request) => request.url().includes('/sessions?'));
+  held.resolve();
+  await older;
+  for (let frame = 0; frame < 3; frame += 1) await page.evaluate('new Promise(requestAnimationFrame)');
+  expect(await page.locator('#sessions').textContent()).toContain('/long 1');
+});
+
 it('stops an answer and keeps what was said', async () => {
   const page = await open();
   await newSession(page);

@@ -26,12 +26,17 @@ export function useLoad<T>(key: string | undefined, load: () => Promise<T>): Loa
   const [state, setState] = useState<State<T>>({ key, isLoading: key !== undefined });
   const latest = useLatest({ load, key });
   const changes = useRef(0);
+  const requests = useRef({ begun: 0, shown: 0 });
 
   const reload = useCallback(async (): Promise<T | undefined> => {
     const { key: asked } = latest.current;
     if (asked === undefined) return undefined;
+    requests.current.begun += 1;
+    const number = requests.current.begun;
     const settle = (next: Partial<State<T>>) => {
-      if (latest.current.key !== asked) return;
+      // A reply to an earlier request may arrive after that to a later one.
+      if (latest.current.key !== asked || number < requests.current.shown) return;
+      requests.current.shown = number;
       setState((known) => ({ ...(known.key === asked ? known : { key: asked }), ...next, isLoading: false }));
     };
     setState((known) => (known.key === asked ? { ...known, isLoading: true } : { key: asked, isLoading: true }));
