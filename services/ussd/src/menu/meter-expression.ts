@@ -7,14 +7,14 @@ export interface ExpressionBudget {
   rounds: number;
   /** A round takes longer the more text it looks through. In microseconds of this thread's processor time. */
   endsAt: number;
+  /** When the processor time is read next, in milliseconds of wall-clock time: before then it cannot be used up. */
+  readAt: number;
 }
 
 const maxRounds = 20_000;
 const maxMicroseconds = 500_000;
-/** Asking for the time takes as long as many a round. */
-const roundsBetweenLooks = 32;
 
-/** Time of the clock would end a short loop on a machine that is busy with something else. Browsers have only that. */
+/** Wall-clock time would end a short loop on a machine that is busy with something else. Browsers and Node 22 have nothing else. */
 function spentMicroseconds(): number {
   const { threadCpuUsage } = (globalThis.process ?? {}) as Partial<NodeJS.Process>;
   if (!threadCpuUsage) return performance.now() * 1_000;
@@ -22,7 +22,7 @@ function spentMicroseconds(): number {
   return user + system;
 }
 
-export const createExpressionBudget = (): ExpressionBudget => ({ rounds: maxRounds, endsAt: 0 });
+export const createExpressionBudget = (): ExpressionBudget => ({ rounds: maxRounds, endsAt: 0, readAt: 0 });
 
 /** The function that loops call before each round, by a name that no expression can write. */
 export const roundFunction = '@round';
@@ -30,10 +30,13 @@ export const roundFunction = '@round';
 /** Takes a round from the budget; false when nothing is left. */
 export function takeRound(budget: ExpressionBudget): boolean {
   budget.rounds -= 1;
-  if (budget.rounds >= 0 && budget.rounds % roundsBetweenLooks === 0) {
+  // Reading the processor time costs as much as several rounds.
+  const now = performance.now();
+  if (budget.rounds >= 0 && now > budget.readAt) {
     const spent = spentMicroseconds();
-    if (budget.endsAt === 0) budget.endsAt = spent + maxMicroseconds;
-    else if (spent > budget.endsAt) budget.rounds = -1;
+    if (budget.readAt === 0) budget.endsAt = spent + maxMicroseconds;
+    if (spent > budget.endsAt) budget.rounds = -1;
+    else budget.readAt = now + (budget.endsAt - spent) / 1_000;
   }
   return budget.rounds >= 0;
 }
