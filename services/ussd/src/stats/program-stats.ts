@@ -32,7 +32,7 @@ export interface TimedOut {
 export interface ProgramStats {
   count(request: CountedRequest): void;
   countTimedOut(calls: readonly TimedOut[], now: number): void;
-  /** Writes what is counted since the last time. */
+  /** Writes all that is counted when it is called. */
   flush(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -92,11 +92,13 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     }
   }
 
-  const flush = () => {
+  const flush = async () => {
+    // A write under way has not taken what was counted since it began.
+    await running;
     running ??= write().finally(() => {
       running = undefined;
     });
-    return running;
+    await running;
   };
   const timer = setInterval(() => {
     if (states.size > 0 || calls.size > 0) void flush();
@@ -127,7 +129,6 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
     flush,
     async stop() {
       clearInterval(timer);
-      await running;
       await flush();
     },
   };
