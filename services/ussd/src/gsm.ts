@@ -77,7 +77,7 @@ export function countSeptets(text: string): number | undefined {
 
 /**
  * Writes what phones cannot show with what they can: typographic signs, marks outside the alphabet, compatibility
- * forms. Pictographs and invisible characters go. Letters of other scripts are kept.
+ * forms. Pictographs and invisible characters are removed. Letters of other scripts are kept.
  */
 export function toShowable(text: string): string {
   if (isGsm(text)) return text;

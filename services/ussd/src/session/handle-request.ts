@@ -293,7 +293,7 @@ async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome):
   return { reply, kind };
 }
 
-/** A request that the telecom gateway repeats is no other call, and inputs that are played again were counted before. */
+/** A request that the telecom gateway repeats is not a new call, and inputs that are played again were counted before. */
 function countRequest({ stats }: RequestParts, { now }: OwnRequest, outcome: Outcome, isCutOff: boolean): void {
   const { menu, known, opening, step, before, taken = [] } = outcome;
   const first = taken[0]?.before ?? step.dialogue;
