@@ -52,7 +52,9 @@ if (import.meta.main) {
   const files =
     given.length > 0
       ? given
-      : globSync([...documents, ...sources], { cwd: root }).filter((file) => !/\.test\.tsx?$|node_modules|prose-words/.test(file));
+      : globSync([...documents, ...sources], { cwd: root }).filter(
+          (file) => !/\.test\.tsx?$|node_modules|prose-words/.test(file),
+        );
   const findings = files
     .sort()
     .flatMap((file) => lintProse(file, readFileSync(new URL(file, `file://${root}`), 'utf8')));
