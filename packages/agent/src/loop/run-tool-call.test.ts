@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '@palaver/service-kit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import type { Middleware } from '../plugins/middleware.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
@@ -37,19 +36,25 @@ it('gives what the tool returns', async () => {
 });
 
 it('a tool that reports progress is waited for beyond its time limit', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const slow: Tool = {
     description: 'Reports',
     input: z.object({}),
     timeoutMs: 1_000,
     async execute(_args, { reportProgress }) {
       for (let value = 1; value <= 5; value += 1) {
-        await sleep(300);
+        await new Promise((resolve) => setTimeout(resolve, 300));
         reportProgress({ value });
       }
       return 'done';
     },
   };
-  expect(await run(slow)).toEqual({ output: 'done' });
+  const result = run(slow);
+  await vi.advanceTimersByTimeAsync(1_500);
+  expect(await result).toEqual({ output: 'done' });
 });
 
 it('a tool that is not there is told to the model', async () => {
