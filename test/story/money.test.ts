@@ -3,7 +3,10 @@ import { test } from 'vitest';
 import { walkPhoneStory } from './phone.ts';
 import { startWorld } from './start-world.ts';
 
-test('a report becomes a claim, its reward shows on the phone and is paid out; the books balance to the unit', async () => {
+test('a report becomes a claim, its reward shows on the phone and is paid out; the books balance to the unit', {
+  // Each kill leaves a lease that has to end.
+  timeout: 900_000,
+}, async () => {
   await using world = await startWorld();
   await walkPhoneStory(world);
 });
