@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const long = [
   'test/story/money.test.ts',
   'apps/console/test/console.test.ts',
+  'test/clients/chat-pages.test.ts',
   'services/ussd/test/sms.test.ts',
   'packages/protocol/test/outbox.test.ts',
   'test/faults/faults.test.ts',

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { launchBrowser } from '@palaver/test-kit';
 import { installTools } from '@palaver/test-kit/install-tools';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { createGate } from '../../packages/agent/test/gate-plugin.ts';
 import { startTestAgent } from '../../packages/agent/test/test-agent.ts';
 import { servePage } from './serve-page.ts';
@@ -17,6 +17,8 @@ const pages = [
   // A run of AG-UI stops with its connection, so there is nothing to read after a reload.
   { name: 'copilotkit', tools: 'browser-clients', field: 'textarea', isResumable: false },
 ] as const;
+
+beforeAll(() => void installTools('browser-clients'), 900_000);
 
 test.each(pages)(
   '$name: text, a tool of the page, and a reload in mid-stream where the protocol resumes',
@@ -37,9 +39,8 @@ test.each(pages)(
         await page.fill(field, text);
         await page.press(field, 'Enter');
       };
-      const shows = (text: string) => expect.poll(() => page.textContent('body'), { timeout: 30_000 }).toContain(text);
-      const hasAnswers = (count: number) =>
-        expect.poll(async () => (await ana.messages(chat)).length, { timeout: 30_000 }).toBe(count);
+      const shows = (text: string) => expect.poll(() => page.textContent('body')).toContain(text);
+      const hasAnswers = (count: number) => expect.poll(async () => (await ana.messages(chat)).length).toBe(count);
       await say('/long 3');
       await shows('word1 word2 word3');
       await hasAnswers(2);
