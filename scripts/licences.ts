@@ -29,6 +29,9 @@ const read: Record<string, string> = {
   'xmlhttprequest-ssl': 'MIT',
 };
 
+/** Packages without a licence that a test opens as they are published. Nothing that we publish contains or needs them. */
+const onlyTested = new Set(['@ixo/oracles-client-sdk', '@ixo/oracles-events']);
+
 /** An SPDX expression of names, AND, OR and parentheses around the whole. */
 function isAllowed(expression: string): boolean {
   return expression
@@ -46,7 +49,7 @@ const refused = globSync('{package-lock.json,tools/*/package-lock.json}', { cwd:
   const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as Lock;
   return Object.entries(packages).flatMap(([path, { license, link }]) => {
     const [, name] = /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? [];
-    if (name === undefined || link) return [];
+    if (name === undefined || link || onlyTested.has(name)) return [];
     count += 1;
     const known = read[name] ?? license ?? 'no licence';
     return isAllowed(known) ? [] : [`${name}: ${known} (${file})`];
