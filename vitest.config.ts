@@ -3,8 +3,6 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './packages/test-kit/src/longest-first.ts';
 
 export default defineConfig({
-  // The client library is used from its sources.
-  ssr: { resolve: { conditions: ['@palaver/source', 'node', 'development|production'] } },
   test: {
     include: ['{packages,services,apps,scripts,examples,test}/**/*.test.ts', '{packages,apps}/**/*.test.tsx'],
     globalSetup: ['packages/test-kit/src/global-setup.ts'],

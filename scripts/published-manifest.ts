@@ -50,11 +50,10 @@ function toSubpaths(entry: Entry): { [subpath: string]: Entry } {
 
 function toBuilt(entry: Entry, condition = '.'): Entry {
   if (typeof entry !== 'string') {
-    const published = Object.entries(entry).filter(([key]) => key !== '@palaver/source');
-    return Object.fromEntries(published.map(([key, value]) => [key, toBuilt(value, key)]));
+    return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, toBuilt(value, key)]));
   }
   const [, path] = /^\.\/src\/(.+)\.tsx?$/.exec(entry) ?? [];
-  if (path === undefined) return entry;
+  if (path === undefined) return entry.replace(/^\.\/src\/(.+\.css)$/, './dist/$1');
   const types = `./dist/${path}.d.ts`;
   const code = `./dist/${path}.js`;
   if (condition === 'types') return types;

@@ -2,8 +2,6 @@ import { defineConfig } from 'vite';
 
 export default defineConfig({
   base: '/',
-  // Our packages are used from their sources.
-  resolve: { conditions: ['@palaver/source', 'module', 'browser', 'production'] },
   define: { 'process.env.NODE_ENV': '"production"' },
   // Whatever NODE_ENV is: development code names the files it was built from.
   oxc: { jsx: { runtime: 'automatic', development: false } },

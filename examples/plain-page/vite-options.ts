@@ -6,6 +6,5 @@ export const viteOptions: InlineConfig = {
   root: fileURLToPath(new URL('.', import.meta.url)),
   configFile: false,
   logLevel: 'warn',
-  resolve: { conditions: ['@palaver/source', 'module', 'browser', 'production'] },
   build: { target: 'es2022' },
 };

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cp, glob, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build, type Rolldown } from 'vite';
+import { toPublishedManifest } from '../../../scripts/published-manifest.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const entries = [
@@ -31,6 +32,16 @@ export async function buildPackage(): Promise<void> {
   });
   if (status !== 0) throw new Error('the declarations could not be written');
   for await (const file of glob(`${root}dist/**/*.d.ts`)) await nameJavaScript(file);
+}
+
+/** Copies what is published into a folder: `dist`, written before, and the manifest that names its files. */
+export async function copyPublished(folder: string): Promise<void> {
+  await cp(`${root}dist`, `${folder}/dist`, { recursive: true });
+  const [development, shared] = await Promise.all(
+    [root, `${root}../../`].map(async (from) => JSON.parse(await readFile(`${from}package.json`, 'utf8'))),
+  );
+  const published = toPublishedManifest(development, 'packages/oracles-client-sdk', shared);
+  await writeFile(`${folder}/package.json`, JSON.stringify(published));
 }
 
 /** `use client` stays where every module is a file of its own, and means nothing in a script of a page. */

@@ -4,15 +4,15 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { installTools } from '@palaver/test-kit/install-tools';
-import { buildPackage } from './build-package.ts';
+import { buildPackage, copyPublished } from './build-package.ts';
 
 const attw = join(installTools('check'), 'node_modules/@arethetypeswrong/cli/dist/index.js');
 await buildPackage();
 const folder = mkdtempSync(join(tmpdir(), 'palaver-package-'));
-const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
-  cwd: fileURLToPath(new URL('..', import.meta.url)),
+await copyPublished(folder);
+const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json'], {
+  cwd: folder,
   encoding: 'utf8',
   shell: process.platform === 'win32',
 });

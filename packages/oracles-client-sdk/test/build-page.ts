@@ -20,7 +20,6 @@ export async function buildPage(version: ReactVersion): Promise<Map<string, stri
     logLevel: 'error',
     define: { 'process.env.NODE_ENV': '"development"' },
     resolve: {
-      conditions: ['@palaver/source', 'module', 'browser', 'development'],
       alias: [
         { find: /^react($|\/)/, replacement: `${folder}/react$1` },
         { find: /^react-dom($|\/)/, replacement: `${folder}/react-dom$1` },

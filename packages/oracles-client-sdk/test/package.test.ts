@@ -9,7 +9,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { build, type Rolldown } from 'vite';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { buildPackage } from '../scripts/build-package.ts';
+import { buildPackage, copyPublished } from '../scripts/build-package.ts';
 import { measureSizes, toTable } from '../scripts/measure-size.ts';
 import { findBarriers } from './find-barriers.ts';
 import { openPage } from './open-page.ts';
@@ -25,7 +25,9 @@ beforeAll(buildPackage);
 
 describe('the package', () => {
   it('is clean by publint', async () => {
-    const { messages, pkg } = await publint({ pkgDir: root, strict: true, pack: 'npm' });
+    await using dir = await createTempDir();
+    await copyPublished(dir.path);
+    const { messages, pkg } = await publint({ pkgDir: dir.path, strict: true, pack: 'npm' });
     expect(messages.map((message) => formatMessage(message, pkg ?? {}))).toEqual([]);
   });
 
@@ -179,8 +181,7 @@ describe.each([
 async function installInto(folder: string, react: string, zod: string): Promise<void> {
   const target = join(folder, 'node_modules/@palaver/oracles-client-sdk');
   await mkdir(target, { recursive: true });
-  await cp(`${root}dist`, join(target, 'dist'), { recursive: true });
-  await cp(`${root}package.json`, join(target, 'package.json'));
+  await copyPublished(target);
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await mkdir(join(folder, 'node_modules/@types'));
   for (const name of ['react', '@types/react']) await symlink(join(react, name), join(folder, 'node_modules', name));
