@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ErrorBody, Session, SseEvent } from '@palaver/contract';
+import type { ErrorBody, Session, SseEvent, SseEventData } from '@palaver/contract';
 import { StartError } from '@palaver/service-kit';
-import { createInvocation, type MintedToken, type Signer } from '@palaver/ucan';
+import { type Capability, createDelegation, createInvocation, type MintedToken, type Signer } from '@palaver/ucan';
 
 const renewSeconds = 30;
 const resumeAttempts = 10;
@@ -38,7 +38,16 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
     async abort(sessionId: string): Promise<void> {
       await request('POST', '/messages/abort', { sessionId });
     },
-    async answerApproval(runId: string, approvalId: string, approved: boolean): Promise<void> {
+    /** Where a delegation is asked for, approving signs and posts exactly that one. */
+    async answerApproval(
+      { runId, approvalId, capability }: SseEventData['approval_request'],
+      approved: boolean,
+    ): Promise<void> {
+      if (capability && approved) {
+        const capabilities = [capability as Capability];
+        const { serialized: raw } = await createDelegation({ issuer: signer, audience: did, capabilities });
+        await request('POST', '/delegation', { raw });
+      }
       await request('POST', `/runs/${runId}/approvals/${approvalId}`, { approved });
     },
     /** Sends a message and gives the events of its turn; a connection that drops is resumed where it broke. */

@@ -89,6 +89,21 @@ test('chat streams answers, shows tools, and Ctrl-C stops an answer without endi
   expect(child.exitCode).toBe(0);
 });
 
+test('chat signs the delegation that a tool lacks', async () => {
+  const paidFile = join(dir.path, 'withdrawn');
+  await using bank = await startTestAgent({ plugins: [createBank(paidFile)] });
+  const child = spawn(process.execPath, [launcher, 'chat', bank.url, '--key', key, '--json'], { stdio: 'pipe' });
+  let asked = '';
+  child.stderr.on('data', (chunk) => (asked += chunk));
+  child.stdout.resume();
+  child.stdin.end('/tool withdraw {"amount":5}\ny\n');
+  await once(child, 'close');
+  expect(asked).toMatch(
+    /needs a delegation of \{"can":"bank\/withdraw","with":"did:key:\w+","nb":\{"limit":100\}\}\. Sign/,
+  );
+  expect(readPaid(paidFile)).toEqual(['withdrawn 5']);
+});
+
 test('chat asks before a tool that needs approval runs: y approves, n and the end of the input refuse', async () => {
   const paidFile = join(dir.path, 'paid');
   await using bank = await startTestAgent({ plugins: [createBank(paidFile)] });

@@ -2,6 +2,9 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { defineOraclePlugin, type OraclePlugin, tool } from '../src/index.ts';
 
+/** What `withdraw` does in the user's name. */
+export const withdrawal = (did: string) => ({ can: 'bank/withdraw', with: did, nb: { limit: 100 } });
+
 /** A plugin whose tool `pay` needs approval for more than 10, and writes each payment to a file. */
 export function createBank(paidFile: string): OraclePlugin {
   return defineOraclePlugin({
@@ -18,6 +21,18 @@ export function createBank(paidFile: string): OraclePlugin {
           appendFileSync(paidFile, `${to} ${amount}\n`);
           if (to === 'crash') process.kill(process.pid, 'SIGKILL');
           return { paid: amount };
+        },
+      }),
+      withdraw: tool({
+        description: 'Withdraws money in the name of the user.',
+        input: z.object({ amount: z.number() }),
+        needsApproval: ({ amount }) => amount > 10,
+        needsDelegation: (_args, { user }) => withdrawal(user.did),
+        async execute({ amount }, { ucan, user }) {
+          const capability = { ...withdrawal(user.did), nb: { limit: 100, amount } };
+          await ucan.mintInvocation({ audience: 'did:web:bank.example', capability });
+          appendFileSync(paidFile, `withdrawn ${amount}\n`);
+          return { withdrawn: amount };
         },
       }),
     }),

@@ -31,7 +31,7 @@ describe.each(engines)('delegations on %s', (engine) => {
       expiration,
       cid,
       capabilities: [{ can: expect.any(String), with: expect.any(String) }],
-      delegations: [{ cid, expiration }],
+      delegations: [{ cid, expiration, capabilities: [chatCapability] }],
     });
 
     const byDelegation = () => request(`${agent.url}/delegation`, { headers: { 'x-ucan-delegation': raw } });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { capabilitySchema } from './delegation.ts';
 import { agentLimits } from './limits.ts';
 import { jsonObjectSchema, timestampSchema } from './primitives.ts';
 import { approvalStatuses } from './run-status.ts';
@@ -11,6 +12,10 @@ export const approvalSchema = z
       .meta({ description: 'The `eventId` of the `tool_call` that follows, and its id in `toolCalls`.' }),
     toolName: z.string(),
     args: jsonObjectSchema,
+    capability: capabilitySchema.optional().meta({
+      description:
+        'Where the call waits for a delegation: what it has to grant. A delegation of it, posted to `/delegation`, is the approval.',
+    }),
     status: z.enum(approvalStatuses),
     askedAt: timestampSchema,
     expiresAt: timestampSchema.meta({ description: 'Without an answer by then it counts as refused.' }),

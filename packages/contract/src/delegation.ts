@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cidPattern } from './patterns.ts';
-import { didSchema, ucanTokenSchema } from './primitives.ts';
+import { didSchema, jsonObjectSchema, ucanTokenSchema } from './primitives.ts';
 
 const expirationSchema = z.int().min(0).meta({ description: 'Unix time in seconds.' });
 
@@ -8,6 +8,11 @@ const cidSchema = z
   .string()
   .regex(cidPattern, { error: 'must be a CID, bafy…' })
   .meta({ description: 'The CID of the delegation; it can be revoked by it.' });
+
+export const capabilitySchema = z.object({ can: z.string(), with: z.string(), nb: jsonObjectSchema.optional() }).meta({
+  id: 'Capability',
+  description: 'What may be done (`can`) with what (`with`), under which conditions (`nb`).',
+});
 
 export const delegationParamsSchema = z.object({ cid: cidSchema }).meta({ description: 'The delegation to revoke.' });
 
@@ -31,12 +36,17 @@ export const delegationStatusSchema = z
     authorized: z.boolean(),
     expiration: expirationSchema.optional(),
     cid: cidSchema.optional(),
-    capabilities: z
-      .array(z.object({ can: z.string(), with: z.string() }))
-      .optional()
-      .meta({ description: 'What the delegation in force grants.' }),
+    capabilities: z.array(capabilitySchema).optional().meta({ description: 'What the delegation in force grants.' }),
     delegations: z
-      .array(z.object({ cid: cidSchema, expiration: expirationSchema }))
+      .array(
+        z.object({
+          cid: cidSchema,
+          expiration: expirationSchema,
+          capabilities: z.array(capabilitySchema).optional().meta({
+            description: 'What it grants; not there for one that an earlier version stored and another replaced.',
+          }),
+        }),
+      )
       .optional()
       .meta({
         description: 'Every stored delegation that has not expired and is not revoked, replaced ones included.',

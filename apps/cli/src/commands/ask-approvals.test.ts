@@ -25,7 +25,7 @@ test('an answer that does not reach the agent is asked for again', async () => {
       questions.push(question);
       return typed.shift();
     },
-    async answer(_runId, _approvalId, approved) {
+    async answer(_request, approved) {
       answers.push(approved);
       if (answers.length === 1) throw new Error('the connection broke');
     },

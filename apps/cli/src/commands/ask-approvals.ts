@@ -4,7 +4,7 @@ import { toPrintableJson } from '../printable-json.ts';
 export interface ApprovalQuestions {
   /** Shows a question and gives the line that is typed; undefined where the input has ended or `signal` fires. */
   readLine(question: string, signal: AbortSignal): Promise<string | undefined>;
-  answer(runId: string, approvalId: string, approved: boolean): Promise<void>;
+  answer(request: SseEventData['approval_request'], approved: boolean): Promise<void>;
   onError(error: unknown): void;
 }
 
@@ -14,8 +14,7 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
   let asking: Promise<void> = Promise.resolve();
 
   async function ask(request: SseEventData['approval_request'], signal: AbortSignal): Promise<void> {
-    const { runId, approvalId, toolName, args } = request;
-    const question = `${toolName} ${toPrintableJson(args)} needs your approval. Run it? (y/n) `;
+    const question = toQuestion(request);
     while (!signal.aborted) {
       const line = await readLine(question, signal);
       if (signal.aborted) return;
@@ -23,7 +22,7 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
       const typed = line?.trim() ?? 'n';
       if (!/^(y|yes|n|no)$/i.test(typed)) continue;
       try {
-        return await answer(runId, approvalId, /^y/i.test(typed));
+        return await answer(request, /^y/i.test(typed));
       } catch (error) {
         onError(error);
         if (line === undefined) return;
@@ -45,4 +44,10 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
       for (const controller of open.values()) controller.abort();
     },
   };
+}
+
+function toQuestion({ toolName, args, capability }: SseEventData['approval_request']): string {
+  const call = `${toolName} ${toPrintableJson(args)}`;
+  if (!capability) return `${call} needs your approval. Run it? (y/n) `;
+  return `${call} needs a delegation of ${toPrintableJson(capability)}. Sign it? (y/n) `;
 }

@@ -140,7 +140,7 @@ function addSockets(server: Server, { config, logger, redis, identity, cluster, 
 
 async function addOwnRoutes(server: Server, { config, store, redis, identity, turns }: EdgeParts): Promise<void> {
   const { audit, delegations, verifier, oracle } = identity;
-  const { sessions, messages, hub, access, clients } = turns;
+  const { sessions, messages, hub, access, approvals, clients } = turns;
   addStatusRoute(server);
   addOperatorAudit(server, audit);
   addAuditRoute(server, { path: '/audit', audit });
@@ -161,7 +161,7 @@ async function addOwnRoutes(server: Server, { config, store, redis, identity, tu
   });
   await userData.registerSealed();
   addUserDataRoutes(server, { userData, audit });
-  addDelegationRoutes(server, { delegations, verifier, audit, onRevoked: clients.dropDelegation });
+  addDelegationRoutes(server, { delegations, verifier, audit, approvals, onRevoked: clients.dropDelegation });
 }
 
 function isRead(method: string): boolean {

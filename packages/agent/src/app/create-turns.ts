@@ -88,6 +88,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const approvals = createRunApprovals({
     ...stores,
     audit: identity.audit,
+    delegations: identity.delegations,
     broadcast,
     logger,
     timeoutMs: config.APPROVAL_TIMEOUT_MS,
@@ -129,6 +130,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     plugins,
     hub,
     access,
+    approvals,
     clients,
     browserCalls,
     counters,

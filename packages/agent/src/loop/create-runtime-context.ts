@@ -23,7 +23,7 @@ export interface RuntimeContextParts {
   signer: Signer;
   browserCalls: BrowserCalls;
   clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
-  delegations: Pick<DelegationStore, 'markSent'>;
+  delegations: Pick<DelegationStore, 'findViews' | 'markSent' | 'findStanding'>;
   /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
   mayAskAgain(): boolean;
   resolveServiceDid(url: string): Promise<string>;
@@ -36,8 +36,8 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   const { sessionId, requestId } = run;
   const where = { sessionId, requestId };
   const token = turn.user.delegation;
-  const parsed = token === undefined ? undefined : await parseToken(token);
-  const view = parsed?.ok;
+  const { ok: sent } = token === undefined ? {} : await parseToken(token);
+  const views = [...(sent ? [sent] : []), ...(await parts.delegations.findViews(turn.user.did))];
   const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
 
   return {
@@ -50,7 +50,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
     loadedPlugins: parts.capabilities.filter((name) => availablePlugins.includes(name)),
     secrets: turn.secrets,
     blobStore: turn.blobs,
-    ucan: createUcanTools(parts, view),
+    ucan: createUcanTools(parts, views),
     llm: { get: (role: ModelRole) => parts.models.get(role) },
     emit: {
       toolCall: (data) => run.emit('tool_call', { ...where, ...data }),
@@ -80,23 +80,24 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   };
 }
 
-function createUcanTools(parts: RuntimeContextParts, view: UcanView | undefined): RuntimeContext['ucan'] {
+function createUcanTools(parts: RuntimeContextParts, views: UcanView[]): RuntimeContext['ucan'] {
   const { run, signer } = parts;
   // Asked on every use: the turn may have waited since the delegation was found good.
-  const has = (capability: Capability) =>
-    view !== undefined && findExpiration(view) * 1000 > Date.now() && hasCapability(view, capability);
-  const requireCapability = (capability: Capability) => {
-    if (has(capability)) return;
+  const find = (capability: Capability) =>
+    views.find((view) => findExpiration(view) * 1000 > Date.now() && hasCapability(view, capability));
+  const findOrThrow = (capability: Capability) => {
+    const view = find(capability);
+    if (view) return view;
     if (parts.mayAskAgain()) run.emit('render_component', toReauthorizePrompt(run, capability));
     throw new ToolError('REAUTHORIZATION_REQUIRED', 'the user has to authorise this agent again; ask them to');
   };
   return {
-    hasCapability: has,
-    requireCapability,
+    hasCapability: (capability) => find(capability) !== undefined,
+    requireCapability: (capability) => void findOrThrow(capability),
     async mintInvocation({ audience, capability, lifetimeSeconds = 60 }) {
-      requireCapability(capability);
-      // requireCapability has thrown where there is no delegation.
-      const delegation = view as UcanView;
+      const delegation = findOrThrow(capability);
+      if ((await parts.delegations.findStanding([delegation])) === 'revoked')
+        throw new ToolError('REAUTHORIZATION_REQUIRED', 'the user has revoked the delegation; ask them for a new one');
       // Users make it out to the agent's key or to its entity; only that one can act under it.
       const issuer = signer.withDid(delegation.audience);
       const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });

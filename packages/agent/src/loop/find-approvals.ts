@@ -1,3 +1,4 @@
+import type { Capability } from '@palaver/ucan';
 import { checkArguments } from '../plugins/check-arguments.ts';
 import type { ModelResult } from '../plugins/middleware.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
@@ -6,22 +7,44 @@ import type { GatedCall } from '../store/approvals.ts';
 import type { BoundTools } from './bind-tools.ts';
 
 type ToolCall = ModelResult['toolCalls'][number];
+interface LoopParts {
+  tools: BoundTools;
+  rt: RuntimeContext;
+}
 
-/** The calls of a step that wait for the user. Calls that would fail anyway, with wrong arguments, are not asked about. */
-export async function findApprovals(
-  toolCalls: ToolCall[],
-  { tools, rt }: { tools: BoundTools; rt: RuntimeContext },
-): Promise<GatedCall[]> {
+/**
+ * What the calls of a step wait for: the user's word, a delegation, or both. Calls that would fail anyway, with wrong
+ * arguments, are not asked about.
+ */
+export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
   const asked = await Promise.all(
-    toolCalls.map(async ({ id, name, args, fault }) => {
-      const tool = tools.get(name);
-      if (!tool?.needsApproval || fault !== undefined) return [];
-      const checked = checkArguments(tool, args);
-      if ('error' in checked || !(await needsApproval(tool, checked.args, rt))) return [];
-      return [{ toolCallId: id, toolName: name, args: toShownArgs(tool, args) }];
+    toolCalls.map(async (call) => {
+      const checked = checkCall(call, parts.tools);
+      if (!checked?.tool.needsApproval || !(await needsApproval(checked.tool, checked.args, parts.rt))) return [];
+      return [checked.gated];
+    }),
+  );
+  return [...asked.flat(), ...(await findDelegations(toolCalls, parts))];
+}
+
+/** The delegations that calls of a step lack. */
+export async function findDelegations(toolCalls: ToolCall[], { tools, rt }: LoopParts): Promise<GatedCall[]> {
+  const asked = await Promise.all(
+    toolCalls.map(async (call) => {
+      const checked = checkCall(call, tools);
+      const capability = checked && (await findCapability(checked.tool, checked.args, rt));
+      return capability && !rt.ucan.hasCapability(capability) ? [{ ...checked.gated, capability }] : [];
     }),
   );
   return asked.flat();
+}
+
+function checkCall({ id, name, args, fault }: ToolCall, tools: BoundTools) {
+  const tool = tools.get(name);
+  if (!(tool?.needsApproval || tool?.needsDelegation) || fault !== undefined) return undefined;
+  const checked = checkArguments(tool, args);
+  if ('error' in checked) return undefined;
+  return { tool, args: checked.args, gated: { toolCallId: id, toolName: name, args: toShownArgs(tool, args) } };
 }
 
 /** A rule that fails asks the user. */
@@ -32,6 +55,16 @@ async function needsApproval({ needsApproval: rule }: Tool, args: unknown, rt: R
   } catch (error) {
     rt.logger.warn({ err: error }, 'a rule for approval failed, so the user is asked');
     return true;
+  }
+}
+
+/** Where the rule fails, the tool runs and is refused what it may not do. */
+async function findCapability(tool: Tool, args: unknown, rt: RuntimeContext): Promise<Capability | undefined> {
+  try {
+    return await tool.needsDelegation?.(args, rt);
+  } catch (error) {
+    rt.logger.warn({ err: error }, 'a rule for delegations failed, so the user is not asked');
+    return undefined;
   }
 }
 

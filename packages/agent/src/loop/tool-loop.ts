@@ -6,7 +6,7 @@ import type { RecordedStep, RunSteps, ToolOutcome } from '../run/run-steps.ts';
 import { TurnError } from '../run/stream-error.ts';
 import type { BoundTools } from './bind-tools.ts';
 import type { StepContent } from './collect-content.ts';
-import { findApprovals, toShownArgs } from './find-approvals.ts';
+import { findApprovals, findDelegations, toShownArgs } from './find-approvals.ts';
 import { estimateTokens } from './history.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 import { type ModelStepOptions, type StepOutput, streamModelStep } from './model-step.ts';
@@ -54,6 +54,7 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   const faults: ArgumentFaults = new Map();
   const refused = new Set<string>();
   const refusalOf = (id: string) => (refused.has(id) ? cannotAsk : steps?.refusalOf(id));
+  const allowed = (calls: ModelResult['toolCalls']) => calls.filter(({ id }) => refusalOf(id) === undefined);
   const callTools = async ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) => {
     const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, faults, refusalOf }, call)));
     await steps?.end(outcomes);
@@ -68,6 +69,8 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     return result;
   };
   for (const { result, outcomes: recorded } of steps?.earlier ?? []) {
+    const missing = recorded ? [] : await findDelegations(allowed(result.toolCalls), parts);
+    if (missing.length > 0 && (await steps?.pause(result, missing))) return { text: '', isWaiting: true };
     const outcomes = recorded ?? (await callTools(result));
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
     messages = [...messages, ...toToolMessages(result, outcomes)];

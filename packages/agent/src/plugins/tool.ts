@@ -1,3 +1,4 @@
+import type { Capability } from '@palaver/ucan';
 import type { ZodType, z } from 'zod';
 import type { Awaitable } from './awaitable.ts';
 import type { RuntimeContext } from './runtime-context.ts';
@@ -42,6 +43,11 @@ export interface Tool {
    * restarts; refused, the model gets the refusal in place of a result. Not for tools of sub-agents.
    */
   needsApproval?: boolean | ((args: unknown, rt: RuntimeContext) => Awaitable<boolean>);
+  /**
+   * What the tool does in the user's name. Where no delegation grants it, the run waits until the user has given one, and
+   * the tool runs then. Only tools of the main agent can wait.
+   */
+  needsDelegation?: (args: unknown, rt: RuntimeContext) => Awaitable<Capability | undefined>;
   /** The arguments as clients see them, in events, approvals and stored messages: leave out what is secret. */
   showArgs?(args: Record<string, unknown>): Record<string, unknown>;
   /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be continued by another. */
@@ -126,9 +132,11 @@ export interface SubAgent {
  * export const tools = { pay: tool(pay) };
  * ```
  */
-export interface ToolDefinition<Input extends ZodType> extends Omit<Tool, 'input' | 'execute' | 'needsApproval'> {
+export interface ToolDefinition<Input extends ZodType>
+  extends Omit<Tool, 'input' | 'execute' | 'needsApproval' | 'needsDelegation'> {
   input: Input;
   needsApproval?: boolean | ((args: z.output<Input>, rt: RuntimeContext) => Awaitable<boolean>);
+  needsDelegation?: (args: z.output<Input>, rt: RuntimeContext) => Awaitable<Capability | undefined>;
   execute: (args: z.output<Input>, rt: RuntimeContext) => Awaitable<unknown>;
 }
 
@@ -149,7 +157,7 @@ export interface ToolDefinition<Input extends ZodType> extends Omit<Tool, 'input
  */
 export function tool<Input extends ZodType>(definition: ToolDefinition<Input>): Tool {
   // The arguments have been checked against `input` when these are called.
-  const { execute, needsApproval, ...rest } = definition;
+  const { execute, needsApproval, needsDelegation, ...rest } = definition;
   return {
     ...rest,
     execute: (args, rt) => execute(args as z.output<Input>, rt),
@@ -157,5 +165,6 @@ export function tool<Input extends ZodType>(definition: ToolDefinition<Input>): 
       needsApproval:
         typeof needsApproval === 'function' ? (args, rt) => needsApproval(args as z.output<Input>, rt) : needsApproval,
     }),
+    ...(needsDelegation && { needsDelegation: (args, rt) => needsDelegation(args as z.output<Input>, rt) }),
   };
 }

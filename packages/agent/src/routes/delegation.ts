@@ -10,9 +10,11 @@ import {
 } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
-import { parseToken, type VerifiedToken, type Verifier } from '@palaver/ucan';
+import { parseToken, type UcanView, type VerifiedToken, type Verifier } from '@palaver/ucan';
+import { hasCapability } from '@palaver/ucan/internal';
 import type { FastifyRequest } from 'fastify';
 import { identityOf } from '../auth/auth-hook.ts';
+import type { RunApprovals } from '../run/run-approvals.ts';
 import type { DelegationStore, RecordChange } from '../store/delegations.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 
@@ -26,12 +28,14 @@ export interface DelegationRouteParts {
   delegations: DelegationStore;
   verifier: Verifier;
   audit: Pick<AuditLog<AgentDatabase>, 'record' | 'person'>;
+  /** What waits for the delegation is approved in the transaction that stores it, and continues after it. */
+  approvals: Pick<RunApprovals, 'grant' | 'wake'>;
   /** Closes the sockets that the token had signed in. */
   onRevoked(delegation: { did: string; cid: string }): void;
 }
 
 export function addDelegationRoutes(server: Server, parts: DelegationRouteParts): void {
-  const { delegations, verifier, onRevoked } = parts;
+  const { delegations, verifier, approvals, onRevoked } = parts;
   const recordBy = (request: FastifyRequest, action: AuditAction): RecordChange => {
     const person = parts.audit.person(identityOf(request).did);
     const event = { actor: person, action, subject: person, from: clientAddress(request) };
@@ -53,8 +57,13 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
       const { did } = identityOf(request);
       const token = await checkDelegation(request.body, did, verifier);
       const { cid, expiration } = token;
-      const recordChange = recordBy(request, 'delegation.stored');
-      await delegations.put(did, { token: request.body.raw, cid, expiration }, recordChange);
+      const record = recordBy(request, 'delegation.stored');
+      let waiting: string[] = [];
+      await delegations.put(did, { token: request.body.raw, cid, expiration }, async (trx) => {
+        await record(trx, cid);
+        waiting = await approvals.grant(trx, did, (capability) => hasCapability(token.view, capability));
+      });
+      for (const runId of waiting) approvals.wake(runId);
       return { ok: true as const, expiration: token.expiration, cid: token.cid };
     },
   );
@@ -73,12 +82,13 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
       const stored = await delegations.find(did);
       if (!stored) return { authorized: false };
       const { ok: view } = await parseToken(stored.token);
+      const listed = await delegations.list(did);
       return {
         authorized: true,
         expiration: stored.expiration,
         cid: stored.cid,
-        capabilities: (view?.capabilities ?? []).map(({ can, with: resource }) => ({ can, with: resource })),
-        delegations: await delegations.list(did),
+        capabilities: toCapabilities(view) ?? [],
+        delegations: listed.map(({ view, ...rest }) => ({ ...rest, capabilities: toCapabilities(view) })),
       };
     },
   );
@@ -118,6 +128,14 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
       return { ok: true as const };
     },
   );
+}
+
+function toCapabilities(view: UcanView | undefined) {
+  return view?.capabilities.map(({ can, with: resource, nb }) => ({
+    can,
+    with: resource,
+    ...(nb && Object.keys(nb).length > 0 && { nb }),
+  }));
 }
 
 async function checkDelegation(body: StoreDelegation, did: string, verifier: Verifier): Promise<VerifiedToken> {

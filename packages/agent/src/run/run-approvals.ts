@@ -1,8 +1,12 @@
 import { AppError, type Approval, agentLimits } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { AuditLog } from '@palaver/store';
+import type { Capability } from '@palaver/ucan';
+import { hasCapability } from '@palaver/ucan/internal';
+import type { Transaction } from 'kysely';
 import type { Broadcast } from '../cluster/broadcast.ts';
 import type { ApprovalAnswer, ApprovalStore, GatedStep } from '../store/approvals.ts';
+import type { DelegationStore } from '../store/delegations.ts';
 import type { InterruptedRuns } from '../store/interrupted-runs.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { AgentDatabase } from '../store/schema.ts';
@@ -17,6 +21,7 @@ export interface RunApprovalParts {
   runs: Pick<RunStore, 'state' | 'find'>;
   interrupted: Pick<InterruptedRuns, 'steps'>;
   audit: Pick<AuditLog<AgentDatabase>, 'record' | 'person'>;
+  delegations: Pick<DelegationStore, 'findViews'>;
   broadcast: Broadcast;
   logger: Logger;
   /** How long a user has to answer. */
@@ -49,6 +54,14 @@ export function createRunApprovals(parts: RunApprovalParts) {
     const known = await approvals.find(answer);
     if (known) {
       if (known.status !== 'pending' && answer.approved === (known.status === 'approved')) return known;
+      if (known.status === 'pending' && known.capability && answer.approved)
+        throw new AppError(
+          'DELEGATION_REQUIRED',
+          'Post a delegation of `capability` to /delegation: it is the approval.',
+          {
+            details: { approval: known },
+          },
+        );
       const message = known.status === 'pending' ? 'The run does not wait any more.' : `It is ${known.status}.`;
       throw new AppError('APPROVAL_ANSWERED', message, { details: { approval: known } });
     }
@@ -61,8 +74,19 @@ export function createRunApprovals(parts: RunApprovalParts) {
     async ask(step: GatedStep): Promise<'asked' | 'too-many' | 'not-owned'> {
       const pending = await approvals.countPending(step.userDid);
       if (pending + step.calls.length > agentLimits.pendingApprovalsPerUser) return 'too-many';
-      return (await approvals.ask(step, parts.timeoutMs)) ? 'asked' : 'not-owned';
+      if (!(await approvals.ask(step, parts.timeoutMs))) return 'not-owned';
+      // It may have been given since the step was looked at.
+      if (step.calls.some(({ capability }) => capability)) {
+        const views = await parts.delegations.findViews(step.userDid);
+        await approvals.grant(step.userDid, (capability) => views.some((view) => hasCapability(view, capability)));
+      }
+      return 'asked';
     },
+
+    /** A delegation is stored: what waits for it is approved in the same transaction. Wake the runs after it. */
+    grant: (trx: Transaction<AgentDatabase>, userDid: string, isGranted: (capability: Capability) => boolean) =>
+      approvals.grant(userDid, isGranted, trx),
+    wake,
 
     /** Resolves once every approval of the run is answered and its tools may begin; rejects when it is cancelled. */
     async wait(entry: LiveRun): Promise<RecordedRun> {

@@ -1,4 +1,5 @@
 import type { Approval } from '@palaver/contract';
+import type { Capability } from '@palaver/ucan';
 import type { ModelResult } from '../plugins/middleware.ts';
 import type { GatedCall } from '../store/approvals.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
@@ -34,7 +35,7 @@ export interface RunSteps {
    * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False where the
    * user has too many approvals to answer already.
    */
-  pause(result: ModelResult, calls: GatedCall[]): Promise<boolean>;
+  pause(result: RecordedStep['result'], calls: GatedCall[]): Promise<boolean>;
   /** Why a call that needs approval must not run, in words for the model. */
   refusalOf(toolCallId: string): string | undefined;
   /** Before the next step. Throws where the run has another owner by now. */
@@ -67,7 +68,11 @@ export interface StepParts {
 export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepParts): RunSteps {
   const { steps: stored, approvals } = recorded;
   const gated = stored.flatMap(({ body }) => (JSON.parse(body) as StepBody).gated ?? []);
-  const toResult = ({ text, toolCalls, content }: ModelResult) => ({ text, toolCalls, ...(content && { content }) });
+  const toResult = ({ text, toolCalls, content }: RecordedStep['result']) => ({
+    text,
+    toolCalls,
+    ...(content && { content }),
+  });
   let number = stored.length - (stored.at(-1)?.outcomes === null ? 1 : 0);
   const { content: sent, reasoning = '' } = run.draft('failed');
   return {
@@ -96,8 +101,9 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       return asked === 'asked';
     },
     refusalOf(toolCallId) {
-      if (!gated.includes(toolCallId)) return undefined;
-      return toRefusal(approvals.find((approval) => approval.toolCallId === toolCallId));
+      const asked = approvals.filter((approval) => approval.toolCallId === toolCallId);
+      if (asked.length === 0) return gated.includes(toolCallId) ? toRefusal(undefined) : undefined;
+      return toRefusal(asked.find(({ status }) => status !== 'approved') ?? asked[0]);
     },
     async end(outcomes) {
       const [isOwn] = await Promise.all([
@@ -118,6 +124,12 @@ export function canContinueAfter(stored: StoredStep[]): boolean {
 
 function toRefusal(approval: Approval | undefined): string | undefined {
   if (approval?.status === 'approved') return undefined;
+  if (approval?.capability) return toMissing(approval.capability, approval.reason);
   if (approval?.status === 'expired') return 'APPROVAL_EXPIRED: the user did not answer in time. It was not run.';
   return `APPROVAL_REFUSED: the user did not approve this call. It was not run.${approval?.reason ? ` Reason: ${approval.reason}` : ''}`;
+}
+
+function toMissing({ can, with: resource }: Capability, reason: string | undefined): string {
+  const missing = `REAUTHORIZATION_REQUIRED: the user has not delegated ${can} on ${resource} to this agent. It was not run.`;
+  return reason ? `${missing} Reason: ${reason}` : missing;
 }

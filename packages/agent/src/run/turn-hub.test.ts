@@ -39,6 +39,7 @@ async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {}) {
       runs,
       interrupted: createInterruptedRuns(store),
       audit,
+      delegations: { findViews: async () => [] },
       broadcast,
       logger,
       timeoutMs: 10_000,

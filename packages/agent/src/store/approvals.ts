@@ -1,7 +1,8 @@
 import type { Approval } from '@palaver/contract';
 import type { ApprovalStatus } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
-import { type Selectable, sql, type Transaction } from 'kysely';
+import type { Capability } from '@palaver/ucan';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { databaseTime } from './database-time.ts';
 import type { OwnedRun, StepBegin } from './run-records.ts';
@@ -43,6 +44,8 @@ export interface GatedCall {
   toolName: string;
   /** As clients are shown them. */
   args: Record<string, unknown>;
+  /** Where it waits for a delegation: what is missing. */
+  capability?: Capability;
 }
 
 /** A step whose tools wait for the user. */
@@ -77,8 +80,13 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
           .executeTakeFirst();
         if (!waiting) return false;
         const row = { run_id: runId, number, said, body, created_at: now };
-        await trx.insertInto('agent_step').values(cipher.sealRow(sealedTables.step, row)).execute();
-        const rows = calls.map(({ toolCallId, toolName, args }) =>
+        // A delegation may expire while the step waits for something else: then it is asked about again.
+        await trx
+          .insertInto('agent_step')
+          .values(cipher.sealRow(sealedTables.step, row))
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+        const rows = calls.map(({ toolCallId, toolName, args, capability }) =>
           cipher.sealRow(sealedTables.approval, {
             id: uuidv7(),
             run_id: runId,
@@ -86,6 +94,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
             call_id: toolCallId,
             tool_name: toolName,
             args: JSON.stringify(args),
+            capability: capability ? JSON.stringify(capability) : null,
             status: 'pending' as const,
             asked_at: now,
             expires_at: sql<number>`${now} + ${sql.lit(timeoutMs)}`,
@@ -176,6 +185,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
           .where('status', '=', 'pending')
           .where('expires_at', '>', now)
           .where(ofLiveRuns)
+          .$if(approved, (query) => query.where('capability', 'is', null))
           .returningAll()
           .executeTakeFirst();
         if (!row) return undefined;
@@ -183,6 +193,33 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
         await record(trx, approval);
         return approval;
       }),
+
+    /** Approves what waits for a delegation that the user has given; gives the runs. */
+    async grant(
+      userDid: string,
+      isGranted: (capability: Capability) => boolean,
+      trx: Kysely<AgentDatabase> = db,
+    ): Promise<string[]> {
+      const pending = await trx
+        .selectFrom('agent_approval')
+        .select(['id', 'run_id', 'capability'])
+        .where('user_did', '=', userDid)
+        .where('status', '=', 'pending')
+        .where('capability', 'is not', null)
+        .where('expires_at', '>', now)
+        .where(ofLiveRuns)
+        .execute();
+      const granted = pending.filter(({ capability }) => isGranted(JSON.parse(capability ?? '{}')));
+      if (granted.length === 0) return [];
+      const ids = granted.map(({ id }) => id);
+      await trx
+        .updateTable('agent_approval')
+        .set({ status: 'approved', answered_at: now, answered_by: userDid })
+        .where('id', 'in', ids)
+        .where('status', '=', 'pending')
+        .execute();
+      return [...new Set(granted.map(({ run_id }) => run_id))];
+    },
 
     /** Refuses what the runs of a session wait for; gives those runs. */
     async refuseOfSession(sessionId: string, reason: string): Promise<string[]> {
@@ -229,6 +266,7 @@ function fromRow(row: ApprovalRow): Approval {
     toolCallId: row.call_id,
     toolName: row.tool_name,
     args: JSON.parse(row.args),
+    ...(row.capability !== null && { capability: JSON.parse(row.capability) }),
     status: row.status as ApprovalStatus,
     askedAt: toTime(row.asked_at),
     expiresAt: toTime(row.expires_at),

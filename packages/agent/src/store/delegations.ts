@@ -1,6 +1,6 @@
 import { AppError, agentLimits } from '@palaver/contract';
 import type { Store } from '@palaver/store';
-import type { UcanView } from '@palaver/ucan';
+import { parseToken, type UcanView } from '@palaver/ucan';
 import { findExpiration, type IssuedToken, type Standing } from '@palaver/ucan/internal';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Seal } from '../auth/seal.ts';
@@ -13,6 +13,11 @@ export interface StoredDelegation {
   expiration: number;
 }
 
+export interface ListedDelegation extends Omit<StoredDelegation, 'token'> {
+  /** Undefined where an earlier version stored it and another one replaced it. */
+  view: UcanView | undefined;
+}
+
 /** Writes what is recorded of a change, in its transaction. */
 export type RecordChange = (trx: Transaction<AgentDatabase>, cid: string) => Promise<void>;
 
@@ -22,6 +27,8 @@ export type DelegationStore = ReturnType<typeof createDelegationStore>;
 const slackMs = 60_000;
 /** A revoked token that was never posted has an expiry nobody here knows. */
 const neverMs = Number.MAX_SAFE_INTEGER;
+/** Each is parsed at the beginning of a turn. */
+const usedAtOnce = 100;
 
 /** Users' delegations to this agent, sealed, and which of them no longer sign in. */
 export function createDelegationStore(
@@ -67,7 +74,7 @@ export function createDelegationStore(
     await removeExpired(trx, row.user_did);
     await trx
       .insertInto('agent_known_delegation')
-      .values({ agent_did: agentDid, stored: 0, sent_downstream: 0, revoked: 0, ...row })
+      .values({ agent_did: agentDid, stored: 0, sent_downstream: 0, revoked: 0, sealed: null, ...row })
       .onConflict((conflict) => conflict.columns(['cid', 'user_did']).doUpdateSet({ ...row }))
       .execute();
     // After the insert, so that the transaction undoes the one too many.
@@ -83,12 +90,43 @@ export function createDelegationStore(
       );
   }
 
+  /** The stored ones that have not expired and are not revoked, the last to expire first. */
+  async function list(userDid: string, limit: number = agentLimits.delegations): Promise<ListedDelegation[]> {
+    const rows = await store.db
+      .selectFrom('agent_known_delegation')
+      .select(['cid', 'expires_at', 'sealed'])
+      .where('user_did', '=', userDid)
+      .where('agent_did', '=', agentDid)
+      .where('stored', '=', 1)
+      .where('revoked', '=', 0)
+      .where('expires_at', '>', Date.now())
+      .orderBy('expires_at', 'desc')
+      .orderBy('cid')
+      .limit(limit)
+      .execute();
+    return Promise.all(
+      rows.map(async ({ cid, expires_at, sealed }) => {
+        const token = sealed === null ? undefined : seal.open(sealed, owner(userDid));
+        const { ok: view } = token === undefined ? {} : await parseToken(token);
+        return { cid, expiration: expires_at / 1000, view };
+      }),
+    );
+  }
+
   return {
+    list,
+
+    /** The stored delegations that calls are made with. */
+    async findViews(userDid: string): Promise<UcanView[]> {
+      const listed = await list(userDid, usedAtOnce);
+      return listed.flatMap(({ view }) => (view ? [view] : []));
+    },
+
     async put(userDid: string, { token, cid, expiration }: StoredDelegation, record: RecordChange): Promise<void> {
       const expires_at = expiration * 1000;
       const row = { cid, sealed: seal.seal(token, owner(userDid)), expires_at, stored_at: Date.now() };
       await store.transaction(async (trx) => {
-        await know(trx, { cid, user_did: userDid, expires_at, stored: 1 });
+        await know(trx, { cid, user_did: userDid, expires_at, stored: 1, sealed: row.sealed });
         await trx
           .insertInto('agent_delegation')
           .values({ user_did: userDid, agent_did: agentDid, ...row })
@@ -105,23 +143,6 @@ export function createDelegationStore(
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
-    /** The stored ones that have not expired and are not revoked, the last to expire first. */
-    async list(userDid: string): Promise<{ cid: string; expiration: number }[]> {
-      const rows = await store.db
-        .selectFrom('agent_known_delegation')
-        .select(['cid', 'expires_at'])
-        .where('user_did', '=', userDid)
-        .where('agent_did', '=', agentDid)
-        .where('stored', '=', 1)
-        .where('revoked', '=', 0)
-        .where('expires_at', '>', Date.now())
-        .orderBy('expires_at', 'desc')
-        .orderBy('cid')
-        .limit(agentLimits.delegations)
-        .execute();
-      return rows.map(({ cid, expires_at }) => ({ cid, expiration: expires_at / 1000 }));
-    },
-
     /** Notes that a delegation leaves the service; false where that was known. */
     async markSent(view: UcanView): Promise<boolean> {
       const { cid, issuer } = view;
@@ -136,7 +157,7 @@ export function createDelegationStore(
       return await store.transaction(async (trx) => {
         const rows = await trx
           .updateTable('agent_known_delegation')
-          .set({ revoked: 1 })
+          .set({ revoked: 1, sealed: null })
           .where('user_did', '=', userDid)
           .where('agent_did', '=', agentDid)
           .where('stored', '=', 1)
@@ -163,7 +184,7 @@ export function createDelegationStore(
           .where('cid', '=', cid)
           .where('user_did', '=', userDid)
           .executeTakeFirst();
-        await know(trx, { cid, user_did: userDid, expires_at: known?.expires_at ?? neverMs, revoked: 1 });
+        await know(trx, { cid, user_did: userDid, expires_at: known?.expires_at ?? neverMs, revoked: 1, sealed: null });
         if (known?.stored) await insertRevocations(trx, [{ cid, expires_at: known.expires_at }]);
         await trx.deleteFrom('agent_delegation').where('user_did', '=', userDid).where('cid', '=', cid).execute();
         await record(trx, cid);
@@ -190,6 +211,7 @@ interface KnownDelegation {
   stored?: 1;
   sent_downstream?: 1;
   revoked?: 1;
+  sealed?: string | null;
 }
 
 /** Instances of the version before read this table alone. Only of delegations that are verified to be the user's. */

@@ -184,4 +184,17 @@ export const agentMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: '010-approvals-by-delegation',
+    async up(db) {
+      await db.schema.alterTable('agent_approval').addColumn('capability', 'text').execute();
+      await db.schema.alterTable('agent_known_delegation').addColumn('sealed', 'text').execute();
+      await sql`
+        update agent_known_delegation set sealed = (
+          select sealed from agent_delegation
+          where agent_delegation.cid = agent_known_delegation.cid
+            and agent_delegation.user_did = agent_known_delegation.user_did
+            and agent_delegation.agent_did = agent_known_delegation.agent_did)`.execute(db);
+    },
+  },
 ];

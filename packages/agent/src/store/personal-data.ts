@@ -41,7 +41,7 @@ const tables = personalTables<AgentPerson>([
   { table: 'agent_run', sealed: sealedTables.run, where: ofUser },
   { table: 'agent_session', sealed: sealedTables.session, where: ofUser },
   { table: 'agent_delegation', omit: ['sealed'], where: ofUser },
-  { table: 'agent_known_delegation', where: ofUser },
+  { table: 'agent_known_delegation', omit: ['sealed'], where: ofUser },
 ]);
 
 /** What the agent itself keeps of a user; plugins keep more. */

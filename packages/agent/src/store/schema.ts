@@ -101,6 +101,8 @@ interface ApprovalTable {
   reason: string | null;
   /** 1 once the frame that asks for it is stored. */
   streamed: Generated<number>;
+  /** JSON of what a delegation has to grant; null where the call waits for the user's word. */
+  capability: string | null;
 }
 
 /** A message that was sent with an `Idempotency-Key`. */
@@ -146,7 +148,7 @@ interface DelegationTable {
   stored_at: number;
 }
 
-/** Every unexpired delegation that was posted, sent downstream or revoked, without the token. */
+/** Every unexpired delegation that was posted, sent downstream or revoked. */
 interface KnownDelegationTable {
   cid: string;
   user_did: string;
@@ -158,6 +160,8 @@ interface KnownDelegationTable {
   sent_downstream: number;
   /** 1 once its issuer revoked it; the CID may be one that was never seen here. */
   revoked: number;
+  /** The token, as in `agent_delegation`, where it was posted and is not revoked. */
+  sealed: string | null;
 }
 
 interface RevocationTable {

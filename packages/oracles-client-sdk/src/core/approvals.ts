@@ -1,23 +1,32 @@
 import type { AgentApi } from './agent-api.ts';
 import { OracleError } from './oracle-error.ts';
-import type { AnyEvent, Approval } from './wire.ts';
+import type { Transport } from './transport.ts';
+import type { AnyEvent, Approval, GrantedCapability } from './wire.ts';
 
 /** The approvals that the events of a chat have asked for: which run waits for which. */
 export interface Approvals {
   add(event: AnyEvent): void;
+  /** Where a delegation is asked for, approving signs and posts it first. */
   answer(approvalId: string, answer: { approved: boolean; reason?: string | undefined }): Promise<Approval>;
 }
 
-export function createApprovals(api: Pick<AgentApi, 'answerApproval'>): Approvals {
-  const runIds = new Map<string, string>();
+export function createApprovals(
+  { credentials, oracleDid }: Pick<Transport, 'credentials' | 'oracleDid'>,
+  api: Pick<AgentApi, 'answerApproval' | 'storeDelegation'>,
+): Approvals {
+  const asked = new Map<string, { runId: string; capability?: GrantedCapability | undefined }>();
   return {
     add(event) {
-      if (event.eventName === 'approval_request') runIds.set(event.payload.approvalId, event.payload.runId);
+      if (event.eventName === 'approval_request') asked.set(event.payload.approvalId, event.payload);
     },
     async answer(approvalId, answer) {
-      const runId = runIds.get(approvalId);
+      const { runId, capability } = asked.get(approvalId) ?? {};
       if (!runId)
         throw new OracleError('Nothing waits for this approval.', { code: 'APPROVAL_NOT_FOUND', status: 404 });
+      if (capability && answer.approved) {
+        const { serialized } = await credentials.grant(oracleDid, capability);
+        await api.storeDelegation(serialized);
+      }
       return (await api.answerApproval(runId, approvalId, answer)).approval;
     },
   };

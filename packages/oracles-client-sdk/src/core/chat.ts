@@ -18,7 +18,7 @@ export function createChat(options: ChatOptions): Chat {
   const api = createAgentApi(transport);
   const store = createStore<ChatSnapshot>({ ...initialChatState, isRealTimeConnected: false });
   const reauthorize = createReauthorizer(transport, api);
-  const approvals = createApprovals(api);
+  const approvals = createApprovals(transport, api);
   let life = new AbortController();
   let channel: SocketChannel | undefined;
   const signal = () => life.signal;

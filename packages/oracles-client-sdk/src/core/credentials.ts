@@ -1,4 +1,5 @@
 import { OracleError } from './oracle-error.ts';
+import type { GrantedCapability } from './wire.ts';
 
 /** A signed token as the application's wallet hands it over. */
 export interface SignedArtifact {
@@ -7,7 +8,8 @@ export interface SignedArtifact {
   expiresAt: number;
 }
 
-export type Sign = (oracleDid: string) => Promise<SignedArtifact>;
+/** With a capability, what is signed grants that and nothing else. */
+export type Sign = (oracleDid: string, capability?: GrantedCapability) => Promise<SignedArtifact>;
 
 /** The tokens of one request. */
 export interface Credentials {
@@ -31,6 +33,8 @@ export interface CredentialCache {
   refuse(oracleDid: string, refused: Credentials): void;
   /** Signs a new delegation whatever is cached. */
   renewDelegation(oracleDid: string): Promise<SignedArtifact>;
+  /** Signs a delegation of one capability. It signs nobody in, so it is not cached. */
+  grant(oracleDid: string, capability: GrantedCapability): Promise<SignedArtifact>;
 }
 
 type Kind = 'invocation' | 'delegation';
@@ -62,10 +66,7 @@ export function createCredentialCache(options: CredentialCacheOptions): Credenti
     if (underWay) return underWay;
     const work = (async () => {
       try {
-        const { serialized, expiresAt } = await create(oracleDid).catch((cause: unknown) => {
-          const message = cause instanceof Error ? cause.message : 'The wallet did not sign.';
-          throw new OracleError(message, { code: 'NOT_SIGNED', cause });
-        });
+        const { serialized, expiresAt } = await create(oracleDid).catch(refuseToSign);
         const artifact = { serialized, expiresAt };
         kept.set(key, artifact);
         storage?.setItem(key, JSON.stringify(artifact));
@@ -95,8 +96,14 @@ export function createCredentialCache(options: CredentialCacheOptions): Credenti
         : (['delegation', delegation] as const);
       if (find(kind, oracleDid)?.serialized === refused) forget(kind, oracleDid);
     },
+    grant: (oracleDid, capability) => options.createDelegation(oracleDid, capability).catch(refuseToSign),
     renewDelegation: (oracleDid) => sign('delegation', oracleDid, options.createDelegation),
   };
+}
+
+function refuseToSign(cause: unknown): never {
+  const message = cause instanceof Error ? cause.message : 'The wallet did not sign.';
+  throw new OracleError(message, { code: 'NOT_SIGNED', cause });
 }
 
 /** No date before 1973 in milliseconds is meant, so small numbers are seconds. */

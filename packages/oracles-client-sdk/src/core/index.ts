@@ -26,6 +26,7 @@ export type {
   AnyEvent,
   Approval,
   Attachment,
+  GrantedCapability,
   Memory,
   MemoryList,
   MessageComponent,

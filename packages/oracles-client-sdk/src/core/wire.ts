@@ -18,12 +18,21 @@ export interface ToolCall {
 
 export type ApprovalStatus = 'pending' | 'approved' | 'refused' | 'expired';
 
+/** What a delegation grants: `can` on the resource `with`, under the conditions `nb`. */
+export interface GrantedCapability {
+  can: string;
+  with: string;
+  nb?: Record<string, unknown> | undefined;
+}
+
 /** A tool call that runs only once the user has approved it. */
 export interface Approval {
   approvalId: string;
   toolCallId: string;
   toolName: string;
   args: Arguments;
+  /** Where the call waits for a delegation: what it has to grant. Approving it signs exactly this. */
+  capability?: GrantedCapability | undefined;
   status: ApprovalStatus;
   askedAt: string;
   expiresAt: string;

@@ -39,11 +39,12 @@ export function ContentView({ content: { name, props }, components }: ContentVie
 
 /** Pages without a component named `Approval` can answer too: the agent waits. */
 function ApprovalView({ approval, answer }: { approval: Approval; answer: AnswerApproval | undefined }): ReactNode {
-  const { toolName, args, status } = approval;
+  const { toolName, args, capability, status } = approval;
   return (
     <fieldset data-oracle-approval={status}>
       <legend>{status === 'pending' ? `May ${toolName} run?` : `${toolName}: ${status}`}</legend>
       <pre>{JSON.stringify(args, null, 2)}</pre>
+      {capability && <pre>{JSON.stringify(capability, null, 2)}</pre>}
       {answer && (
         <>
           <button type="button" onClick={() => void answer(true).catch(() => {})}>

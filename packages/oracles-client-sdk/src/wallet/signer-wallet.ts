@@ -26,8 +26,13 @@ export function createSignerWallet(signer: TokenSigner, options: SignerWalletOpt
   const expireIn = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
   return {
     did: signer.did,
-    createDelegation: (audience) =>
-      mintToken({ signer, audience, capabilities, expiration: expireIn(delegationSeconds) }),
+    createDelegation: (audience, capability) =>
+      mintToken({
+        signer,
+        audience,
+        capabilities: capability ? [capability as Capability] : capabilities,
+        expiration: expireIn(delegationSeconds),
+      }),
     createInvocation: (audience) =>
       mintToken({ signer, audience, capabilities: capabilities.slice(0, 1), expiration: expireIn(invocationSeconds) }),
   };

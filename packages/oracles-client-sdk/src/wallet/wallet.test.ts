@@ -1,9 +1,11 @@
+import { defineOraclePlugin, tool } from '@palaver/agent';
 import { createSigner } from '@palaver/ucan';
 import { delegate } from '@ucanto/core';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { startAgent } from '../../test/start-agent.ts';
-import { createAgentApi, createCredentialCache, createTransport } from '../core/index.ts';
+import { type Approval, createAgentApi, createChat, createCredentialCache, createTransport } from '../core/index.ts';
 import { fromBase58, fromBase64, toBase58, toBase64 } from './bytes.ts';
 import { createKeyWallet, importKeyWallet } from './key-wallet.ts';
 import { mintToken, type TokenSigner } from './mint.ts';
@@ -75,4 +77,42 @@ it('signs a new user in at an agent, and a backup is the same user', async () =>
   await expect(importKeyWallet(wallet.backup ?? '', { passphrase: 'another' })).rejects.toMatchObject({
     code: 'KEY_BACKUP_REFUSED',
   });
+});
+
+it('signs exactly what an agent lacks, and its run continues', async () => {
+  const capability = (did: string) => ({ can: 'bank/withdraw', with: did, nb: { limit: '100', perDay: 2 } });
+  const bank = defineOraclePlugin({
+    name: 'bank',
+    version: '1.0.0',
+    manifest: { title: 'Bank', summary: 'Pays.', whenToUse: [], visibility: 'silent', stability: 'stable' },
+    getTools: () => ({
+      withdraw: tool({
+        description: 'Withdraws money.',
+        input: z.object({}),
+        needsDelegation: (_args, { user }) => capability(user.did),
+        execute: (_args, { ucan, user }) => ucan.hasCapability(capability(user.did)),
+      }),
+    }),
+  });
+  await using agent = await startAgent({}, [bank]);
+  const wallet = await createKeyWallet();
+  const credentials = createCredentialCache({ userDid: wallet.did, ...wallet });
+  const transport = createTransport({ baseUrl: agent.url, oracleDid: agent.did, credentials });
+  const { sessionId } = await createAgentApi(transport).createSession();
+  const chat = createChat({ transport, sessionId });
+  const stop = chat.start();
+  await vi.waitFor(() => expect(chat.get().isLoading).toBe(false), 20_000);
+  const sent = chat.send('/tool withdraw {}');
+  const asked = await vi.waitFor(() => {
+    const [approval] = chat.get().messages.flatMap(({ approvals = [] }) => approvals);
+    expect(approval).toMatchObject({ status: 'pending', capability: capability(wallet.did) });
+    return approval as Approval;
+  }, 20_000);
+  expect(await chat.answerApproval(asked.approvalId, { approved: true })).toMatchObject({ status: 'approved' });
+  await sent;
+  await vi.waitFor(() => {
+    const calls = chat.get().messages.flatMap(({ toolCalls = [] }) => toolCalls);
+    expect(calls).toMatchObject([{ name: 'withdraw', status: 'done', output: true }]);
+  }, 20_000);
+  stop();
 });
