@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { DirectSecp256k1Wallet, makeAuthInfoBytes, makeSignDoc } from '@cosmjs/proto-signing';
+import { toSendFor, toSendGrant } from '@palaver/protocol/internal';
 import { createLogger } from '@palaver/service-kit';
 import { createTempDir, freePort, startProcess } from '@palaver/test-kit';
 import { MsgSend } from 'cosmjs-types/cosmos/bank/v1beta1/tx';
@@ -186,6 +187,45 @@ test('a claim is submitted once, approved once, and its agent and evaluator are 
   });
   expect([await balanceOf(agent.address), await balanceOf(evaluator.address)]).toEqual([2_500_000, 500_000]);
   expect(await balanceOf(payer)).toBe(whole - 3_000_000);
+});
+
+test('coins of another are sent under their grant, up to its limit and its end', async () => {
+  const [agent, shop] = [await createSigner(), await createSigner()];
+  const run = async (signer: Signer, message: Any) => {
+    const { txhash } = await broadcast(client, await sign(client, signer, [message]));
+    nextBlock();
+    const { code, codespace } = (await getTx(txhash)).json.tx_response as { code: number; codespace: string };
+    return code === 0 ? 0 : `${codespace} ${code}`;
+  };
+  const grant = (amount: string, seconds = 3600) =>
+    toSendGrant({
+      granter: rich.address,
+      grantee: agent.address,
+      limit: [{ denom: 'uixo', amount }],
+      expiresAt: new Date(now + seconds * 1000),
+    });
+  const spend = (amount: string) =>
+    run(
+      agent,
+      toSendFor({
+        grantee: agent.address,
+        from: rich.address,
+        to: shop.address,
+        coins: [{ denom: 'uixo', amount }],
+      }),
+    );
+  expect(await spend('1')).toBe('authz 2');
+  expect(await run(agent, grant('100'))).toBe('sdk 4');
+  expect(await run(rich, grant('100', -60))).toBe('authz 3');
+  expect(await run(rich, grant('100'))).toBe(0);
+  expect(await spend('60')).toBe(0);
+  expect(await spend('41')).toBe('sdk 5');
+  expect(await spend('40')).toBe(0);
+  expect(await spend('1')).toBe('authz 2');
+  expect(await run(rich, grant('100', 30))).toBe(0);
+  for (let block = 0; block < 10; block += 1) nextBlock();
+  expect(await spend('1')).toBe('authz 6');
+  expect(await balanceOf(shop.address)).toBe(100);
 });
 
 test('amounts that are no positive numbers are refused, in claims and in fees, and change nothing', async () => {

@@ -5,6 +5,7 @@ import { isAddress } from './address.ts';
 import { type ClaimMessage, evaluateClaim, submitClaim } from './claim-messages.ts';
 import { checkCoins } from './coins.ts';
 import type { TxDecoder, TxMessage } from './decode-tx.ts';
+import { type Grant, grantSends, noAuthorization, useGrant } from './send-grants.ts';
 import { type TxEvent, toTransferEvents } from './tx-event.ts';
 import { refuseTx, type TxFault } from './tx-fault.ts';
 import type { WorldChanges } from './world-changes.ts';
@@ -27,6 +28,8 @@ export function executeMessage(execution: Execution, message: TxMessage, signer:
   switch (message.$typeName as string) {
     case 'cosmos.bank.v1beta1.MsgSend':
       return requireSigner((message as Send).fromAddress, signer) ?? send(execution, message as Send);
+    case 'cosmos.authz.v1beta1.MsgGrant':
+      return requireSigner((message as Grant).granter, signer) ?? grantSends(execution, message as Grant);
     case 'cosmos.authz.v1beta1.MsgExec':
       return requireSigner((message as Exec).grantee, signer) ?? executeGranted(execution, message as Exec);
     case 'ixo.claims.v1beta1.MsgSubmitClaim':
@@ -54,18 +57,25 @@ function send({ changes }: Execution, { fromAddress: from, toAddress: to, amount
   return { ok: true, events: toTransferEvents({ from, to, coins }) };
 }
 
-/** On this node every account has the admins' grant to submit and evaluate claims in its own name. */
 function executeGranted(execution: Execution, { grantee, msgs }: Exec): Outcome {
   const events: TxEvent[] = [];
   for (const any of msgs) {
-    const message = execution.decoder.unpack(any) as ClaimMessage | undefined;
-    const isClaim = message?.$typeName.startsWith('ixo.claims.v1beta1.Msg') && message.agentAddress === grantee;
-    if (!message || !isClaim) return { ok: false, codespace: 'authz', code: 2, log: 'authorization not found' };
-    const outcome = runClaim(execution, message);
+    const outcome = executeFor(execution, execution.decoder.unpack(any), grantee);
     if (!outcome.ok) return outcome;
     events.push(...outcome.events);
   }
   return { ok: true, events };
+}
+
+/** On this node every account has the admins' grant to submit and evaluate claims in its own name. */
+function executeFor(execution: Execution, message: TxMessage | undefined, grantee: string): Outcome {
+  if ((message?.$typeName as string) === 'cosmos.bank.v1beta1.MsgSend') {
+    const { fromAddress: from, toAddress: to, amount: coins } = message as Send;
+    return useGrant(execution, { from, to, coins, grantee }) ?? send(execution, message as Send);
+  }
+  const claim = message as ClaimMessage | undefined;
+  const isClaim = claim?.$typeName.startsWith('ixo.claims.v1beta1.Msg') && claim.agentAddress === grantee;
+  return claim && isClaim ? runClaim(execution, claim) : noAuthorization;
 }
 
 function runClaim(execution: Execution, message: ClaimMessage): Outcome {

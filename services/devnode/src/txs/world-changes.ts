@@ -1,6 +1,6 @@
 import { create, type DescMessage } from '@bufbuild/protobuf';
 import { type ChangingTable, createTable } from '../world/table.ts';
-import type { Claim, Coin, Collection, World } from '../world/world.ts';
+import type { Claim, Coin, Collection, SendGrant, World } from '../world/world.ts';
 
 /** Writes to the world that can be taken back together: a transaction changes all that it names, or nothing. */
 export interface WorldChanges {
@@ -9,6 +9,7 @@ export interface WorldChanges {
   move(transfer: { from: string; to: string; coins: readonly Coin[] }): boolean;
   putClaim(claim: Claim): void;
   putCollection(collection: Collection): void;
+  putGrant(key: string, grant: SendGrant | undefined): void;
   undo(): void;
 }
 
@@ -40,6 +41,7 @@ export function createWorldChanges(world: World, coinDesc: DescMessage): WorldCh
     },
     putClaim: (claim) => put(world.claims, claim.claimId, claim),
     putCollection: (collection) => put(world.collections, collection.id, collection),
+    putGrant: (key, grant) => put(world.sendGrants, key, grant),
     undo() {
       for (const step of undone.splice(0).toReversed()) step();
     },

@@ -15,6 +15,7 @@ import {
   type IidDocument,
   type Intent,
   type MemberBudget,
+  type SendGrant,
   type Token,
   type TokenProperties,
   toIntentKey,
@@ -86,6 +87,7 @@ export async function loadWorld({ protocol, seed, agent = {} }: WorldOptions): P
     ),
     tokensByName: new Map(tokens.map((token) => [token.name, token])),
     tokenProperties: createTable(tokenProperties, toId),
+    sendGrants: createTable<SendGrant>([], () => ''),
     coinsByAddress: new Map(
       balances.map(({ address, coins }) => [address, createTable(coins, (coin: Coin) => coin.denom)]),
     ),

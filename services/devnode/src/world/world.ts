@@ -51,7 +51,14 @@ export type TokenProperties = Message & {
 export type Coin = Message & { denom: string; amount: string };
 export type Balance = Message & { address: string; coins: Coin[] };
 
-/** All that the node knows. Transactions change claims, their collections and coins. */
+/** What a grantee may still send of the granter's coins. */
+export interface SendGrant {
+  limit: ReadonlyMap<string, bigint>;
+  allowList: readonly string[];
+  expiresAt: Date | undefined;
+}
+
+/** All that the node knows. Transactions change claims, their collections, coins and grants. */
 export interface World {
   params: { entity: Message; claims: Message; token: Message };
   entities: Table<Entity>;
@@ -68,6 +75,8 @@ export interface World {
   tokensByName: ReadonlyMap<string, Token>;
   tokenProperties: Table<TokenProperties>;
   coinsByAddress: Map<string, ChangingTable<Coin>>;
+  /** By granter and grantee. */
+  sendGrants: ChangingTable<SendGrant>;
 }
 
 export function toSubjectKey({ subjectId, targetRole }: Pick<Dispute, 'subjectId' | 'targetRole'>): string {
