@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
-import type { SseEvent } from '@palaver/contract';
+import { OracleError, type StreamEvent } from '@palaver/oracles-client-sdk/core';
 import { StartError } from '@palaver/service-kit';
 import type { Command } from 'commander';
 import { type AgentClient, createAgentClient } from '../agent-client.ts';
@@ -42,7 +42,11 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
   const did = await fetchAgentDid(url);
   const { signer } = await loadUserKey(options.key);
   const client = createAgentClient({ url, did, signer });
-  const session = options.session ?? (await client.createSession()).sessionId;
+  const opened = async () =>
+    client.createSession().catch((cause: unknown) => {
+      throw new StartError(toText(cause), { cause });
+    });
+  const session = options.session ?? (await opened()).sessionId;
   process.stderr.write(dim(`You are ${signer.did()}\nSession ${session}\n`));
   const isTerminal = process.stdin.isTTY === true;
   const lines = createInterface({
@@ -78,17 +82,20 @@ interface Talk {
 async function answer({ client, session, readLine, options }: Talk, message: string): Promise<void> {
   const approvals = createApprovalPrompt({ readLine, answer: client.answerApproval, onError: printError });
   try {
-    for await (const event of client.send(session, { message, model: options.model })) {
-      process.stdout.write(options.json ? `${JSON.stringify(event)}\n` : show(event, options.reasoning ?? false));
-      if (event.name === 'approval_request') approvals.onRequest(event.data);
-    }
+    await client.send(session, { message, model: options.model }, (event) => {
+      const { eventName: name, payload: data } = event;
+      process.stdout.write(
+        options.json ? `${JSON.stringify({ name, data })}\n` : show(event, options.reasoning ?? false),
+      );
+      if (name === 'approval_request') approvals.onRequest(data);
+    });
   } finally {
     approvals.close();
   }
 }
 
-function show({ name, data }: SseEvent, withReasoning: boolean): string {
-  switch (name) {
+function show({ eventName, payload: data }: StreamEvent, withReasoning: boolean): string {
+  switch (eventName) {
     case 'message':
       return data.content;
     case 'reasoning':
@@ -112,8 +119,13 @@ function show({ name, data }: SseEvent, withReasoning: boolean): string {
 }
 
 function printError(error: unknown): void {
-  process.stderr.write(`${error instanceof StartError ? error.message : `The call failed: ${error}`}\n`);
+  process.stderr.write(`${toText(error)}\n`);
   process.exitCode = 1;
+}
+
+function toText(error: unknown): string {
+  if (error instanceof StartError) return error.message;
+  return error instanceof OracleError ? `${error.message} (${error.code})` : `The call failed: ${error}`;
 }
 
 function dim(text: string): string {

@@ -19,7 +19,8 @@ export interface Credentials {
 
 export interface CredentialCacheOptions {
   userDid: string;
-  createDelegation: Sign;
+  /** Without it the invocation alone signs the user in. */
+  createDelegation?: Sign | undefined;
   /** Without it the delegation alone signs the user in. */
   createInvocation?: Sign | undefined;
   /** Where artifacts outlive a reload, usually `sessionStorage`; in memory only when not given. */
@@ -44,7 +45,7 @@ const renewMs: Record<Kind, number> = { invocation: 30_000, delegation: 5 * 60_0
 
 /** Signed tokens, kept per pair of user and agent. */
 export function createCredentialCache(options: CredentialCacheOptions): CredentialCache {
-  const { userDid, storage } = options;
+  const { userDid, storage, createDelegation = signNothing, createInvocation } = options;
   const kept = new Map<string, SignedArtifact>();
   const signing = new Map<string, Promise<SignedArtifact>>();
   const keyOf = (kind: Kind, oracleDid: string) => `palaver ${kind} ${userDid} ${oracleDid}`;
@@ -85,9 +86,9 @@ export function createCredentialCache(options: CredentialCacheOptions): Credenti
   return {
     async get(oracleDid) {
       // One after the other: a wallet shows one question at a time.
-      const delegation = await provide('delegation', oracleDid, options.createDelegation);
-      if (!options.createInvocation) return { delegation };
-      return { delegation, invocation: await provide('invocation', oracleDid, options.createInvocation) };
+      const delegation = options.createDelegation && (await provide('delegation', oracleDid, createDelegation));
+      const invocation = createInvocation && (await provide('invocation', oracleDid, createInvocation));
+      return { ...(delegation && { delegation }), ...(invocation && { invocation }) };
     },
     refuse(oracleDid, { invocation, delegation }) {
       // An invocation that is present decides, so only it can have been refused.
@@ -96,9 +97,13 @@ export function createCredentialCache(options: CredentialCacheOptions): Credenti
         : (['delegation', delegation] as const);
       if (find(kind, oracleDid)?.serialized === refused) forget(kind, oracleDid);
     },
-    grant: (oracleDid, capability) => options.createDelegation(oracleDid, capability).catch(refuseToSign),
-    renewDelegation: (oracleDid) => sign('delegation', oracleDid, options.createDelegation),
+    grant: (oracleDid, capability) => createDelegation(oracleDid, capability).catch(refuseToSign),
+    renewDelegation: (oracleDid) => sign('delegation', oracleDid, createDelegation),
   };
+}
+
+async function signNothing(): Promise<never> {
+  throw new Error('This client signs no delegations.');
 }
 
 function refuseToSign(cause: unknown): never {

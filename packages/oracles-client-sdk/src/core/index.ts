@@ -14,6 +14,7 @@ export {
 } from './credentials.ts';
 export type { StreamingMode } from './event-buffer.ts';
 export { createEventStreamParser, readEventStream, type ServerSentEvent } from './event-stream.ts';
+export { type FollowOptions, followRun } from './follow-run.ts';
 export { toMessageParts } from './message-parts.ts';
 export { getOpenIdToken, type OpenIdToken } from './open-id-token.ts';
 export { type ConfigOverrides, type OracleConfig, type Price, resolveOracleConfig } from './oracle-config.ts';
@@ -34,6 +35,7 @@ export type {
   MessagePart,
   Session,
   SessionList,
+  StreamEvent,
   ToolCall,
   WireMessage,
 } from './wire.ts';
