@@ -22,7 +22,7 @@ import { createInputLog } from './adapters/input-log.ts';
 import { createAgentClient } from './assistant/agent-client.ts';
 import { createAgentPerson } from './assistant/agent-person.ts';
 import { createAssistant } from './assistant/assistant.ts';
-import { createSignFor } from './assistant/phone-signer.ts';
+import { createTransportFor } from './assistant/phone-transport.ts';
 import { createQuestions } from './assistant/questions.ts';
 import { startClaims } from './claims/start-claims.ts';
 import type { UssdConfig } from './config.ts';
@@ -93,18 +93,12 @@ export async function createDomain(parts: DomainParts) {
   const accounts = createAccounts(store, { vault: createPinVault(keys), audit, clock });
   const addressChanges = createAddressChanges(store, audit);
   const personData = createPersonData(store, audit);
-  const agentPerson =
-    config.AGENT_URL === undefined ? undefined : createAgentPerson(config.AGENT_URL, createSignFor(secret));
+  const transportFor = config.AGENT_URL === undefined ? undefined : createTransportFor(config.AGENT_URL, secret);
+  const agentPerson = transportFor && createAgentPerson(transportFor);
   const reports = createReports(store);
   const questions = createQuestions(store);
   const assistant =
-    config.AGENT_URL === undefined
-      ? undefined
-      : createAssistant(
-          createAgentClient(config.AGENT_URL, createSignFor(secret)),
-          questions,
-          config.ASSISTANT_WAIT_MS,
-        );
+    transportFor && createAssistant(createAgentClient(transportFor), questions, config.ASSISTANT_WAIT_MS);
   started.defer(() => assistant?.close());
   const access = toGatewayAccess(config);
   const protocol = access && createQueryClient(access);

@@ -27,6 +27,8 @@ export interface RequestOptions {
   onProgress?: ((share: number) => void) | undefined;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
+  /** Longest wait for the head of the reply; a minute where it is not given. */
+  timeoutMs?: number | undefined;
 }
 
 /** Requests to one agent, with credentials; whatever is not 2xx is thrown as an `OracleError`. */
@@ -48,11 +50,11 @@ export function createTransport(options: TransportOptions): Transport {
   const baseUrl = options.baseUrl.replace(/\/+$/, '');
 
   async function attempt(path: string, tokens: Credentials, request: RequestOptions): Promise<Response> {
-    const { method = 'GET', body, file, onProgress, signal } = request;
+    const { method = 'GET', body, file, onProgress, signal, timeoutMs = headTimeoutMs } = request;
     const timezone = findTimezone();
     const late = new AbortController();
     const expire = () => late.abort(new Error('no reply in time'));
-    const timer = setTimeout(expire, file ? uploadTimeoutMs : headTimeoutMs);
+    const timer = setTimeout(expire, file ? uploadTimeoutMs : timeoutMs);
     let idleTimer: ReturnType<typeof setTimeout> | undefined;
     // Not `AbortSignal.any`: React Native has none.
     const leave = () => late.abort(signal?.reason);

@@ -1,7 +1,5 @@
 import { AppError } from '@palaver/contract';
-import { didDocumentSchema } from '@palaver/contract/internal';
-import { fetchJson } from '../protocol/fetch-json.ts';
-import type { SignFor } from './phone-signer.ts';
+import { type TransportFor, toReason } from './phone-transport.ts';
 
 /** What the agent keeps of a phone number, asked for in its own name. */
 export interface AgentPerson {
@@ -12,25 +10,20 @@ export interface AgentPerson {
 const timeoutMs = 30_000;
 const maxBytes = 100_000_000;
 
-export function createAgentPerson(agentUrl: string, signFor: SignFor): AgentPerson {
+export function createAgentPerson(transportFor: TransportFor): AgentPerson {
   async function call(phone: string, method: 'GET' | 'DELETE', path: string): Promise<unknown> {
-    const document = await fetchJson(`${agentUrl}/.well-known/did.json`, { timeoutMs });
-    if (!document.ok) throw unavailable(document.reason);
-    const { id } = didDocumentSchema.pick({ id: true }).parse(document.value);
-    const headers = { authorization: `Bearer ${await signFor(phone, id)}`, 'x-auth-type': 'ucan' };
-    const result = await fetchJson(`${agentUrl}${path}`, { method, timeoutMs, headers, maxBytes });
-    if (!result.ok) throw unavailable(result.reason);
-    return result.value;
+    try {
+      const transport = await transportFor(phone, maxBytes);
+      return await transport.json(path, { method, signal: AbortSignal.timeout(timeoutMs) });
+    } catch (error) {
+      throw new AppError(
+        'UNAVAILABLE',
+        `The agent service cannot be asked (${toReason(error)}); nothing was done. Try again later.`,
+      );
+    }
   }
   return {
     export: (phone) => call(phone, 'GET', '/me/export'),
     erase: async (phone) => void (await call(phone, 'DELETE', '/me')),
   };
-}
-
-function unavailable(reason: string): AppError {
-  return new AppError(
-    'UNAVAILABLE',
-    `The agent service cannot be asked (${reason}); nothing was done. Try again later.`,
-  );
 }

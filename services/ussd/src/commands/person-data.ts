@@ -1,6 +1,6 @@
 import type { Env } from '@palaver/service-kit';
 import { createPersonData, type PersonData } from '../accounts/person-data.ts';
-import { toPhoneDid } from '../assistant/phone-signer.ts';
+import { toPhoneDid } from '../assistant/phone-transport.ts';
 import { withDatabase } from './open-database.ts';
 
 /** Opens the gateway's database for `palaver user`. */

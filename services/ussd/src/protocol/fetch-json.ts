@@ -5,34 +5,30 @@ export interface FetchOptions {
   method?: 'GET' | 'POST' | 'DELETE';
   headers?: Record<string, string>;
   body?: unknown;
-  /** Of the answer. Default 1 MB. */
-  maxBytes?: number;
 }
 
 export type FetchResult =
   | { ok: true; value: unknown }
   | { ok: false; status: number | undefined; reason: string; isTimeout?: boolean };
 
+const defaultMaxBytes = 1_000_000;
+
 /** Asks another service. Whatever goes wrong there is a result: the menu has a sentence for it. */
 export async function fetchJson(url: string, options: FetchOptions): Promise<FetchResult> {
-  const { timeoutMs, method = 'GET', headers = {}, body, maxBytes = 1_000_000 } = options;
+  const { timeoutMs, method = 'GET', headers = {}, body } = options;
   try {
-    const response = await fetch(url, {
+    const response = await fetchBounded(url, {
       method,
       headers: {
         accept: 'application/json',
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...traceHeaders(),
         ...headers,
       },
       signal: AbortSignal.timeout(timeoutMs),
-      redirect: 'error',
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const text = await readText(response, maxBytes);
-    if (text === undefined) return { ok: false, status: response.status, reason: 'the answer is too large' };
     if (!response.ok) return { ok: false, status: response.status, reason: `status ${response.status}` };
-    return { ok: true, value: JSON.parse(text) };
+    return { ok: true, value: await response.json() };
   } catch (error) {
     const { name, message, cause } = error as Error;
     if (name === 'TimeoutError') return { ok: false, status: undefined, reason: 'no answer in time', isTimeout: true };
@@ -40,13 +36,20 @@ export async function fetchJson(url: string, options: FetchOptions): Promise<Fet
   }
 }
 
-async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
+/** The whole answer of another service, up to a size. Redirects are refused. */
+export async function fetchBounded(
+  url: string | URL | Request,
+  init: RequestInit | undefined,
+  maxBytes = defaultMaxBytes,
+): Promise<Response> {
+  const headers = { ...traceHeaders(), ...Object.fromEntries(new Headers(init?.headers)) };
+  const response = await fetch(url, { ...init, headers, redirect: 'error' });
   let size = 0;
   const chunks: Uint8Array[] = [];
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > maxBytes) return undefined;
+    if (size > maxBytes) throw new Error('the answer is too large');
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return new Response(response.body && Buffer.concat(chunks), response);
 }
