@@ -1,4 +1,5 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
+export type { ZodTypeProvider } from 'fastify-type-provider-zod';
 export { auditVariables, type BaseConfig } from './base-config.ts';
 export { envCidrs, rawClientAddress, toAddressKey } from './client-address.ts';
 export {

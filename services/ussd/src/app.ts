@@ -7,6 +7,7 @@ import {
   createProbes,
   toDataFolder,
   toEdge,
+  type ZodTypeProvider,
 } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { type KeyRing, timeReaderOf } from '@palaver/store/internal';
@@ -76,7 +77,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);
   await server.register(async (scope) => {
-    const limited = scope as unknown as Server;
+    const limited = scope.withTypeProvider<ZodTypeProvider>();
     addRateLimit(scope, { name: 'ussd', perMinute: config.RATE_LIMIT_PER_MINUTE, redis });
     await addUssdRoutes(limited, { config, metrics, ...domain });
     await addOperatorRoutes(limited, { ...domain, fourEyes: config.FOUR_EYES });

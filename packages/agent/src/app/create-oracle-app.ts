@@ -29,6 +29,7 @@ import type { AgentBehaviour } from '../loop/agent-behaviour.ts';
 import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.ts';
 import type { OraclePlugin, PluginManifest } from '../plugins/plugin.ts';
 import type { Features, PluginStatus } from '../plugins/select-plugins.ts';
+import type { AgentDatabase } from '../store/schema.ts';
 import { createAgentApp } from './create-agent-app.ts';
 
 /**
@@ -112,14 +113,14 @@ export async function createOracleApp(options: OracleAppOptions = {}): Promise<O
   const databaseUrl = toDatabaseUrl(config, 'agent');
   // An agent on SQLite takes over every run that is not its own.
   if (engineOf(databaseUrl) === 'sqlite') started.defer(claimSqliteFile(databaseUrl));
-  const store = await openStore<never>(databaseUrl, toStoreOptions(config));
+  const store = await openStore<AgentDatabase>(databaseUrl, toStoreOptions(config));
   started.defer(() => store.close());
   const redis = config.REDIS_URL ? await openRedis(config.REDIS_URL, logger) : undefined;
   started.defer(() => redis?.disconnect());
   const app = await createAgentApp({
     config,
     logger,
-    store: store as never,
+    store,
     databaseUrl,
     redis,
     signer,

@@ -7,9 +7,10 @@ import { createBundledPlugins } from '../plugins/bundled/create-bundled-plugins.
 import type { OraclePlugin } from '../plugins/plugin.ts';
 import { migratePlugin } from '../plugins/start-plugins.ts';
 import { agentMigrations } from './migrations.ts';
+import type { AgentDatabase } from './schema.ts';
 
 /** Brings the tables of the agent itself up to date, those of its audit log included, and opens its cipher. */
-export async function migrateAgentTables(store: CipherStore & Pick<Store<never>, 'migrate'>): Promise<void> {
+export async function migrateAgentTables(store: CipherStore & Pick<Store<AgentDatabase>, 'migrate'>): Promise<void> {
   await store.migrate('audit', auditMigrations);
   await openCipher(store);
   await store.migrate('agent', agentMigrations);
@@ -18,7 +19,7 @@ export async function migrateAgentTables(store: CipherStore & Pick<Store<never>,
 /** Brings the agent's database up to date without starting the agent: its own tables, and those of every plugin. */
 export async function migrateAgent(env: Env, plugins: OraclePlugin[] = []): Promise<void> {
   const config = loadConfig(z.object(baseVariables({ port: 0 })), env);
-  const store = await openStore<never>(toDatabaseUrl(config, 'agent'), {
+  const store = await openStore<AgentDatabase>(toDatabaseUrl(config, 'agent'), {
     ...toStoreOptions(config),
     migrations: 'apply',
   });

@@ -11,7 +11,7 @@ import {
   visibleAsciiPattern,
 } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
-import { addAuditRoute, toAuditActor, toCsvLines } from '@palaver/service-kit/internal';
+import { addAuditRoute, toAuditActor, toCsvLines, type ZodTypeProvider } from '@palaver/service-kit/internal';
 import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
 import type { PersonData } from '../accounts/person-data.ts';
@@ -54,7 +54,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
   const { sessions, timeoutMs } = parts;
   await server.register(async (scope) => {
     scope.addHook('onRequest', scope.operatorGuard);
-    const typed = scope as unknown as Server;
+    const typed = scope.withTypeProvider<ZodTypeProvider>();
 
     typed.get(
       '/api/ussd/debug/:sessionId',
