@@ -117,9 +117,15 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
     /** The row as it is stored. Columns that it lacks are left out. */
     sealRow<Row extends object>(table: SealedTable, row: Row): Row {
       const stored = { ...row } as Cells;
-      for (const column of presentOf(table.sealed, row))
-        stored[column] = seal(stored[column] as string, cellOf(table, column, row));
-      for (const column of presentOf(table.tokens, row)) stored[column] = token(stored[column] as string);
+      for (const column of table.sealed) {
+        const text = stored[column];
+        // Nothing is bound to a cell without a key, and its name costs more than the rest.
+        if (typeof text === 'string') stored[column] = seal(text, ring ? cellOf(table, column, row) : '');
+      }
+      for (const column of table.tokens ?? []) {
+        const text = stored[column];
+        if (typeof text === 'string') stored[column] = token(text);
+      }
       return stored as Row;
     },
 
@@ -138,8 +144,8 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
           onUnreadable?.({ table: table.table, column, error });
         }
       };
-      for (const column of presentOf(table.tokens, row)) set(column, () => openToken(opened[column] as string));
-      for (const column of presentOf(table.sealed, row))
+      for (const column of encryptedOf(table.tokens, row)) set(column, () => openToken(opened[column] as string));
+      for (const column of encryptedOf(table.sealed, row))
         set(column, () => open(opened[column] as string, cellOf(table, column, opened)));
       return opened as Row;
     },
@@ -166,8 +172,8 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
 
 type Cells = Record<string, string | null>;
 
-function presentOf(columns: readonly string[] = [], row: object): string[] {
-  return columns.filter((column) => typeof (row as Cells)[column] === 'string');
+function encryptedOf(columns: readonly string[] = [], row: object): string[] {
+  return columns.filter((column) => isEncrypted((row as Cells)[column]));
 }
 
 /** What a cell is bound to: its table, its column and its row. */
@@ -175,8 +181,8 @@ function cellOf({ table, boundAs = table, key }: SealedTable, column: string, ro
   return [`${boundAs}.${column}`, ...key.map((name) => String((row as Cells)[name]))].join('\n');
 }
 
-function isEncrypted(text: string | null): text is string {
-  return text?.startsWith(mark) ?? false;
+function isEncrypted(text: unknown): text is string {
+  return typeof text === 'string' && text.startsWith(mark);
 }
 
 export function keyMissing(): StoreError {

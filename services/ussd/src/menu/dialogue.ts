@@ -73,9 +73,11 @@ export interface FormSnapshot extends Place {
  * since secrets are not kept. Nothing answered yet means nothing to continue.
  */
 export function toFormSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undefined {
+  const asks = (name: string) => isQuestion(menu.states.get(name));
+  if (!dialogue.afterLogin && !asks(dialogue.state) && !dialogue.stack.some(asks)) return undefined;
   const place = toSnapshot(menu, dialogue);
-  if (!place || !isQuestion(menu.states.get(place.state))) return undefined;
-  const answered = place.stack.some((name) => isQuestion(menu.states.get(name))) || place.form?.progress.begun;
+  if (!place || !asks(place.state)) return undefined;
+  const answered = place.stack.some(asks) || place.form?.progress.begun;
   return answered ? place : undefined;
 }
 

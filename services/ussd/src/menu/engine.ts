@@ -319,8 +319,9 @@ function startItem(menu: Menu, dialogue: Dialogue, frame: Frame, hops: number): 
 }
 
 function leaveFrames(dialogue: Dialogue, isKept: (frame: Frame) => boolean): Dialogue {
+  if (!dialogue.frames) return dialogue;
   const { frames, ...rest } = dialogue;
-  const kept = frames?.filter(isKept) ?? [];
+  const kept = frames.filter(isKept);
   return kept.length > 0 ? { ...rest, frames: kept } : rest;
 }
 

@@ -32,9 +32,11 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       return `END ${toShowable(busyText)}`;
     }
     inFlight += 1;
-    return answer(parts, input, log).finally(() => {
+    try {
+      return await answer(parts, input, log);
+    } finally {
       inFlight -= 1;
-    });
+    }
   };
   await server.register(async (scope) => {
     // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
@@ -54,7 +56,8 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
         const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
         const text = await answerOrShed(input, request.log as Logger);
         const written = dialect.write(input, text);
-        return reply.header('content-type', written.contentType).send(written.body);
+        reply.header('content-type', written.contentType);
+        return written.body;
       });
     }
   });
@@ -83,7 +86,9 @@ async function answer(parts: UssdRouteParts, input: DialectRequest | undefined, 
   const { metrics } = parts;
   const started = performance.now();
   try {
-    const request = await toSessionRequest(parts, input);
+    const valid = toSessionRequest(parts.config, input);
+    // Only where there is something to wait for: every key press would pay for the wait.
+    const request = input?.input?.isFirst === false && !('invalid' in valid) ? await addInputs(parts, valid) : valid;
     const result = 'invalid' in request ? request : await parts.handleRequest(request, log);
     if ('invalid' in result) {
       metrics.countRequest('invalid');
@@ -105,11 +110,7 @@ async function answer(parts: UssdRouteParts, input: DialectRequest | undefined, 
   }
 }
 
-/** Validates, and completes the text for dialects that send only the newest input. */
-async function toSessionRequest(
-  { config, inputLog }: UssdRouteParts,
-  input: DialectRequest | undefined,
-): Promise<SessionRequest | { invalid: string }> {
+function toSessionRequest(config: UssdConfig, input: DialectRequest | undefined): SessionRequest | { invalid: string } {
   if (!input) return { invalid: 'the body cannot be read' };
   const { sessionId, serviceCode, input: newest } = input;
   const phoneNumber =
@@ -130,7 +131,14 @@ async function toSessionRequest(
   if (!isLater && config.SERVICE_CODES.length > 0 && !config.SERVICE_CODES.includes(request.serviceCode)) {
     return { invalid: 'serviceCode: is not one of SERVICE_CODES' };
   }
-  if (!isLater) return request;
+  return request;
+}
+
+/** Completes the text for dialects that send only the newest input. */
+async function addInputs(
+  { inputLog }: UssdRouteParts,
+  request: SessionRequest,
+): Promise<SessionRequest | { invalid: string }> {
   const kept = await inputLog.append(request.sessionId, request.phoneNumber, request.text);
   return kept ? { ...request, ...kept } : { invalid: 'the session is not known' };
 }

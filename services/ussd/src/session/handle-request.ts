@@ -81,19 +81,21 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
   const queue = createKeyedQueue({ maxWaiting: maxWaitingRequests });
   return (request, log) =>
     queue(request.sessionId, async () => {
-      const first = { ...request, now: parts.clock.now(), log, isRepeated: false };
+      const { sessionId, serviceCode, phoneNumber, text } = request;
+      const now = parts.clock.now();
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         // The first attempt trusts what is in memory; when another instance was faster, the row is read again.
-        const request = { ...first, isRepeated: attempt > 1 };
-        const result = await runRequest(parts, request).catch((error: unknown) => {
+        const isRepeated = attempt > 1;
+        try {
+          const result = await runRequest(parts, { sessionId, serviceCode, phoneNumber, text, now, log, isRepeated });
+          if (result) return result;
+        } catch (error) {
           // The connection may have broken after a commit. Results of actions and sessions are keyed, so a second run finds out.
-          if (attempt > 1 || faultKind(error) !== 'unreachable' || parts.clock.now() - request.now > maxFaultMs)
-            throw error;
+          if (isRepeated || faultKind(error) !== 'unreachable' || parts.clock.now() - now > maxFaultMs) throw error;
           log.warn({ err: error }, 'the database connection broke; the request runs again');
-          return sleep(faultPauseMs, undefined);
-        });
-        if (result) return result;
-        parts.cache.delete(request.sessionId);
+          await sleep(faultPauseMs);
+        }
+        parts.cache.delete(sessionId);
       }
       throw new Error('the session was changed by others again and again');
     });
@@ -106,34 +108,35 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   // A first dial is written as a new row without looking: should the row exist, the write is refused and read then.
   const known = cached ?? (text === '' && !isRepeated ? undefined : await parts.sessions.load(sessionId));
   if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
-  if (text === '') return openSession(parts, request, known);
-  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, request, known);
+  if (text === '') return await openSession(parts, request, known);
+  if (known && isExpired(known, now, parts.timeoutMs)) return refuseExpired(parts, known);
 
   const textHash = parts.textHash(known?.textHash);
-  const menu = await findMenu(parts, request, known);
+  const kept = known && unpackOpening(known.opening);
+  const found = findMenu(parts, known?.serviceCode ?? request.serviceCode, kept?.program);
+  // A version that is in memory needs no wait, which every key press would pay for.
+  const menu = found instanceof Promise ? await found : found;
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
-  const opening = known
-    ? { ...unpackOpening(known.opening), program: menu.id }
-    : await parts.profiles.loadOpening(phoneNumber, now, menu);
+  const opening = kept ? { ...kept, program: menu.id } : await parts.profiles.loadOpening(phoneNumber, now, menu);
   if (known && textHash.ofText(sessionId, text.slice(0, known.textLength)) === known.textHash) {
     if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
     const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength) : undefined;
     const from = inputs && unpackDialogue(known.dialogue);
-    if (from) return continueDialogue(parts, request, { menu, known, inputs, opening, from });
+    if (from) return await continueDialogue(parts, request, { menu, known, inputs, opening, from });
   }
   // Nothing to go on from: the telecom gateway's text is the truth, and it is played from the start.
-  return continueDialogue(parts, request, { menu, known, inputs: toParts(text), opening, from: undefined });
+  return await continueDialogue(parts, request, { menu, known, inputs: toParts(text), opening, from: undefined });
 }
 
 /** The version of the program that the session began with; where it is gone, the one its code chooses now. */
-async function findMenu(
+function findMenu(
   { programs }: RequestParts,
-  { serviceCode }: OwnRequest,
-  known: Session | undefined,
-): Promise<Menu | undefined> {
-  const id = known && unpackOpening(known.opening).program;
+  serviceCode: string,
+  id: string | undefined,
+): Menu | undefined | Promise<Menu | undefined> {
   const kept = id === undefined ? undefined : programs.find(id);
-  return (kept instanceof Promise ? await kept : kept) ?? programs.forCode(known?.serviceCode ?? serviceCode);
+  if (kept instanceof Promise) return kept.then((menu) => menu ?? programs.forCode(serviceCode));
+  return kept ?? programs.forCode(serviceCode);
 }
 
 /** What looks expired here may have gone on at another instance: only the row tells. */
@@ -153,7 +156,7 @@ async function openSession(
   // The telecom gateway asks again: the same session has the same first screen.
   if (known && unpackOpening(known.opening).isNewcomer) opening.isNewcomer = true;
   const step = openDialogue(menu, opening, toCaller(request));
-  return save(parts, request, { menu, known, opening, step, kind: 'opened' });
+  return await save(parts, request, { menu, known, opening, step, kind: 'opened' });
 }
 
 interface Course {
@@ -216,7 +219,7 @@ async function continueDialogue(
     if (step.ended) break;
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
-  return save(parts, request, { menu, known, opening, step, kind, before: from, taken, isResumeGone });
+  return await save(parts, request, { menu, known, opening, step, kind, before: from, taken, isResumeGone });
 }
 
 /** Stands for no action: those are numbered from 0. */
@@ -330,10 +333,11 @@ function toResume(
   return isFirst || (wasInForm && step.dialogue.state !== menu.exit) ? { form: null, at: now } : undefined;
 }
 
-async function refuseExpired(parts: RequestParts, request: OwnRequest, session: Session): Promise<RequestResult> {
+async function refuseExpired(parts: RequestParts, session: Session): Promise<RequestResult> {
   parts.cache.delete(session.id);
-  const menu = await findMenu(parts, request, session);
+  const opening = unpackOpening(session.opening);
+  const menu = await findMenu(parts, session.serviceCode, opening.program);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
-  const { language } = unpackDialogue(session.dialogue) ?? unpackOpening(session.opening);
+  const { language } = unpackDialogue(session.dialogue) ?? opening;
   return { reply: `END ${toShowable(translate(menu.locales, language, 'main.expired'))}`, kind: 'expired' };
 }

@@ -29,8 +29,8 @@ export function createProfiles(store: Store<UssdTables>, options: ProfileOptions
     async loadOpening(phone, now, menu) {
       const row = await load(cipher.token(phone));
       const profile = row && cipher.openRow(sealedTables.profile, row, { resume: null, notice: null });
-      const wanted = [profile?.language ?? '', options.defaultLanguage, ...menu.locales.keys()];
-      const language = wanted.find((name) => menu.locales.has(name)) ?? options.defaultLanguage;
+      const wanted = [profile?.language ?? '', options.defaultLanguage].find((name) => menu.locales.has(name));
+      const language = wanted ?? menu.locales.keys().next().value ?? options.defaultLanguage;
       const opening: Opening = { language, program: menu.id };
       if (profile?.resume && (profile.resume_at ?? 0) > now - options.resumeMs) {
         const form = JSON.parse(profile.resume) as FormSnapshot;

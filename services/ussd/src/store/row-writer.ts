@@ -60,7 +60,7 @@ function createValuesWriter(options: RowWriterOptions): WriteRows {
     for (const { size, text } of statements) {
       for (; rows.length - at >= size; at += size) {
         const values: (string | number | null)[] = [];
-        for (const row of rows.slice(at, at + size)) for (const name of names) values.push(row[name] ?? null);
+        for (let i = at; i < at + size; i++) for (const name of names) values.push(rows[i]?.[name] ?? null);
         const result = await trx.executeQuery<Row>(CompiledQuery.raw(text, values));
         for (const row of result.rows) written.push(row[options.key] as string);
       }
