@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import proxyAddress from '@fastify/proxy-addr';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -49,7 +49,9 @@ function isCidr(text: string): boolean {
  */
 export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): string {
   // A client that has left already has no address any more.
-  const given = ((request.ip as string | undefined) ?? '')
+  const ip = (request.ip as string | undefined) ?? '';
+  if (isIPv4(ip)) return ip;
+  const given = ip
     .replace(/^\[(.+)\](:\d+)?$/, '$1')
     .replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1')
     .replace(/^::ffff:(?=\d+\.)/i, '');

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shutdownTimeoutMs } from '@palaver/contract/internal';
@@ -77,21 +77,12 @@ function trackStalled({ server }: Server): () => void {
     connections.set(socket, { bytesRead: 0, readAt: 0 });
     socket.once('close', () => connections.delete(socket));
   });
-  server.prependListener('request', (request, response) => {
-    const connection = connections.get(request.socket);
-    if (!connection) return;
-    connection.request = request;
-    response.once('close', () => {
-      if (connection.request === request) delete connection.request;
-    });
-  });
   return () => {
     const now = performance.now();
     for (const [socket, connection] of connections) {
       const { bytesRead } = socket;
       if (bytesRead !== connection.bytesRead) Object.assign(connection, { bytesRead, readAt: now });
-      if (bytesRead === 0 || (isIncomplete(socket, connection) && now - connection.readAt > stalledMs))
-        socket.destroy();
+      if (bytesRead === 0 || (isIncomplete(socket) && now - connection.readAt > stalledMs)) socket.destroy();
     }
   };
 }
@@ -99,10 +90,8 @@ function trackStalled({ server }: Server): () => void {
 interface Connection {
   bytesRead: number;
   readAt: number;
-  /** The one that is being answered. */
-  request?: IncomingMessage;
 }
 
-/** Node's parser leaves a connection that has become a WebSocket. */
-const isIncomplete = (socket: Socket & { parser?: unknown }, { request }: Connection) =>
-  Boolean(socket.parser) && !request?.complete;
+/** Node's parser leaves a connection that has become a WebSocket; `_httpMessage` is the reply under way. */
+const isIncomplete = (socket: Socket & { parser?: unknown; _httpMessage?: ServerResponse | null }) =>
+  Boolean(socket.parser) && !socket._httpMessage?.req.complete;

@@ -1,12 +1,15 @@
+interface Tail {
+  last?: Promise<unknown>;
+  waiting: number;
+}
+
 /** Runs tasks of one key one after the other; keys do not wait for each other. Nothing is kept once a key is idle. */
 export function createKeyedQueue(options: { maxWaiting: number }) {
-  const tails = new Map<string, { last: Promise<unknown>; waiting: number }>();
+  const tails = new Map<string, Tail>();
   return async <T>(key: string, task: () => Promise<T>): Promise<T> => {
-    const tail = tails.get(key) ?? { last: Promise.resolve(), waiting: 0 };
+    const tail: Tail = tails.get(key) ?? { waiting: 0 };
     if (tail.waiting >= options.maxWaiting) throw new Error('too many requests of one session are waiting');
-    const before = tail.last;
-    const idle = tail.waiting === 0;
-    const run = idle ? task() : before.then(task, task);
+    const run = tail.last ? tail.last.then(task, task) : task();
     tail.last = run;
     tail.waiting += 1;
     tails.set(key, tail);
