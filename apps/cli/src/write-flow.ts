@@ -1,11 +1,12 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StartError } from '@palaver/service-kit';
+import { makeFolder } from '@palaver/service-kit/internal';
 import { type Flow, formatFlow } from '@palaver/ussd/commands/flow';
 
 /** Makes the folder of a file before the dialogue that is written to it, so that no dialogue is lost for want of one. */
 export function prepareFlow(file: string): (flow: Flow) => void {
-  refuse(file, () => mkdirSync(dirname(file), { recursive: true }));
+  refuse(file, () => makeFolder(dirname(file)));
   return (flow) => {
     refuse(file, () => writeFileSync(file, formatFlow(flow)));
     process.stderr.write(`${flow.steps.length} steps written to ${file}\n`);

@@ -2,7 +2,7 @@ import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
-import { toDatabaseUrl } from './data-dir.ts';
+import { prepareDataDir, toDatabaseUrl } from './data-dir.ts';
 
 test.skipIf(process.platform === 'win32')(
   'the data folder is closed also where the database is elsewhere',
@@ -18,3 +18,9 @@ test.skipIf(process.platform === 'win32')(
     expect(toDatabaseUrl({ DATABASE_URL: url, DATA_DIR: join(dir.path, 'missing') }, 'ussd')).toBe(url);
   },
 );
+
+test.skipIf(process.platform !== 'linux')('a data folder that cannot be made is refused', () => {
+  expect(() => prepareDataDir('/proc/palaver/data')).toThrow(
+    'The data folder /proc/palaver/data cannot be written to (ENOENT); set DATA_DIR to one that can.',
+  );
+});

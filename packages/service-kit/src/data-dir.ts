@@ -1,6 +1,7 @@
-import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, lstatSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { BaseConfig } from './base-config.ts';
+import { makeFolder } from './make-folder.ts';
 import { StartError } from './start-error.ts';
 
 // What the services write there. Other files in the folder are not touched: DATA_DIR may be set by mistake.
@@ -10,7 +11,7 @@ const ownFiles = /\.(?:sqlite(?:-wal|-shm|-journal)?|key|json)$/;
 export function prepareDataDir(path: string): string {
   const folder = resolve(path);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, { mode: 0o700 });
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

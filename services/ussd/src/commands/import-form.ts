@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { StartError } from '@palaver/service-kit';
 import { parseDocument } from 'yaml';
@@ -9,7 +9,7 @@ import type { FormReport } from '../forms/protocol.ts';
 import { formatFault } from '../menu/fault.ts';
 import { programFile } from '../menu/program-source.ts';
 import type { MenuReport } from './check-menu-files.ts';
-import { toProgramName } from './new-program.ts';
+import { makeProgramFolder, toProgramName } from './new-program.ts';
 
 export interface FormImport {
   /** An XForm (.xml) or an XLSForm (.xlsx). */
@@ -35,7 +35,7 @@ export async function importForm({ form, folder }: FormImport): Promise<MenuRepo
     return { ok: false, lines: report.faults.map((fault) => formatFault({ file: form, ...fault })) };
   const file = `${basename(form, extname(form)).replace(/[^\w-]/g, '-')}.xml`;
   const imported: Imported = { state: toStateName(report.formId || file), path: `forms/${file}`, report };
-  await mkdir(join(folder, 'forms'), { recursive: true });
+  makeProgramFolder(join(folder, 'forms'));
   const isNew = !(await readdir(folder)).includes(programFile);
   const written = { [imported.path]: xml, ...toPaths(attachments) };
   const taken = [...(isNew ? [] : [`${imported.state}.yaml`]), ...Object.keys(written)].find((path) =>
@@ -126,7 +126,7 @@ states:
       - { text: home.continue, to: '@resume', when: resumable }
 ${states(imported)}`,
   );
-  await mkdir(join(folder, 'locales'), { recursive: true });
+  makeProgramFolder(join(folder, 'locales'));
   for (const language of languages) {
     const { begin, continue: goOn } = words[language] ?? words.en ?? { begin: '', continue: '' };
     await addTexts(join(folder, 'locales', `${language}.yaml`), language, imported, { begin, continue: goOn });

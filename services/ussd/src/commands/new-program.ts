@@ -1,8 +1,9 @@
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { serviceCodePattern } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
+import { makeFolder } from '@palaver/service-kit/internal';
 import { programFile } from '../menu/program-source.ts';
 
 export interface NewProgram {
@@ -24,7 +25,7 @@ export async function writeNewProgram({ folder, code = '*384*5#', languages }: N
   const unknown = wanted.filter((language) => !all.includes(language));
   if (unknown.length > 0 || wanted.length === 0)
     throw new StartError(`The template has the languages ${all.join(', ')}; others are added as files in locales/.`);
-  await mkdir(folder, { recursive: true });
+  makeProgramFolder(folder);
   await cp(template, folder, { recursive: true });
   for (const language of all) if (!wanted.includes(language)) await rm(join(folder, 'locales', `${language}.yaml`));
   const rewrite = async (path: string, change: (text: string) => string) =>
@@ -51,7 +52,15 @@ export function toProgramName(folder: string): string {
   return name;
 }
 
-export async function refuseFilled(folder: string): Promise<void> {
+export function makeProgramFolder(folder: string): void {
+  try {
+    makeFolder(folder);
+  } catch (error) {
+    throw new StartError(`The folder ${folder} cannot be made: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+async function refuseFilled(folder: string): Promise<void> {
   const files = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw new StartError(`${folder}: ${error.message}`, { cause: error });
