@@ -11,9 +11,9 @@ import {
 } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { type KeyRing, timeReaderOf } from '@palaver/store/internal';
+import type { ProgramServers } from './actions/http-actions.ts';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
-import type { AskServer } from './http/guarded-request.ts';
 import { createUssdMetrics } from './metrics.ts';
 import { addClaimRoutes } from './routes/claims.ts';
 import { addLinkRoutes } from './routes/links.ts';
@@ -33,13 +33,12 @@ export interface UssdParts {
   redis?: RateLimitRedis;
   /** What programs may send in headers, by name. */
   secrets?: Readonly<Record<string, string>>;
-  /** In place of requests to the servers that programs name. */
-  ask?: AskServer | undefined;
+  servers?: ProgramServers | undefined;
 }
 
 /** The USSD gateway as a server that is not listening yet; closing it ends what it has started. */
 export async function createUssdApp(parts: UssdParts): Promise<Server> {
-  const { config, logger, store, keys, redis, secrets = {}, ask } = parts;
+  const { config, logger, store, keys, redis, secrets = {}, servers } = parts;
   await using started = new CloseStack();
   const startedAt = Date.now();
   const server = await createServer({
@@ -72,7 +71,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     waitingSms: () => domain.messages.countWaiting(),
     waitingSubmissions: () => domain.submissions.countWaiting(),
   });
-  const domain = await createDomain({ config, logger, store, keys, metrics, secrets, ask });
+  const domain = await createDomain({ config, logger, store, keys, metrics, secrets, servers });
   started.defer(() => domain.close());
   addStoreMetrics(server.metrics, store, logger);
   addOperatorAudit(server, domain.audit);

@@ -15,6 +15,7 @@ import { createAssistantActions } from './actions/assistant-actions.ts';
 import { createBuiltInActions } from './actions/built-in-actions.ts';
 import { toMenuSources, toRegistry, toServed } from './actions/default-menu.ts';
 import { type DefaultAction, defaultSignatures } from './actions/default-signatures.ts';
+import type { ProgramServers } from './actions/http-actions.ts';
 import { loadOwnActions } from './actions/load-own-actions.ts';
 import { createPayoutActions } from './actions/payout-actions.ts';
 import { createWalletActions } from './actions/wallet-actions.ts';
@@ -28,7 +29,6 @@ import { startClaims } from './claims/start-claims.ts';
 import type { UssdConfig } from './config.ts';
 import { createForms } from './forms/forms.ts';
 import { toShowable } from './gsm.ts';
-import type { AskServer } from './http/guarded-request.ts';
 import type { UssdMetrics } from './metrics.ts';
 import { startFetching } from './openrosa/fetch-forms.ts';
 import { createOpenRosaClient } from './openrosa/openrosa-client.ts';
@@ -67,7 +67,7 @@ export interface DomainParts {
   metrics: UssdMetrics;
   /** What programs may send in headers, by name. */
   secrets: Readonly<Record<string, string>>;
-  ask?: AskServer | undefined;
+  servers?: ProgramServers | undefined;
 }
 
 const cachedSessions = 100_000;
@@ -75,7 +75,7 @@ const sweepIntervalMs = 5_000;
 
 /** Puts the parts of the service together. Everything it starts ends with `close`. */
 export async function createDomain(parts: DomainParts) {
-  const { config, logger, store, keys, metrics, secrets: programSecrets, ask } = parts;
+  const { config, logger, store, keys, metrics, secrets: programSecrets, servers } = parts;
   await using started = new CloseStack();
   const timeoutMs = config.SESSION_TIMEOUT_SECONDS * 1000;
   const resumeMs = config.RESUME_MINUTES * 60_000;
@@ -181,7 +181,7 @@ export async function createDomain(parts: DomainParts) {
     askAssistant: runs.askAssistant,
     allowedHosts: config.USSD_HTTP_ALLOWED_HOSTS,
     secrets: programSecrets,
-    ask,
+    servers,
   });
   const sessions = createSessionStore(store, { timeoutMs, daily });
   const cache = createSessionCache(cachedSessions);

@@ -29,13 +29,13 @@ const databaseWaits = { sqlite: { waitMs: 2_500 }, postgres: { waitMs: 5_000, st
 /** Starts the USSD gateway from its environment. */
 export async function startUssd(
   env: Env,
-  options: ConfigOptions & Pick<UssdParts, 'ask'> = {},
+  options: ConfigOptions & Pick<UssdParts, 'servers'> = {},
 ): Promise<RunningService> {
   const config = loadConfig(ussdConfigSchema, env, options);
   const logger = createLogger({ name: 'ussd', level: config.LOG_LEVEL });
   const keys = loadKeys(config, logger);
   const { DRAIN_DELAY_MS: drainDelayMs } = config;
-  const { ask } = options;
+  const { servers } = options;
   await using started = new CloseStack();
   const redis = config.REDIS_URL === undefined ? undefined : await openRedis(config.REDIS_URL, logger);
   started.defer(() => redis?.disconnect());
@@ -46,7 +46,7 @@ export async function startUssd(
   });
   started.defer(() => store.close());
   await migrateUssd(store);
-  const server = await createUssdApp({ config, logger, store, keys, redis, secrets: toProgramSecrets(env), ask });
+  const server = await createUssdApp({ config, logger, store, keys, redis, secrets: toProgramSecrets(env), servers });
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'ussd', url, drainDelayMs, close: keepOpen(started) };

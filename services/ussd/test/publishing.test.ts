@@ -1,5 +1,5 @@
 // Programs in the database: drafted, checked, published, rolled back and withdrawn by operators, served by every instance.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addOperator } from '@palaver/service-kit/internal';
 import { createTempDir, engines, waitFor } from '@palaver/test-kit';
@@ -332,8 +332,13 @@ test('the commands publish a folder, list its versions, roll back and withdraw',
   await expect(rollBack(env, 'small', 'small@000000000000')).rejects.toThrow('There is no version');
   writeFileSync(join(folder, 'locales/en.yaml'), 'home: {}');
   await expect(publishFolder(env, { folder })).rejects.toThrow(
-    /^program\.yaml:7: state home: the text home\.title is missing in en$/m,
+    `${join(folder, 'program.yaml')}:7: state home: the text home.title is missing in en`,
   );
+  renameSync(join(folder, 'locales/en.yaml'), join(folder, 'locales/en.yml'));
+  await expect(publishFolder(env, { folder })).rejects.toThrow(join(folder, 'program.yaml'));
+  renameSync(join(folder, 'locales/en.yml'), join(folder, 'my texts.yaml'));
+  await expect(publishFolder(env, { folder })).rejects.toThrow(`${join(folder, 'my texts.yaml')}: a path such as`);
+  rmSync(join(folder, 'my texts.yaml'));
   await expect(withdrawProgram({ ...env, PROGRAMS_READONLY: 'true' }, 'small')).rejects.toThrow('PROGRAMS_READONLY');
   await withdrawProgram(env, 'small');
   await serves('CON Welcome to Palaver');

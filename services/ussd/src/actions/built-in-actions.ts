@@ -1,7 +1,6 @@
 import type { Claims } from '../claims/claims.ts';
 import { holdsPhoneNumber } from '../claims/holds-phone-number.ts';
 import { toShowable } from '../gsm.ts';
-import type { AskServer } from '../http/guarded-request.ts';
 import { type BuiltIn, type BuiltInName, claimsPerDay } from '../menu/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult } from '../menu/engine.ts';
@@ -11,7 +10,7 @@ import type { QueryClient } from '../protocol/query-client.ts';
 import type { RecordStore } from '../records/records.ts';
 import type { Messages } from '../sms/messages.ts';
 import type { Action, ActionContext } from './action.ts';
-import { askServer, queryProtocol } from './http-actions.ts';
+import { askServer, type ProgramServers, queryProtocol } from './http-actions.ts';
 import { createRecordActions, toId } from './record-actions.ts';
 
 export interface BuiltInParts {
@@ -26,7 +25,7 @@ export interface BuiltInParts {
   allowedHosts: readonly string[];
   /** By name, without the prefix that they have in the environment. */
   secrets: Readonly<Record<string, string>>;
-  ask?: AskServer | undefined;
+  servers?: ProgramServers | undefined;
 }
 
 export interface BuiltInCall<Name extends BuiltInName = BuiltInName> {
@@ -45,7 +44,7 @@ export function createBuiltInActions(parts: BuiltInParts): RunBuiltIn {
   const runs: Runs = {
     ...createRecordActions(parts.records),
     http: (call) => askServer(parts, call),
-    protocol: (call) => queryProtocol(parts.protocol, call),
+    protocol: (call) => queryProtocol(parts.servers ?? parts.protocol, call),
     sms: (call) => queueMessage(parts.messages, call),
     assistant: (call) => askAssistant(parts.askAssistant, call),
     claim: (call) => fileClaim(parts.claims, call),

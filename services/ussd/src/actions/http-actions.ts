@@ -1,10 +1,15 @@
-import { type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
+import { type AskServer, type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import { computeFields, holds } from '../menu/evaluate.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { BuiltInCall, BuiltInParts } from './built-in-actions.ts';
 
 type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
+
+/** In place of the servers that programs ask: a test of a program answers itself. */
+export interface ProgramServers extends Pick<QueryClient, 'query'> {
+  ask: AskServer;
+}
 
 const tries = 2;
 
@@ -19,7 +24,7 @@ export async function askServer(parts: BuiltInParts, call: BuiltInCall<'http'>):
   const endsAt = Date.now() + Number(timeout.slice(0, -1)) * 1_000;
   let answer: GuardedAnswer = { fault: 'no answer in time' };
   for (let attempt = 0; attempt < tries && Date.now() < endsAt; attempt++) {
-    answer = await (parts.ask ?? guardedRequest)({
+    answer = await (parts.servers?.ask ?? guardedRequest)({
       url: new URL(url),
       method: get === undefined ? 'POST' : 'GET',
       headers: {

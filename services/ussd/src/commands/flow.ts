@@ -7,13 +7,9 @@ const stepSchema = z.union([
   z.strictObject({ dial: z.string(), reply: z.string() }),
   z.strictObject({ send: z.union([z.string(), z.number()]).transform(String), reply: z.string() }),
 ]);
+const answered = { status: z.int().min(100).max(599).default(200), json: z.unknown().optional() };
 const answerSchema = z
-  .strictObject({
-    get: z.string().optional(),
-    post: z.string().optional(),
-    status: z.int().min(100).max(599).default(200),
-    json: z.unknown().optional(),
-  })
+  .strictObject({ get: z.string().optional(), post: z.string().optional(), ...answered })
   .refine(({ get, post }) => (get === undefined) !== (post === undefined), 'one of get and post');
 const flowSchema = z.strictObject({
   name: z.string(),
@@ -21,6 +17,8 @@ const flowSchema = z.strictObject({
   phoneNumber: z.string().optional(),
   /** What servers answer in a test of a program. */
   http: z.array(answerSchema).optional(),
+  /** What the protocol answers, by the path that the program asks for. */
+  protocol: z.array(z.strictObject({ path: z.string(), ...answered })).optional(),
   /** The SMS messages that its caller gets in a test of a program. */
   sms: z.array(z.string()).optional(),
   steps: z.array(stepSchema).min(1),
@@ -28,7 +26,6 @@ const flowSchema = z.strictObject({
 
 export type FlowStep = z.infer<typeof stepSchema>;
 export type Flow = z.infer<typeof flowSchema>;
-export type ServerAnswer = z.infer<typeof answerSchema>;
 
 export type ReplayResult = { ok: true } | { ok: false; step: number; sent: string; expected: string; received: string };
 

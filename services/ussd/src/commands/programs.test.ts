@@ -89,20 +89,26 @@ test('a dialogue says what servers answer; what it does not answer fails the tes
   writeFileSync(
     join(folder, 'program.yaml'),
     `name: prices\nextends: palaver\nlanguages: [en]\nstart: home\nstates:
-  home: { kind: menu, text: home, options: [{ text: ask, to: ask }] }
+  home: { kind: menu, text: home, options: [{ text: ask, to: ask }, { text: fee, to: fee }] }
+  fee: { kind: action, protocol: /ixo/fee/maize, take: { price: $.fee.price }, outcomes: { ok: show, missing: none, failed: later } }
   ask: { kind: action, http: { get: "https://prices.invalid/maize" }, take: { price: $.price }, outcomes: { ok: show, missing: none, failed: later } }
 ${state('show', 'show')}${state('none', 'none')}${state('later', 'later')}`,
   );
   writeFileSync(
     join(folder, 'locales/en.yaml'),
-    'home: Prices\nask: Maize\nshow: "{price} a kilo"\nnone: None\nlater: Later\n',
+    'home: Prices\nask: Maize\nfee: Fee\nshow: "{price} a kilo"\nnone: None\nlater: Later\n',
   );
-  const flow = (http: string, reply: string) =>
-    `name: x\n${http}steps:\n  - { dial: "*384#", reply: "CON Prices\\n1. Maize\\n*. Exit" }\n  - { send: 1, reply: "CON ${reply}\\n0. Back\\n*. Exit" }\n`;
+  const flow = (http: string, reply: string, key = 1) =>
+    `name: x\n${http}steps:\n  - { dial: "*384#", reply: "CON Prices\\n1. Maize\\n2. Fee\\n*. Exit" }\n  - { send: ${key}, reply: "CON ${reply}\\n0. Back\\n*. Exit" }\n`;
   const answer = (rest: string) => `http: [{ get: https://prices.invalid/maize, ${rest} }]\n`;
   writeFileSync(join(folder, 'flows/a.yaml'), flow(answer('json: { price: 42 }'), '42 a kilo'));
   writeFileSync(join(folder, 'flows/b.yaml'), flow(answer('status: 404'), 'None'));
   writeFileSync(join(folder, 'flows/c.yaml'), flow('', 'Later'));
+  const paid = (rest: string) => `protocol: [{ path: /ixo/fee/maize, ${rest} }]\n`;
+  writeFileSync(join(folder, 'flows/d.yaml'), flow(paid('json: { fee: { price: 7 } }'), '7 a kilo', 2));
+  writeFileSync(join(folder, 'flows/e.yaml'), flow(paid('status: 404'), 'None', 2));
+  writeFileSync(join(folder, 'flows/f.yaml'), flow(paid('status: 500'), 'Later', 2));
+  writeFileSync(join(folder, 'flows/g.yaml'), flow('', 'Later', 2));
   expect(await testPrograms({ folder })).toMatchObject({
     ok: false,
     lines: [
@@ -110,6 +116,12 @@ ${state('show', 'show')}${state('none', 'none')}${state('later', 'later')}`,
       expect.stringMatching(/^ok .*b\.yaml/),
       expect.stringMatching(
         /^FAIL .*c\.yaml: x: the program asks GET https:\/\/prices\.invalid\/maize, and http: has no answer/,
+      ),
+      expect.stringMatching(/^ok .*d\.yaml/),
+      expect.stringMatching(/^ok .*e\.yaml/),
+      expect.stringMatching(/^ok .*f\.yaml/),
+      expect.stringMatching(
+        /^FAIL .*g\.yaml: x: the program asks the protocol for \/ixo\/fee\/maize, and protocol: has no answer/,
       ),
     ],
   });

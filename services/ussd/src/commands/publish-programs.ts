@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { AppError } from '@palaver/contract';
 import { type Env, StartError } from '@palaver/service-kit';
 import { toMenuSources, toRegistry, toServed } from '../actions/default-menu.ts';
@@ -6,6 +7,7 @@ import { loadOwnActions } from '../actions/load-own-actions.ts';
 import { toProgramSecrets } from '../config.ts';
 import { createForms } from '../forms/forms.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
+import type { ProgramSource } from '../menu/program-source.ts';
 import { createFindUnmetNeeds } from '../programs/deployment-needs.ts';
 import { fromSource, programFilesSchema } from '../programs/program-files.ts';
 import { openPrograms } from '../programs/programs.ts';
@@ -25,10 +27,31 @@ export function publishFolder(
 ): Promise<string> {
   return withPublishing(env, async (publishing) => {
     const name = toProgramName(folder);
-    const parsed = programFilesSchema.safeParse(asXml(fromSource(await readProgramSource(folder))));
-    if (!parsed.success) throw new StartError(`${folder}: ${parsed.error.issues[0]?.message}`);
-    return (await publishing.publish(name, { files: parsed.data, note }, by)).version;
+    const source = await readProgramSource(folder);
+    const parsed = programFilesSchema.safeParse(asXml(fromSource(source)));
+    if (!parsed.success) {
+      const { path = [], message } = parsed.error.issues[0] ?? {};
+      throw new StartError(`${join(folder, ...path.map(String))}: ${message}`);
+    }
+    const published = publishing.publish(name, { files: parsed.data, note }, by);
+    return (await published.catch(withFiles(source))).version;
   });
+}
+
+/** Faults name the files of the folder, as `check` does. */
+function withFiles({ files }: ProgramSource): (error: unknown) => never {
+  const known = new Map(files.map(({ path, file }) => [path.replace(/\.xlsx$/, '.xml'), file]));
+  return (error) => {
+    throw toStartError(error, (path) => known.get(path) ?? path);
+  };
+}
+
+function toStartError(error: unknown, toFile = (path: string) => path): unknown {
+  if (error instanceof SourceFault) return new StartError(`${error.path}: ${error.message}`, { cause: error });
+  if (!(error instanceof AppError)) return error;
+  const faults = error.details.faults as Fault[] | undefined;
+  const lines = faults?.map((fault) => formatFault({ ...fault, file: toFile(fault.file) }));
+  return new StartError(lines?.join('\n') ?? error.message, { cause: error });
 }
 
 /** An XLSForm was converted when it was read: it is kept as the XML that it became. */
@@ -82,10 +105,7 @@ function withPublishing<T>(env: Env, use: (publishing: Publishing) => Promise<T>
     try {
       return await use(createPublishing(parts));
     } catch (error) {
-      if (error instanceof SourceFault) throw new StartError(`${error.path}: ${error.message}`, { cause: error });
-      if (!(error instanceof AppError)) throw error;
-      const faults = error.details.faults as Fault[] | undefined;
-      throw new StartError(faults ? faults.map(formatFault).join('\n') : error.message, { cause: error });
+      throw toStartError(error);
     } finally {
       programs.close();
     }

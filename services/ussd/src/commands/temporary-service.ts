@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Env, StartError } from '@palaver/service-kit';
+import type { ProgramServers } from '../actions/http-actions.ts';
 import { programSecretPrefix } from '../config.ts';
 import { createForms } from '../forms/forms.ts';
-import type { AskServer } from '../http/guarded-request.ts';
 // biome-ignore lint/style/noRestrictedImports: these commands start the whole service.
 import { startUssd } from '../main.ts';
 import { formatFault } from '../menu/fault.ts';
@@ -17,7 +17,7 @@ import { defaultServiceCode } from './phone.ts';
 export interface TemporaryOptions extends ProgramFiles {
   /** Where programs read their secrets and the query gateway from. Without it nothing of the environment counts. */
   env?: Env;
-  ask?: AskServer;
+  servers?: ProgramServers;
 }
 
 export interface TemporaryService {
@@ -41,7 +41,7 @@ const readable = [
 ];
 
 /** The gateway with programs of a folder and nothing else, on an empty database that is gone when it ends. */
-export async function startTemporary({ folder, actions, env, ask }: TemporaryOptions): Promise<TemporaryService> {
+export async function startTemporary({ folder, actions, env, servers }: TemporaryOptions): Promise<TemporaryService> {
   const menus = await loadFaultless({ folder, actions });
   const languages = menus.flatMap(({ locales }) => [...locales.keys()]);
   const dataDir = await mkdtemp(join(tmpdir(), 'palaver-program-'));
@@ -59,7 +59,7 @@ export async function startTemporary({ folder, actions, env, ask }: TemporaryOpt
       USSD_ACTIONS: actions,
       USSD_LANGUAGE: languages.includes('en') ? 'en' : languages[0],
     },
-    { ...(ask && { ask }) },
+    { ...(servers && { servers }) },
   ).catch(async (error: unknown) => {
     await remove();
     throw error;

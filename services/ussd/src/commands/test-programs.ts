@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { AskServer, GuardedAnswer, GuardedRequest } from '../http/guarded-request.ts';
+import type { ProgramServers } from '../actions/http-actions.ts';
 import { findPrograms } from '../programs/read-source.ts';
 import type { Sms } from '../sms/provider.ts';
 import type { MenuReport } from './check-menu-files.ts';
-import { type Flow, FlowFault, formatDifference, parseFlow, replayFlow, type ServerAnswer } from './flow.ts';
+import { type Flow, FlowFault, formatDifference, parseFlow, replayFlow } from './flow.ts';
 import { makePhoneNumber } from './flow-secrets.ts';
 import type { ProgramFiles } from './load-programs.ts';
 import { createPhone } from './phone.ts';
@@ -26,7 +26,7 @@ export interface TestReport extends MenuReport {
 export async function testPrograms(files: ProgramFiles, onProgress?: (text: string) => void): Promise<TestReport> {
   const flows: FlowResult[] = [];
   const servers = createServers();
-  await using service = await startTemporary({ ...files, ask: servers.ask });
+  await using service = await startTemporary({ ...files, servers });
   const found = await listFlows(files.folder);
   for (const [index, file] of found.entries()) {
     onProgress?.(`${index + 1} of ${found.length}: ${file}`);
@@ -46,18 +46,14 @@ export async function testPrograms(files: ProgramFiles, onProgress?: (text: stri
 }
 
 /** What is wrong, or `undefined` when everything is as the dialogue says. */
-async function playFlow(
-  flow: Flow,
-  service: TemporaryService,
-  servers: ReturnType<typeof createServers>,
-): Promise<string | undefined> {
-  servers.use(flow.http ?? []);
+async function playFlow(flow: Flow, service: TemporaryService, servers: TestServers): Promise<string | undefined> {
+  servers.use(flow);
   const phoneNumber = flow.phoneNumber ?? makePhoneNumber();
   const phone = createPhone({ url: service.url, phoneNumber, serviceCode: service.serviceCode });
   const result = await replayFlow(flow, phone).catch(toFault);
   if (typeof result === 'string') return result;
   const [unknown] = servers.unanswered();
-  if (unknown !== undefined) return `the program asks ${unknown}, and http: has no answer`;
+  if (unknown !== undefined) return `the program asks ${unknown} has no answer`;
   if (!result.ok) return formatDifference(result);
   return compareSms(flow.sms ? await service.messages() : [], phoneNumber, flow.sms);
 }
@@ -96,23 +92,33 @@ function toFault(error: unknown): string {
   throw error;
 }
 
+interface TestServers extends ProgramServers {
+  /** What was asked in vain since the last `use`. */
+  unanswered(): readonly string[];
+  use(flow: Pick<Flow, 'http' | 'protocol'>): void;
+}
+
 /** The servers that programs ask: each dialogue says what they answer, and nothing leaves the machine. */
-function createServers() {
-  let answers: readonly ServerAnswer[] = [];
+function createServers(): TestServers {
+  let answers: Pick<Flow, 'http' | 'protocol'> = {};
   let unknown: string[] = [];
-  const find = ({ url, method }: GuardedRequest) =>
-    answers.find(({ get, post }) => (method === 'GET' ? get : post) === url.href);
-  const ask: AskServer = async (request): Promise<GuardedAnswer> => {
-    const answer = find(request);
-    if (answer) return { status: answer.status, body: JSON.stringify(answer.json ?? null) };
-    unknown.push(`${request.method} ${request.url.href}`);
-    return { fault: 'the dialogue has no answer for it' };
-  };
   return {
-    ask,
+    async ask({ url, method }) {
+      const found = answers.http?.find(({ get, post }) => (method === 'GET' ? get : post) === url.href);
+      if (found) return { status: found.status, body: JSON.stringify(found.json ?? null) };
+      unknown.push(`${method} ${url.href}, and http:`);
+      return { fault: 'the dialogue has no answer for it' };
+    },
+    async query(asked) {
+      const found = answers.protocol?.find(({ path }) => path === asked);
+      if (!found) unknown.push(`the protocol for ${asked}, and protocol:`);
+      const { status, json } = found ?? { status: 503 };
+      if (status < 300) return { ok: true, value: json };
+      return { ok: false, kind: status === 404 ? 'missing' : 'unavailable', status, message: `status ${status}` };
+    },
     unanswered: () => unknown,
-    use(next: readonly ServerAnswer[]) {
-      answers = next;
+    use(flow) {
+      answers = flow;
       unknown = [];
     },
   };

@@ -18,7 +18,7 @@ export interface GuardedRequest {
 
 export type GuardedAnswer = { status: number; body: string } | { fault: string };
 
-/** How programs reach servers; a test of a program answers itself. */
+/** How programs reach servers. */
 export type AskServer = (request: GuardedRequest) => Promise<GuardedAnswer>;
 
 const maxBytes = 256_000;

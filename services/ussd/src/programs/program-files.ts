@@ -7,22 +7,22 @@ export type ProgramFileMap = Readonly<Record<string, string>>;
 export const programLimits = { files: 200, fileBytes: 256 * 1024, bytes: 1024 * 1024 } as const;
 
 const filePath =
-  /^(?:[\w-]{1,60}\.yaml|locales\/[\w-]{1,35}\.yaml|data\/[\w.-]{1,80}\.(?:csv|json)|forms\/[\w.-]{1,80}\.(?:xml|csv|geojson)|flows\/[\w.-]{1,80}\.yaml)$/;
+  /^(?:[\w-]{1,60}\.ya?ml|locales\/[\w-]{1,35}\.ya?ml|data\/[\w.-]{1,80}\.(?:csv|json)|forms\/[\w.-]{1,80}\.(?:xml|csv|geojson)|flows\/[\w.-]{1,80}\.ya?ml)$/;
+
+const pathHint = 'a path such as program.yaml, locales/en.yaml, data/markets.csv, of letters, digits, _ and -';
 
 /** What may be kept as a program: only files that a program has, none too large, and not too many. */
-export const programFilesSchema = z
-  .record(z.string().regex(filePath, 'a path such as program.yaml, locales/en.yaml, data/markets.csv'), z.string())
-  .superRefine((files, context) => {
-    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
-    const entries = Object.entries(files);
-    if (entries.length === 0 || entries.length > programLimits.files) refuse(`1 to ${programLimits.files} files`);
-    const sizes = entries.map(([, text]) => Buffer.byteLength(text));
-    if (sizes.some((size) => size > programLimits.fileBytes))
-      refuse(`at most ${programLimits.fileBytes} bytes in a file`);
-    if (sizes.reduce((sum, size) => sum + size, 0) > programLimits.bytes)
-      refuse(`at most ${programLimits.bytes} bytes`);
-    if (entries.some(([, text]) => text.includes('\0'))) refuse('files are texts');
-  });
+export const programFilesSchema = z.record(z.string(), z.string()).superRefine((files, context) => {
+  const refuse = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', message, path });
+  for (const path of Object.keys(files)) if (!filePath.test(path)) refuse(pathHint, path);
+  const entries = Object.entries(files);
+  if (entries.length === 0 || entries.length > programLimits.files) refuse(`1 to ${programLimits.files} files`);
+  const sizes = entries.map(([, text]) => Buffer.byteLength(text));
+  if (sizes.some((size) => size > programLimits.fileBytes))
+    refuse(`at most ${programLimits.fileBytes} bytes in a file`);
+  if (sizes.reduce((sum, size) => sum + size, 0) > programLimits.bytes) refuse(`at most ${programLimits.bytes} bytes`);
+  if (entries.some(([, text]) => text.includes('\0'))) refuse('files are texts');
+});
 
 export function toSource(name: string, files: ProgramFileMap): ProgramSource {
   const entries = Object.entries(files).sort(([one], [other]) => (one < other ? -1 : 1));
