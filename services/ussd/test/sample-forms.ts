@@ -128,6 +128,36 @@ export const samples: Record<string, Sample> = {
     itext:
       '<translation lang="en"><text id="f1"><value form="image">jr://images/happy.jpg</value></text><text id="f2"><value form="image">jr://images/sad.jpg</value></text></translation>',
   },
+  'choices that some answers leave empty': {
+    data: '<a/><b/>',
+    binds: bind('a', 'type="string" required="true()"') + bind('b', 'type="string" required="true()"'),
+    body: select1('a', choices('areas', "[of = '']")) + select1('b', choices('areas', '[of = /data/a]')),
+    more: instance(
+      'areas',
+      '<item><name>n</name><label>North</label><of/></item>',
+      '<item><name>s</name><label>South</label><of/></item>',
+      '<item><name>n1</name><label>North one</label><of>n</of></item>',
+    ),
+  },
+  'table with a head': {
+    data: '<t><head/><a/><b/></t>',
+    binds: bind('t/a', 'type="string" required="true()"'),
+    body: group(
+      't',
+      'Mood',
+      `<select1 ref="/data/t/head" appearance="label"><label/>${choices('yn')}</select1>` +
+        select1('t/a', choices('yn')) +
+        select1('t/b', choices('yn')),
+    ),
+    more: yesNo,
+  },
+  'default that the form refuses': {
+    data: '<a>2010-06-15</a><b>99</b>',
+    binds:
+      bind('a', 'type="date" constraint=". &gt; today()" jr:constraintMsg="A day to come"') +
+      bind('b', 'type="int" constraint=". &lt; 10" required="true()"'),
+    body: input('a') + input('b'),
+  },
   rank: {
     data: '<a/>',
     binds: bind('a', 'type="odk:rank"'),
@@ -161,6 +191,12 @@ export const samples: Record<string, Sample> = {
       bind('b', 'type="int" calculate="/data/a * 2"') +
       bind('c', 'readonly="true()" type="string"'),
     body: input('a') + input('c', 'Twice: <output value="/data/b"/>'),
+  },
+  'calculation that is required and empty': {
+    data: '<a/><b/>',
+    binds:
+      bind('a', 'type="string"') + bind('b', 'type="int" calculate="\'\'" required="true()" constraint=". &gt; 5"'),
+    body: input('a'),
   },
   'default that is computed': {
     data: '<a/>',
@@ -207,6 +243,13 @@ export const samples: Record<string, Sample> = {
       bind('n', 'type="int" required="true()"') +
       bind('m_count', 'type="string" readonly="true()" calculate="/data/n + 1"'),
     body: input('n') + repeat('m', 'Member', input('m/name'), 'jr:count="/data/m_count"'),
+  },
+  'repeats with counts in repeats': {
+    data: '<n/><p><m/><q><a/></q></p>',
+    binds: bind('n', 'type="int"') + bind('p/m', 'type="int"') + bind('p/q/a', 'type="string"'),
+    body:
+      input('n') +
+      repeat('p', 'P', input('p/m') + repeat('p/q', 'Q', input('p/q/a'), 'jr:count="../m"'), 'jr:count="/data/n"'),
   },
   'repeat in a repeat': {
     data: '<m><name/><c><toy/></c></m>',

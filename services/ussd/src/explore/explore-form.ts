@@ -29,8 +29,11 @@ export async function exploreForm(options: FormExploreOptions): Promise<FormExpl
   const { language, phoneNumber, take } = call;
   const result: FormExploration = { submissions: [], seen: new Set(), faults: [] };
   const constants = readConstants(conditionsOf(source.xml));
+  // After some answers a question may have no answer; it is a fault where no walk came past it.
+  const [passed, stuck] = [new Set<string>(), new Map<string, string>()];
   for (const manner of manners) {
     if (isOver()) break;
+    const walked = new Set<string>();
     try {
       const submission = await walkForm({
         manner,
@@ -45,22 +48,28 @@ export async function exploreForm(options: FormExploreOptions): Promise<FormExpl
             ...(input !== undefined && { input }),
           }),
         see(shown) {
-          result.seen.add(plainPath(shown.progress.at));
+          walked.add(plainPath(shown.progress.at));
           see(shown);
         },
       });
       result.submissions.push(submission);
+      for (const at of walked) passed.add(at);
     } catch (error) {
-      if (!(error instanceof WalkFault) && !(error as Error).message.startsWith('a form')) throw error;
-      if (!result.faults.includes((error as Error).message)) result.faults.push((error as Error).message);
+      const { message, at = '' } = error as WalkFault;
+      if (!(error instanceof WalkFault) && !message.startsWith('a form')) throw error;
+      stuck.set(message, plainPath(at));
     }
+    for (const at of walked) result.seen.add(at);
   }
+  for (const [message, at] of stuck) if (!passed.has(at)) result.faults.push(message);
   return result;
 }
 
 /** The questions of a form that a keypad can answer. */
 export function questionsOf({ xml }: FormSource): string[] {
-  const controls = xml.matchAll(/<(?:\w+:)?(?:input|select1|select|range|trigger|rank)\b[^>]*?\sref="(\/[^"]+)"/g);
+  const controls = xml.matchAll(
+    /<(?:\w+:)?(?:input|select1|select|range|trigger|rank)\b[^>]*?\sref="(\/[^"]+)"[^>]*>/g,
+  );
   const media = new Set(
     Array.from(xml.matchAll(/<bind\b[^>]*>/g), ([bind]) => bind).flatMap((bind) =>
       /\stype="(?:geopoint|geotrace|geoshape|binary|intent)"/.test(bind)
@@ -68,7 +77,8 @@ export function questionsOf({ xml }: FormSource): string[] {
         : [],
     ),
   );
-  return [...new Set(Array.from(controls, ([, ref = '']) => ref))].filter((ref) => !media.has(ref));
+  const asked = [...controls].filter(([control]) => !/\sappearance="(?:[^"]*\s)?label[\s"]/.test(control));
+  return [...new Set(asked.map(([, ref = '']) => ref))].filter((ref) => !media.has(ref));
 }
 
 function conditionsOf(xml: string): string[] {

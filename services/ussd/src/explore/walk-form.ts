@@ -19,11 +19,23 @@ export interface Walk {
   samples?: readonly string[];
 }
 
-const maxSteps = 600;
+/** A form of a thousand questions, each asked three times. */
+const maxSteps = 3_000;
+/** From here on counts are small and nothing is added, so that forms with repeats in repeats end. */
+const manySteps = 100;
+
+const backKeys = ['0', '00'];
 
 /** A form that cannot be filled in to its end. */
 export class WalkFault extends Error {
   override readonly name = 'WalkFault';
+  /** The question that accepts no answer. */
+  readonly at: string | undefined;
+
+  constructor(message: string, at?: string) {
+    super(message);
+    this.at = at;
+  }
 }
 
 /** Fills in a form with made-up answers until it is complete. */
@@ -42,10 +54,16 @@ export async function walkForm(walk: Walk): Promise<Submission> {
     tries = isAgain ? tries + 1 : 0;
     if (!isAgain) answers = answersTo(reply.screen, walk, step);
     const next = answers[tries];
-    if (next === undefined) throw new WalkFault(`${reply.progress.at}: none of ${answers.length} answers is accepted`);
+    if (next === undefined) throw toFault(reply, answers.length);
     [shown, input] = [reply, next];
   }
   throw new WalkFault(`the form does not end after ${maxSteps} answers`);
+}
+
+function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFault {
+  const isEmpty = screen.options?.length === 0;
+  const fault = isEmpty ? 'shows no choice after these answers' : `accepts none of ${tried} answers`;
+  return new WalkFault(`${at}: ${fault}; record a dialogue in flows/ that answers it`, at);
 }
 
 function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk, step: number): string[] {
@@ -59,12 +77,21 @@ function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk
   const isSkipped =
     optional && type !== 'note' && (manner === 'last' || (typeof manner === 'number' && turn % 3 === 0));
   const numbers = around(constants?.numbers ?? []);
+  const isLate = step >= manySteps;
   const texts = constants?.texts ?? [];
   const ordered = manner === 'last' ? keys.toReversed() : rotate(keys);
   const two = ordered.slice(0, 2);
   const answers: Record<FormScreen['type'], string[]> = {
-    text: ['Ana', ...texts, ...samples, 'a', '12345', '0712345678', 'ana@example.org', 'ABC-123'],
-    integer: [...rotate(['3', '1', '12', '40', '100', '2020', '0']), ...numbers, ...samples, '-1'],
+    text: rotate(['Ana', ...texts, ...samples, 'a', '12345', '0712345678', 'ana@example.org', 'ABC-123', ...numbers]),
+    integer: [
+      ...(isLate ? ['1'] : []),
+      ...rotate(['3', '1', '12', '0', '40']),
+      '100',
+      '2020',
+      ...numbers,
+      ...samples,
+      '-1',
+    ],
     decimal: [...rotate(['2.5', '12', '0.5', '100', '0']), ...numbers, ...samples, '-1'],
     date: ['01022020', '01011980', '01012030', today(), ...samples],
     time: ['0730', '1800'],
@@ -74,13 +101,14 @@ function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk
     rank: [keys.toReversed().join(' ')],
     note: ['1'],
     accept: ['1'],
-    another: [manner !== 'last' && count < 2 ? '1' : '2', '2', '1'],
+    another: [manner !== 'last' && count < 2 && !isLate ? '1' : '2', '2', '1'],
     send: ['1'],
   };
   const isKept = answer !== undefined && manner === 'last';
-  if (isSkipped || isKept) return ['000', ...answers[type]];
+  const given = answers[type].filter((input) => type !== 'text' || !backKeys.includes(input));
+  if (isSkipped || isKept) return ['000', ...given];
   // With some earlier answers nothing but leaving it out is right.
-  return optional && type !== 'note' ? [...answers[type], '000'] : answers[type];
+  return optional && type !== 'note' ? [...given, '000'] : given;
 }
 
 function today(): string {

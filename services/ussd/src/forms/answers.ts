@@ -48,6 +48,11 @@ export function readAnswer(node: FormNode): string[] {
   return [value === true ? 'OK' : String(value)];
 }
 
+/** Whether it has an answer that the form accepts. */
+export function canKeep(node: FormNode): boolean {
+  return readAnswer(node).length > 0 && !node.validationState.violation;
+}
+
 const emptyAsNull = ['int', 'decimal', 'date', 'time', 'dateTime'];
 
 function setAnswer(node: FormNode, values: readonly string[]): void {

@@ -1,6 +1,6 @@
 import type { FormReport, FormSource } from './protocol.ts';
 import { unanswerable } from './walk.ts';
-import { createInstance, FormFault, loadXForm, parseXml, type XmlElement } from './xforms.ts';
+import { createInstance, elementsIn, FormFault, loadXForm, messageOf, parseXml, type XmlElement } from './xforms.ts';
 
 const maxQuestions = 1_000;
 const maxChoices = 20_000;
@@ -19,20 +19,21 @@ export async function inspectForm(source: FormSource): Promise<FormReport> {
     const document = await parseXml(source.xml);
     const form = await loadXForm(source);
     const root = createInstance(form, '');
-    const body = [...document.getElementsByTagName('*')].filter(({ tagName }) => controls.includes(tagName));
-    const data = [...document.getElementsByTagName('instance')][0]?.firstElementChild;
-    const faults = findMissing(source.xml, document, body);
+    const elements = [...elementsIn(document)];
+    const body = elements.filter(({ tagName }) => controls.includes(tagName));
+    const data = elements.find(({ tagName }) => tagName === 'instance')?.firstElementChild;
+    const faults = findMissing(source.xml, elements, body);
     if (body.length > maxQuestions) faults.push({ line: 1, message: `more than ${maxQuestions} questions` });
-    if ([...document.getElementsByTagName('item')].length > maxChoices)
+    if (elements.filter(({ tagName }) => tagName === 'item').length > maxChoices)
       faults.push({ line: 1, message: `more than ${maxChoices} choices` });
     return {
-      title: [...document.getElementsByTagName('*')].find(({ localName }) => localName === 'title')?.textContent ?? '',
+      title: elements.find(({ localName }) => localName === 'title')?.textContent ?? '',
       formId: data?.getAttribute('id') ?? '',
       version: data?.getAttribute('version') ?? '',
       languages: root.languages.flatMap((language) =>
         'language' in language && language.language ? [language.language] : [],
       ),
-      names: [...(data?.getElementsByTagName('*') ?? [])].map(({ localName }) => localName),
+      names: data ? [...elementsIn(data)].map(({ localName }) => localName) : [],
       faults,
     };
   } catch (error) {
@@ -42,7 +43,7 @@ export async function inspectForm(source: FormSource): Promise<FormReport> {
       return { ...report, faults: [{ line: 1, message }] };
     }
     const message =
-      error instanceof FormFault ? error.message : `the form cannot be loaded: ${(error as Error).message}`;
+      error instanceof FormFault ? error.message : `the form cannot be loaded: ${messageOf(error as Error)}`;
     return { ...report, faults: [{ line: 1, message }] };
   }
 }
@@ -50,11 +51,13 @@ export async function inspectForm(source: FormSource): Promise<FormReport> {
 /** Questions that must be answered and cannot be. */
 function findMissing(
   xml: string,
-  document: XmlElement,
+  elements: readonly XmlElement[],
   body: readonly XmlElement[],
 ): { line: number; message: string }[] {
   const binds = new Map(
-    [...document.getElementsByTagName('bind')].map((bind) => [bind.getAttribute('nodeset') ?? '', bind]),
+    elements.flatMap((element) =>
+      element.tagName === 'bind' ? [[element.getAttribute('nodeset') ?? '', element] as const] : [],
+    ),
   );
   return body.flatMap((control) => {
     const ref = control.getAttribute('ref') ?? '';

@@ -1,4 +1,4 @@
-import { answerQuestion, clearAnswer, readAnswer, screenTypeOf, toHint } from './answers.ts';
+import { answerQuestion, canKeep, clearAnswer, readAnswer, screenTypeOf, toHint } from './answers.ts';
 import type { FormCall, FormHint, FormProgress, FormReply } from './protocol.ts';
 import { hasMatch, toScreen } from './screens.ts';
 import { isBlank, type Stop, stopsOf } from './walk.ts';
@@ -71,8 +71,7 @@ function answer({ stop, input, call, show, stay, goOn }: Asked): FormReply {
   const { node } = stop;
   const type = screenTypeOf(node);
   if (type === 'note') return input === '1' || input === '' ? goOn() : stay({ key: 'hint.choice' });
-  const isKept = input === keys.skip && readAnswer(node).length > 0;
-  if (isKept) return goOn();
+  if (input === keys.skip && canKeep(node)) return goOn();
   const isSkipped = !node.currentState.required && (input === keys.skip || input === '');
   if (isSkipped) {
     clearAnswer(node);
@@ -112,12 +111,10 @@ function goBack(root: FormRoot, stops: readonly Stop[], index: number, show: Ask
 }
 
 async function send(root: FormRoot, { take = {} }: FormCall, show: Asked['show']): Promise<FormReply> {
-  const stops = stopsOf(root);
-  const [first] = root.validationState.violations ?? [];
-  if (first) {
-    const stop = stops.find(({ at }) => at === first.reference);
-    return stop ? show(stop.at, { hint: toHint(first.violation) }) : show('/', { hint: { key: 'form.cannotSend' } });
-  }
+  // As in ODK Collect, a calculation that is empty or out of its limits keeps no form from being sent.
+  const asked = new Set(stopsOf(root).map(({ at }) => at));
+  const wrong = root.validationState.violations?.find(({ reference }) => asked.has(reference));
+  if (wrong) return show(wrong.reference, { hint: toHint(wrong.violation) });
   const xml = await readInstance(root);
   const answers = Object.fromEntries(readAnswers(root, `${root.currentState.reference}/`.length));
   const [, attributes = ''] = /^(?:<\?[^>]*\?>)?\s*<[\w:.-]+([^>]*)>/.exec(xml) ?? [];

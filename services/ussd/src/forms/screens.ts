@@ -1,4 +1,4 @@
-import { readAnswer, screenTypeOf, toChoiceKey } from './answers.ts';
+import { canKeep, readAnswer, screenTypeOf, toChoiceKey } from './answers.ts';
 import type { FormHint, FormScreen } from './protocol.ts';
 import type { Stop } from './walk.ts';
 import type { FormItem, FormNode, FormText } from './xforms.ts';
@@ -28,9 +28,9 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
   if (type === 'note') return screen;
   if (!required) screen.optional = true;
   const options = node.currentState.valueOptions;
-  const answer = toAnswerText(node);
-  if (answer !== '') screen.answer = answer;
+  if (canKeep(node)) screen.answer = toAnswerText(node);
   if (!options) return screen;
+  if (options.length === 0) screen.hint = { key: 'form.noChoices' };
   const wanted = toSearchable(search ?? '');
   const all = options.map((option, i) => ({ key: toChoiceKey(i), label: toLabel(option) }));
   screen.options = all.filter((option) => toSearchable(option.label).includes(wanted)).slice(0, maxShown);

@@ -55,7 +55,11 @@ export function stopsOf(root: FormNode): Stop[] {
 }
 
 function isAnswerable(node: FormNode): boolean {
-  if (node.nodeType === 'select' || node.nodeType === 'rank') return (node.currentState.valueOptions?.length ?? 0) > 0;
+  const { required, valueOptions } = node.currentState;
+  if (node.nodeType === 'select' || node.nodeType === 'rank') {
+    // The head of a table repeats the choices of the questions below it. What must be answered blocks the form: it is shown.
+    return required || ((valueOptions?.length ?? 0) > 0 && !node.appearances?.label);
+  }
   return !unanswerable.includes(node.valueType ?? '');
 }
 

@@ -20,6 +20,7 @@ export interface FormNode {
   nodeType: string;
   valueType?: string;
   selectType?: string;
+  appearances?: { label?: boolean } | null;
   currentState: {
     reference: string;
     relevant: boolean;
@@ -84,8 +85,16 @@ export interface XmlElement {
   localName: string;
   textContent: string | null;
   firstElementChild: XmlElement | null;
+  nextElementSibling: XmlElement | null;
   getAttribute(name: string): string | null;
-  getElementsByTagName(name: string): Iterable<XmlElement>;
+}
+
+/** Every element below this one, in order. Collections of jsdom take time that grows with the square of their length. */
+export function* elementsIn(parent: XmlElement): Generator<XmlElement> {
+  for (let element = parent.firstElementChild; element; element = element.nextElementSibling) {
+    yield element;
+    yield* elementsIn(element);
+  }
 }
 
 interface DomParser {
@@ -114,7 +123,7 @@ export async function parseXml(xml: string): Promise<XmlElement> {
   // Entities are never needed in a form, and are how XML attacks its readers.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) throw new FormFault('a form has no document type declaration and no entities');
   const document = (parser as DomParser).parseFromString(xml, 'text/xml');
-  const fault = [...document.getElementsByTagName('parsererror')][0]?.textContent?.trim();
+  const fault = [...elementsIn(document)].find(({ tagName }) => tagName === 'parsererror')?.textContent?.trim();
   if (fault) throw new FormFault(`this is not XML: ${fault.split('\n', 1)[0]}`);
   return document;
 }
@@ -132,7 +141,7 @@ export async function loadXForm({ xml, attachments }: FormSource): Promise<Loade
       return new Response(text, { headers: { 'content-type': typeOf(name) } });
     },
   });
-  if (result.status === 'failure') throw new FormFault(messageOf(result.error));
+  if (result.status === 'failure') throw new FormFault(messageOf(result.error ?? new Error('no reason is given')));
   return result;
 }
 
@@ -141,14 +150,16 @@ function typeOf(name: string): string {
   return name.endsWith('.geojson') ? 'application/geo+json' : 'text/xml';
 }
 
-function messageOf(error: Error | null): string {
-  const lines = (error?.message ?? 'the form cannot be loaded').split('\n').map((line) => line.trim());
-  return (
-    lines
-      .filter((line) => line !== '' && !/^[{}]/.test(line))
-      .at(-1)
-      ?.replace(/^-\s*/, '') ?? ''
-  );
+/** What the engine says in its own terms. */
+const plainMessages: Record<string, string> = {
+  'Failed to evaluate node for expression ./*[@id]': 'the first element of its <instance> has no id',
+  '': 'its calculations depend on each other in a circle',
+};
+
+export function messageOf(error: Error): string {
+  const lines = error.message.split('\n').map((line) => line.trim());
+  const last = lines.filter((line) => line !== '' && !/^[{}]/.test(line)).at(-1) ?? '';
+  return plainMessages[last] ?? last.replace(/^-\s*/, '');
 }
 
 export function createInstance(form: LoadedForm, phoneNumber: string): FormRoot {

@@ -35,7 +35,7 @@ export const formTexts: readonly string[] = [
   'form.send',
   'form.required',
   'form.refused',
-  'form.cannotSend',
+  'form.noChoices',
   'form.timeHint',
   'form.dateTimeHint',
   'form.rankHint',
