@@ -2,11 +2,14 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, freePort } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { toCodeBlocks } from '../../scripts/code-blocks.ts';
+import { walkGuide } from '../../scripts/walk-guide.ts';
 import { createShell, type NodeLine, nodeFolder, prepareCache, type Shell } from './outside.ts';
 import { packWorkspaces } from './pack-workspaces.ts';
 import { readGuide } from './read-guide.ts';
 import { startRegistry } from './registry.ts';
 
+const menusGuide = 'docs/ussd-menus.md';
 const dir = await createTempDir();
 const [created, existing] = [join(dir.path, 'new/my-agent'), join(dir.path, 'existing/my-agent')];
 const { files, commands } = readGuide('docs/first-agent.md');
@@ -90,6 +93,34 @@ describe.each(['22', '24'] as const)('on Node %s', (line) => {
       await agent.exited;
     }
     for (const check of testCommands) expect(await run(check, project)).toMatch(/1 passed/);
+  });
+
+  it('the tutorial of programs does what it says', async () => {
+    const { start, run: runToEnd } = shellOf(line);
+    const folder = join(dir.path, `tutorial-${line}`);
+    mkdirSync(folder);
+    await runToEnd('npm install palaver', folder);
+    await using stack = new AsyncDisposableStack();
+    const run = async (args: readonly string[], typed: readonly string[]) => {
+      writeFileSync(join(folder, 'typed.txt'), typed.map((input) => `${input}\n`).join(''));
+      const quoted = args.map((arg) => `'${arg}'`).join(' ');
+      const { exited, output } = start(`npx palaver ${quoted} < typed.txt`, folder, { npm_config_loglevel: 'error' });
+      await exited;
+      return output();
+    };
+    const serve = async () => {
+      const url = `http://127.0.0.1:${await freePort()}`;
+      const service = start('npx palaver ussd', folder, { PORT: new URL(url).port });
+      stack.defer(async () => {
+        service.kill('SIGTERM');
+        await service.exited;
+      });
+      await service.printed(url, 120_000);
+      return url;
+    };
+    const blocks = toCodeBlocks(menusGuide, readFileSync(join(import.meta.dirname, '../..', menusGuide), 'utf8'));
+    for await (const { place, command, printed, expected } of walkGuide(blocks, folder, { run, serve }))
+      if (expected) expect(printed, `${place}: ${command}`).toMatch(expected);
   });
 
   it('`npx palaver up` starts everything in an empty folder: phone, chat, query and page', async () => {

@@ -8,6 +8,12 @@ import { fileURLToPath } from 'node:url';
 const isCheckout = existsSync(new URL('../src/main.ts', import.meta.url));
 const [major, minor] = process.versions.node.split('.').map(Number);
 
+// Node 22 says of its SQLite that it is experimental, which tells the reader of a command's output nothing.
+const { emitWarning } = process;
+process.emitWarning = (warning, ...rest) => {
+  if (!String(warning).startsWith('SQLite is an experimental')) emitWarning.call(process, warning, ...rest);
+};
+
 if (isCheckout ? major >= 24 : major > 22 || (major === 22 && minor >= 18)) {
   // Loading the services takes a second or two.
   if (process.argv.slice(2).join() === 'up') console.log('Starting Palaver …');
