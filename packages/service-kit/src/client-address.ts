@@ -60,8 +60,13 @@ export function clientAddress(request: Pick<FastifyRequest, 'ip' | 'socket'>): s
 
 /** The client's address of a request that Fastify does not see, such as the handshake of a socket. */
 export function rawClientAddress(request: IncomingMessage, trust: TrustProxy): string {
+  return createRawClientAddress(trust)(request);
+}
+
+/** The same for many requests: the rules are read once. */
+export function createRawClientAddress(trust: TrustProxy): (request: IncomingMessage) => string {
   const isTrusted = trust === false ? () => false : typeof trust === 'function' ? trust : proxyAddress.compile(trust);
-  return clientAddress({ ip: proxyAddress(request, isTrusted), socket: request.socket });
+  return (request) => clientAddress({ ip: proxyAddress(request, isTrusted), socket: request.socket });
 }
 
 /** What a limit per address counts: an IPv6 client has at least a whole /64 to choose from. */

@@ -1,4 +1,4 @@
-import cors, { type FastifyCorsOptions } from '@fastify/cors';
+import corsPlugin, { type FastifyCorsOptions } from '@fastify/cors';
 import { corsMethods, corsRequestHeaders } from '@palaver/contract/internal';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -25,10 +25,8 @@ export interface CorsOptions {
 }
 
 /** Cross-origin rules of the specification: any origin without credentials, or named origins with them. */
-export async function addCors(
-  server: FastifyInstance,
-  { origins, extraHeaders = [], exposedHeaders = [] }: CorsOptions,
-): Promise<void> {
+export async function addCors(server: FastifyInstance, cors: CorsOptions): Promise<void> {
+  const { origins, extraHeaders = [] } = cors;
   const any = origins.includes('*');
   const names = [...corsRequestHeaders, ...extraHeaders.filter((header) => typeof header === 'string')];
   const patterns = extraHeaders.filter((header) => header instanceof RegExp);
@@ -37,19 +35,37 @@ export async function addCors(
     credentials: !any,
     methods: [...corsMethods],
     allowedHeaders: names,
-    exposedHeaders: ['X-Request-Id', 'Retry-After', ...exposedHeaders],
+    exposedHeaders: toExposed(cors),
     maxAge: 600,
     strictPreflight: false, // an OPTIONS that is no preflight is answered too, not refused
   };
-  if (patterns.length === 0) await server.register(cors, options);
+  if (patterns.length === 0) await server.register(corsPlugin, options);
   else
-    await server.register(cors, {
+    await server.register(corsPlugin, {
       delegator(request, done) {
         const asked = request.headers['access-control-request-headers']?.split(',') ?? [];
         const matching = asked.map((name) => name.trim()).filter((name) => patterns.some((each) => each.test(name)));
         done(null, matching.length === 0 ? options : { ...options, allowedHeaders: [...names, ...matching] });
       },
     });
+}
+
+/** The headers that `addCors` adds to a reply, names and values in turn, where its hook does not run; `Vary` is left to the reply. */
+export function createCorsHeaders(cors: CorsOptions): (origin: string | undefined) => string[] {
+  const { origins } = cors;
+  const exposed = ['access-control-expose-headers', toExposed(cors).join(', ')];
+  const any = ['access-control-allow-origin', '*', ...exposed];
+  const others = ['access-control-allow-credentials', 'true', ...exposed];
+  return (origin) => {
+    if (origins.includes('*')) return any;
+    return origin !== undefined && isNamedOrigin(origin, origins)
+      ? ['access-control-allow-origin', origin, ...others]
+      : others;
+  };
+}
+
+function toExposed({ exposedHeaders = [] }: CorsOptions): string[] {
+  return ['X-Request-Id', 'Retry-After', ...exposedHeaders];
 }
 
 /** As CORS middlewares take them. */

@@ -173,7 +173,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   server.addHook('onResponse', (request, reply, done) => {
     const { id, method, url } = request;
     const { statusCode: status, elapsedTime: elapsedMs } = reply;
-    logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
+    logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request.raw) });
     // Where there are sockets, Node hands every handshake over and never ends its connection, not even after the client has left.
     if (request.headers.upgrade !== undefined && server.server.listenerCount('upgrade') > 0)
       request.raw.socket.destroySoon();

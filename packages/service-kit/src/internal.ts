@@ -1,7 +1,7 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
 export type { ZodTypeProvider } from 'fastify-type-provider-zod';
 export { auditVariables, type BaseConfig } from './base-config.ts';
-export { envCidrs, rawClientAddress, toAddressKey } from './client-address.ts';
+export { createRawClientAddress, envCidrs, rawClientAddress, type TrustProxy, toAddressKey } from './client-address.ts';
 export {
   findMisspelt,
   findUnknownVariables,
@@ -10,8 +10,8 @@ export {
   toConfigMessage,
   type Variable,
 } from './config.ts';
-export { envOrigins, toOriginRules } from './cors.ts';
-export { type CountInMinute, countInMemory, countInRedis } from './count-in-minute.ts';
+export { type CorsOptions, envOrigins, toOriginRules } from './cors.ts';
+export { type CountInMinute, countInMemory, countInRedis, type MinuteCount } from './count-in-minute.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { parseKeyBytes } from './env-types.ts';
@@ -30,10 +30,12 @@ export { ownSecret } from './production-rules.ts';
 export {
   addRateLimit,
   createRateLimit,
+  noteCounted,
   type RateLimit,
   type RateLimitOptions,
   setRateHeaders,
   toRateError,
+  toRateHeaders,
 } from './rate-limit.ts';
 export { addReadyReplies, type FindReady } from './ready-replies.ts';
 export { openRedis } from './redis.ts';

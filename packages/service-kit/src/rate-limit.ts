@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { AppError } from '@palaver/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
@@ -12,6 +13,8 @@ export interface RateLimitOptions {
   redis?: Redis | undefined;
   /** What is counted; by default the client's address. A request without a key is not counted. */
   key?: (request: FastifyRequest) => string | undefined;
+  /** The limit itself, where requests are also counted elsewhere. */
+  limit?: RateLimit;
   /** `onRequest` counts every request, `preHandler` only those that authentication and validation let through. */
   hook?: 'onRequest' | 'preHandler';
 }
@@ -38,7 +41,11 @@ export interface RateStanding {
 export type RateLimit = (key: string) => RateStanding | undefined | Promise<RateStanding | undefined>;
 
 /** A limit that does not depend on a route: `setRateHeaders` and `toRateError` report what it says. */
-export function createRateLimit({ name, perMinute, redis }: Omit<RateLimitOptions, 'key' | 'hook'>): RateLimit {
+export function createRateLimit({
+  name,
+  perMinute,
+  redis,
+}: Pick<RateLimitOptions, 'name' | 'perMinute' | 'redis'>): RateLimit {
   const count = redis ? countInRedis(redis, name, perMinute) : countInMemory();
   const toStanding = (counted: MinuteCount | undefined) =>
     counted && {
@@ -53,10 +60,21 @@ export function createRateLimit({ name, perMinute, redis }: Omit<RateLimitOption
   };
 }
 
+/** Requests that were counted before they came to a route. */
+const counted = new WeakMap<IncomingMessage, RateStanding>();
+
+/** Keeps a request from being counted again at its route. */
+export function noteCounted(request: IncomingMessage, standing: RateStanding): void {
+  counted.set(request, standing);
+}
+
 /** Limits all routes registered on `scope` after this call; they share one counter per key. */
 export function addRateLimit(scope: FastifyInstance, options: RateLimitOptions): void {
-  const { key = (request) => toAddressKey(clientAddress(request)), hook = 'onRequest' } = options;
-  const limit = createRateLimit(options);
+  const {
+    key = (request) => toAddressKey(clientAddress(request)),
+    hook = 'onRequest',
+    limit = createRateLimit(options),
+  } = options;
   // As a hook of the scope, not of each route: it runs before a route's own guards, so refused requests count too.
   scope.addHook(hook as 'onRequest', (request, reply, done) => {
     const settle = (standing: RateStanding | undefined) => {
@@ -65,21 +83,24 @@ export function addRateLimit(scope: FastifyInstance, options: RateLimitOptions):
     };
     const counter = key(request);
     if (counter === undefined) return done();
-    const standing = limit(counter);
+    const standing = counted.get(request.raw) ?? limit(counter);
     // Without Redis there is nothing to wait for, and a hook that waits costs more than the count.
     if (standing instanceof Promise) standing.then(settle, done);
     else settle(standing);
   });
 }
 
-export function setRateHeaders(
-  reply: FastifyReply,
-  { perMinute, remaining, resetSeconds, isOver }: RateStanding,
-): void {
-  reply.header('ratelimit-limit', perMinute);
-  reply.header('ratelimit-remaining', remaining);
-  reply.header('ratelimit-reset', resetSeconds);
-  if (isOver) reply.header('retry-after', resetSeconds);
+export function setRateHeaders(reply: FastifyReply, standing: RateStanding): void {
+  reply.headers(toRateHeaders(standing));
+  if (standing.isOver) reply.header('retry-after', standing.resetSeconds);
+}
+
+export function toRateHeaders({ perMinute, remaining, resetSeconds }: RateStanding): Record<string, string> {
+  return {
+    'ratelimit-limit': String(perMinute),
+    'ratelimit-remaining': String(remaining),
+    'ratelimit-reset': String(resetSeconds),
+  };
 }
 
 export function toRateError({ perMinute, resetSeconds }: RateStanding): AppError {

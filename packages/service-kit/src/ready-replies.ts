@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { browserHeaders } from './browser-headers.ts';
+import { type CorsOptions, createCorsHeaders } from './cors.ts';
 import type { Server } from './create-server.ts';
 import { isServedHost } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { createObserveRequest } from './metrics.ts';
 import { toRequestId } from './request-id.ts';
-import { createRequestLog } from './request-log.ts';
+import { callerOf, createRequestLog } from './request-log.ts';
 
 /** A reply that is at hand. */
 export interface ReadyReply {
@@ -14,7 +15,8 @@ export interface ReadyReply {
   status: number;
   /** Names and values in turn, including `Cache-Control`. */
   headers: string[];
-  body: Buffer;
+  /** None for a reply without a body. */
+  body: Buffer | undefined;
 }
 
 /** The reply to a request; undefined leaves the request to the routes. */
@@ -24,15 +26,17 @@ export interface ReadyRepliesOptions {
   find: FindReady;
   logger: Logger;
   allowedHosts: string[] | undefined;
+  cors: CorsOptions | undefined;
 }
 
 /**
  * Sends replies that are at hand without the framework, whose requests, replies and hooks cost more than these. They have the
- * same id, headers, metrics and log line. Only for routes without hooks of their own: no access rules, limits, CORS or spans.
+ * same id, CORS and other headers, metrics and log line; access rules and limits of a route are left to `find`. There are no spans.
  */
-export function addReadyReplies(server: Server, { find, logger, allowedHosts }: ReadyRepliesOptions): void {
+export function addReadyReplies(server: Server, { find, logger, allowedHosts, cors }: ReadyRepliesOptions): void {
   const { 'cache-control': _cacheControl, ...fixed } = browserHeaders;
   const fixedHeaders = Object.entries(fixed).flat();
+  const corsHeaders = cors ? createCorsHeaders(cors) : () => [];
   const logRequest = createRequestLog(logger);
   const observe = createObserveRequest(server.metrics);
 
@@ -47,9 +51,9 @@ export function addReadyReplies(server: Server, { find, logger, allowedHosts }: 
     response.once('finish', () => {
       const elapsedMs = performance.now() - started;
       observe([method, route, String(status)], elapsedMs / 1000);
-      logRequest({ id, method, url, status, elapsedMs });
+      logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
     });
-    response.writeHead(status, [...fixedHeaders, 'x-request-id', id, ...found.headers]);
+    response.writeHead(status, [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...found.headers]);
     response.end(body);
     return true;
   };

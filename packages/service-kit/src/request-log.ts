@@ -1,18 +1,18 @@
-import type { FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
 import { symbols } from 'pino';
 import type { Logger } from './logger.ts';
 import { maskText } from './mask.ts';
 
 /** Who asks, where a service knows it by a name that may be logged. */
-const callers = new WeakMap<FastifyRequest, string>();
+const callers = new WeakMap<IncomingMessage, string>();
 
 /** Puts the name of an API key on the request's log line. */
-export function nameCaller(request: FastifyRequest, name: string): void {
+export function nameCaller(request: IncomingMessage, name: string): void {
   callers.set(request, name);
 }
 
 /** The name that was given to the caller of a request. */
-export function callerOf(request: FastifyRequest): string | undefined {
+export function callerOf(request: IncomingMessage): string | undefined {
   return callers.get(request);
 }
 

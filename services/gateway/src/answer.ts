@@ -20,7 +20,7 @@ export interface Answer {
   /** Whether the node could not be asked, so that an older answer is better than this one. */
   isOutage: boolean;
   /** What replies from the cache say; set when the answer is kept. */
-  hit?: { template: string; isLatest: boolean; headers: Record<string, string | string[]> };
+  hit?: { path: string; template: string; isLatest: boolean; headers: Record<string, string | string[]> };
 }
 
 const jsonType = 'application/json';

@@ -3,7 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import websocket from '@fastify/websocket';
 import { heightHeader, minHeightHeader } from '@palaver/contract/internal';
 import { CloseStack, createServer, keepOpen, type Logger, type Server, StartError } from '@palaver/service-kit';
-import { addRateLimit, addReadyReplies, createProbes, type openRedis, toEdge } from '@palaver/service-kit/internal';
+import {
+  addRateLimit,
+  addReadyReplies,
+  type CorsOptions,
+  createProbes,
+  createRateLimit,
+  type openRedis,
+  toEdge,
+} from '@palaver/service-kit/internal';
 import type { FastifyInstance } from 'fastify';
 import type { WriteError } from './answer.ts';
 import { createAskNode } from './ask-node.ts';
@@ -18,6 +26,7 @@ import type { LiveTable } from './live-table.ts';
 import { shownHeightHeader, shownPrefix } from './metadata.ts';
 import { createGatewayMetrics, type GatewayMetrics } from './metrics.ts';
 import { type Nodes, openNodes } from './open-nodes.ts';
+import { createAdmit } from './routes/admit.ts';
 import { addDocumentRoutes } from './routes/documents.ts';
 import { createFindKept, queryRoute } from './routes/find-kept.ts';
 import { createQueryHandler, type QueryHandler, type QueryParts } from './routes/query.ts';
@@ -68,11 +77,21 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
   const shared = { config, live: nodes.live, authorize, ask, metrics, writeError, matchHeader };
   const queries = createQueryParts(shared, nodes);
   const handleQuery = createQueryHandler(queries);
-  if (isPlain(config))
-    addReadyReplies(server, { find: createFindKept(queries), logger, allowedHosts: toEdge(config).allowedHosts });
+  const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
+  const limits = { name: 'gateway', perMinute, redis };
+  const limit = perMinute > 0 ? createRateLimit(limits) : undefined;
+  if (mayAnswerEarly(parts)) {
+    const { allowedHosts, trustProxy } = toEdge(config);
+    const admit = createAdmit({ limit, trustProxy, authorize });
+    addReadyReplies(server, {
+      find: createFindKept({ ...queries, admit }),
+      logger,
+      allowedHosts,
+      cors: toCors(config),
+    });
+  }
   await server.register(async (limited) => {
-    const perMinute = config.GATEWAY_RATE_LIMIT_PER_MINUTE;
-    if (perMinute > 0) addRateLimit(limited, { name: 'gateway', perMinute, redis });
+    if (limit) addRateLimit(limited, { ...limits, limit });
     if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope, shared, handleQuery));
     if (config.GATEWAY_RPC)
       await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? '', { ...parts, authorize, metrics }));
@@ -112,14 +131,20 @@ function createEdge(parts: GatewayParts, { checkHealth }: Nodes): Promise<Server
     ...toEdge(config),
     bodyLimit,
     probes: createProbes({ redis, withoutRedis: 'Rate limits are not enforced.' }),
-    cors: config.CORS_ORIGIN && {
-      origins: config.CORS_ORIGIN,
-      extraHeaders: ['x-api-key', heightHeader, minHeightHeader, 'if-none-match'],
-      exposedHeaders: [shownHeightHeader, shownPrefix + shownHeightHeader, 'X-Cache', 'ETag', 'Warning'],
-    },
+    cors: toCors(config),
     toErrorBody: (error) => writeError(toRefusalBody(error)),
     health: async () => checkHealth(),
   });
+}
+
+function toCors({ CORS_ORIGIN: origins }: GatewayConfig): CorsOptions | undefined {
+  return (
+    origins && {
+      origins,
+      extraHeaders: ['x-api-key', heightHeader, minHeightHeader, 'if-none-match'],
+      exposedHeaders: [shownHeightHeader, shownPrefix + shownHeightHeader, 'X-Cache', 'ETag', 'Warning'],
+    }
+  );
 }
 
 /** What queries and transactions both need. */
@@ -157,10 +182,9 @@ function createQueryParts({ config, matchHeader, ...shared }: Shared, { cache, u
   };
 }
 
-/** Whether a query passes nothing but the cache: what the hooks of the server do must not be left out. */
-function isPlain(config: GatewayConfig): boolean {
-  const hasHooks = config.CORS_ORIGIN || config.GATEWAY_RATE_LIMIT_PER_MINUTE > 0 || config.OTEL_ENABLED;
-  return config.GATEWAY_AUTH === 'none' && !hasHooks;
+/** Whether kept answers may be sent before the routes: spans are made there, and tokens and Redis have to be waited for. */
+function mayAnswerEarly({ config, redis }: GatewayParts): boolean {
+  return !config.OTEL_ENABLED && config.GATEWAY_AUTH !== 'ucan' && !redis;
 }
 
 function addQueries(scope: FastifyInstance, { CORS_ORIGIN }: GatewayConfig, handler: QueryHandler): void {

@@ -81,7 +81,8 @@ function toMetadataName(name: string, { forwardAuth }: MetadataOptions): string 
 
 /** The digits of a height; empty for none and for 0, which nodes read as the latest. */
 function parseHeight(value: string | string[] | undefined): string | undefined {
-  const digits = String(value ?? '0').trim();
+  if (value === undefined) return '';
+  const digits = String(value).trim();
   if (!/^\d{1,19}$/.test(digits) || BigInt(digits) > maxHeight) return undefined;
   return /^0+$/.test(digits) ? '' : digits;
 }

@@ -1,94 +1,239 @@
-// Replies from the cache are sent without the framework where nothing but the cache is asked; nobody must notice.
+// Replies from the cache are sent without the framework where nothing has to be waited for; nobody must notice. With
+// `OTEL_ENABLED` every request goes through the framework: both are asked the same, and must answer the same.
+import { createHash } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { request as httpRequest } from 'node:http';
-import { expect, test } from 'vitest';
-import { startFixtureNode } from './fixture-node.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { authorizeApiKey } from '../src/auth/api-key.ts';
+import { type FixtureNode, startFixtureNode } from './fixture-node.ts';
 import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
+
+interface Ask {
+  path: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** Whether it is answered without the framework once the answer is kept. */
+  early?: boolean;
+}
 
 interface Reply {
   status: number;
-  headers: Record<string, string>;
+  headers: [string, string][];
   body: string;
 }
 
-function ask({ url }: TestGateway, path: string, headers: Record<string, string> = {}): Promise<Reply> {
+function send({ url }: TestGateway, { path, method = 'GET', headers = {}, body }: Ask): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    httpRequest(url + path, { headers }, async (response) => {
+    const own = { ...headers, ...(body !== undefined && { 'content-length': String(body.length) }) };
+    httpRequest(url, { path, method, headers: own }, async (response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of response) chunks.push(chunk);
-      const pairs = response.rawHeaders.flatMap((name, at) =>
-        at % 2 === 0 ? [[name, response.rawHeaders[at + 1]]] : [],
+      const { rawHeaders: raw, statusCode: status = 0 } = response;
+      const pairs = raw.flatMap((name, at): [string, string][] =>
+        at % 2 === 0 ? [[name.toLowerCase(), raw[at + 1] ?? '']] : [],
       );
-      const body = Buffer.concat(chunks).toString('base64');
-      resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(pairs), body });
+      resolve({ status, headers: pairs, body: Buffer.concat(chunks).toString('base64') });
     })
       .on('error', reject)
-      .end();
+      .end(body);
   });
 }
 
-/** What is another in every reply, and what the limit adds. */
-const own = /^(?:date|age|x-request-id|ratelimit-.*)$/;
-const comparable = ({ headers, ...rest }: Reply) => ({
-  ...rest,
-  headers: Object.entries(headers)
-    .filter(([name]) => !own.test(name.toLowerCase()))
-    .sort(([a], [b]) => (a < b ? -1 : 1)),
+/** What is another in every reply, by time or by chance. */
+const changing = /^(?:date|age|x-request-id|ratelimit-reset|retry-after)$/;
+const comparable = ({ status, headers, body }: Reply) => ({
+  status,
+  headers: headers.map(([name, value]) => `${name}: ${changing.test(name) ? '…' : value}`).sort(),
+  // Refusals by a limit name the seconds that are left.
+  body: status === 429 ? '' : body,
 });
 
-test('a reply from the cache is the same with the framework and without it', async () => {
-  const large = Buffer.concat([Buffer.from([0x0a, 0xd0, 0x0f]), Buffer.alloc(2_000, 'x')]);
-  await using node = await startFixtureNode({
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+const keys = [
+  { name: 'all', sha256: sha256('key-all') },
+  { name: 'boxes', sha256: sha256('key-boxes'), routes: ['/fixture/box'] },
+  { name: 'slow', sha256: sha256('key-slow'), perMinute: 4 },
+];
+const item = '/fixture/item/1';
+const large = '/fixture/item/large';
+const tag = `"${createHash('sha1').update('{"id":"1","owner":null,"note":""}').digest('base64url')}"`;
+
+const forms: Ask[] = [
+  { path: item, early: true },
+  { path: item, headers: { 'x-cosmos-block-height': '5' }, early: true },
+  { path: item, headers: { 'x-min-block-height': '7' }, early: true },
+  { path: item, headers: { 'grpc-metadata-x-tenant': 'a' }, early: true },
+  { path: item, headers: { 'if-none-match': '"other"' }, early: true },
+  { path: item, headers: { 'if-none-match': '*' }, early: true },
+  { path: large, headers: { 'if-none-match': '*', 'accept-encoding': 'br' }, early: true },
+  { path: large, headers: { 'accept-encoding': 'gzip' }, early: true },
+  { path: large, headers: { 'accept-encoding': 'br, gzip;q=0' }, early: true },
+  { path: large, early: true },
+  { path: item, body: 'a body', early: true },
+  { path: item, method: 'HEAD' },
+  { path: item, method: 'OPTIONS' },
+  { path: item, method: 'POST' },
+  { path: '/old/item/1' },
+  { path: '/fixture/item/none' },
+];
+/** Other ways to write a path, and what is no query at all: each URL is kept by its own letters. */
+const spellings: Ask[] = [
+  { path: '/fixture/item/%31', early: true },
+  { path: '/fixture/%69tem/1', early: true },
+  { path: '/fixture/item/1?b=1&a=2', early: true },
+  { path: '/fixture/item/1?a=2&b=1', early: true },
+  { path: '/fixture/item/1?', early: true },
+  { path: '/fixture/item/1#end', early: true },
+  { path: '/fixture//item/1' },
+  { path: '/fixture/box/../item/1' },
+  { path: '/fixture/item/%zz' },
+  { path: '/fixture/item/1/' },
+  { path: 'http://elsewhere.example/fixture/item/1' },
+  { path: '/nothing' },
+  { path: item, headers: { 'grpc-metadata-te': 'x' } },
+  { path: item, headers: { 'x-cosmos-block-height': '-1' } },
+  { path: item, headers: { host: 'elsewhere.example' } },
+  { path: item, headers: { 'x-request-id': 'mine-1' }, early: true },
+  { path: item, headers: { 'x-request-id': 'not\tmine' }, early: true },
+];
+const withHeader = (asks: Ask[], more: Record<string, string>) =>
+  asks.map((ask) => ({ ...ask, headers: { ...ask.headers, ...more } }));
+
+const deployments: { name: string; env: Record<string, string>; asks: Ask[] }[] = [
+  { name: 'without rules', env: {}, asks: [...forms, ...spellings] },
+  {
+    name: 'with CORS for named origins',
+    env: { CORS_ORIGIN: 'https://app.example,http://localhost:*' },
+    asks: [
+      ...withHeader(forms, { origin: 'https://app.example' }),
+      { path: item, headers: { origin: 'http://localhost:5173' }, early: true },
+      { path: item, headers: { origin: 'https://app.example.evil.example' }, early: true },
+      { path: item, headers: { origin: 'null' }, early: true },
+      { path: item, early: true },
+    ],
+  },
+  {
+    name: 'with CORS for all origins',
+    env: { CORS_ORIGIN: '*' },
+    asks: [
+      { path: item, headers: { origin: 'https://any.example' }, early: true },
+      { path: item, early: true },
+    ],
+  },
+  { name: 'with a limit', env: { GATEWAY_RATE_LIMIT_PER_MINUTE: '1000' }, asks: [...forms, ...spellings] },
+  {
+    name: 'with a limit that is reached',
+    env: { GATEWAY_RATE_LIMIT_PER_MINUTE: '4' },
+    asks: [{ path: item }, { path: item, method: 'HEAD' }],
+  },
+  {
+    name: 'with a limit behind a proxy',
+    env: { GATEWAY_RATE_LIMIT_PER_MINUTE: '4', TRUST_PROXY_ENABLED: 'true', TRUST_PROXY_CIDRS: '127.0.0.1' },
+    asks: [
+      { path: item, headers: { 'x-forwarded-for': '203.0.113.1' }, early: true },
+      { path: item, headers: { 'x-forwarded-for': '203.0.113.1' } },
+      { path: item, headers: { 'x-forwarded-for': '198.51.100.9, 203.0.113.2' }, early: true },
+      { path: item, headers: { 'x-forwarded-for': '192.0.2.9, 203.0.113.2' } },
+    ],
+  },
+  {
+    name: 'with API keys and a limit',
+    env: { GATEWAY_AUTH: 'api-key', GATEWAY_API_KEYS_FILE: 'given', GATEWAY_RATE_LIMIT_PER_MINUTE: '1000' },
+    asks: [
+      ...withHeader([...forms, ...spellings], { 'x-api-key': 'key-all' }),
+      { path: item },
+      { path: item, headers: { 'x-api-key': '' } },
+      { path: item, headers: { 'x-api-key': 'wrong' } },
+      { path: item, headers: { 'x-api-key': 'key-boxes' } },
+      { path: '/fixture/%69tem/1', headers: { 'x-api-key': 'key-boxes' } },
+      { path: '/fixture/box/1', headers: { 'x-api-key': 'key-boxes' }, early: true },
+      { path: item, headers: { 'x-api-key': 'key-slow' }, early: true },
+      { path: item, headers: { 'x-api-key': 'key-slow' } },
+    ],
+  },
+];
+
+let node: FixtureNode;
+beforeAll(async () => {
+  const long = Buffer.concat([Buffer.from([0x0a, 0xd0, 0x0f]), Buffer.alloc(2_000, 'x')]);
+  node = await startFixtureNode({
     reply: ({ request }) =>
       request.includes('none')
         ? { code: 5, message: 'no such item' }
         : {
-            message: request.includes('large') ? large : request,
+            message: request.includes('large') ? long : request,
             metadata: { 'x-cosmos-block-height': '7', 'x-a': 'b' },
           },
   });
-  const lines: string[] = [];
-  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '600000', GATEWAY_LEGACY_PREFIXES: '/old' };
-  const source = { GATEWAY_SOURCE_PREFIX: '/fixture' };
-  await using plain = await startTestGateway(
-    { ...env, ...source, LOG_LEVEL: 'info' },
-    { destination: { write: (line) => void lines.push(line) } },
+});
+afterAll(() => node.close());
+
+async function start(env: Record<string, string>, lines: string[]): Promise<TestGateway> {
+  const given = {
+    GATEWAY_UPSTREAMS: node.address,
+    GATEWAY_CACHE_TTL_MS: '600000',
+    GATEWAY_LEGACY_PREFIXES: '/old',
+    GATEWAY_SOURCE_PREFIX: '/fixture',
+    LOG_LEVEL: 'info',
+  };
+  const destination = { write: (line: string) => void lines.push(line) };
+  return startTestGateway(
+    { ...given, ...env },
+    { destination, ...(env.GATEWAY_AUTH && { authorize: authorizeApiKey(keys) }) },
   );
-  await using limited = await startTestGateway({ ...env, ...source, GATEWAY_RATE_LIMIT_PER_MINUTE: '100000' });
-  const requests: [string, Record<string, string>][] = [
-    ['/fixture/item/1', {}],
-    ['/fixture/item/none', {}],
-    ['/fixture/item/1', { 'x-cosmos-block-height': '5' }],
-    ['/fixture/item/1', { 'grpc-metadata-x-tenant': 'a' }],
-    ['/fixture/item/large', { 'accept-encoding': 'gzip' }],
-    ['/fixture/item/large', { 'accept-encoding': 'br' }],
-    ['/fixture/item/large', {}],
-    ['/old/item/1', {}],
-  ];
-  for (const [path, headers] of requests) {
-    const replies: Reply[] = [];
-    for (const gateway of [plain, limited]) {
-      await ask(gateway, path, headers);
-      await ask(gateway, path, headers);
-      replies.push(await ask(gateway, path, headers));
+}
+
+const counters = /^(?:gateway_requests_total|gateway_key_requests_total|http_request_duration_seconds_count)\{.*/gm;
+
+/** What a gateway has counted, logged and listed as errors. */
+async function readTraces(gateway: TestGateway, lines: string[]) {
+  const counted = [...(await (await gateway.get('/metrics')).text()).matchAll(counters)].map(([line]) => line);
+  const { errors } = (await (await gateway.get('/metrics/errors')).json()) as { errors: object[] };
+  return {
+    counted: counted.filter((line) => !/route="\/(?:health|metrics)/.test(line)).sort(),
+    logged: lines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg, path }) => msg === 'request' && !/^\/(?:health|metrics)/.test(path))
+      .map(({ time: _time, ms, requestId, ...rest }) => ({ ...rest, ms: typeof ms, mine: requestId === 'mine-1' })),
+    errors: errors.map((error) => ({ ...error, time: '', requestId: '' })),
+  };
+}
+
+describe.each(deployments)('a deployment $name', ({ env, asks }) => {
+  test('answers kept queries early and as the framework does', async () => {
+    const [lines, frameworkLines]: [string[], string[]] = [[], []];
+    await using early = await start(env, lines);
+    await using framework = await start({ ...env, OTEL_ENABLED: 'true' }, frameworkLines);
+    let handled = 0;
+    const count = () => {
+      handled += 1;
+    };
+    const channel = 'tracing:fastify.request.handler:start';
+    for (const ask of asks) {
+      for (const round of [1, 2, 3]) {
+        subscribe(channel, count);
+        const before = handled;
+        const reply = await send(early, ask);
+        unsubscribe(channel, count);
+        const expected = await send(framework, ask);
+        expect({ ask, round, ...comparable(reply) }).toEqual({ ask, round, ...comparable(expected) });
+        if (round === 3 && ask.early) expect({ ask, handled }).toEqual({ ask, handled: before });
+        // The lines are compared in their order.
+        await expect.poll(() => lines.length - frameworkLines.length).toBe(0);
+      }
     }
-    const [without, withFramework] = replies as [Reply, Reply];
-    expect(without.headers).toMatchObject({ 'x-cache': 'hit', age: expect.stringMatching(/^\d+$/) });
-    expect(withFramework.headers).toHaveProperty('ratelimit-limit');
-    expect(comparable(without)).toEqual(comparable(withFramework));
-  }
-  const named = await ask(plain, '/fixture/item/1', { 'x-request-id': 'mine-1' });
-  expect(named.headers['x-request-id']).toBe('mine-1');
-  expect(JSON.parse(lines.find((line) => line.includes('mine-1')) ?? '{}')).toMatchObject({
-    msg: 'request',
-    method: 'GET',
-    path: '/fixture/item/1',
-    status: 200,
-    ms: expect.any(Number),
+    expect(handled).toBeGreaterThan(0);
+    expect(await readTraces(early, lines)).toEqual(await readTraces(framework, frameworkLines));
   });
-  const metrics = await (await plain.get('/metrics')).text();
-  expect(metrics).toMatch(/http_request_duration_seconds_count\{[^}]*route="\/\*",status="200"[^}]*\} \d\d/);
-  expect(metrics).toMatch(
-    /gateway_requests_total\{route="\/fixture\/item\/\{id\}",cache="hit",grpc_code="0"[^}]*\} \d/,
-  );
-  expect((await ask(plain, '/fixture/item/1', { host: 'elsewhere.example' })).status).toBe(403);
+});
+
+test('a tag of a kept answer gets 304, and replies say that the connection ends while the server drains', async () => {
+  await using gateway = await start({}, []);
+  await send(gateway, { path: item });
+  const unchanged = await send(gateway, { path: item, headers: { 'if-none-match': `W/"x", ${tag}` } });
+  expect([unchanged.status, unchanged.body]).toEqual([304, '']);
+  await gateway.server.lifecycle.drain(0);
+  const reply = await send(gateway, { path: item });
+  expect(Object.fromEntries(reply.headers)).toMatchObject({ 'x-cache': 'hit', connection: 'close', etag: tag });
 });

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AppError } from '@palaver/contract';
 import { type ApiKey, apiKeyFileSchema } from '@palaver/contract/internal';
 import { StartError } from '@palaver/service-kit';
-import { type CountInMinute, countInMemory, nameCaller } from '@palaver/service-kit/internal';
+import { type CountInMinute, countInMemory, type MinuteCount, nameCaller } from '@palaver/service-kit/internal';
 import type { GatewayMetrics } from '../metrics.ts';
-import { type Authorize, refuse } from './authorize.ts';
+import { type Authorize, type Authorized, refuse } from './authorize.ts';
 
 /** Reads the file of keys; a fault stops the start with one message. */
 export async function loadApiKeys(path: string): Promise<ApiKey[]> {
@@ -28,10 +28,9 @@ export async function loadApiKeys(path: string): Promise<ApiKey[]> {
 /** `X-Api-Key`. Keys are found by their hash, so that comparing takes no time that tells anything about them. */
 export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = countInMemory()): Authorize {
   const byHash = new Map(keys.map((key) => [key.sha256.toLowerCase(), key]));
-  return async (request, path) => {
+  return (request, path) => {
     const given = request.headers['x-api-key'];
-    const hash = typeof given === 'string' ? createHash('sha256').update(given).digest('hex') : '';
-    const key = byHash.get(hash);
+    const key = typeof given === 'string' ? byHash.get(hash('sha256', given)) : undefined;
     if (!key) {
       const message =
         given === undefined ? 'This gateway asks for an API key in X-Api-Key.' : 'The API key is not known.';
@@ -40,23 +39,32 @@ export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = c
     if (key.routes && !key.routes.some((route) => isBelow(path, route)))
       return refuse(new AppError('FORBIDDEN', 'This API key is not for this route.'));
     if (key.perMinute === undefined) return { ok: true, identity: key.name };
-    const counted = await countInMinute(key.name);
-    if (!counted || counted.count <= key.perMinute) return { ok: true, identity: key.name };
-    const seconds = Math.ceil(counted.leftMs / 1000);
-    const message = `More than ${key.perMinute} requests in a minute; try again in ${seconds} s.`;
-    return refuse(new AppError('RATE_LIMITED', message), { 'retry-after': String(seconds) });
+    const counted = countInMinute(key.name);
+    return counted instanceof Promise
+      ? counted.then((standing) => decideByCount(key, standing))
+      : decideByCount(key, counted);
   };
+}
+
+function decideByCount({ name, perMinute = 0 }: ApiKey, counted: MinuteCount | undefined): Authorized {
+  if (!counted || counted.count <= perMinute) return { ok: true, identity: name };
+  const seconds = Math.ceil(counted.leftMs / 1000);
+  const message = `More than ${perMinute} requests in a minute; try again in ${seconds} s.`;
+  return refuse(new AppError('RATE_LIMITED', message), { 'retry-after': String(seconds) });
 }
 
 /** Counts requests by the name of their key and puts it on the log line. */
 export function nameKeys(authorize: Authorize, metrics: Pick<GatewayMetrics, 'countKey'>): Authorize {
-  return async (request, path) => {
-    const authorized = await authorize(request, path);
-    if (authorized.ok) {
-      metrics.countKey(authorized.identity);
-      nameCaller(request, authorized.identity);
-    }
-    return authorized;
+  return (request, path) => {
+    const note = (authorized: Authorized) => {
+      if (authorized.ok) {
+        metrics.countKey(authorized.identity);
+        nameCaller(request.raw, authorized.identity);
+      }
+      return authorized;
+    };
+    const deciding = authorize(request, path);
+    return 'then' in deciding ? deciding.then(note) : note(deciding);
   };
 }
 

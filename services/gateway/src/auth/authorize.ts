@@ -6,8 +6,11 @@ export type Authorized =
   | { ok: true; identity: string }
   | { ok: false; error: AppError; headers?: Record<string, string> | undefined };
 
+/** What a decision may depend on. */
+export type Asker = Pick<FastifyRequest, 'headers' | 'ip' | 'socket' | 'raw'>;
+
 /** Decides on a request for a path that exists. */
-export type Authorize = (request: FastifyRequest, path: string) => Authorized | Promise<Authorized>;
+export type Authorize = (request: Asker, path: string) => Authorized | Promise<Authorized>;
 
 export function refuse(error: AppError, headers?: Record<string, string>): Authorized {
   return { ok: false, error, headers };

@@ -3,9 +3,8 @@ import { clientAddress } from '@palaver/service-kit';
 import { toAddressKey } from '@palaver/service-kit/internal';
 import { createDidResolver, createVerifier, type UcanError, type VerifiedToken } from '@palaver/ucan';
 import { coversAbility, isGrantedBy } from '@palaver/ucan/internal';
-import type { FastifyRequest } from 'fastify';
 import type { GatewayConfig } from '../config.ts';
-import { type Authorize, type Authorized, refuse } from './authorize.ts';
+import { type Asker, type Authorize, type Authorized, refuse } from './authorize.ts';
 
 const challenge = { 'www-authenticate': 'Bearer' };
 const missing =
@@ -45,7 +44,7 @@ export function authorizeUcan(config: UcanConfig): Authorize {
   };
 }
 
-function readTokens({ headers }: FastifyRequest): { invocation: string | undefined; delegation: string | undefined } {
+function readTokens({ headers }: Asker): { invocation: string | undefined; delegation: string | undefined } {
   const type = String(headers['x-auth-type'] ?? '');
   const isUcan = type.trim().toLowerCase() === 'ucan';
   const bearer = /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1];

@@ -36,6 +36,8 @@ export interface Asked {
   request: FastifyRequest;
   reply: FastifyReply;
   url: string;
+  /** Decoded. */
+  path: string;
   query: string;
   match: Match;
   snapshot: Snapshot;
@@ -110,10 +112,12 @@ export class QueryCall {
   }
 
   private keep(answer: Answer): void {
-    const { template, legacy } = this.asked.match.route;
+    const { path, match } = this.asked;
+    const { template, legacy } = match.route;
     const keptMs = this.lifeOf(answer);
     // Legacy routes add headers of their own.
-    if (!legacy) answer.hit = { template, isLatest: this.isLatest, headers: this.toHeaders(answer, 'hit', keptMs) };
+    if (!legacy)
+      answer.hit = { path, template, isLatest: this.isLatest, headers: this.toHeaders(answer, 'hit', keptMs) };
     this.parts.cache.keep(this.key, answer, keptMs);
   }
 

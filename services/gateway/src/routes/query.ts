@@ -48,7 +48,7 @@ export function createQueryHandler(parts: QueryParts): QueryHandler {
     setSpanRoute(request.method, route.template);
     if (route.legacy) markDeprecated(reply, path, route.legacy);
 
-    const asked = { request, reply, url, query, match, snapshot };
+    const asked = { request, reply, url, path, query, match, snapshot };
     const deciding = authorize(request, path);
     if ('then' in deciding) return deciding.then((authorized) => answer(parts, asked, authorized));
     return answer(parts, asked, deciding);
