@@ -19,7 +19,8 @@ import {
   toSettings,
   toUint32,
 } from './frames.ts';
-import { HpackDecoder, HpackError } from './hpack.ts';
+import { HeaderBlocks } from './header-blocks.ts';
+import { type Fields, HpackError } from './hpack.ts';
 import { defaultWindow, Sender } from './sender.ts';
 
 export interface SessionOptions {
@@ -38,16 +39,13 @@ export interface SessionOptions {
 const streamWindow = 4 * 1024 * 1024;
 const sessionWindow = 32 * 1024 * 1024;
 const maxStreamId = 2 ** 31 - 1;
-/** Bytes of one block of headers, and the frames it may come in. */
-const maxBlock = 128 * 1024;
-const maxBlockFrames = 32;
 
 export class Http2Session {
   private readonly options: SessionOptions;
   private readonly socket: Socket;
   private readonly sender: Sender;
   private readonly calls = new CallTable();
-  private readonly decoder = new HpackDecoder();
+  private readonly blocks = new HeaderBlocks();
   private readonly reader = new FrameReader((frame, payload, isEnd) => this.onFrame(frame, payload, isEnd));
   private isReady = false;
   private isLeaving = false;
@@ -57,8 +55,6 @@ export class Http2Session {
   /** Calls beyond what the node takes at once. */
   private readonly waiting: Call[] = [];
   private unacknowledged = 0;
-  /** The block of headers that is coming, while it is spread over several frames. */
-  private block: { stream: number; flags: number; parts: Buffer[]; size: number } | undefined;
   private readonly pings: (() => void)[] = [];
 
   constructor(options: SessionOptions) {
@@ -137,12 +133,11 @@ export class Http2Session {
 
   private onFrame(frame: FrameHead, payload: Buffer, isEnd: boolean): void {
     if (this.isClosed) return;
-    if (this.block && (frame.type !== frameType.continuation || frame.stream !== this.block.stream))
-      throw new ProtocolError(errorCode.protocol);
+    this.blocks.check(frame);
     if (!this.isReady && frame.type !== frameType.settings) throw new ProtocolError(errorCode.protocol);
     if (frame.type === frameType.data) this.onDataFrame(frame, payload, isEnd);
     else if (frame.type === frameType.headers) this.onBlock(frame, stripHeaders(frame, payload));
-    else if (frame.type === frameType.continuation) this.onContinuation(frame, payload);
+    else if (frame.type === frameType.continuation) this.onBlock(frame, payload);
     else if (frame.type === frameType.rstStream) this.onReset(frame.stream, payload);
     else if (frame.type === frameType.settings) this.onSettings(frame, payload);
     else if (frame.type === frameType.ping) this.onPing(frame, payload);
@@ -175,26 +170,14 @@ export class Http2Session {
     call.unacknowledged = 0;
   }
 
-  private onContinuation(frame: FrameHead, payload: Buffer): void {
-    if (!this.block) throw new ProtocolError(errorCode.protocol);
-    this.onBlock(frame, payload);
-  }
-
-  private onBlock(frame: FrameHead, payload: Buffer): void {
-    this.block ??= { stream: frame.stream, flags: frame.flags, parts: [], size: 0 };
-    const { stream, flags, parts } = this.block;
-    parts.push(payload);
-    this.block.size += payload.length;
-    if (this.block.size > maxBlock || parts.length > maxBlockFrames) throw new ProtocolError(errorCode.enhanceYourCalm);
-    if (!(frame.flags & flag.endHeaders)) return;
-    this.block = undefined;
+  private onBlock(frame: FrameHead, part: Buffer): void {
     // Also for calls that are gone: the table of the decoder depends on every block.
-    const fields = this.decoder.decode(parts.length === 1 ? payload : Buffer.concat(parts));
-    const call = this.callOf(stream);
-    if (call) this.onFields(call, fields, (flags & flag.endStream) !== 0);
+    const block = this.blocks.take(frame, part);
+    const call = block && this.callOf(block.stream);
+    if (call) this.onFields(call, block.fields, block.isLast);
   }
 
-  private onFields(call: Call, fields: string[], isLast: boolean): void {
+  private onFields(call: Call, fields: Fields, isLast: boolean): void {
     const isProvisional = !isLast && fields[0] === ':status' && fields[1]?.startsWith('1');
     const isWrong = call.headers ? !isLast : fields[0] !== ':status';
     if (isWrong) this.abandon(call, errorCode.protocol);
