@@ -17,6 +17,7 @@ const key = () => randomBytes(32).toString('hex');
 async function leaveTraces(service: TestService): Promise<void> {
   await service.say('r', `2*1*${name}*4071*4071`, own);
   await service.say('p', '3*1*5*4071', own);
+  await service.say('w', '2*2*9990', own);
   await service.say('o', '3*1', own);
   const put = await fetch(`${service.url}${path}`, { method: 'PUT', headers: json, body: JSON.stringify({ address }) });
   expect(put.status).toBe(200);

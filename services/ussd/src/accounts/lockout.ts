@@ -24,7 +24,8 @@ export function isLockedForGood({ failed_total }: Lockout): boolean {
 export function countFailure(lockout: Lockout, now: number): Lockout {
   const failed = lockout.failed + 1;
   const failed_total = lockout.failed_total + 1;
-  if (failed < ussdLimits.pinAttempts) return { ...lockout, failed, failed_total, locked_until: null };
+  // Field by field: an account is a lockout too, and its name and number are encrypted where it is kept.
+  if (failed < ussdLimits.pinAttempts) return { failed, locks: lockout.locks, locked_until: null, failed_total };
   const locks = lockout.locks + 1;
   return { failed: 0, locks, locked_until: now + lockLength(locks), failed_total };
 }
