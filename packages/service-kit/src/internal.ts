@@ -21,7 +21,7 @@ export { isJsonTooDeep } from './json-depth.ts';
 export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
 export { makeFolder } from './make-folder.ts';
-export { maskText } from './mask.ts';
+export { maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics, createObserve } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
 export { equalSecrets } from './operator-guard.ts';

@@ -25,6 +25,8 @@ import { createAgentPerson } from './assistant/agent-person.ts';
 import { createAssistant } from './assistant/assistant.ts';
 import { createTransportFor } from './assistant/phone-transport.ts';
 import { createQuestions } from './assistant/questions.ts';
+import { createCallerReferences } from './callers/caller-references.ts';
+import { createCallers } from './callers/callers.ts';
 import { startClaims } from './claims/start-claims.ts';
 import type { UssdConfig } from './config.ts';
 import { createForms } from './forms/forms.ts';
@@ -41,6 +43,7 @@ import { createProgramVersions } from './programs/versions.ts';
 import { createQueryClient } from './protocol/query-client.ts';
 import { createRecordStore } from './records/records.ts';
 import { createReports } from './reports/reports.ts';
+import { createResults } from './results/results.ts';
 import { createActionResults } from './session/action-results.ts';
 import { createHandleRequest } from './session/handle-request.ts';
 import { createProfiles } from './session/profiles.ts';
@@ -187,6 +190,7 @@ export async function createDomain(parts: DomainParts) {
   const cache = createSessionCache(cachedSessions);
   const results = createActionResults(store, clock, daily);
   const runAction = createRunAction({ actions, runBuiltIn, submissions, results, metrics });
+  const programResults = createResults(store);
   const textHash = createTextHash(secret);
   const stats = startProgramStats(store, logger);
   started.defer(() => stats.stop());
@@ -217,6 +221,9 @@ export async function createDomain(parts: DomainParts) {
     personData,
     agentPerson,
     reports,
+    results: programResults,
+    callers: createCallers({ store, accounts, results: programResults, clock, hasDays: daily !== undefined }),
+    callerReferences: createCallerReferences(keys),
     records,
     submissions,
     programs,

@@ -15,6 +15,7 @@ import {
   noFailures,
 } from './lockout.ts';
 import { createSetNotice } from './notices.ts';
+import { makePin } from './pin-rules.ts';
 import type { PinVault } from './pin-vault.ts';
 
 type Db = Kysely<UssdTables>;
@@ -55,6 +56,8 @@ export interface Accounts {
   countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
   /** Lets a locked account try PINs again; `false`, as above, when the number has no account. */
   unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
+  /** Sets a new PIN and gives it, to be told to the caller; `undefined` when the number has no account. */
+  resetPin(phone: string, by: { actor: AuditActor; from: string }): Promise<string | undefined>;
   /** Seals every PIN record with the current key; returns how many were sealed with another. */
   rotate(currentKeyId: string): Promise<number>;
 }
@@ -86,6 +89,14 @@ export function createAccounts(
   async function setWallet(trx: Trx, id: string, wallet: Pick<AccountTable, 'address' | 'did'>): Promise<void> {
     const { address, did } = cipher.sealRow(sealedTables.account, { id, ...wallet });
     await trx.updateTable('ussd_account').set({ address, did }).where('id', '=', id).execute();
+  }
+  async function setPin(trx: Trx, { id, phone }: AccountTable, pin: string): Promise<void> {
+    await trx
+      .updateTable('ussd_account')
+      .set({ pin, ...noFailures })
+      .where('id', '=', id)
+      .execute();
+    await setNotice(trx, { phone, now: clock.now() }, 'pinChanged');
   }
   return {
     find: (phone) => findBy(store.db, 'phone', phone),
@@ -120,14 +131,7 @@ export function createAccounts(
       return { kind: 'wrong', left: ussdLimits.pinAttempts - next.failed };
     },
     hashNewPin: (account, pin) => vault.create(pin, account.id),
-    async setPin(trx, { id, phone }, pin) {
-      await trx
-        .updateTable('ussd_account')
-        .set({ pin, ...noFailures })
-        .where('id', '=', id)
-        .execute();
-      await setNotice(trx, { phone, now: clock.now() }, 'pinChanged');
-    },
+    setPin,
     setAddress: (phone, address, by) =>
       store.transaction(async (trx) => {
         const account = await findBy(trx, 'phone', phone);
@@ -165,6 +169,18 @@ export function createAccounts(
         await setNotice(trx, { phone, now: clock.now() }, 'unlocked');
         return true;
       }),
+    async resetPin(phone, by) {
+      const account = await findBy(store.db, 'phone', phone);
+      if (!account) return undefined;
+      const pin = makePin({ phoneNumber: phone });
+      const record = await vault.create(pin, account.id);
+      await store.transaction(async (trx) => {
+        await setPin(trx, account, record);
+        const details = { account: account.id, failures: account.failed_total };
+        await audit.record({ ...by, action: 'pin.reset', subject: audit.person(phone), details }, trx);
+      });
+      return pin;
+    },
     rotate: (currentKeyId) => rotatePins(store, vault, currentKeyId),
   };
 }

@@ -23,3 +23,12 @@ export function isWeakPin(pin: string, phoneNumber: string): boolean {
 function isMirrored(pin: string): boolean {
   return pin.length % 2 === 0 && pin === Array.from(pin).reverse().join('');
 }
+
+/** A PIN that the service accepts, different from `others`. */
+export function makePin({ phoneNumber = '', others = [] as readonly string[] } = {}): string {
+  for (;;) {
+    const [number = 0] = crypto.getRandomValues(new Uint32Array(1));
+    const pin = String(number % 1_000_000).padStart(6, '0');
+    if (!isWeakPin(pin, phoneNumber) && !others.includes(pin)) return pin;
+  }
+}

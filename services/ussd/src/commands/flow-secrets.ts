@@ -1,4 +1,3 @@
-import { isWeakPin } from '../accounts/pin-rules.ts';
 import type { FlowStep } from './flow.ts';
 
 export const pinName = 'pin';
@@ -23,15 +22,6 @@ export function maskSecrets(steps: readonly FlowStep[], secret: SecretSteps = []
     const name = 'send' in step && secret[i] !== false ? names.get(step.send) : undefined;
     return name === undefined ? step : { ...step, send: `{{${name}}}` };
   });
-}
-
-/** A PIN that the service accepts, different from `others`. */
-export function makePin(others: readonly string[] = []): string {
-  for (;;) {
-    const [number = 0] = crypto.getRandomValues(new Uint32Array(1));
-    const pin = String(number % 1_000_000).padStart(6, '0');
-    if (!isWeakPin(pin, '') && !others.includes(pin)) return pin;
-  }
 }
 
 /** A number that has most likely not called before. */

@@ -1,6 +1,7 @@
 import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
-import { makePin, pinName } from './flow-secrets.ts';
+import { makePin } from '../accounts/pin-rules.ts';
+import { pinName } from './flow-secrets.ts';
 import { formatReply, type Phone } from './phone.ts';
 
 const stepSchema = z.union([
@@ -108,7 +109,7 @@ function fillSecrets(text: string, seen: Map<string, string>): string {
   for (const [, name = ''] of text.matchAll(wildcard)) {
     if (seen.has(name)) continue;
     if (!name.startsWith(pinName)) throw new FlowFault(`The answer {{${name}}} is not in the file: give it by name.`);
-    seen.set(name, makePin([...seen.values()]));
+    seen.set(name, makePin({ others: [...seen.values()] }));
   }
   return fill(text, seen);
 }

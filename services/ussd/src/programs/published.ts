@@ -34,8 +34,12 @@ export interface PublishedPrograms {
   /** How often a draft of it was changed; 0 where there has been none. */
   revision(name: string): Promise<number>;
   /** The new revision; `undefined` where someone else has saved meanwhile. */
-  saveDraft(name: string, files: ProgramFileMap, change: Change & { revision: number }): Promise<number | undefined>;
-  removeDraft(name: string): Promise<boolean>;
+  saveDraft(
+    trx: Transaction<UssdTables>,
+    name: string,
+    draft: Change & { files: ProgramFileMap; revision: number },
+  ): Promise<number | undefined>;
+  removeDraft(trx: Transaction<UssdTables>, name: string): Promise<boolean>;
   /** Takes a version that is kept into use; `null` takes the program out of use. */
   use(trx: Transaction<UssdTables>, name: string, id: string | null): Promise<void>;
 }
@@ -74,9 +78,9 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
       const row = await db.selectFrom('ussd_program').select('revision').where('name', '=', name).executeTakeFirst();
       return row?.revision ?? 0;
     },
-    async saveDraft(name, files, { revision, by, now }) {
+    async saveDraft(trx, name, { files, revision, by, now }) {
       const set = { draft: JSON.stringify(files), draft_at: now, draft_by: by };
-      const changed = await db
+      const changed = await trx
         .updateTable('ussd_program')
         .set({ ...set, revision: revision + 1 })
         .where('name', '=', name)
@@ -84,21 +88,21 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         .executeTakeFirst();
       if (changed.numUpdatedRows > 0n) return revision + 1;
       if (revision !== 0) return undefined;
-      const { count } = await db
+      const { count } = await trx
         .selectFrom('ussd_program')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow();
       if (Number(count) >= maxPrograms)
         throw new AppError('LIMIT_REACHED', `There are ${maxPrograms} programs already.`);
-      const added = await db
+      const added = await trx
         .insertInto('ussd_program')
         .values({ name, published: null, revision: 1, ...set })
         .onConflict((conflict) => conflict.column('name').doNothing())
         .executeTakeFirst();
       return (added.numInsertedOrUpdatedRows ?? 0n) > 0n ? 1 : undefined;
     },
-    async removeDraft(name) {
-      const removed = await db
+    async removeDraft(trx, name) {
+      const removed = await trx
         .updateTable('ussd_program')
         .set(({ eb }) => ({ draft: null, draft_at: null, draft_by: null, revision: eb('revision', '+', 1) }))
         .where('name', '=', name)

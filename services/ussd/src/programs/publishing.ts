@@ -38,7 +38,7 @@ export interface Publishing {
   /** The draft; without one, the files of the version in use. */
   draft(name: string): Promise<Draft | (Omit<Draft, 'updatedAt' | 'updatedBy'> & { updatedAt: null; updatedBy: null })>;
   saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By): Promise<{ revision: number }>;
-  removeDraft(name: string): Promise<void>;
+  removeDraft(name: string, by: By): Promise<void>;
   check(name: string, files?: ProgramFileMap): Promise<ProgramReport>;
   /** Plays inputs on the draft. */
   try(name: string, trial: Trial): Promise<TriedCall>;
@@ -126,15 +126,21 @@ export function createPublishing(parts: PublishingParts): Publishing {
       });
     },
     draft: draftOf,
-    async saveDraft(name, { files, revision }, { actor }) {
+    async saveDraft(name, draft, by) {
       guard();
-      const saved = await published.saveDraft(name, files, { revision, by: actor, now: clock.now() });
-      if (saved === undefined) throw changedMeanwhile();
-      return { revision: saved };
+      return store.transaction(async (trx) => {
+        const revision = await published.saveDraft(trx, name, { ...draft, by: by.actor, now: clock.now() });
+        if (revision === undefined) throw changedMeanwhile();
+        await audit.record({ ...by, action: 'draft.saved', subject: name, details: { revision } }, trx);
+        return { revision };
+      });
     },
-    async removeDraft(name) {
+    async removeDraft(name, by) {
       guard();
-      if (!(await published.removeDraft(name))) throw new AppError('NOT_FOUND', `There is no draft of ${name}.`);
+      await store.transaction(async (trx) => {
+        if (!(await published.removeDraft(trx, name))) throw new AppError('NOT_FOUND', `There is no draft of ${name}.`);
+        await audit.record({ ...by, action: 'draft.removed', subject: name }, trx);
+      });
     },
     async check(name, files) {
       const { check } = await programs.check(name, files ?? (await draftOf(name)).files);

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
 import {
   offsetPageQuerySchema,
-  phoneNumberSchema,
   type UssdDebugRecord,
   ussdDebugRecordSchema,
   ussdReportListSchema,
@@ -10,10 +9,11 @@ import {
   ussdSessionsRecordSchema,
   visibleAsciiPattern,
 } from '@palaver/contract/internal';
-import { clientAddress, type Server } from '@palaver/service-kit';
-import { addAuditRoute, toAuditActor, toCsvLines, type ZodTypeProvider } from '@palaver/service-kit/internal';
+import type { Server } from '@palaver/service-kit';
+import { addAuditRoute, toCsvLines, type ZodTypeProvider } from '@palaver/service-kit/internal';
 import type { AuditLog, DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
+import type { Accounts } from '../accounts/accounts.ts';
 import type { PersonData } from '../accounts/person-data.ts';
 import type { AgentPerson } from '../assistant/agent-person.ts';
 import type { Menu } from '../menu/menu.ts';
@@ -27,14 +27,17 @@ import type { Messages } from '../sms/messages.ts';
 import type { UssdTables } from '../store/tables.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 import { type AddressParts, addAddressRoutes } from './address.ts';
+import { addCallerRoutes, type CallerRouteParts } from './callers.ts';
 import { addPersonDataRoutes } from './person-data.ts';
 import { addProgramStatsRoute, type ProgramStatsParts } from './program-stats.ts';
 import { addProgramRoutes } from './programs.ts';
 import { addRecordRoutes } from './records.ts';
+import { addResultRoutes, type ResultRouteParts } from './results.ts';
 import { addSmsRoutes } from './sms.ts';
 import { addSubmissionRoutes } from './submissions.ts';
 
-export interface OperatorParts extends AddressParts, ProgramStatsParts {
+export interface OperatorParts extends AddressParts, ProgramStatsParts, ResultRouteParts, CallerRouteParts {
+  accounts: Accounts;
   sessions: SessionStore;
   reports: Reports;
   records: RecordStore;
@@ -83,23 +86,12 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     addSmsRoutes(typed, parts);
     addProgramRoutes(typed, parts.publishing);
     addProgramStatsRoute(typed, parts);
+    addResultRoutes(typed, parts);
     addAuditRoute(typed, { path: '/api/ussd/audit', audit: parts.audit });
     addPersonDataRoutes(typed, parts);
 
     addAddressRoutes(typed, parts);
-
-    typed.post(
-      '/api/ussd/accounts/:phoneNumber/unlock',
-      { schema: { params: z.object({ phoneNumber: phoneNumberSchema }) }, config: { audited: true } },
-      async (request) => {
-        const { phoneNumber } = request.params;
-        const by = { actor: toAuditActor(request), from: clientAddress(request) };
-        if (!(await parts.accounts.unlock(phoneNumber, by))) {
-          throw new AppError('NOT_FOUND', 'There is no account of this phone number.');
-        }
-        return { phoneNumber, unlocked: true };
-      },
-    );
+    addCallerRoutes(typed, parts);
   });
 }
 

@@ -34,12 +34,13 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     `${path}/draft`,
     {
       bodyLimit,
+      config: { audited: true },
       schema: { params, body: z.strictObject({ files: programFilesSchema, revision: z.int().min(0) }) },
     },
     async (request) => publishing.saveDraft(request.params.name, request.body, toBy(request)),
   );
-  server.delete(`${path}/draft`, { schema: { params } }, async ({ params: { name } }) => {
-    await publishing.removeDraft(name);
+  server.delete(`${path}/draft`, { schema: { params }, config: { audited: true } }, async (request) => {
+    await publishing.removeDraft(request.params.name, toBy(request));
     return { ok: true };
   });
   server.post(

@@ -1,0 +1,137 @@
+import type { DatabaseClock, Store } from '@palaver/store';
+import { type Accounts, shorten } from '../accounts/accounts.ts';
+import { isLocked, isLockedForGood } from '../accounts/lockout.ts';
+import type { CallerResult, Results } from '../results/results.ts';
+import { sessionStatus, unpackDialogue, unpackOpening } from '../session/session.ts';
+import { sealedTables } from '../store/sealed-tables.ts';
+import type { AccountTable, SessionTable, UssdTables } from '../store/tables.ts';
+
+export interface RecentCaller {
+  phoneNumber: string;
+  serviceCode: string;
+  seenAt: string;
+}
+
+export interface CallerOverview {
+  account: {
+    name: string;
+    createdAt: string;
+    lock: 'none' | 'for a time' | 'until unlocked';
+    failedPins: number;
+    /** Shortened. */
+    address: string | null;
+    hasWallet: boolean;
+  } | null;
+  language: string | null;
+  sessions: {
+    id: string;
+    serviceCode: string;
+    program: string | null;
+    state: string | null;
+    status: keyof typeof sessionStatus;
+    openedAt: string;
+    seenAt: string;
+  }[];
+  results: CallerResult[];
+}
+
+/** Callers as operators see them, one at a time. */
+export interface Callers {
+  /** Who called last, each number once. */
+  recent(limit: number): Promise<RecentCaller[]>;
+  /** The newest of everything kept of a number; `undefined` where nothing is. */
+  load(phoneNumber: string): Promise<CallerOverview | undefined>;
+}
+
+export interface CallerParts {
+  store: Pick<Store<UssdTables>, 'readDb' | 'cipher'>;
+  accounts: Pick<Accounts, 'find'>;
+  results: Pick<Results, 'ofCaller'>;
+  clock: Pick<DatabaseClock, 'now'>;
+  /** Sessions are kept by the day too. */
+  hasDays: boolean;
+}
+
+const shownSessions = 20;
+const shownResults = 20;
+const statuses = Object.entries(sessionStatus) as [keyof typeof sessionStatus, number][];
+
+export function createCallers({ store, accounts, results, clock, hasDays }: CallerParts): Callers {
+  const { readDb, cipher } = store;
+  const tables = hasDays ? (['ussd_session', 'ussd_session_day'] as const) : (['ussd_session'] as const);
+  const open = (row: SessionTable) => cipher.openRow(sealedTables.session, row);
+  const byTime = (one: SessionTable, other: SessionTable) => other.seen_at - one.seen_at;
+  return {
+    async recent(limit) {
+      // Each number may have called several times; one status at a time, as the index has them.
+      const queries = tables.flatMap((table) =>
+        statuses.map(([, status]) =>
+          readDb
+            .selectFrom(table)
+            .select(['id', 'phone', 'service_code', 'seen_at'])
+            .where('status', '=', status)
+            .orderBy('opened_at', 'desc')
+            .limit(limit * 3)
+            .execute(),
+        ),
+      );
+      const rows = (await Promise.all(queries)).flat().sort((one, other) => other.seen_at - one.seen_at);
+      const newest = new Map<string, (typeof rows)[number]>();
+      for (const row of rows) if (!newest.has(row.phone) && newest.size < limit) newest.set(row.phone, row);
+      return Array.from(newest.values(), (row) => ({
+        phoneNumber: cipher.openRow(sealedTables.session, row).phone,
+        serviceCode: row.service_code,
+        seenAt: toTime(row.seen_at),
+      }));
+    },
+    async load(phoneNumber) {
+      const phone = cipher.token(phoneNumber);
+      const lists = await Promise.all(
+        tables.map((table) =>
+          readDb
+            .selectFrom(table)
+            .selectAll()
+            .where('phone', '=', phone)
+            .orderBy('seen_at', 'desc')
+            .limit(shownSessions)
+            .execute(),
+        ),
+      );
+      const sessions = lists.flat().sort(byTime).slice(0, shownSessions);
+      const profile = await readDb
+        .selectFrom('ussd_profile')
+        .select('language')
+        .where('phone', '=', phone)
+        .executeTakeFirst();
+      const account = await accounts.find(phoneNumber);
+      const kept = await results.ofCaller(phoneNumber, shownResults);
+      if (sessions.length + kept.length === 0 && !profile && !account) return undefined;
+      return {
+        account: account ? toAccount(account, clock.now()) : null,
+        language: profile?.language ?? null,
+        sessions: sessions.map((row) => toSession(open(row))),
+        results: kept,
+      };
+    },
+  };
+}
+
+function toSession(row: SessionTable): CallerOverview['sessions'][number] {
+  return {
+    id: row.id,
+    serviceCode: row.service_code,
+    program: unpackOpening(row.opening).program ?? null,
+    state: unpackDialogue(row.dialogue)?.state ?? null,
+    status: statuses.find(([, status]) => status === row.status)?.[0] ?? 'ended',
+    openedAt: toTime(row.opened_at),
+    seenAt: toTime(row.seen_at),
+  };
+}
+
+function toAccount(account: AccountTable, now: number): CallerOverview['account'] {
+  const { name, created_at, failed_total: failedPins, address, did } = account;
+  const lock = isLockedForGood(account) ? 'until unlocked' : isLocked(account, now) ? 'for a time' : 'none';
+  return { name, createdAt: toTime(created_at), lock, failedPins, address: shorten(address), hasWallet: did !== null };
+}
+
+const toTime = (ms: number) => new Date(ms).toISOString();

@@ -1,0 +1,94 @@
+import { AppError } from '@palaver/contract';
+import { phoneNumberSchema } from '@palaver/contract/internal';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
+import type { AuditLog } from '@palaver/store';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Accounts } from '../accounts/accounts.ts';
+import type { CallerReferences } from '../callers/caller-references.ts';
+import type { Callers } from '../callers/callers.ts';
+import type { UssdTables } from '../store/tables.ts';
+
+export interface CallerRouteParts {
+  callers: Callers;
+  callerReferences: CallerReferences;
+  accounts: Pick<Accounts, 'unlock' | 'resetPin'>;
+  audit: Pick<AuditLog<UssdTables>, 'record' | 'person'>;
+}
+
+const recentCallers = 20;
+const referenceSchema = z.string().max(300);
+const findSchema = z.union([
+  z.strictObject({ phoneNumber: phoneNumberSchema }),
+  z.strictObject({ caller: referenceSchema }),
+]);
+const ofNumber = { params: z.object({ phoneNumber: phoneNumberSchema }) };
+
+/** One caller at a time, for operators. Numbers are masked until they are asked for, and both leave a line in the audit log. */
+export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
+  const { callers, callerReferences, accounts, audit } = parts;
+  const name = (phoneNumber: string) => ({
+    caller: callerReferences.create(phoneNumber),
+    maskedNumber: maskPhone(phoneNumber),
+  });
+  const record = (request: FastifyRequest, action: 'caller.viewed' | 'caller.revealed', phoneNumber: string) =>
+    audit.record({ ...toBy(request), action, subject: audit.person(phoneNumber) });
+
+  server.get('/api/ussd/callers', async () => ({
+    callers: (await callers.recent(recentCallers)).map(({ phoneNumber, ...rest }) => ({
+      ...name(phoneNumber),
+      ...rest,
+    })),
+  }));
+  // By POST: a phone number in an address would stand in the logs of proxies.
+  server.post(
+    '/api/ussd/callers/find',
+    { schema: { body: findSchema }, config: { audited: true } },
+    async (request) => {
+      const { body } = request;
+      const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;
+      await record(request, 'caller.viewed', phoneNumber);
+      const found = await callers.load(phoneNumber);
+      if (!found) throw new AppError('NOT_FOUND', 'Nothing is kept of this phone number.');
+      return { ...name(phoneNumber), ...found };
+    },
+  );
+  server.post(
+    '/api/ussd/callers/reveal',
+    { schema: { body: z.strictObject({ caller: referenceSchema }) }, config: { audited: true } },
+    async (request) => {
+      const phoneNumber = callerReferences.open(request.body.caller);
+      await record(request, 'caller.revealed', phoneNumber);
+      return { phoneNumber };
+    },
+  );
+
+  server.post(
+    '/api/ussd/accounts/:phoneNumber/unlock',
+    { schema: ofNumber, config: { audited: true } },
+    async (request) => {
+      const { phoneNumber } = request.params;
+      if (!(await accounts.unlock(phoneNumber, toBy(request)))) throw noAccount();
+      return { phoneNumber, unlocked: true };
+    },
+  );
+  server.post(
+    '/api/ussd/accounts/:phoneNumber/reset-pin',
+    { onRequest: server.operatorGuardFor('admin'), schema: ofNumber, config: { audited: true } },
+    async (request, reply) => {
+      const { phoneNumber } = request.params;
+      const pin = await accounts.resetPin(phoneNumber, toBy(request));
+      if (pin === undefined) throw noAccount();
+      return reply.header('cache-control', 'no-store').send({ phoneNumber, pin });
+    },
+  );
+}
+
+function toBy(request: FastifyRequest) {
+  return { actor: toAuditActor(request), from: clientAddress(request) };
+}
+
+function noAccount(): AppError {
+  return new AppError('NOT_FOUND', 'There is no account of this phone number.');
+}

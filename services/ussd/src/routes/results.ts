@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import { AppError } from '@palaver/contract';
+import { offsetPageQuerySchema } from '@palaver/contract/internal';
+import { clientAddress, type Server } from '@palaver/service-kit';
+import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
+import type { AuditLog } from '@palaver/store';
+import { z } from 'zod';
+import type { CallerReferences } from '../callers/caller-references.ts';
+import { toCsv, toJson } from '../results/export-results.ts';
+import {
+  deliveryStatuses,
+  maxCompared,
+  type Result,
+  type ResultFilter,
+  type ResultSet,
+  type Results,
+  resultSources,
+} from '../results/results.ts';
+import { summarize } from '../results/summarize.ts';
+import type { UssdTables } from '../store/tables.ts';
+import { programNameSchema } from './programs.ts';
+
+export interface ResultRouteParts {
+  results: Results;
+  callerReferences: CallerReferences;
+  audit: Pick<AuditLog<UssdTables>, 'record'>;
+}
+
+const maxExported = 200_000;
+const dayMs = 24 * 3_600_000;
+
+const params = z.object({
+  program: programNameSchema,
+  source: z.enum(resultSources),
+  name: z.string().min(1).max(200),
+});
+const filterSchema = z.object({
+  from: z.iso.date().optional(),
+  to: z.iso.date().optional(),
+  status: z.enum(deliveryStatuses).optional(),
+  column: z.string().max(200).optional(),
+  value: z.string().max(500).optional(),
+  search: z.string().min(1).max(100).optional(),
+});
+
+/** What programs have collected and sent: for viewers with masked numbers, as a file with whole ones for operators. */
+export function addResultRoutes(server: Server, { results, callerReferences, audit }: ResultRouteParts): void {
+  const path = '/api/ussd/programs/:program/results';
+  const toView = ({ phoneNumber, ...rest }: Result) => ({
+    ...rest,
+    caller: callerReferences.create(phoneNumber),
+    maskedNumber: maskPhone(phoneNumber),
+  });
+
+  server.get(path, { schema: { params: params.pick({ program: true }) } }, async ({ params: { program } }) => ({
+    sets: await results.sets(program),
+  }));
+  server.get(
+    `${path}/:source/:name`,
+    { schema: { params, querystring: filterSchema.extend(offsetPageQuerySchema.shape) } },
+    async ({ params: set, query: { limit, offset, ...query } }) => {
+      const page = await results.page(set, toFilter(query), { limit, offset });
+      return { ...page, results: page.results.map(toView), limit, offset };
+    },
+  );
+  server.get(
+    `${path}/:source/:name/summary`,
+    { schema: { params, querystring: filterSchema } },
+    async ({ params: set, query }) => {
+      const filter = toFilter(query);
+      const total = await results.count(set, filter);
+      return { ...(await summarize(results.all(set, filter), maxCompared)), isPartial: total > maxCompared };
+    },
+  );
+  server.get(
+    `${path}/:source/:name/export`,
+    {
+      onRequest: server.operatorGuardFor('operator'),
+      config: { audited: true },
+      schema: { params, querystring: filterSchema.extend({ format: z.enum(['csv', 'json']).default('csv') }) },
+    },
+    async (request, reply) => {
+      const { format, ...query } = request.query;
+      const set: ResultSet = request.params;
+      const filter = toFilter(query);
+      const rows = await results.count(set, filter);
+      if (rows > maxExported)
+        throw new AppError('VALIDATION_FAILED', `These are more than ${maxExported} results: choose a shorter time.`);
+      await audit.record({
+        actor: toAuditActor(request),
+        action: 'results.exported',
+        subject: set.program,
+        from: clientAddress(request),
+        details: { source: set.source, name: set.name, format, rows },
+      });
+      const file = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
+      reply.header('content-disposition', `attachment; filename="${file}"`);
+      if (format === 'csv')
+        return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(results, set, filter)));
+      return reply.type('application/json; charset=utf-8').send(Readable.from(toJson(results, set, filter)));
+    },
+  );
+}
+
+function toFilter({ from, to, ...filter }: z.infer<typeof filterSchema>): ResultFilter {
+  const [since, until] = [from && Date.parse(from), to && Date.parse(to) + dayMs];
+  return { ...filter, ...(since && { since }), ...(until && { until }) };
+}
