@@ -48,20 +48,28 @@ export function addReadyReplies(server: Server, { find, logger, allowedHosts, co
     const { route, status, body } = found;
     const id = toRequestId(request);
     const started = performance.now();
+    response.writeHead(status, [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...found.headers]);
     response.once('finish', () => {
       const elapsedMs = performance.now() - started;
       observe([method, route, String(status)], elapsedMs / 1000);
       logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
     });
-    response.writeHead(status, [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...found.headers]);
     response.end(body);
     return true;
+  };
+  /** An exception here would end the process; the routes meet the same fault and report it. */
+  const tryAnswer = (request: IncomingMessage, response: ServerResponse): boolean => {
+    try {
+      return answer(request, response);
+    } catch {
+      return response.headersSent;
+    }
   };
 
   // The framework's own listener is the last one: others are put before it.
   const [handle] = server.server.listeners('request').slice(-1) as [(...args: unknown[]) => void];
   server.server.removeListener('request', handle);
   server.server.on('request', (request, response) => {
-    if (!answer(request, response)) handle(request, response);
+    if (!tryAnswer(request, response)) handle(request, response);
   });
 }

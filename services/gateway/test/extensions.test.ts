@@ -41,6 +41,14 @@ async function startExtended(module: string) {
   }
 }
 
+test('an exception of matchHeader fails one request and not the process', async () => {
+  await using gateway = await startExtended(
+    "export const matchHeader = (name) => { if (name === 'x-odd') throw new Error('mine'); };",
+  );
+  expect((await gateway.get('/fixture/item/1', { 'x-odd': '1' })).status).toBe(500);
+  expect((await gateway.get('/fixture/item/1')).status).toBe(200);
+});
+
 test('headers, errors and calls pass through the code of an operator', async () => {
   await using gateway = await startExtended(code);
   const answer = await gateway.get('/fixture/item/1', { 'x-tenant': 'a' });
