@@ -54,6 +54,8 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   const faults: ArgumentFaults = new Map();
   const refused = new Set<string>();
   const refusalOf = (id: string) => (refused.has(id) ? cannotAsk : steps?.refusalOf(id));
+  const canRepeat = ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) =>
+    toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
   const allowed = (calls: ModelResult['toolCalls']) => calls.filter(({ id }) => refusalOf(id) === undefined);
   const callTools = async ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) => {
     const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, faults, refusalOf }, call)));
@@ -69,8 +71,9 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     return result;
   };
   for (const { result, outcomes: recorded } of steps?.earlier ?? []) {
-    const missing = recorded ? [] : await findDelegations(allowed(result.toolCalls), parts);
-    if (missing.length > 0 && (await steps?.pause(result, missing))) return { text: '', isWaiting: true };
+    const missing = recorded || steps?.hasBegun ? [] : await findDelegations(allowed(result.toolCalls), parts);
+    if (missing.length > 0 && (await steps?.pause(result, missing, canRepeat(result))))
+      return { text: '', isWaiting: true };
     const outcomes = recorded ?? (await callTools(result));
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
     messages = [...messages, ...toToolMessages(result, outcomes)];
@@ -79,11 +82,10 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     const result = await ask({ isFirst: step === 0, isLast: false });
     if (result.toolCalls.length === 0) return result;
     const asked = await findApprovals(result.toolCalls, parts);
-    if (asked.length > 0 && (await steps?.pause(result, asked))) return { text: '', isWaiting: true };
+    if (asked.length > 0 && (await steps?.pause(result, asked, canRepeat(result))))
+      return { text: '', isWaiting: true };
     for (const { toolCallId } of asked) refused.add(toolCallId);
-    const mayRepeat = ({ name }: { name: string }) => parts.tools.get(name)?.repeatable ?? false;
-    const isRepeatable = asked.length === 0 && result.toolCalls.every(mayRepeat);
-    await steps?.begin(result, isRepeatable);
+    await steps?.begin(result, asked.length === 0 && canRepeat(result));
     const outcomes = await callTools(result);
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
     messages = [...messages, ...toToolMessages(result, outcomes)];

@@ -31,7 +31,7 @@ export interface CarryOutParts {
   queue: SessionQueue;
   logger: Logger;
   turnTimeoutMs: number;
-  approvals: Pick<RunApprovals, 'ask' | 'wait'>;
+  approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun'>;
   execute: Execute;
   /** Gives a run up for another instance to take over; false where that is not possible. */
   release?(owned: OwnedRun): Promise<boolean>;
@@ -55,10 +55,10 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
     run.step('start');
     // Not before: a cancellation in the meantime would be an unhandled rejection, which ends the process.
     const cancelled = rejectOnAbort(run.signal);
-    let recorded: RecordedRun = { steps: begun.steps, approvals: [] };
     let isWaiting = begun.status === 'waiting';
+    let recorded = isWaiting ? undefined : await loadRecorded(begun, run.runId, parts);
     do {
-      if (isWaiting) recorded = await limit.without(() => waitForUser(entry, parts));
+      recorded = isWaiting || !recorded ? await limit.without(() => waitForUser(entry, parts)) : recorded;
       isWaiting = (await Promise.race([execute(entry, recorded, parts), cancelled])) === 'waiting';
     } while (isWaiting);
     run.step('complete');
@@ -72,6 +72,12 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
   if (await hasMoved(entry, parts)) return 'moved';
   fail(run, new RunCancelled('shutdown'));
   return 'ended';
+}
+
+/** Of a run whose tools may have begun: what was approved stays approved. */
+async function loadRecorded({ steps }: Begun, runId: string, { approvals }: CarryOutParts): Promise<RecordedRun> {
+  if (steps.length === 0) return { steps, approvals: [] };
+  return { steps, approvals: await approvals.ofRun(runId), hasBegun: true };
 }
 
 function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutParts): Promise<TurnOutcome> {

@@ -138,6 +138,9 @@ export function createRunApprovals(parts: RunApprovalParts) {
       for (const runId of await approvals.expire()) wake(runId);
     },
 
+    /** All of a run; none where they cannot be decrypted, so that nothing counts as approved. */
+    ofRun: async (runId: string): Promise<Approval[]> => (await approvals.ofRun(runId)) ?? [],
+
     /** What a run waits for. */
     pending: async (runId: string): Promise<Approval[]> =>
       (await approvals.ofRun(runId))?.filter(({ status }) => status === 'pending') ?? [],

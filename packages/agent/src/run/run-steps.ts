@@ -35,7 +35,9 @@ export interface RunSteps {
    * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False where the
    * user has too many approvals to answer already.
    */
-  pause(result: RecordedStep['result'], calls: GatedCall[]): Promise<boolean>;
+  pause(result: RecordedStep['result'], calls: GatedCall[], isRepeatable: boolean): Promise<boolean>;
+  /** Whether the tools of the last step may have begun under an owner that died. */
+  hasBegun: boolean;
   /** Why a call that needs approval must not run, in words for the model. */
   refusalOf(toolCallId: string): string | undefined;
   /** Before the next step. Throws where the run has another owner by now. */
@@ -47,12 +49,16 @@ interface StepBody {
   isRepeatable: boolean;
   /** The calls that run only with an approval. */
   gated?: string[];
+  /** Beside `gated`: the tools may run again where their owner died. */
+  isGatedRepeatable?: boolean;
 }
 
 /** What is stored of a run: its steps and the approvals that were asked. */
 export interface RecordedRun {
   steps: StoredStep[];
   approvals: Approval[];
+  /** Its owner died while it ran. */
+  hasBegun?: boolean;
 }
 
 export interface StepParts {
@@ -87,12 +93,14 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       const isOwn = await runs.beginStep({ ...owned, number, said, body: JSON.stringify(body) });
       if (!isOwn) throw new RunCancelled('new-owner');
     },
-    async pause(result, calls) {
+    hasBegun: recorded.hasBegun ?? false,
+    async pause(result, calls, isGatedRepeatable) {
       const body: StepBody = {
         result: toResult(result),
         // An older version, which knows no approvals, ends the run instead of running its tools.
         isRepeatable: false,
         gated: calls.map(({ toolCallId }) => toolCallId),
+        isGatedRepeatable,
       };
       const said = run.draft('failed').content.length;
       const step = { ...owned, number, said, body: JSON.stringify(body) };
@@ -119,7 +127,9 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
 /** Whether a run can continue after these steps: no tool with a side effect was under way. */
 export function canContinueAfter(stored: StoredStep[]): boolean {
   const open = stored.find(({ outcomes }) => outcomes === null);
-  return open === undefined || (JSON.parse(open.body) as StepBody).isRepeatable;
+  if (open === undefined) return true;
+  const { isRepeatable, isGatedRepeatable = false } = JSON.parse(open.body) as StepBody;
+  return isRepeatable || isGatedRepeatable;
 }
 
 function toRefusal(approval: Approval | undefined): string | undefined {

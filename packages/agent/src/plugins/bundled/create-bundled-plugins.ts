@@ -7,6 +7,7 @@ import { createDidDocumentPlugin } from './did-document/did-document.ts';
 import { createMcpPlugin } from './mcp/mcp.ts';
 import { createMemoryPlugin } from './memory/memory.ts';
 import { createModelsPlugin } from './models/models.ts';
+import { createProtocolActionsPlugin } from './protocol-actions/protocol-actions.ts';
 import { createProtocolQueryPlugin } from './protocol-query/protocol-query.ts';
 import { createTasksPlugin } from './tasks/tasks.ts';
 import { createTelemetryPlugin } from './telemetry/telemetry.ts';
@@ -39,6 +40,7 @@ export function createBundledPlugins(): OraclePlugin[] {
     createMcpPlugin(),
     createAttachmentsPlugin(),
     createProtocolQueryPlugin(),
+    createProtocolActionsPlugin(),
     createWebhooksPlugin(),
     createCallsPlugin(),
   ];

@@ -1,0 +1,56 @@
+import { outboxMigration } from '@palaver/protocol';
+import { type Migration, personalTables, type SealedTable } from '@palaver/store';
+import { sql } from 'kysely';
+import type { AgentPerson } from '../../../store/personal-data.ts';
+
+export interface ActionTable {
+  /** The run and its tool call: one row for each call. */
+  id: string;
+  user_did: string;
+  kind: 'claim' | 'send';
+  /** JSON of what was ordered. */
+  details: string;
+  /** Of coins that are sent: in the smallest unit, as digits. */
+  amount: string | null;
+  /** The invocation that stands on the user's delegation; its CID is the memo of the transaction. */
+  invocation: string;
+  status: 'sending' | 'included' | 'failed';
+  hash: string | null;
+  fault: string | null;
+  created_at: number;
+}
+
+export interface ActionsDatabase {
+  agent_action: ActionTable;
+  /** Users who send coins; locked while a sum of the day is read. */
+  agent_action_sender: { user_did: string };
+}
+
+export const sealedActions: SealedTable = { table: 'agent_action', key: ['id'], sealed: ['details', 'invocation'] };
+
+export const actionsMigrations: Migration[] = [
+  {
+    name: '001-actions',
+    async up(db) {
+      await sql`create table agent_action (
+        id text primary key, user_did text not null, kind text not null, details text not null, amount text,
+        invocation text not null, status text not null, hash text, fault text, created_at bigint not null)`.execute(db);
+      await sql`create index agent_action_by_user on agent_action (user_did, created_at)`.execute(db);
+      await sql`create index agent_action_sending on agent_action (created_at) where status = 'sending'`.execute(db);
+      await sql`create table agent_action_sender (user_did text primary key)`.execute(db);
+    },
+  },
+  outboxMigration('agent', '002-outbox'),
+];
+
+const where = ({ did }: AgentPerson) => sql<boolean>`user_did = ${did}`;
+
+/** A transaction that is on its way stays: without it, nobody would know whether it took effect. */
+const whereSettled = ({ did }: AgentPerson) => sql<boolean>`status in ('included', 'dead')
+  and id in (select 'action:' || id from agent_action where user_did = ${did})`;
+
+export const actionsPersonalData = personalTables<AgentPerson>([
+  { table: 'agent_tx', where: whereSettled },
+  { table: 'agent_action', sealed: sealedActions, where },
+  { table: 'agent_action_sender', where },
+]);

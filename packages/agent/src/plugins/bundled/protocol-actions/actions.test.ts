@@ -1,0 +1,44 @@
+import { createGatewayClient, createSigningAccount, createTxOutbox } from '@palaver/protocol';
+import { createLogger } from '@palaver/service-kit';
+import { openStore } from '@palaver/store';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import { createActions, onActionSettled } from './actions.ts';
+import { type ActionsDatabase, actionsMigrations } from './actions-schema.ts';
+
+const message = { typeUrl: '/cosmos.bank.v1beta1.MsgSend', value: new Uint8Array(2) };
+
+test.each(engines)(
+  'on %s orders at once stay within a day, each is stored once, and a refused one counts no more',
+  async (engine) => {
+    await using database = await createTestDatabase(engine);
+    const store = await openStore<ActionsDatabase>(database.url);
+    await store.migrate('agent-actions', actionsMigrations);
+    const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
+    const logger = createLogger({ name: 'test', level: 'silent' });
+    const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
+    const outbox = createTxOutbox<ActionsDatabase>({ store, service: 'agent', gateway, account, logger });
+    const actions = createActions({ store, outbox }, async () => {});
+    // More than a floating-point number holds exactly.
+    const perDay = 5n * 10n ** 20n + 7n;
+    const order = (id: string, amount: bigint, userDid = 'did:key:zAna') =>
+      actions.order({
+        ...{ id, userDid, details: { to: 'shop' }, message, coins: { amount, perDay } },
+        invocation: { serialized: 'token', cid: `cid-${id}` },
+      });
+    const orders = Array.from({ length: 8 }, (_, index) => order(`run:${index}`, 10n ** 20n));
+    expect((await Promise.all(orders)).filter(Boolean)).toHaveLength(5);
+    expect(await order('other', perDay, 'did:key:zBen')).toBe(true);
+    expect([await order('rest', 8n), await order('rest', 7n), await order('rest', 7n)]).toEqual([false, true, true]);
+    const rows = await outbox.list('waiting', 100);
+    expect(rows).toHaveLength(7);
+    const [first] = rows.filter(({ id }) => id.startsWith('action:run:'));
+    expect(first?.memo).toBe(first?.id.replace('action:', 'cid-'));
+    if (first) await store.transaction((trx) => onActionSettled(trx, { ...first, fault: 'sdk 5: poor' }, 'dead'));
+    expect([await order('again', 10n ** 20n + 1n), await order('again', 10n ** 20n)]).toEqual([false, true]);
+    const listed = await actions.list('did:key:zAna', 100);
+    expect(listed.filter(({ status }) => status === 'failed')).toMatchObject([{ fault: 'sdk 5: poor' }]);
+    expect(listed).toHaveLength(7);
+    await store.close();
+  },
+);

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GatewayClient, OutboxRow, SigningAccount, TxOutbox } from '@palaver/protocol';
+import type { Store } from '@palaver/store';
+import { sql, type Transaction } from 'kysely';
+import { type ActionsDatabase, type ActionTable, sealedActions } from './actions-schema.ts';
+import type { SendLimits } from './send-limits.ts';
+
+type Message = Parameters<SigningAccount['sign']>[0]['messages'][number];
+
+export interface NewAction {
+  id: string;
+  userDid: string;
+  details: Record<string, string>;
+  invocation: { serialized: string; cid: string };
+  message: Message;
+  /** Of coins that are sent; with what the user may send in 24 hours. */
+  coins?: { amount: bigint; perDay: bigint };
+}
+
+export type Actions = ReturnType<typeof createActions>;
+
+export interface ActionParts {
+  actions: Actions;
+  gateway: GatewayClient;
+  /** The agent's own account, which signs. */
+  address: string;
+  limits: SendLimits | undefined;
+}
+
+const dayMs = 24 * 3_600_000;
+const entryPrefix = 'action:';
+/** How long a tool waits for the block; then the transaction is on its way. */
+const waitMs = 20_000;
+const lookMs = 250;
+
+/** What the agent does on the chain in users' names, each once for its tool call. */
+export function createActions(
+  { store, outbox }: { store: Store<ActionsDatabase>; outbox: TxOutbox<ActionsDatabase> },
+  work: () => Promise<void>,
+) {
+  const { db, cipher } = store;
+  const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}', invocation: '' });
+
+  const find = (id: string, reader: Pick<typeof db, 'selectFrom'> = db) =>
+    reader.selectFrom('agent_action').selectAll().where('id', '=', id).executeTakeFirst();
+
+  return {
+    find,
+
+    /** Stores the order and its message together. False where it is more than the user may send in 24 hours. */
+    order: ({ id, userDid, details, invocation, message, coins }: NewAction): Promise<boolean> =>
+      store.transaction(async (trx) => {
+        if (await find(id, trx)) return true;
+        const now = Date.now();
+        if (coins && (await readSent(trx, userDid, now - dayMs)) + coins.amount > coins.perDay) return false;
+        const row = {
+          ...{
+            id,
+            user_did: userDid,
+            kind: coins ? ('send' as const) : ('claim' as const),
+            status: 'sending' as const,
+          },
+          ...{ details: JSON.stringify(details), amount: coins ? String(coins.amount) : null },
+          ...{ invocation: invocation.serialized, hash: null, fault: null, created_at: now },
+        };
+        await trx.insertInto('agent_action').values(cipher.sealRow(sealedActions, row)).execute();
+        await outbox.add(trx, { id: `${entryPrefix}${id}`, message, memo: invocation.cid }, now);
+        return true;
+      }),
+
+    /** The order once it is in a block or refused for good, or as it is after a while. */
+    async wait(id: string, signal: AbortSignal): Promise<ActionTable> {
+      const until = Date.now() + waitMs;
+      for (;;) {
+        await work();
+        const row = await find(id);
+        if (!row) throw new Error(`there is no order ${id}`);
+        if (row.status !== 'sending' || Date.now() > until) return withFault(row);
+        await sleep(lookMs, undefined, { signal });
+      }
+    },
+
+    async isIdle(): Promise<boolean> {
+      return !(await db
+        .selectFrom('agent_action')
+        .select('id')
+        .where('status', '=', 'sending')
+        .limit(1)
+        .executeTakeFirst());
+    },
+
+    /** The newest first. */
+    async list(userDid: string, limit: number): Promise<ActionTable[]> {
+      const query = db.selectFrom('agent_action').selectAll().where('user_did', '=', userDid);
+      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute();
+      return rows.map(open);
+    },
+  };
+
+  /** What the chain said to an attempt that will be repeated. */
+  async function withFault(row: ActionTable): Promise<ActionTable> {
+    if (row.status !== 'sending') return row;
+    const { rows } = await sql<{ fault: string | null }>`
+      select fault from agent_tx where id = ${entryPrefix + row.id}`.execute(db);
+    return { ...row, fault: rows[0]?.fault ?? null };
+  }
+}
+
+/** What the user has sent since a time. Their row stays locked until the commit. */
+async function readSent(trx: Transaction<ActionsDatabase>, userDid: string, since: number): Promise<bigint> {
+  await trx
+    .insertInto('agent_action_sender')
+    .values({ user_did: userDid })
+    .onConflict((conflict) => conflict.column('user_did').doUpdateSet({ user_did: userDid }))
+    .execute();
+  const rows = await trx
+    .selectFrom('agent_action')
+    .select('amount')
+    .where('user_did', '=', userDid)
+    .where('created_at', '>', since)
+    .where('status', '<>', 'failed')
+    .execute();
+  return rows.reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n);
+}
+
+/** For the outbox: what became of an order, in the transaction that books it. */
+export async function onActionSettled(
+  trx: Transaction<ActionsDatabase>,
+  { id, hash, fault }: OutboxRow,
+  outcome: 'included' | 'dead',
+): Promise<void> {
+  const change = outcome === 'included' ? { status: 'included' as const, hash } : { status: 'failed' as const, fault };
+  await trx.updateTable('agent_action').set(change).where('id', '=', id.slice(entryPrefix.length)).execute();
+}

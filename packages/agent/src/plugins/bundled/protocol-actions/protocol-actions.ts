@@ -1,0 +1,202 @@
+import { createGatewayClient, createTxOutbox, toSubmitClaim } from '@palaver/protocol';
+import {
+  envSigningKey,
+  findAddress,
+  gatewayVariables,
+  loadSigningAccount,
+  signingVariables,
+  toClaimId,
+  toGatewayAccess,
+  toSendFor,
+} from '@palaver/protocol/internal';
+import { envBoolean, StartError } from '@palaver/service-kit';
+import { z } from 'zod';
+import { agentConfigSchema } from '../../../config.ts';
+import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
+import { type Tool, tool } from '../../tool.ts';
+import { askGateway } from '../protocol-query/ask-gateway.ts';
+import { addActionRoutes } from './action-routes.ts';
+import { type ActionParts, createActions, onActionSettled } from './actions.ts';
+import { type ActionsDatabase, type ActionTable, actionsMigrations, actionsPersonalData } from './actions-schema.ts';
+import { envSendLimit, type SendLimits, toSendLimits } from './send-limits.ts';
+
+const configSchema = z.object({
+  ...gatewayVariables,
+  ...signingVariables,
+  NODE_ENV: agentConfigSchema.shape.NODE_ENV,
+  DATA_DIR: agentConfigSchema.shape.DATA_DIR,
+  ACTIONS_ENABLED: envBoolean().prefault('false').meta({
+    description: 'Whether the agent submits claims and sends tokens in the names of users who have delegated it.',
+    example: 'true',
+  }),
+  AGENT_SIGNING_KEY: envSigningKey(),
+  SEND_LIMIT_PER_CALL: envSendLimit('one call'),
+  SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
+});
+
+const pollMs = 2_000;
+const maxContent = 10_000;
+/** The protocol's module `claims` refuses an id that it has: this very claim was submitted before. */
+const alreadySubmitted = 'claims/1105';
+const addressPattern = /^ixo1[a-z0-9]{38,58}$/;
+
+/** Claims and payments in users' names, under their delegations. */
+export function createProtocolActionsPlugin(): OraclePlugin {
+  let parts: ActionParts;
+  let stop = async () => {};
+  return defineOraclePlugin({
+    name: 'protocol-actions',
+    version: '1.0.0',
+    manifest: {
+      title: 'Protocol actions',
+      summary: "Submits claims and sends tokens in the user's name, within what the user has delegated.",
+      whenToUse: ['the user wants to submit a claim', 'the user wants to send tokens to an address'],
+      tags: ['protocol', 'claim', 'token'],
+      category: 'integration',
+      visibility: 'always',
+      stability: 'beta',
+    },
+    configSchema,
+    autoDetect: (env) => envBoolean().safeParse(env.ACTIONS_ENABLED).data === true,
+    autoDetectHint: 'set ACTIONS_ENABLED=true',
+    tables: tablesOf<ActionsDatabase>(),
+    migrations: actionsMigrations,
+    personalData: actionsPersonalData,
+    async setup({ store, config, logger }) {
+      const access = toGatewayAccess(config);
+      if (!access)
+        throw new StartError('ACTIONS_ENABLED needs GATEWAY_URL: transactions are sent through the query gateway');
+      const limits = toSendLimits(config.SEND_LIMIT_PER_CALL, config.SEND_LIMIT_PER_DAY);
+      const account = await loadSigningAccount(config, { service: 'agent', key: config.AGENT_SIGNING_KEY, logger });
+      const gateway = createGatewayClient(access);
+      const outbox = createTxOutbox<ActionsDatabase>({
+        ...{ store, service: 'agent', gateway, account, logger },
+        doneCodes: [alreadySubmitted],
+        onSettled: onActionSettled,
+      });
+      let running: Promise<void> | undefined;
+      const work = async () => {
+        running ??= outbox
+          .step()
+          .catch((error: unknown) => logger.warn({ err: error }, 'transactions cannot be sent now'))
+          .finally(() => {
+            running = undefined;
+          });
+        await running;
+      };
+      const actions = createActions({ store, outbox }, work);
+      const look = () =>
+        actions.isIdle().then(
+          (isIdle) => (isIdle ? undefined : work()),
+          (error: unknown) => logger.warn({ err: error }, 'orders cannot be read now'),
+        );
+      const timer = setInterval(look, pollMs).unref();
+      stop = async () => {
+        clearInterval(timer);
+        await running;
+      };
+      parts = { actions, gateway, address: account.address, limits };
+    },
+    teardown: () => stop(),
+    getTools: () => ({
+      submit_claim: createClaimTool(parts),
+      ...(parts.limits && { send_tokens: createSendTool(parts, parts.limits) }),
+    }),
+    getRoutes: () => (server) => addActionRoutes(server, parts),
+  });
+}
+
+function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
+  const toCapability = (did: string, collection: string) => ({ can: 'claims/submit', with: did, nb: { collection } });
+  return tool({
+    description: "Submits a claim to a collection in the user's name. It is public and cannot be taken back.",
+    input: z.object({
+      collection: z.string().regex(/^\d{1,20}$/, 'expected the number of a collection'),
+      content: z
+        .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+        .refine((content) => JSON.stringify(content).length <= maxContent, { error: 'is too long' })
+        .describe('What is claimed, as the evaluator reads it'),
+    }),
+    // An order is stored once for a call.
+    repeatable: true,
+    needsDelegation: ({ collection }, { user }) => toCapability(user.did, collection),
+    async execute({ collection, content }, rt) {
+      const id = toActionId(rt);
+      const { did } = rt.user;
+      const source = JSON.stringify({ source: id, did, collection, content });
+      const claimId = toClaimId(source);
+      if (!(await actions.find(id))) {
+        const path = ['ixo', 'claims', 'collection', collection];
+        const what = `collection ${collection}`;
+        const found = collectionSchema.parse(await askGateway({ gateway, path, what, signal: rt.abortSignal }));
+        const capability = toCapability(did, collection);
+        const nb = { ...capability.nb, claim: claimId };
+        const invocation = await rt.ucan.mintInvocation({
+          audience: toDid(address),
+          capability: { ...capability, nb },
+        });
+        const agent = { agentDid: did, agentAddress: address, adminAddress: found.collection.admin };
+        const message = toSubmitClaim({ collectionId: collection, claimId, ...agent });
+        await actions.order({
+          id,
+          userDid: did,
+          details: { claimId, collection, content: source },
+          invocation,
+          message,
+        });
+      }
+      return { claimId, ...toOutcome(await actions.wait(id, rt.abortSignal)) };
+    },
+  });
+}
+
+const collectionSchema = z.object({ collection: z.object({ admin: z.string() }) });
+
+function createSendTool({ actions, gateway, address }: ActionParts, { denom, perCall, perDay }: SendLimits): Tool {
+  const nb = { denom, perCall: String(perCall), perDay: String(perDay) };
+  return tool({
+    description: `Sends tokens of the user to an address: at most ${perCall} ${denom} at a time and ${perDay} ${denom} a day.`,
+    input: z.object({
+      to: z.string().regex(addressPattern, 'expected an address such as ixo1…'),
+      amount: z
+        .string()
+        .regex(/^[1-9]\d{0,30}$/, 'expected a whole number, as digits')
+        .refine((amount) => BigInt(amount) <= perCall, { error: `is more than ${perCall}, the most of one call` })
+        .describe(`In ${denom}, the smallest unit`),
+    }),
+    repeatable: true,
+    needsApproval: true,
+    needsDelegation: (_args, { user }) => ({ can: 'tokens/send', with: user.did, nb }),
+    async execute({ to, amount }, rt) {
+      const id = toActionId(rt);
+      const { did } = rt.user;
+      if (!(await actions.find(id))) {
+        const from = await findAddress(gateway, did);
+        if (!from) throw new ToolError('TOOL_FAILED', `${did} has no account on the protocol, so nothing can be sent`);
+        const capability = { can: 'tokens/send', with: did, nb: { ...nb, to, amount } };
+        const invocation = await rt.ucan.mintInvocation({ audience: toDid(address), capability });
+        const message = toSendFor({ grantee: address, from, to, coins: [{ denom, amount }] });
+        const coins = { amount: BigInt(amount), perDay };
+        if (!(await actions.order({ id, userDid: did, details: { from, to, denom }, invocation, message, coins })))
+          throw new ToolError('TOOL_FAILED', `the user can send ${perDay} ${denom} in 24 hours, and this is more`);
+      }
+      return { amount, denom, to, ...toOutcome(await actions.wait(id, rt.abortSignal), address) };
+    },
+  });
+}
+
+/** The same for a call that is made again after a crash. */
+function toActionId({ session, toolCallId }: RuntimeContext): string {
+  return `${session.runId}:${toolCallId}`;
+}
+
+const toDid = (address: string) => `did:x:${address}`;
+
+function toOutcome({ status, hash, fault }: ActionTable, grantee?: string) {
+  if (status === 'included') return { status, transaction: hash };
+  const needsGrant = fault?.startsWith('authz ') && grantee;
+  const why = needsGrant ? `the user has to grant ${grantee} the right to send on the chain (${fault})` : fault;
+  if (status === 'failed') throw new ToolError('TOOL_FAILED', `the chain refused it, and nothing was done: ${why}`);
+  return { status, ...(why ? { refusedSoFar: why } : { note: 'on its way; it will be in a block soon' }) };
+}
