@@ -50,6 +50,20 @@ export const stories: Record<string, Story> = {
       ['Agent', 'Page', 'answer'],
     ],
   },
+  'money-delegation': {
+    title: 'The agent sends tokens for its user, whose delegation has expired',
+    actors: ['Page', 'Agent', 'Node'],
+    steps: [
+      ['Page', 'Node', 'MsgGrant to the agent, with a limit'],
+      ['Page', 'Agent', 'message: "send 3 to the shop"'],
+      ['Agent', 'Agent', '!step and approvals in one transaction'],
+      ['Agent', 'Page', 'may it run? tokens/send is missing'],
+      ['Page', 'Agent', '!yes; a delegation of exactly that'],
+      ['Agent', 'Agent', '!order and message in one transaction'],
+      ['Agent', 'Node', '!MsgExec of MsgSend, memo: invocation'],
+      ['Agent', 'Page', 'answer'],
+    ],
+  },
 };
 
 const [column, row, margin, top] = [230, 44, 110, 96];
