@@ -16,6 +16,7 @@ describe.each(engines)('on %s', (engine) => {
       RETENTION_SMS_DAYS: '2',
       RETENTION_RECORDS_DAYS: '2',
       RETENTION_STATS_DAYS: '2',
+      RETENTION_CLAIMS_DAYS: '2',
     });
     const store = await openStore<UssdTables>(service.databaseUrl);
     const threeDaysAgo = Date.now() - 3 * 86_400_000;
@@ -38,6 +39,23 @@ describe.each(engines)('on %s', (engine) => {
         .values({ day, program: 'p', version: `p@${days}`, calls: 1, returning_calls: 0 })
         .execute();
     }
+    for (const [id, status, checked_at] of [
+      ['paid-old', 'paid', threeDaysAgo],
+      ['paid-new', 'paid', Date.now()],
+      ['rejected-old', 'rejected', threeDaysAgo],
+      ['submitted-old', 'submitted', threeDaysAgo],
+      ['failed-old', 'failed', threeDaysAgo],
+    ] as const)
+      await store.db
+        .insertInto('ussd_claim')
+        .values({
+          ...{ id, source: id, phone: id, collection: '1', content: '{}', status, reward: null, fault: null },
+          ...{ checked_at, created_at: threeDaysAgo },
+        })
+        .execute();
+    for (const status of ['included', 'dead', 'waiting'] as const)
+      await sql`insert into ussd_tx (id, message, memo, status, alone, attempts, next_at, created_at)
+        values (${status}, '{}', '', ${status}, 0, 0, 0, ${sql.lit(threeDaysAgo)})`.execute(store.db);
     for (const hours of ages) {
       const at = Date.now() - hours * 3_600_000;
       const id = `hours-${hours}`;
@@ -122,6 +140,13 @@ describe.each(engines)('on %s', (engine) => {
       return rows.map(({ program }) => program).join() === 'p,palaver';
     });
     await waitFor('the records', async () => (await idsOf('ussd_record')) === 'hours-1,hours-30');
+    // Claims that are decided and transactions that are included are removed; what failed or is on its way stays.
+    await waitFor('the claims', async () => {
+      const claims = await store.db.selectFrom('ussd_claim').select('id').orderBy('id').execute();
+      const { rows } = await sql<{ id: string }>`select id from ussd_tx order by id`.execute(store.db);
+      const left = [...claims, ...rows].map(({ id }) => id).join();
+      return left === 'failed-old,paid-new,submitted-old,dead,waiting';
+    });
     // Inputs are kept as long as a session lives.
     await waitFor('the inputs', async () => {
       const rows = await store.db.selectFrom('ussd_input').select('session_id as id').execute();

@@ -131,6 +131,29 @@ describe.each(engines)('the ledger on %s', (engine) => {
     await audit();
   });
 
+  test('a subscription: too little opens none, a renewal adds, and what is left at its end is taken back', async () => {
+    const did = createUser();
+    const subscription = { days: 30, allowance: 50, credits: 10 };
+    const pay = (id: string, credits: number, isNew = true) =>
+      ledger.bookPayment({ did, id: `${did}-${id}`, credits, claimIds: [], subscription }, async () => isNew);
+    expect(await pay('short', 9)).toBe(true);
+    expect(await ledger.account(did)).toEqual({ did, balance: 109, held: 0, claims: [] });
+    expect([await pay('first', 12), await pay('first', 12, false), await pay('second', 10)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    const opened = await ledger.account(did);
+    expect(opened).toMatchObject({ balance: 211, subscription: { allowance: 100, used: 0 } });
+    await ledger.reserve(did, `${did}-1`);
+    await ledger.charge(did, `${did}-1`, 30);
+    await store.db.updateTable('agent_credit_subscription').set({ ends_at: 1 }).where('user_did', '=', did).execute();
+    const ended = await Promise.all(Array.from({ length: 5 }, () => ledger.account(did)));
+    // 70 of the allowance of 100 are left.
+    for (const account of ended) expect(account).toEqual({ did, balance: 111, held: 0, claims: [] });
+    await audit();
+  });
+
   test('what a process that died had set aside comes back, and is booked if it ends after all', async () => {
     const did = createUser();
     await ledger.reserve(did, `${did}-1`);
