@@ -1,3 +1,4 @@
+import { didPattern } from '@palaver/contract';
 import { z } from 'zod';
 
 const expected = 'expected a JSON list such as [{"name":"files","url":"https://mcp.example/mcp"}]';
@@ -17,6 +18,8 @@ const serverSchema = z
     env: z.record(z.string(), z.string()).default({}),
     /** Whether its tools (all, or those named) are called with the user's own invocation. */
     protected: z.union([z.boolean(), z.array(z.string())]).default(false),
+    /** With it, invocations of protected tools are made out to the server under the user's delegation. */
+    did: z.string().regex(didPattern, 'expected a DID').optional(),
   })
   .refine(({ url, command }) => (url === undefined) !== (command === undefined), { error: 'needs a url or a command' })
   .refine((server) => server.url !== undefined || server.protected === false, {
@@ -46,7 +49,7 @@ export const mcpConfigSchema = z.object({
     .prefault('[]')
     .meta({
       description:
-        'MCP servers whose tools the agent may use, as a JSON list: name, url or command with args, protected.',
+        'MCP servers whose tools the agent may use, as a JSON list: name, url or command with args, protected, did.',
       example: '[{"name":"files","url":"https://mcp.example/mcp","protected":true}]',
       secret: true,
     }),

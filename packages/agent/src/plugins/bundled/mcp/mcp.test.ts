@@ -7,9 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { createTempDir, freePort, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
+import { createDelegation, createSigner, createVerifier } from '@palaver/ucan';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { streamTurn, textOf } from '../../../../test/read-frames.ts';
+import { ask } from '../../../../test/ask-approval.ts';
+import { readUntil, streamTurn, textOf } from '../../../../test/read-frames.ts';
 import { startTestAgent, type TestAgent } from '../../../../test/test-agent.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 
@@ -158,6 +160,32 @@ describe('a protected tool', () => {
     expect(call).toMatchObject({ status: 'error', end: 'complete' });
     expect(call.error).toMatch(/^AUTHORIZATION_REQUIRED/);
     expect(server.seen).toEqual([]);
+  });
+
+  it('of a server with a DID is called under the delegation of the user, who is asked for exactly that one', async () => {
+    await using server = await startProtectedServer();
+    const vault = (await createSigner()).did();
+    await using agent = await startAgent([{ name: 'vault', url: server.url, protected: true, did: vault }]);
+    const ana = await agent.createUser();
+    const { frames, asked } = await ask(ana, await ana.createSession(), '/tool vault__open_door {"door":"the gate"}');
+    const capability = { can: 'mcp/call', with: ana.did, nb: { server: vault, tool: 'open.door' } };
+    expect(asked).toMatchObject({ toolName: 'vault__open_door', capability });
+    const options = { issuer: ana.signer, audience: agent.did, capabilities: [capability] };
+    const { serialized: raw } = await createDelegation(options);
+    expect((await ana.send('POST', '/delegation', { raw })).status).toBe(200);
+    expect((await readUntil(frames, 'done')).findLast(({ event }) => event === 'tool_call')?.data).toMatchObject({
+      output: 'the gate is open',
+    });
+    const token = server.seen[0]?.authorization?.replace('Bearer ', '') ?? '';
+    expect((await createVerifier({ audiences: [vault] }).verifyDelegation(token)).ok).toMatchObject({
+      did: agent.did,
+      capabilities: [capability],
+      view: { proofs: [{ issuer: ana.did }] },
+    });
+    // The user's own invocation comes first.
+    const mcpInvocations = { vault__open_door: 'dXNlcg==' };
+    expect((await useTool(agent, 'vault__open_door', { door: 'x' }, { mcpInvocations })).status).toBe('done');
+    expect(server.seen[1]?.authorization).toBe('Bearer dXNlcg==');
   });
 
   it('whose server refuses the invocation says so', async () => {

@@ -70,20 +70,27 @@ function hashName(name: string): string {
 }
 
 function toTool(server: McpServer, name: string, { name: tool, description, inputSchema }: McpTool): Tool {
-  const { protected: isProtected } = server.config;
+  const { protected: isProtected, did } = server.config;
   const needsInvocation = isProtected === true || (Array.isArray(isProtected) && isProtected.includes(tool));
+  const toCapability = ({ user }: RuntimeContext) => ({ can: 'mcp/call', with: user.did, nb: { server: did, tool } });
+  const hasOwn = ({ message }: RuntimeContext) => message.mcpInvocations?.[name] !== undefined;
+
+  /** The user's own invocation, or one that stands on their delegation. */
+  async function findInvocation(rt: RuntimeContext): Promise<string> {
+    const own = rt.message.mcpInvocations?.[name];
+    if (own !== undefined) return own;
+    if (did !== undefined)
+      return (await rt.ucan.mintInvocation({ audience: did, capability: toCapability(rt) })).serialized;
+    throw new ToolError('AUTHORIZATION_REQUIRED', `the user has to sign an invocation for ${name} first; ask them to`);
+  }
+
   return {
     description: description.slice(0, maxDescription),
     input: inputSchema,
-    async execute(args: Record<string, unknown>, { message, abortSignal, reportProgress }: RuntimeContext) {
-      const invocation = needsInvocation ? message.mcpInvocations?.[name] : undefined;
-      if (needsInvocation && invocation === undefined) {
-        throw new ToolError(
-          'AUTHORIZATION_REQUIRED',
-          `the user has to sign an invocation for ${name} first; ask them to`,
-        );
-      }
-      return server.call({ tool, args, signal: abortSignal, invocation, onProgress: reportProgress });
+    ...(needsInvocation && did && { needsDelegation: (_args, rt) => (hasOwn(rt) ? undefined : toCapability(rt)) }),
+    async execute(args: Record<string, unknown>, rt: RuntimeContext) {
+      const invocation = needsInvocation ? await findInvocation(rt) : undefined;
+      return server.call({ tool, args, signal: rt.abortSignal, invocation, onProgress: rt.reportProgress });
     },
   };
 }
