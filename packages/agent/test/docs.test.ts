@@ -70,6 +70,7 @@ test('it lists every route, those of plugins and of the application included', (
       'GET /user-preferences',
       'GET /weather',
       'GET /weather/open',
+      'PATCH /sessions/{sessionId}',
       'POST /delegation',
       'POST /messages/abort',
       'POST /messages/{sessionId}',

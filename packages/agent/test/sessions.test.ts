@@ -110,6 +110,20 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(sessions.find((session: { sessionId: string }) => session.sessionId === sessionId).title).toBe(first);
   });
 
+  test('a session is renamed by its own user, in the bounds of a title, and keeps that title', async () => {
+    const { body } = await ana.send('POST', '/sessions');
+    const path = `/sessions/${body.sessionId}`;
+    const renamed = await ana.send('PATCH', path, { title: 'Maize prices' });
+    expect(renamed).toMatchObject({ status: 200, body: { sessionId: body.sessionId, title: 'Maize prices' } });
+    await ana.send('POST', `/messages/${body.sessionId}`, { message: 'Good morning', stream: false });
+    const { sessions } = (await ana.send('GET', '/sessions?limit=100')).body;
+    expect(sessions).toContainEqual(expect.objectContaining({ sessionId: body.sessionId, title: 'Maize prices' }));
+    for (const title of ['', '🌽'.repeat(201), 7, undefined])
+      expect((await ana.send('PATCH', path, { title })).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+    const ben = await agent.createUser();
+    expect((await ben.send('PATCH', path, { title: 'Mine' })).body).toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  });
+
   test('deletes a session with everything in it', async () => {
     const sessionId = await ana.createSession();
     const runId = (await ana.say(sessionId, 'hello')).headers.get('x-run-id');

@@ -19,6 +19,10 @@ export const createSessionSchema = z.preprocess((body) => body ?? {}, createSess
 
 export type CreateSession = z.infer<typeof createSessionSchema>;
 
+export const renameSessionSchema = z
+  .object({ title: boundedText(1, agentLimits.titleCharacters) })
+  .meta({ id: 'RenameSession', description: 'The new title of a session.' });
+
 /**
  * A chat session, as `POST /sessions` answers.
  *

@@ -3,6 +3,7 @@ export {
   type CreateSession,
   createSessionSchema,
   defaultSessionTitle,
+  renameSessionSchema,
   type SessionList,
   sessionDeletedSchema,
   sessionListSchema,

@@ -102,7 +102,7 @@ function planLong(text: string): OfflineReply | undefined {
 
 function planHelp(text: string, { tools, system }: OfflineQuestion): OfflineReply | undefined {
   if (
-    !/^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini/i.test(
+    !/^(help|aide|msaada|\/help)[.!?]?$|what can you do|what are you able to|que peux-tu|unaweza kufanya nini|ماذا يمكنك أن تفعل/i.test(
       text,
     )
   )

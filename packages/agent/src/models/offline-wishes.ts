@@ -1,4 +1,5 @@
 import { findLanguageTag } from '../plugins/bundled/user-preferences/language-names.ts';
+import { readPageWish } from './offline-page-wishes.ts';
 import { readTaskWish } from './offline-tasks.ts';
 
 /** A request the offline model knows how to fulfil with a tool. */
@@ -38,6 +39,9 @@ const onlyNow =
   /\b(?:just |only )?(?:this (?:once|time|one|answer|question|message)|for (?:this|now)|once)\b|\banswer this\b/i;
 const negated = /\b(?:do not|don['’]t|never|no longer|not)\b/i;
 
+const memory =
+  /^(?:(?:please )?remember(?: that)?:?|retiens que|souviens-toi que|kumbuka(?: kwamba)?|تذكر أن(?:ني)?) (.{1,2000})$/is;
+
 const styles: { pattern: RegExp; toPreference(match: string): Preference }[] = [
   {
     pattern:
@@ -63,7 +67,7 @@ const spoken =
 
 /** What a message asks to be kept or done. A question is never a wish, and only clear words make a wish last. */
 export function readWish(text: string): Wish | undefined {
-  return readTaskWish(text) ?? readMemoryWish(text) ?? readPreference(text);
+  return readTaskWish(text) ?? readMemoryWish(text) ?? readPageWish(text) ?? readPreference(text);
 }
 
 /** What a message asks of this answer alone. */
@@ -102,7 +106,7 @@ function readMemoryWish(text: string): Wish | undefined {
   if (query)
     return { tool: 'recall', args: query[1] ? { query: query[1] } : {}, reasoning: 'The user asks what I remember.' };
   if (isQuestion) return undefined;
-  const fact = /^(?:please )?remember(?: that)?:? (.{1,2000})$/is.exec(text)?.[1];
+  const fact = memory.exec(text)?.[1];
   if (fact)
     return {
       tool: 'remember',

@@ -5,6 +5,7 @@ import {
   liveRunReplySchema,
   messagePageSchema,
   offsetPageQuerySchema,
+  renameSessionSchema,
   sessionDeletedSchema,
   sessionListSchema,
   sessionParamsSchema,
@@ -64,6 +65,25 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
       },
     },
     async (request) => sessions.list(identityOf(request).did, request.query),
+  );
+
+  server.patch(
+    '/sessions/:sessionId',
+    {
+      schema: {
+        tags,
+        summary: 'Rename a session',
+        params: sessionParamsSchema,
+        body: renameSessionSchema,
+        response: { 200: sessionSchema, 400: errorBodySchema, 404: errorBodySchema },
+      },
+    },
+    async (request) => {
+      const { did } = identityOf(request);
+      const { sessionId } = await requireSession(sessions, did, request.params.sessionId);
+      await sessions.rename(did, sessionId, request.body.title);
+      return requireSession(sessions, did, sessionId);
+    },
   );
 
   server.delete(

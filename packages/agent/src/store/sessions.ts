@@ -167,6 +167,17 @@ export function createSessionStore(
       return { sessions: rows.map(toSession), total, limit, offset };
     },
 
+    /** A title that the user chose is not replaced by one made from the first exchange. */
+    async rename(userDid: string, id: string, title: string): Promise<void> {
+      const { title: sealed } = cipher.sealRow(sealedTables.session, { id, title });
+      await db
+        .updateTable('agent_session')
+        .set({ title: sealed, named: 1 })
+        .where('id', '=', id)
+        .where('user_did', '=', userDid)
+        .execute();
+    },
+
     /** Messages and runs go with it. */
     async remove(userDid: string, id: string): Promise<boolean> {
       if (!uuidPattern.test(id)) return false;
