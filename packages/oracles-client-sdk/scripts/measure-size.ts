@@ -29,12 +29,12 @@ const uses = [
   {
     name: 'chat with /ui',
     code: `export { OraclesProvider } from './src/index.ts'; export { Chat } from './src/ui/index.ts';`,
-    budget: 26_500,
+    budget: 27_500,
   },
   {
     name: 'element (without React)',
     code: `export * from './src/element/index.ts';`,
-    budget: 32_500,
+    budget: 34_000,
   },
   { name: 'wallet', code: `export * from './src/wallet/index.ts';`, budget: 3_500 },
 ];

@@ -117,6 +117,7 @@ it('leaves a conversation open that was opened while another one is deleted', as
     await route.continue();
   });
   await page.getByRole('button', { name: 'Delete: /long 3' }).click();
+  await page.getByRole('group', { name: 'Delete “/long 3” for good?' }).getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('navigation').getByText('/long 2').click();
   await page.getByRole('log').getByText(words(2)).waitFor();
   deleting.resolve();
@@ -124,6 +125,100 @@ it('leaves a conversation open that was opened while another one is deleted', as
   await page.getByLabel('Message', { exact: true }).fill('/long 4');
   await page.keyboard.press('Enter');
   await page.getByRole('log').getByText(words(4)).waitFor();
+});
+
+/** What the browser does when files are dropped on an element, or pasted into it. */
+const give = (selector: string, event: 'drop' | 'paste', name: string) => `(() => {
+  const data = new DataTransfer();
+  data.items.add(new File(['Three goats'], ${JSON.stringify(name)}, { type: 'text/plain' }));
+  const options = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
+  const event = ${event === 'drop' ? "new DragEvent('drop', options)" : "new ClipboardEvent('paste', options)"};
+  document.querySelector(${JSON.stringify(selector)}).dispatchEvent(event);
+  return event.defaultPrevented;
+})()`;
+
+it('takes files that are dropped or pasted, and leaves pasted words alone', async () => {
+  const page = await open();
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  const box = page.getByLabel('Message', { exact: true });
+  await box.waitFor();
+  expect(await page.evaluate<boolean>(give('.palaver-composer form', 'drop', 'dropped.txt'))).toBe(true);
+  expect(await page.evaluate<boolean>(give('.palaver-composer textarea', 'paste', 'pasted.txt'))).toBe(true);
+  await page.getByRole('button', { name: 'Remove: dropped.txt' }).waitFor();
+  await page.getByRole('button', { name: 'Remove: pasted.txt' }).waitFor();
+  await box.fill('read them');
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByText('dropped.txt, pasted.txt').waitFor();
+});
+
+it('copies a message, and sends other words in place of a question', async () => {
+  const page = await open();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  await page.getByLabel('Message', { exact: true }).fill('/long 2');
+  await page.keyboard.press('Enter');
+  const log = page.getByRole('log');
+  await log.getByText(words(2)).waitFor();
+  await log.getByRole('button', { name: 'Copy' }).last().click();
+  await log.getByText('Copied').waitFor();
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(words(2));
+  await log.getByRole('button', { name: 'Edit' }).click();
+  await log.getByRole('textbox', { name: 'Edit' }).fill('/long 4');
+  await log.getByRole('button', { name: 'Send again' }).click();
+  await log.getByText(words(4)).waitFor();
+  expect(await page.locator('.palaver-message').count()).toBe(2);
+});
+
+it('finds, renames and deletes conversations; nothing is deleted before it is confirmed', async () => {
+  const page = await open();
+  const list = page.getByRole('navigation');
+  for (const text of ['/long 2', '/long 3']) {
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    await page.getByLabel('Message', { exact: true }).fill(text);
+    await page.keyboard.press('Enter');
+    await list.getByText(text).waitFor();
+  }
+  await list.getByRole('button', { name: 'Rename: /long 2' }).click();
+  await list.getByRole('textbox', { name: 'Rename: /long 2' }).fill('Maize prices');
+  await page.keyboard.press('Enter');
+  await list.getByText('Maize prices').waitFor();
+  await list.getByRole('searchbox').fill('MAIZE');
+  await list.getByText('/long 3').waitFor({ state: 'detached' });
+  await page.reload();
+  await list.getByText('Maize prices').waitFor();
+  await list.getByRole('button', { name: 'Delete: Maize prices' }).click();
+  expect(await findBarriers(page)).toEqual([]);
+  await list.getByRole('button', { name: 'Cancel' }).click();
+  await list.getByRole('button', { name: 'Delete: Maize prices' }).click();
+  await list.getByRole('group').getByRole('button', { name: 'Delete' }).click();
+  await list.getByText('Maize prices').waitFor({ state: 'detached' });
+  expect(await list.getByText('/long 3').count()).toBe(1);
+});
+
+it('leads back to the latest message, and shows your own message wherever you were reading', async () => {
+  const page = await open();
+  await page.setViewportSize({ width: 700, height: 500 });
+  await page.getByRole('button', { name: 'New conversation' }).click();
+  const box = page.getByLabel('Message', { exact: true });
+  await box.fill('/long 400');
+  await page.keyboard.press('Enter');
+  const log = page.getByRole('log');
+  await log.getByText('word400').waitFor();
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+  const atEnd = 'document.querySelector(".palaver-thread").scrollHeight';
+  const distance = () =>
+    page.evaluate<number>(`(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)(
+      document.querySelector('.palaver-thread'))`);
+  expect(await page.evaluate<number>(atEnd)).toBeGreaterThan(600);
+  await page.evaluate("document.querySelector('.palaver-thread').scrollTop = 0");
+  await log.getByRole('button', { name: 'Latest message' }).click();
+  await expect.poll(distance).toBeLessThan(5);
+  await page.evaluate("document.querySelector('.palaver-thread').scrollTop = 0");
+  await log.getByRole('button', { name: 'Latest message' }).waitFor();
+  await box.fill('/long 1');
+  await page.keyboard.press('Enter');
+  await expect.poll(distance).toBeLessThan(80);
+  await log.getByText('/long 1', { exact: true }).waitFor();
 });
 
 it('asks to sign in while there is no wallet, and asks the agent for nothing', async () => {

@@ -26,6 +26,8 @@ export function createAgentApi({ json }: Transport) {
     listSessions: (page: { limit?: number; offset?: number } = {}) => json<SessionList>(`/sessions${toQuery(page)}`),
     createSession: (body: { title?: string; metadata?: Record<string, unknown> } = {}) =>
       json<Session>('/sessions', { method: 'POST', body }),
+    renameSession: (sessionId: string, title: string) =>
+      json<Session>(`/sessions/${encodeURIComponent(sessionId)}`, { method: 'PATCH', body: { title } }),
     deleteSession: (sessionId: string) =>
       json<{ ok: true; sessionId: string }>(`/sessions/${encodeURIComponent(sessionId)}`, { method: 'DELETE' }),
 

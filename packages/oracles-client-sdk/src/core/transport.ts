@@ -20,7 +20,7 @@ export interface TransportOptions {
 }
 
 export interface RequestOptions {
-  method?: 'GET' | 'POST' | 'DELETE';
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   body?: unknown;
   /** In place of `body`. */
   file?: Blob | undefined;

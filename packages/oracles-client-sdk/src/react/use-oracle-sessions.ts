@@ -13,6 +13,7 @@ export interface OracleSessionsResult {
   /** Newest updated first. */
   sessions: Session[];
   createSession: (session?: { title?: string; metadata?: Record<string, unknown> }) => Promise<Session>;
+  renameSession: (sessionId: string, title: string) => Promise<void>;
   deleteSession: (sessionId: string) => Promise<void>;
   isLoading: boolean;
   error: OracleError | undefined;
@@ -39,7 +40,7 @@ export interface OracleSessionsResult {
   isDeleteSessionError: boolean;
 }
 
-type Work = 'create' | 'delete' | 'page';
+type Work = 'create' | 'rename' | 'delete' | 'page';
 
 export interface OracleSessionsOptions {
   overrides?: ConfigOverrides | undefined;
@@ -111,6 +112,17 @@ export function useOracleSessions(
           const created = await ready().createSession(session);
           update(({ sessions: known, total }) => ({ sessions: [created, ...known], total: total + 1 }));
           return created;
+        }),
+      [follow, ready, update],
+    ),
+    renameSession: useCallback(
+      (sessionId, title) =>
+        follow('rename', async () => {
+          const renamed = await ready().renameSession(sessionId, title);
+          update(({ sessions: known, total }) => ({
+            sessions: known.map((session) => (session.sessionId === sessionId ? renamed : session)),
+            total,
+          }));
         }),
       [follow, ready, update],
     ),

@@ -1,6 +1,14 @@
 'use client';
 
-import { type FormEvent, type KeyboardEvent, type ReactNode, useId, useState } from 'react';
+import {
+  type ClipboardEvent,
+  type DragEvent,
+  type FormEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  useId,
+  useState,
+} from 'react';
 import type { SendOptions } from '../core/chat-interface.ts';
 import { isBlob, type OutgoingFile } from '../core/upload-files.ts';
 import type { UseChatResult } from '../react/use-chat.ts';
@@ -22,7 +30,12 @@ export interface ComposerProps {
 const maxFiles = 10;
 const nameOf = (file: OutgoingFile) => (isBlob(file) ? (file as File).name : file.filename);
 
-/** Writes messages, with files: Enter sends, Shift and Enter is a new line, Escape stops the answer. */
+/** Without it the browser opens what is dropped in place of the page. */
+function allowFiles(event: DragEvent): void {
+  if (event.dataTransfer.types.includes('Files')) event.preventDefault();
+}
+
+/** Writes messages, with files chosen, dropped or pasted: Enter sends, Shift and Enter is a new line, Escape stops the answer. */
 export function Composer({ chat, labels, options, notice, attach, children }: ComposerProps) {
   const { sendMessage, abortStream, isSending } = chat;
   const [text, setText] = useState('');
@@ -31,6 +44,11 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
   const isEmpty = text.trim() === '';
   const add = (...added: OutgoingFile[]) => setFiles((before) => [...before, ...added].slice(0, maxFiles));
 
+  function take(event: ClipboardEvent | DragEvent, { files }: DataTransfer): void {
+    if (files.length === 0) return;
+    event.preventDefault();
+    add(...files);
+  }
   function submit(event: FormEvent | KeyboardEvent): void {
     event.preventDefault();
     if (isEmpty) return;
@@ -68,7 +86,7 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
           ))}
         </ul>
       )}
-      <form onSubmit={submit}>
+      <form onSubmit={submit} onDragOver={allowFiles} onDrop={(event) => take(event, event.dataTransfer)}>
         <label className="palaver-button palaver-attach">
           <span aria-hidden="true">+</span>
           <span className="palaver-hidden">{labels.attach}</span>
@@ -94,6 +112,7 @@ export function Composer({ chat, labels, options, notice, attach, children }: Co
           placeholder={labels.message}
           onChange={(event) => setText(event.target.value)}
           onKeyDown={onKeyDown}
+          onPaste={(event) => take(event, event.clipboardData)}
         />
         {children}
         {isSending ? (

@@ -24,6 +24,19 @@ export const defaultLabels = {
   send: 'Send',
   stop: 'Stop',
   retry: 'Try again',
+  renameSession: 'Rename: {name}',
+  confirmDelete: 'Delete “{name}” for good?',
+  confirm: 'Delete',
+  searchSessions: 'Search conversations',
+  save: 'Save',
+  cancel: 'Cancel',
+  copy: 'Copy',
+  copied: 'Copied',
+  edit: 'Edit',
+  resend: 'Send again',
+  latest: 'Latest message',
+  /** In which times are written: the browser's own where it is empty. */
+  language: '',
 };
 
 export type Labels = typeof defaultLabels;

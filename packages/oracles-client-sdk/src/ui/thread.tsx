@@ -1,11 +1,12 @@
 'use client';
 
-import { memo, type ReactNode, useEffect, useRef } from 'react';
+import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import type { IMessage } from '../react/message-content.ts';
 import type { UIComponents } from '../react/oracles-context.ts';
 import { renderMessageContent } from '../react/render-message-content.tsx';
 import type { UseChatResult } from '../react/use-chat.ts';
 import type { Labels } from './labels.ts';
+import { CopyText, EditMessage } from './message-actions.tsx';
 
 export interface ThreadProps {
   chat: UseChatResult;
@@ -20,14 +21,20 @@ const followPixels = 80;
 
 /** The messages of a conversation. It follows the answer unless the reader has scrolled up. */
 export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
-  const { messages, hasMore, loadMore, status, isLoading } = chat;
+  const { messages, hasMore, loadMore, status, isLoading, editMessage } = chat;
   const box = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
+  const [isAway, setAway] = useState(false);
+  const jump = useCallback(() => {
+    const { current } = box;
+    if (current) current.scrollTop = current.scrollHeight;
+  }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: new content is the reason to scroll.
   useEffect(() => {
-    const { current } = box;
-    if (current && isFollowing.current) current.scrollTop = current.scrollHeight;
-  }, [messages]);
+    // Whoever sends a message wants to see it, wherever they were reading.
+    if (status === 'submitted') isFollowing.current = true;
+    if (isFollowing.current) jump();
+  }, [messages, status]);
 
   return (
     <div
@@ -40,6 +47,7 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
       tabIndex={0}
       onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
         isFollowing.current = scrollHeight - scrollTop - clientHeight < followPixels;
+        setAway(!isFollowing.current);
       }}
     >
       {hasMore && (
@@ -50,12 +58,23 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
       {messages.length === 0 && !isLoading && empty}
       <ol>
         {messages.map((message) => (
-          <Message key={message.id} message={message} labels={labels} uiComponents={uiComponents} />
+          <Message
+            key={message.id}
+            message={message}
+            labels={labels}
+            uiComponents={uiComponents}
+            onEdit={status === 'ready' ? editMessage : undefined}
+          />
         ))}
       </ol>
       {status === 'ready' && messages.at(-1)?.type === 'ai' && (
         <button type="button" className="palaver-button" onClick={() => void chat.regenerate()}>
           {labels.regenerate}
+        </button>
+      )}
+      {isAway && (
+        <button type="button" className="palaver-button palaver-latest" onClick={jump}>
+          <span aria-hidden="true">↓</span> {labels.latest}
         </button>
       )}
     </div>
@@ -64,12 +83,18 @@ export function Thread({ chat, labels, uiComponents, empty }: ThreadProps) {
 
 interface MessageProps extends Pick<ThreadProps, 'labels' | 'uiComponents'> {
   message: IMessage;
+  onEdit: UseChatResult['editMessage'] | undefined;
 }
 
-const Message = memo(({ message, labels, uiComponents }: MessageProps) => {
-  const { type, content, reasoning, status, uploadProgress, attachments = [] } = message;
+const Message = memo(({ message, labels, uiComponents, onEdit }: MessageProps) => {
+  const [isEditing, setEditing] = useState(false);
+  const { id, type, text, content, reasoning, status, uploadProgress, attachments = [] } = message;
   const isHuman = type === 'human';
   const isThinking = status === 'streaming' && content === '';
+  const send = (changed: string) => {
+    setEditing(false);
+    void onEdit?.(id, changed);
+  };
   return (
     <li className={isHuman ? 'palaver-message palaver-human' : 'palaver-message'} data-status={status}>
       <span className="palaver-hidden">{isHuman ? labels.you : labels.agent}</span>
@@ -79,7 +104,11 @@ const Message = memo(({ message, labels, uiComponents }: MessageProps) => {
           {reasoning}
         </details>
       )}
-      <div dir="auto">{renderMessageContent(isHuman ? message : content, uiComponents)}</div>
+      {isEditing ? (
+        <EditMessage text={text} labels={labels} onSend={send} onCancel={() => setEditing(false)} />
+      ) : (
+        <div dir="auto">{renderMessageContent(isHuman ? message : content, uiComponents)}</div>
+      )}
       {isThinking && <small>{labels.thinking}</small>}
       {uploadProgress !== undefined && (
         <progress aria-label={labels.uploading} value={uploadProgress}>
@@ -89,6 +118,16 @@ const Message = memo(({ message, labels, uiComponents }: MessageProps) => {
       {attachments.length > 0 && <small>{attachments.map(({ filename }) => filename).join(', ')}</small>}
       {status === 'aborted' && <small>{labels.stopped}</small>}
       {status === 'failed' && <small>{labels.failed}</small>}
+      {status !== 'streaming' && text && !isEditing && (
+        <p className="palaver-actions">
+          <CopyText text={text} labels={labels} />
+          {isHuman && onEdit && (
+            <button type="button" className="palaver-quiet" onClick={() => setEditing(true)}>
+              {labels.edit}
+            </button>
+          )}
+        </p>
+      )}
     </li>
   );
 });
