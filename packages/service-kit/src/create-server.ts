@@ -12,6 +12,7 @@ import Fastify, {
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { Counter, type Registry } from 'prom-client';
+import { z } from 'zod';
 import { browserHeaders } from './browser-headers.ts';
 import { addCors, type CorsOptions } from './cors.ts';
 import type { Edge } from './edge.ts';
@@ -26,6 +27,7 @@ import { addMetrics } from './metrics.ts';
 import { createOperatorGuards, type OperatorGuard } from './operator-guard.ts';
 import type { Operator, OperatorRole } from './operators.ts';
 import { addRecentErrors } from './recent-errors.ts';
+import { findLines } from './recent-lines.ts';
 import { toRequestId } from './request-id.ts';
 import { callerOf, createRequestLog, pathOf } from './request-log.ts';
 import { addTracing } from './tracing.ts';
@@ -157,9 +159,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   server.setValidatorCompiler(validatorCompiler);
   server.setSerializerCompiler(serializerCompiler);
   server.setErrorHandler(send);
-  server.setNotFoundHandler((request, reply) =>
-    send(new AppError('NOT_FOUND', `There is no ${request.method} ${pathOf(request.url)} here.`), request, reply),
-  );
+  // Thrown, so that hooks of errors see it too.
+  server.setNotFoundHandler(async ({ method, url }) => {
+    throw new AppError('NOT_FOUND', `There is no ${method} ${pathOf(url)} here.`);
+  });
 
   if (options.tracing) addTracing(server);
   if (isUpload) limitRequestTime(server, { requestTimeoutMs, isUpload });
@@ -196,8 +199,15 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   server.get('/metrics/errors', { onRequest: operatorGuard, schema: { hide: true } }, async (_request, reply) =>
     reply.send({ errors: recentErrors() }),
   );
+  server.get(
+    '/metrics/errors/:requestId',
+    { onRequest: server.operatorGuardFor('operator'), schema: { hide: true, params: requestIdSchema } },
+    async (request, reply) => reply.send({ lines: findLines(options.name, request.params.requestId) }),
+  );
   return server;
 }
+
+const requestIdSchema = z.object({ requestId: z.string().min(1).max(200) });
 
 function addOperatorGuards(server: Server, options: ServerOptions, metrics: Registry): OperatorGuard {
   const wrongTokens = new Counter({

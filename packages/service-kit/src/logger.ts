@@ -1,5 +1,6 @@
 import { type DestinationStream, type LogFn, type Logger as PinoLogger, pino } from 'pino';
 import { maskFields, maskText } from './mask.ts';
+import { keepLine } from './recent-lines.ts';
 import { serializeError } from './serialize-error.ts';
 
 /**
@@ -46,7 +47,7 @@ export function createLogger(options: { name: string; level: string; destination
       formatters: { level: (label) => ({ level: label }), log: (fields) => maskFields(fields) },
       // Errors are plain objects by then, wherever they stand in the fields.
       serializers: { err: (value: unknown) => (value instanceof Error ? serializeError(value) : value) },
-      hooks: { streamWrite: maskText, logMethod: addMessage },
+      hooks: { streamWrite: (line) => keepLine(maskText(line)), logMethod: addMessage },
       ...(pretty && {
         transport: {
           target: 'pino-pretty',

@@ -6,10 +6,10 @@ import type { RecentError } from './recent-errors.ts';
 let server: Server;
 afterEach(() => server.close());
 
-async function start(): Promise<void> {
+async function start(destination?: { write(line: string): void }): Promise<void> {
   server = await createServer({
     name: 'test',
-    logger: createLogger({ name: 'test', level: 'silent' }),
+    logger: createLogger({ name: 'test', level: destination ? 'info' : 'silent', ...(destination && { destination }) }),
     trustProxy: false,
     operatorToken: 'secret',
     bodyLimit: 1024,
@@ -36,9 +36,22 @@ test('refusals and faults are kept by request id, newest first, without queries 
     method: 'GET',
     path: '/nowhere',
     status: 404,
+    message: 'There is no GET /nowhere here.',
   });
   expect(errors.find(({ requestId }) => requestId === 'second')).toMatchObject({ status: 500, code: 'INTERNAL_ERROR' });
   expect(JSON.stringify(errors)).not.toMatch(/abc|secret/);
+});
+
+test('the log lines of a failed request are found by its id, masked, by operators who may change things', async () => {
+  await start({ write: () => {} });
+  await server.inject({ url: '/broken', headers: { 'x-request-id': 'looked-for' } });
+  await server.inject({ url: '/broken', headers: { 'x-request-id': 'another' } });
+  const ask = (authorization: string) =>
+    server.inject({ url: '/metrics/errors/looked-for', headers: { authorization } });
+  expect((await ask('Bearer wrong')).statusCode).toBe(401);
+  const { lines } = (await ask('Bearer secret')).json() as { lines: { requestId: string; err: { message: string } }[] };
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatchObject({ level: 'error', requestId: 'looked-for', err: { message: 'a secret detail' } });
 });
 
 test('only operators see them, and a flood of refusals leaves the faults in the list', async () => {

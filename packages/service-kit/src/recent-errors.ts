@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { toAppError } from './error-reply.ts';
+import { maskText } from './mask.ts';
 
 export interface RecentError {
   time: string;
@@ -8,6 +9,8 @@ export interface RecentError {
   path: string;
   status: number;
   code?: string;
+  /** The message that the caller received. */
+  message?: string;
 }
 
 const kept = 50;
@@ -19,15 +22,15 @@ const kept = 50;
 export function addRecentErrors(server: FastifyInstance): () => RecentError[] {
   const refusals: RecentError[] = [];
   const faults: RecentError[] = [];
-  const codes = new WeakMap<object, string>();
+  const replies = new WeakMap<object, { code: string; message: string }>();
   server.addHook('onError', (request, _reply, error, done) => {
-    codes.set(request, toAppError(error).code);
+    const { code, message } = toAppError(error);
+    replies.set(request, { code, message: maskText(message).slice(0, 300) });
     done();
   });
   server.addHook('onResponse', (request, reply, done) => {
     const { statusCode: status } = reply;
     if (status >= 400) {
-      const code = codes.get(request);
       const list = status >= 500 ? faults : refusals;
       list.push({
         time: new Date().toISOString(),
@@ -35,7 +38,7 @@ export function addRecentErrors(server: FastifyInstance): () => RecentError[] {
         method: request.method,
         path: (request.url.split('?')[0] ?? '').slice(0, 200),
         status,
-        ...(code && { code }),
+        ...replies.get(request),
       });
       if (list.length > kept) list.shift();
     }
