@@ -3,6 +3,7 @@
 import { createServer, type Logger, type Server } from '@palaver/service-kit';
 import { toEdge } from '@palaver/service-kit/internal';
 import type { ConsoleConfig } from './config.ts';
+import type { Targets } from './forwarding.ts';
 import { addServiceRoutes } from './routes/services.ts';
 import { addWebRoutes } from './routes/web-files.ts';
 import type { Page } from './web-build/create-web-build.ts';
@@ -12,6 +13,12 @@ export interface ConsoleParts {
   logger: Logger;
   page: Page;
 }
+
+export const toTargets = (config: ConsoleConfig): Targets => ({
+  'ussd-gateway': config.USSD_URL,
+  agent: config.AGENT_URL,
+  gateway: config.GATEWAY_URL,
+});
 
 /** The console as a server that is not listening yet. */
 export async function createConsoleApp({ config, logger, page }: ConsoleParts): Promise<Server> {
@@ -30,7 +37,7 @@ export async function createConsoleApp({ config, logger, page }: ConsoleParts): 
       };
     },
   });
-  const targets = { 'ussd-gateway': config.USSD_URL, agent: config.AGENT_URL, gateway: config.GATEWAY_URL };
+  const targets = toTargets(config);
   addWebRoutes(server, { page, targets });
   await addServiceRoutes(server, targets, {
     headers: {

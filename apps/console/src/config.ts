@@ -1,5 +1,5 @@
 import { defaultPorts } from '@palaver/contract';
-import { baseVariables, envUrl } from '@palaver/service-kit';
+import { baseVariables, envInteger, envList, envUrl } from '@palaver/service-kit';
 import { z } from 'zod';
 
 export const consoleConfigSchema = z.object({
@@ -33,6 +33,33 @@ export const consoleConfigSchema = z.object({
     .regex(/^\/[\w./-]*$/, 'expected a path such as /ixo')
     .prefault('/ixo')
     .meta({ description: "Path under which the query gateway serves the protocol's own routes.", example: '/ixo' }),
+  METRICS_INTERVAL_SECONDS: envInteger({ min: 1, max: 300 }).prefault('15').meta({
+    description: "How often the console reads the services' metrics for its history and alarms.",
+    example: '15',
+  }),
+  HISTORY_DAYS: envInteger({ min: 1, max: 365 }).prefault('30').meta({
+    description: 'How many days the history of the operations page is kept, in console.sqlite in DATA_DIR.',
+    example: '90',
+  }),
+  ALARM_WEBHOOK_URL: envUrl('http:', 'https:').optional().meta({
+    description:
+      'Address that alarms are posted to as JSON when they are raised and cleared. HTTPS at a public address, unless its host is in ALARM_WEBHOOK_ALLOWED_HOSTS.',
+    example: 'https://alarms.example/palaver',
+    secret: true,
+  }),
+  ALARM_WEBHOOK_ALLOWED_HOSTS: envList().prefault('').meta({
+    description: 'Hosts (`name` or `name:port`) of a webhook that may have private addresses and plain HTTP.',
+    example: 'alertmanager.internal:9093',
+  }),
+  ALARM_FAULT_PERCENT: envInteger({ min: 1, max: 100 }).prefault('5').meta({
+    description: 'Raise an alarm when more than this percentage of the requests of five minutes failed with 5xx.',
+    example: '2',
+  }),
+  ALARM_P95_MS: envInteger({ min: 1, max: 600_000 }).prefault('2000').meta({
+    description:
+      'Raise an alarm when the 95th percentile of the latency of five minutes is above this many milliseconds.',
+    example: '800',
+  }),
 });
 
 export type ConsoleConfig = Readonly<z.infer<typeof consoleConfigSchema>>;

@@ -7,14 +7,18 @@ import {
   type Env,
   isMain,
   keepOpen,
+  type Logger,
   listen,
   loadConfig,
   type RunningService,
   runMain,
 } from '@palaver/service-kit';
 import { prepareDataDir } from '@palaver/service-kit/internal';
-import { createConsoleApp } from './app.ts';
-import { consoleConfigSchema } from './config.ts';
+import { createConsoleApp, toTargets } from './app.ts';
+import { type ConsoleConfig, consoleConfigSchema } from './config.ts';
+import { type HistoryStore, openHistory } from './history/history-store.ts';
+import { type WatchOptions, watchServices } from './history/watch-services.ts';
+import { addHistoryRoute } from './routes/history.ts';
 import { createWebBuild, type FinishedBuild } from './web-build/create-web-build.ts';
 
 export interface RunningConsole extends RunningService {
@@ -29,10 +33,37 @@ export async function startConsole(env: Env, options: ConfigOptions = {}): Promi
   const otherFolder = () => join(prepareDataDir(config.DATA_DIR), 'console-page');
   await using started = new CloseStack();
   const page = started.adopt(createWebBuild({ logger, otherFolder }), (page) => page.close());
+  const history = started.adopt(openConsoleHistory(config, logger), (history) => history.close());
+  const watch = started.adopt(watchServices(toWatchOptions(config, logger, history)), (watch) => watch.close());
   const server = await createConsoleApp({ config, logger, page });
+  addHistoryRoute(server, history, watch);
   started.defer(() => closeServer(server, drainDelayMs));
   const url = await listen(server, { host: config.HOST, port: config.PORT, portName: options.names?.PORT });
   return { name: 'console', url, page, drainDelayMs, close: keepOpen(started) };
+}
+
+/** A folder that cannot be written to costs the history of the last run, not the console. */
+function openConsoleHistory(config: ConsoleConfig, logger: Logger): HistoryStore {
+  try {
+    return openHistory(join(prepareDataDir(config.DATA_DIR), 'console.sqlite'));
+  } catch (error) {
+    logger.warn({ err: error }, 'DATA_DIR cannot be written to, so the history is kept until the console stops');
+    return openHistory(':memory:');
+  }
+}
+
+function toWatchOptions(config: ConsoleConfig, logger: Logger, store: HistoryStore): WatchOptions {
+  const { ALARM_WEBHOOK_URL: url, ALARM_WEBHOOK_ALLOWED_HOSTS: allowedHosts } = config;
+  return {
+    store,
+    logger,
+    targets: toTargets(config),
+    token: config.OPERATOR_TOKEN,
+    everyMs: config.METRICS_INTERVAL_SECONDS * 1_000,
+    keepDays: config.HISTORY_DAYS,
+    thresholds: { missedLooks: 3, faultPercent: config.ALARM_FAULT_PERCENT, p95Ms: config.ALARM_P95_MS },
+    webhook: url ? { url, allowedHosts } : undefined,
+  };
 }
 
 if (isMain(import.meta.url)) await runMain(startConsole, process.env);

@@ -53,6 +53,11 @@ export function chatScenarios(palaver: () => TestConsole): void {
       expect(kept).not.toContain('chat-credential');
     }
     await page.getByRole('button', { name: 'Sign out' }).click();
+    const asked = page.getByRole('dialog', { name: 'Sign out and lose this key?' });
+    await asked.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    expect(await findBarriers(page)).toEqual([]);
+    await asked.getByRole('button', { name: 'Sign out and forget the key' }).click();
     await page.getByRole('button', { name: 'Make a key and start' }).waitFor();
     expect(await readStorage(page)).toMatch(/,\[\]\]$/);
   });
@@ -94,18 +99,38 @@ export function chatScenarios(palaver: () => TestConsole): void {
     const { page, complaints } = opened;
     await startConversation(page);
     await page.getByRole('button', { name: 'Draw a chart' }).click();
-    await log(page).getByText('Trees planted', { exact: true }).waitFor();
+    await log(page).getByText('Draw a chart of the trees planted', { exact: true }).waitFor();
     await log(page).getByText('310', { exact: true }).waitFor();
 
-    await say(page, '/tool set_page_theme {"theme":"dark"}');
+    await say(page, 'Switch this page to the dark theme');
     await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('dark');
     const call = log(page).getByText('set_page_theme', { exact: true });
     await call.waitFor();
     await call.click();
     await log(page).getByRole('region', { name: 'Result of set_page_theme' }).waitFor();
     await log(page).getByText('Reasoning').first().click();
-    await log(page).getByText('The user asks for the tool show_bars.').waitFor();
+    await log(page).getByText('The user asks for a chart.').waitFor();
     await keepPicture(page, 'chat-dark');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a run can be inspected: its prompt, steps, tool calls, tokens and latency', async () => {
+    await using opened = await openPage(palaver(), '/chat');
+    const { page, complaints } = opened;
+    await startConversation(page);
+    await say(page, 'Remember that I grow tea near Kericho');
+    await log(page).getByText('I will remember that.').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Runs' }).click();
+    const runs = page.getByRole('dialog', { name: 'Runs of this conversation' });
+    await runs.getByText('Remember that I grow tea near Kericho').first().waitFor();
+    await runs.getByText('remember', { exact: true }).waitFor();
+    await runs.getByText(/^\d+ in, \d+ out$/).waitFor();
+    expect(await runs.getByText(/^\d+(\.\d)? ms$/).count()).toBeGreaterThan(2);
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'chat-runs');
+    await page.keyboard.press('Escape');
+    await runs.waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
   });
 
@@ -117,14 +142,14 @@ export function chatScenarios(palaver: () => TestConsole): void {
     const answer = log(page).getByRole('listitem').nth(1);
     await expect.poll(async () => ((await answer.textContent()) ?? '').length).toBeGreaterThan(100);
     await page.getByRole('button', { name: 'Stop' }).click();
-    await log(page).getByText('stopped', { exact: true }).waitFor();
-    const shown = ((await answer.textContent()) ?? '').replace(/stopped$/, '');
+    await log(page).getByText('Stopped', { exact: true }).waitFor();
+    const shown = ((await answer.textContent()) ?? '').replace(/Stopped(Copy)?$/, '');
     await page.reload();
-    await log(page).getByText('stopped', { exact: true }).waitFor();
+    await log(page).getByText('Stopped', { exact: true }).waitFor();
     // The page stops first; the agent may have written a few words more by then.
     const stored = (await log(page).getByRole('listitem').nth(1).textContent()) ?? '';
     expect(stored.slice(0, shown.length)).toBe(shown);
-    expect(stored).toMatch(/stopped$/);
+    expect(stored).toMatch(/Stopped(Copy)?$/);
     expect(complaints).toEqual([]);
   });
 
@@ -148,13 +173,14 @@ export function chatScenarios(palaver: () => TestConsole): void {
     const { page, complaints } = opened;
     await startConversation(page);
     await say(page, 'Good morning');
-    const sessions = page.getByRole('navigation', { name: 'Sessions' });
+    const sessions = page.getByRole('navigation', { name: 'Conversations' });
     await sessions.getByRole('button', { name: /^Good morning/ }).waitFor();
-    await page.getByRole('button', { name: 'New session' }).click();
+    await page.getByRole('button', { name: 'New conversation' }).click();
     await page.getByText('Say something, or start with one of these').waitFor();
     await sessions.getByRole('button', { name: /^Good morning/ }).click();
     await log(page).getByText('Good morning').first().waitFor();
-    await sessions.getByRole('button', { name: 'Delete the session “Good morning”' }).click();
+    await sessions.getByRole('button', { name: 'Delete: Good morning' }).click();
+    await sessions.getByRole('group').getByRole('button', { name: 'Delete' }).click();
     await expect.poll(() => sessions.getByText('Good morning').count()).toBe(0);
     expect(complaints).toEqual([]);
   });
@@ -185,11 +211,11 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/chat');
     const { page } = opened;
     await startConversation(page);
-    await page.getByRole('button', { name: 'Attach' }).click();
+    await page.getByRole('button', { name: 'Attach from Matrix' }).click();
     await page.getByLabel('Matrix content address').fill('mxc://example.org/abc');
     await page.getByLabel('File name').fill('notes.txt');
     await page.getByRole('button', { name: 'Add' }).first().click();
-    await page.getByRole('list', { name: 'Attachments' }).getByText('notes.txt').waitFor();
+    await page.getByRole('list', { name: 'Files' }).getByText('notes.txt').waitFor();
     await say(page, 'Summarise this');
     await page.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor();
   });

@@ -7,7 +7,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     const { page, complaints } = opened;
     const list = page.getByRole('region', { name: 'Entities' });
     await list.getByRole('link').first().waitFor();
-    await page.getByLabel('Open an entity by its DID').fill('did:ixo:entity:48f0c7df9986c3e0b2bdc7c37dd40276');
+    await page.getByLabel('Find anything').fill('did:ixo:entity:48f0c7df9986c3e0b2bdc7c37dd40276');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Lakeshore Water Committee' }).waitFor();
     await page.getByText('ixo1gwwczvdkj2d72zz5mp3spptsc0q8zfzaq0z35j', { exact: true }).waitFor();
@@ -17,6 +17,45 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.goBack();
     await page.getByRole('heading', { name: 'Lakeshore Water Committee' }).waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test('one field finds a name, an address, a claim, a height and says what it does not know; all is linked', async () => {
+    await using opened = await openPage(palaver(), '/explorer?page=claims');
+    const { page, complaints } = opened;
+    const field = page.getByLabel('Find anything');
+    await field.fill('lakeshore');
+    await page.getByRole('search').getByRole('link', { name: 'Lakeshore Water Committee' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Lakeshore Water Committee' }).waitFor();
+    await page.getByRole('region', { name: 'Entities' }).getByText('Lakeshore Water Committee').waitFor();
+    await page.getByRole('article').getByRole('link', { name: /^ixo1/ }).first().click();
+    await page.getByRole('heading', { name: 'Balances' }).waitFor();
+    await page.getByText('balances.0.amount').or(page.getByText('pagination.total')).first().waitFor();
+
+    await page.getByRole('link', { name: /^height [\d,]+$/ }).click();
+    await page.getByRole('article').getByText('block.header.chain_id').first().waitFor();
+    await field.fill('no such thing');
+    await page.getByText('Nothing has this name.').waitFor();
+
+    await page.goto(`${palaver().url}/explorer?page=claims`);
+    await page.getByRole('table').getByRole('link', { name: /^bafk/ }).first().click();
+    await page.getByRole('article').getByText('claim_id').first().waitFor();
+    await page.getByLabel('Language of the snippet').selectOption('python');
+    await page.getByText('from urllib.request import Request, urlopen').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'explorer-claim');
+    expect(complaints).toEqual([]);
+  });
+
+  test('claims can be filtered by outcome, and the bar of a collection is as long as its numbers say', async () => {
+    await using opened = await openPage(palaver(), '/explorer?page=claims');
+    const { page } = opened;
+    await page.getByText('18 of 1,000 claims').waitFor();
+    const card = page.getByRole('listitem').filter({ hasText: '18 of 1,000 claims' });
+    expect(Number(await card.locator('.share-submitted').getAttribute('width'))).toBeCloseTo(1.8);
+    await page.getByLabel('Outcome').selectOption('REJECTED');
+    await expect.poll(() => page.getByRole('table').getByText('approved', { exact: true }).count()).toBe(0);
+    expect(await page.getByRole('table').getByText('rejected', { exact: true }).count()).toBeGreaterThan(0);
   });
 
   test('claims are counted by collection and listed with their outcomes', async () => {
@@ -54,7 +93,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.getByRole('button', { name: 'Ask the gateway' }).click();
     await page.getByText(/cache (hit|miss)/).waitFor();
     expect(await page.getByText(/^\d+(\.\d)? ms$/).count()).toBe(1);
-    const curl = await page.locator('code.curl').textContent();
+    const curl = await page.locator('code.snippet').textContent();
     expect(curl).toMatch(/^curl 'http:\/\/127\.0\.0\.1:\d+\/ixo\/claims\/collections\?pagination\.limit=1'$/);
     const [, address = ''] = /'(.*)'/.exec(curl ?? '') ?? [];
     const asked = (await (await fetch(address)).json()) as { collections: unknown[] };

@@ -93,7 +93,7 @@ test('an attachment is fetched from the user’s homeserver with the session ent
   await page.getByText('Matrix session, for attachments').click();
   await page.getByLabel('Homeserver').fill(`http://127.0.0.1:${(homeserver.address() as AddressInfo).port}`);
   await page.getByLabel('Access token').fill('matrix-token');
-  await page.getByRole('button', { name: 'Attach' }).click();
+  await page.getByRole('button', { name: 'Attach from Matrix' }).click();
   await page.getByLabel('Matrix content address').fill('mxc://example.org/abc');
   await page.getByLabel('File name').fill('notes.txt');
   await page.getByRole('form', { name: 'Attachment' }).getByRole('button', { name: 'Add' }).click();

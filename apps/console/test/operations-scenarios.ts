@@ -59,7 +59,11 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     const errors = page.getByRole('region', { name: 'Recent errors' }).first();
     await errors.getByText('looked-for-1').waitFor();
     await errors.getByText('GET /ixo/nothing/here').waitFor();
-    await page.getByRole('region', { name: 'Busiest routes' }).first().getByText('POST /api/ussd').waitFor();
+    await page
+      .getByRole('region', { name: 'Busiest routes' })
+      .first()
+      .getByText('POST /api/ussd', { exact: true })
+      .waitFor();
 
     const reports = page.getByRole('region', { name: 'Reported activities' });
     await reports.getByText('12.5').waitFor();
@@ -72,10 +76,21 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     expect(csv).toContain('12.5');
 
     for (let index = 0; index < 40; index += 1) await fetch(`${palaver().url}/api/gateway/ixo/token/params`);
-    const rates = page.getByRole('figure', { name: 'Requests a second' });
+    const rates = page.getByRole('figure', { name: 'Requests a second', exact: true });
     await expect
       .poll(async () => /Query gateway (\d+(\.\d)?)/.exec((await rates.textContent()) ?? '')?.[1] ?? '0.0')
       .not.toBe('0.0');
+    await errors
+      .getByText(/no route \/ixo\/nothing\/here/)
+      .first()
+      .waitFor();
+    const history = page.getByRole('region', { name: 'History' });
+    await history.getByRole('button', { name: '1 hour' }).click();
+    await expect
+      .poll(async () => (await history.getByRole('figure').first().textContent()) ?? '', { timeout: 60_000 })
+      .toMatch(/Query gateway 0\.[1-9]|Query gateway 0\.0[1-9]|Query gateway [1-9]/);
+    await page.getByRole('region', { name: 'Slowest routes' }).first().getByText('GET /ixo').first().waitFor();
+    await history.getByText('No alarm was raised in this time.').waitFor();
     if (process.env.PICTURES) await makeTraffic(palaver());
     await keepPicture(page, 'operations');
     expect(complaints).toEqual([]);
@@ -84,7 +99,11 @@ export function operationsScenarios(palaver: () => TestConsole): void {
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
     await using opened = await openPage(palaver(), '/operations', look);
     const { page } = opened;
-    await page.getByRole('region', { name: 'Busiest routes' }).first().getByText('POST /api/ussd').waitFor();
+    await page
+      .getByRole('region', { name: 'Busiest routes' })
+      .first()
+      .getByText('POST /api/ussd', { exact: true })
+      .waitFor();
     expect(await findBarriers(page)).toEqual([]);
     expect(await overflow(page)).toBe(0);
     await keepPicture(page, `operations-${look.theme}-${look.size}`);

@@ -21,6 +21,7 @@ export async function startTestConsole(env: Record<string, string> = {}): Promis
     env: {
       LOG_LEVEL: 'warn',
       RATE_LIMIT_PER_MINUTE: '1000',
+      METRICS_INTERVAL_SECONDS: '1',
       USSD_PORT: '0',
       AGENT_PORT: '0',
       DEVNODE_PORT: '0',
@@ -55,7 +56,13 @@ export async function startTestConsole(env: Record<string, string> = {}): Promis
 
 export interface OpenOptions {
   theme?: 'light' | 'dark';
-  size?: 'desktop' | 'phone';
+  size?: keyof typeof sizes;
+  /** Of the browser. */
+  locale?: string;
+  /** Somebody who has never been here: the tour is shown. */
+  isFirstVisit?: boolean;
+  /** A finger instead of a mouse. */
+  isTouch?: boolean;
 }
 
 export interface OpenPage {
@@ -66,7 +73,7 @@ export interface OpenPage {
 }
 
 /** Both themes and both widths; all four pairs where pictures are taken. */
-export const looks: Required<OpenOptions>[] =
+export const looks: OpenOptions[] =
   process.env.PICTURES === 'all'
     ? (['light', 'dark'] as const).flatMap((theme) => (['desktop', 'phone'] as const).map((size) => ({ theme, size })))
     : [
@@ -74,20 +81,26 @@ export const looks: Required<OpenOptions>[] =
         { theme: 'dark', size: 'phone' },
       ];
 
-const sizes = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
+export const sizes = {
+  desktop: { width: 1280, height: 800 },
+  tablet: { width: 820, height: 1180 },
+  phone: { width: 390, height: 844 },
+};
 
 export async function openPage(
   { browser, url }: TestConsole,
   path: string,
-  { theme = 'light', size = 'desktop' }: OpenOptions = {},
+  { theme = 'light', size = 'desktop', locale = 'en-GB', isFirstVisit = false, isTouch = false }: OpenOptions = {},
 ): Promise<OpenPage> {
   const context = await browser.newContext({
     viewport: sizes[size],
     colorScheme: theme,
     acceptDownloads: true,
-    locale: 'en-GB',
+    locale,
     reducedMotion: 'reduce',
+    ...(isTouch && { hasTouch: true, isMobile: true }),
   });
+  if (!isFirstVisit) await context.addInitScript("localStorage.setItem('palaver.tour', 'done')");
   context.setDefaultTimeout(150_000);
   const page = await context.newPage();
   const complaints: string[] = [];

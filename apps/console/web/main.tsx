@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
+import { readLocale, showLocale } from './i18n/text.ts';
 import { applyTheme, readTheme } from './theme.ts';
 import './styles/base.css';
 import './styles/shell.css';
@@ -12,6 +13,7 @@ const queries = new QueryClient({
 });
 
 applyTheme(readTheme());
+await showLocale(readLocale());
 const root = document.getElementById('root');
 if (root) {
   createRoot(root).render(

@@ -48,25 +48,38 @@ export function toSnapshot(samples: Sample[], time: number): Snapshot {
   return { time, routes };
 }
 
-/** What happened between two snapshots. A service that restarted in between counts from zero. */
+/** What happened between two snapshots, by route. A service that restarted in between counts from zero. */
+export function toDeltas(before: Snapshot, after: Snapshot): RouteLoad[] {
+  const hasRestarted = sumUp([...after.routes.values()]).count < sumUp([...before.routes.values()]).count;
+  return [...after.routes].map(([key, load]) => {
+    const since = hasRestarted ? undefined : before.routes.get(key);
+    return {
+      ...load,
+      count: load.count - (since?.count ?? 0),
+      faults: load.faults - (since?.faults ?? 0),
+      buckets: new Map([...load.buckets].map(([bound, count]) => [bound, count - (since?.buckets.get(bound) ?? 0)])),
+    };
+  });
+}
+
+/** The same as rates of the whole service. */
 export function toRate(before: Snapshot, after: Snapshot): Rate {
   const seconds = Math.max((after.time - before.time) / 1000, 0.001);
-  const [first, last] = [sumUp(before), sumUp(after)];
-  const hasRestarted = last.count < first.count;
-  const since = hasRestarted ? { count: 0, faults: 0, buckets: new Map<number, number>() } : first;
-  const buckets = new Map([...last.buckets].map(([bound, count]) => [bound, count - (since.buckets.get(bound) ?? 0)]));
+  const { count, faults, buckets } = sumUp(toDeltas(before, after));
   return {
     time: after.time,
-    perSecond: (last.count - since.count) / seconds,
-    faultsPerSecond: (last.faults - since.faults) / seconds,
+    perSecond: count / seconds,
+    faultsPerSecond: faults / seconds,
     p50: toQuantile(buckets, 0.5),
     p95: toQuantile(buckets, 0.95),
   };
 }
 
-function sumUp({ routes }: Snapshot): Pick<RouteLoad, 'count' | 'faults' | 'buckets'> {
-  const total = { count: 0, faults: 0, buckets: new Map<number, number>() };
-  for (const { count, faults, buckets } of routes.values()) {
+export type Total = Pick<RouteLoad, 'count' | 'faults' | 'buckets'>;
+
+export function sumUp(loads: readonly Total[]): Total {
+  const total: Total = { count: 0, faults: 0, buckets: new Map() };
+  for (const { count, faults, buckets } of loads) {
     total.count += count;
     total.faults += faults;
     for (const [bound, value] of buckets) total.buckets.set(bound, (total.buckets.get(bound) ?? 0) + value);

@@ -24,6 +24,12 @@ export function addWebRoutes(server: Server, { page, targets }: { page: Page; ta
   }
   server.get('/assets/*', (request, reply) => send(request, reply, request.url.split('?')[0] ?? ''));
   server.get('/favicon.svg', (request, reply) => send(request, reply, '/favicon.svg'));
+  // Whoever reads gets a page that says so; programs get the error that every service answers.
+  server.get('/*', (request, reply) =>
+    request.headers.accept?.includes('text/html')
+      ? send(request, reply.code(404), '/index.html')
+      : reply.callNotFound(),
+  );
 
   function send(request: FastifyRequest, reply: FastifyReply, path: string) {
     const state = page.current();

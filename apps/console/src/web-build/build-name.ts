@@ -7,6 +7,7 @@ export const dist = join(import.meta.dirname, '../../dist');
 /** Everything the page is made of. */
 const sources = [
   'apps/console/web',
+  'apps/console/src/metrics',
   'apps/console/public',
   'apps/console/index.html',
   'apps/console/vite.config.ts',

@@ -1,11 +1,13 @@
 import { useOraclesContext } from '@palaver/oracles-client-sdk';
 import { useQuery } from '@tanstack/react-query';
 import { toServicePath } from '../api/call-service.ts';
+import { t } from '../i18n/text.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { download } from '../ui/download.ts';
+import { Fault } from '../ui/fault.tsx';
 import type { Identity } from './identity.ts';
 import type { MatrixSession } from './matrix-session.ts';
 import { MemoryPanel } from './memory-panel.tsx';
+import { SignOut } from './sign-out.tsx';
 
 interface AboutMeProps {
   identity: Identity;
@@ -20,35 +22,24 @@ interface AboutMeProps {
 /** Who the agent takes the user for, and what it keeps. */
 export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOut }: AboutMeProps) {
   return (
-    <aside className="chat-about panel" aria-label="About you">
+    <aside className="chat-about panel" aria-label={t('chat.aboutYou')}>
       <section>
-        <h2>You</h2>
+        <h2>{t('chat.you')}</h2>
         <p className="small break">
           <code>{identity.did}</code>
         </p>
         <div className="actions">
-          <CopyButton text={identity.did} label="Copy DID" />
-          {identity.kind === 'key' && (
-            <button
-              type="button"
-              className="button button-small"
-              onClick={() => download('palaver-key.txt', `${identity.credential}\n`, 'text/plain')}
-            >
-              Export key
-            </button>
-          )}
-          <button type="button" className="button button-small button-danger" onClick={onSignOut}>
-            Sign out
-          </button>
+          <CopyButton text={identity.did} label={t('chat.copyDid')} />
+          <SignOut identity={identity} onSignOut={onSignOut} />
         </div>
       </section>
       <Preferences oracleDid={oracleDid} turns={turns} />
       <MemoryPanel oracleDid={oracleDid} turns={turns} />
       <details>
-        <summary>Matrix session, for attachments</summary>
+        <summary>{t('chat.matrix')}</summary>
         <div className="matrix-fields">
           <label className="field">
-            <span>Homeserver</span>
+            <span>{t('chat.homeserver')}</span>
             <input
               type="url"
               placeholder="https://matrix.example"
@@ -57,7 +48,7 @@ export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOu
             />
           </label>
           <label className="field">
-            <span>Access token</span>
+            <span>{t('chat.accessToken')}</span>
             <input
               type="password"
               autoComplete="off"
@@ -86,11 +77,11 @@ function Preferences({ oracleDid, turns }: { oracleDid: string; turns: number })
   const entries = Object.entries(preferences);
   return (
     <section>
-      <h2>Preferences</h2>
+      <h2>{t('chat.preferences')}</h2>
       {query.error ? (
-        <p className="notice notice-danger">{query.error.message}</p>
+        <Fault error={query.error} />
       ) : entries.length === 0 ? (
-        <p className="empty">None yet. Say “call me Ana” or “from now on answer in French”.</p>
+        <p className="empty">{t('chat.noPreferences')}</p>
       ) : (
         <dl className="facts">
           {entries.map(([name, value]) => (

@@ -1,5 +1,6 @@
 import type { Attachment } from '@palaver/oracles-client-sdk';
 import { type FormEvent, useState } from 'react';
+import { t } from '../i18n/text.ts';
 
 /** Attachments lie on the user's Matrix homeserver; the agent fetches them from there with the session set under About you. */
 export function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
@@ -13,9 +14,9 @@ export function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void 
     setFilename('');
   };
   return (
-    <form className="field-row" aria-label="Attachment" onSubmit={submit}>
+    <form className="field-row" aria-label={t('chat.attachment')} onSubmit={submit}>
       <label className="field">
-        <span>Matrix content address</span>
+        <span>{t('chat.contentAddress')}</span>
         <input
           required
           pattern="mxc:\/\/[^\/\s]+\/[^\/\s]+"
@@ -25,15 +26,15 @@ export function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void 
         />
       </label>
       <label className="field">
-        <span>File name</span>
+        <span>{t('chat.fileName')}</span>
         <input required value={filename} onChange={(event) => setFilename(event.target.value)} />
       </label>
       <label className="field">
-        <span>Type</span>
+        <span>{t('chat.fileType')}</span>
         <input required value={mimetype} onChange={(event) => setMimetype(event.target.value)} />
       </label>
       <button type="submit" className="button">
-        Add
+        {t('chat.add')}
       </button>
     </form>
   );

@@ -1,12 +1,14 @@
 import { useOracleSessions } from '@palaver/oracles-client-sdk';
 import { Sessions } from '@palaver/oracles-client-sdk/ui';
 import { useEffect, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
+import { Fault } from '../ui/fault.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { AboutMe } from './about-me.tsx';
 import { Conversation } from './conversation.tsx';
 import type { Identity } from './identity.ts';
-import { labels } from './labels.ts';
+import { useLabels } from './labels.ts';
 import type { MatrixSession } from './matrix-session.ts';
 
 interface ChatRoomProps {
@@ -24,6 +26,7 @@ const toAddress = (sessionId: string) => `/chat?session=${encodeURIComponent(ses
 /** The sessions, the open conversation, and what the agent keeps about its user. On a small screen the sides are drawers. */
 export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: ChatRoomProps) {
   const [deleting, setDeleting] = useState<string>();
+  const labels = useLabels();
   const all = useOracleSessions(oracleDid);
   // One that is being deleted is closed at once: nothing of it must be asked for any more.
   const sessions = all.sessions.filter((session) => session.sessionId !== deleting);
@@ -65,7 +68,7 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
 
   return (
     <div className={`chat-room ${drawer ? `chat-room-${drawer}` : ''}`}>
-      <h1 className="visually-hidden">Chat</h1>
+      <h1 className="visually-hidden">{t('app.chat')}</h1>
       <div className="chat-drawers">
         <button
           type="button"
@@ -74,7 +77,7 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
           onClick={() => toggle('sessions')}
         >
           <Icon name="menu" size={16} />
-          Sessions
+          {t('chat.sessions')}
         </button>
         <button
           type="button"
@@ -82,7 +85,7 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
           aria-pressed={drawer === 'about'}
           onClick={() => toggle('about')}
         >
-          About you
+          {t('chat.aboutYou')}
         </button>
       </div>
       <div className="chat-sessions panel">
@@ -93,20 +96,16 @@ export function ChatRoom({ identity, oracleDid, matrix, onMatrix, onSignOut }: C
           labels={labels}
         />
       </div>
-      <section className="chat-main" aria-label="Conversation">
-        {fault && (
-          <p className="notice notice-danger" role="alert">
-            {fault.message}
-          </p>
-        )}
+      <section className="chat-main" aria-label={t('chat.conversation')}>
+        {fault && <Fault error={fault} />}
         {sessionId ? (
           <Conversation key={sessionId} oracleDid={oracleDid} sessionId={sessionId} onTurnEnd={afterTurn} />
         ) : (
           <div className="chat-empty">
-            <h2>{all.isLoading ? 'Loading your sessions…' : 'No conversation yet'}</h2>
+            <h2>{t(all.isLoading ? 'chat.loadingSessions' : 'chat.noConversation')}</h2>
             {!all.isLoading && (
               <button type="button" className="button button-main" onClick={() => void start()}>
-                Start a conversation
+                {t('chat.start')}
               </button>
             )}
           </div>

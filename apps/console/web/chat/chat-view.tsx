@@ -2,6 +2,7 @@ import { OraclesProvider } from '@palaver/oracles-client-sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
 import { callService, toServicePath } from '../api/call-service.ts';
+import { t } from '../i18n/text.ts';
 import { ChatRoom } from './chat-room.tsx';
 import { type Identity, loadIdentity } from './identity.ts';
 import { forgetCredential } from './kept-credential.ts';
@@ -24,14 +25,14 @@ export function ChatView() {
   });
   const wallet = useMemo(() => ({ address: '', did: identity?.did ?? '', matrix }), [identity, matrix]);
 
-  if (identity === undefined) return <p className="quiet">Loading…</p>;
+  if (identity === undefined) return <p className="quiet">{t('app.loading')}</p>;
   if (identity === null) {
     return (
       <>
         <div className="view-head">
           <div>
-            <h1>Chat</h1>
-            <p>Talk with the agent. Who you are is a key you hold; there are no passwords and no accounts.</p>
+            <h1>{t('app.chat')}</h1>
+            <p>{t('chat.intro')}</p>
           </div>
         </div>
         <SignIn onSignedIn={setIdentity} />
@@ -41,11 +42,11 @@ export function ChatView() {
   if (agent.error) {
     return (
       <p className="notice notice-danger" role="alert">
-        The agent service cannot be reached: {agent.error.message}
+        {t('chat.unreachable', { message: agent.error.message })}
       </p>
     );
   }
-  if (!agent.data) return <p className="quiet">Asking the agent who it is…</p>;
+  if (!agent.data) return <p className="quiet">{t('chat.asking')}</p>;
   const { origin } = window.location;
   const signOut = () => {
     void forgetCredential();
@@ -68,5 +69,5 @@ export function ChatView() {
 }
 
 async function refuseToPay(): Promise<never> {
-  throw new Error('The console holds no wallet; pay with yours, or let an operator settle the claim.');
+  throw new Error(t('chat.noWallet'));
 }

@@ -1,12 +1,15 @@
 import { type UIComponents, useChat } from '@palaver/oracles-client-sdk';
 import { Composer, Thread } from '@palaver/oracles-client-sdk/ui';
 import { useEffect, useRef, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { AttachmentForm } from './attachment-form.tsx';
 import { browserTools, useBarsAction } from './demo-tools.tsx';
-import { labels } from './labels.ts';
+import { useLabels } from './labels.ts';
 import { ModelChoice } from './model-choice.tsx';
 import { PaymentWall } from './payment-wall.tsx';
+import { RunInspector } from './run-inspector.tsx';
+import { addRunEvent, type RunLog } from './run-log.ts';
 import { ToolCall } from './tool-call.tsx';
 
 interface ConversationProps {
@@ -15,15 +18,7 @@ interface ConversationProps {
   onTurnEnd(): void;
 }
 
-const starters = [
-  { label: 'What can you do?', text: 'What can you do?' },
-  { label: 'Remember something', text: 'Remember that I grow tea near Kericho' },
-  {
-    label: 'Draw a chart',
-    text: '/tool show_bars {"title":"Trees planted","bars":[{"label":"June","value":120},{"label":"July","value":310},{"label":"August","value":240}]}',
-  },
-  { label: 'Change the page', text: '/tool set_page_theme {"theme":"dark"}' },
-];
+const starters = ['chat.starterHelp', 'chat.starterMemory', 'chat.starterChart', 'chat.starterTheme'] as const;
 
 const uiComponents: UIComponents = { ToolCall };
 
@@ -31,6 +26,9 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
   const [claimIds, setClaimIds] = useState<string[]>();
   const [model, setModel] = useState<string>();
   const [isAttaching, setAttaching] = useState(false);
+  const [runs, setRuns] = useState<RunLog[]>([]);
+  const [isInspecting, setInspecting] = useState(false);
+  const labels = useLabels();
   useBarsAction();
   const chat = useChat({
     oracleDid,
@@ -38,6 +36,10 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
     browserTools,
     streamingMode: 'batched',
     onPaymentRequiredError: setClaimIds,
+    onEvent: (event) => {
+      const prompt = chat.messages.findLast(({ type }) => type === 'human')?.text ?? '';
+      setRuns((before) => addRunEvent(before, event, { now: Date.now(), prompt }));
+    },
   });
   useTurnEnd(chat.isSending, onTurnEnd);
   const payAndRetry = () => {
@@ -48,21 +50,25 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
   return (
     <>
       <div className="chat-status">
+        <button type="button" className="button button-small" onClick={() => setInspecting(true)}>
+          {t('runs.open')}
+        </button>
         <span className={chat.isRealTimeConnected ? 'badge badge-ok' : 'badge badge-warn'} role="status">
-          {chat.isRealTimeConnected ? 'live' : 'connecting…'}
+          {t(chat.isRealTimeConnected ? 'chat.live' : 'chat.connecting')}
         </span>
       </div>
+      {isInspecting && <RunInspector runs={runs} onClose={() => setInspecting(false)} />}
       <Thread
         chat={chat}
         labels={labels}
         uiComponents={uiComponents}
         empty={
           <div className="chat-empty">
-            <h2>Say something, or start with one of these</h2>
+            <h2>{t('chat.begin')}</h2>
             <div className="starters">
-              {starters.map(({ label, text }) => (
-                <button key={label} type="button" className="button" onClick={() => void chat.sendMessage(text)}>
-                  {label}
+              {starters.map((key) => (
+                <button key={key} type="button" className="button" onClick={() => void chat.sendMessage(t(key))}>
+                  {t(key)}
                 </button>
               ))}
             </div>
@@ -79,7 +85,7 @@ export function Conversation({ oracleDid, sessionId, onTurnEnd }: ConversationPr
         <button
           type="button"
           className="icon-button"
-          aria-label="Attach from Matrix"
+          aria-label={t('chat.attachMatrix')}
           aria-expanded={isAttaching}
           onClick={() => setAttaching(!isAttaching)}
         >

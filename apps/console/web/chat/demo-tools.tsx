@@ -1,5 +1,7 @@
 import { type ActionRenderProps, type BrowserTools, useAgAction } from '@palaver/oracles-client-sdk';
 import { z } from 'zod';
+import { formatNumber } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { keepTheme } from '../theme.ts';
 
 /** What the agent can do on this page: one tool that changes it, one that reads it. */
@@ -51,7 +53,7 @@ export function useBarsAction(): void {
 function Bars({ status, args, error }: ActionRenderProps<z.infer<typeof barsSchema>>) {
   const parsed = barsSchema.safeParse(args);
   if (status === 'error' || !parsed.success)
-    return <p className="notice notice-danger">{error ?? 'These are no figures to draw.'}</p>;
+    return <p className="notice notice-danger">{error ?? t('chat.notFigures')}</p>;
   const { title, bars } = parsed.data;
   const top = Math.max(...bars.map(({ value }) => value), 1);
   return (
@@ -65,7 +67,7 @@ function Bars({ status, args, error }: ActionRenderProps<z.infer<typeof barsSche
               <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect width={(value / top) * 100} height="10" rx="1" />
               </svg>
-              <span className="numbers">{value.toLocaleString('en')}</span>
+              <span className="numbers">{formatNumber(value, Number.isInteger(value) ? 0 : 2)}</span>
             </dd>
           </div>
         ))}

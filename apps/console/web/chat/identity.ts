@@ -1,4 +1,5 @@
 import { createDelegation, createInvocation, createSigner, parseSigner, parseToken, type Signer } from '@palaver/ucan';
+import { t } from '../i18n/text.ts';
 import { loadCredential } from './kept-credential.ts';
 
 export interface Artifact {
@@ -26,9 +27,9 @@ export async function readIdentity(text: string): Promise<Identity | { problem: 
   const signer = await parseSigner(credential);
   if (signer.ok) return fromSigner(signer.ok);
   const token = await parseToken(credential);
-  if (!token.ok) return { problem: 'This is neither a secret key (Mg… or 64 hex digits) nor a delegation.' };
+  if (!token.ok) return { problem: t('chat.notCredential') };
   const { issuer, expiration } = token.ok;
-  if (!expiration || expiration * 1000 < Date.now()) return { problem: 'This delegation has expired.' };
+  if (!expiration || expiration * 1000 < Date.now()) return { problem: t('chat.expired') };
   const artifact = { serialized: credential, expiresAt: expiration };
   return { did: issuer, credential, kind: 'delegation', createDelegation: async () => artifact };
 }

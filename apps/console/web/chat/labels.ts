@@ -1,18 +1,14 @@
-import { defaultLabels, type Labels } from '@palaver/oracles-client-sdk/ui';
+import { defaultLabels, type Labels, loadLabels } from '@palaver/oracles-client-sdk/ui';
+import { useQuery } from '@tanstack/react-query';
+import { intlLocale, useLocale } from '../i18n/text.ts';
 
-/** The words of the chat that are not the library's. */
-export const labels: Labels = {
-  ...defaultLabels,
-  sessions: 'Sessions',
-  newSession: 'New session',
-  deleteSession: 'Delete the session “{name}”',
-  more: 'Older sessions',
-  older: 'Older messages',
-  you: 'You said:',
-  agent: 'The agent said:',
-  stopped: 'stopped',
-  failed: 'failed',
-  attach: 'Upload files',
-  files: 'Attachments',
-  removeFile: 'Remove {name}',
-};
+/** The words of the library's parts, in the language of the page. */
+export function useLabels(): Labels {
+  const locale = useLocale();
+  const { data } = useQuery({
+    queryKey: ['chat-labels', locale],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => loadLabels(locale),
+  });
+  return { ...defaultLabels, ...data, language: intlLocale() };
+}

@@ -1,5 +1,6 @@
 import { useMemoryEngine } from '@palaver/oracles-client-sdk';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 
 /** What the agent remembers of its user, who can add to it and make it forget. */
@@ -20,26 +21,26 @@ export function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: nu
   };
   return (
     <section>
-      <h2>Memory</h2>
+      <h2>{t('chat.memory')}</h2>
       {error ? (
-        <p className="empty">This agent has no memory: {error.message}</p>
+        <p className="empty">{t('chat.noMemory', { message: error.message })}</p>
       ) : (
         <>
           <input
             className="input"
             type="search"
-            aria-label="Search the memory"
-            placeholder="Search"
+            aria-label={t('chat.searchMemory')}
+            placeholder={t('chat.search')}
             onChange={(event) => search(event.target.value)}
           />
           <ul className="memories">
             {memories.map(({ id, text: words }) => (
               <li key={id}>
-                <span>{words}</span>
+                <span dir="auto">{words}</span>
                 <button
                   type="button"
                   className="icon-button"
-                  aria-label={`Forget: ${words}`}
+                  aria-label={t('chat.forget', { text: words })}
                   onClick={() => void deleteMemory(id)}
                 >
                   <Icon name="close" size={16} />
@@ -47,23 +48,23 @@ export function MemoryPanel({ oracleDid, turns }: { oracleDid: string; turns: nu
               </li>
             ))}
           </ul>
-          {memories.length === 0 && !isLoading && <p className="empty">Nothing remembered.</p>}
+          {memories.length === 0 && !isLoading && <p className="empty">{t('chat.nothingRemembered')}</p>}
           {hasMore && (
             <button type="button" className="button button-small" onClick={() => void loadMore()}>
-              More
+              {t('chat.more')}
             </button>
           )}
           <form className="memory-add" onSubmit={(event) => void add(event)}>
             <input
               className="input"
-              aria-label="Something to remember"
-              placeholder="Something to remember"
+              aria-label={t('chat.toRemember')}
+              placeholder={t('chat.toRemember')}
               maxLength={1000}
               value={text}
               onChange={(event) => setText(event.target.value)}
             />
             <button type="submit" className="button button-small" disabled={text.trim() === ''}>
-              Add
+              {t('chat.add')}
             </button>
           </form>
         </>

@@ -1,4 +1,5 @@
 import { useModels } from '@palaver/oracles-client-sdk';
+import { t } from '../i18n/text.ts';
 
 interface ModelChoiceProps {
   oracleDid: string;
@@ -11,7 +12,11 @@ export function ModelChoice({ oracleDid, value, onChange }: ModelChoiceProps) {
   const { models, defaultModelId } = useModels(oracleDid);
   if (models.length < 2) return null;
   return (
-    <select aria-label="Model" value={value ?? defaultModelId} onChange={(event) => onChange(event.target.value)}>
+    <select
+      aria-label={t('chat.model')}
+      value={value ?? defaultModelId}
+      onChange={(event) => onChange(event.target.value)}
+    >
       {models.map(({ id, name }) => (
         <option key={id} value={id}>
           {name}

@@ -1,5 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { callAsOperator, isRefused } from '../api/call-service.ts';
+import { t } from '../i18n/text.ts';
+import { Fault } from '../ui/fault.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
 
 /** What stands in the way once the credit is used up. The message that was refused is sent again when the claims are settled. */
@@ -13,9 +15,9 @@ export function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSet
     onSuccess: onSettled,
   });
   return (
-    <section className="notice notice-warn payment-wall" aria-label="Payment required">
-      <h2>Your credit is used up</h2>
-      <p>The agent answers again once {claimIds.length === 1 ? 'this claim is' : 'these claims are'} paid:</p>
+    <section className="notice notice-warn payment-wall" aria-label={t('chat.payment')}>
+      <h2>{t('chat.creditUsed')}</h2>
+      <p>{t('chat.claims', { count: claimIds.length })}</p>
       <ul>
         {claimIds.map((id) => (
           <li key={id}>
@@ -25,16 +27,16 @@ export function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSet
       </ul>
       <div className="actions">
         <button type="button" className="button" onClick={onSettled}>
-          I have paid, try again
+          {t('chat.paid')}
         </button>
         <button type="button" className="button" disabled={settle.isPending} onClick={() => settle.mutate()}>
-          Settle as operator
+          {t('chat.settle')}
         </button>
       </div>
       {isRefused(settle.error) ? (
-        <OperatorSignIn message="Settling is for operators." />
+        <OperatorSignIn message={t('chat.settleOperators')} />
       ) : (
-        settle.error && <p>{settle.error.message}</p>
+        settle.error && <Fault error={settle.error} />
       )}
     </section>
   );

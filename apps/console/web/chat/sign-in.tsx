@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { createDemoIdentity, type Identity, readIdentity } from './identity.ts';
 import { keepCredential } from './kept-credential.ts';
 
@@ -15,7 +16,7 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
     try {
       await enter(await createDemoIdentity());
     } catch {
-      setProblem('This browser cannot make Ed25519 keys here. Open the page over HTTPS or from this machine.');
+      setProblem(t('chat.noKeys'));
     }
   }
   async function paste(event: FormEvent): Promise<void> {
@@ -28,31 +29,28 @@ export function SignIn({ onSignedIn }: { onSignedIn(identity: Identity): void })
   return (
     <div className="sign-in-page">
       <section className="panel" aria-labelledby="demo-key">
-        <h2 id="demo-key">Start with a demo key</h2>
-        <p className="quiet">
-          An Ed25519 key is made in this browser and stays in it. It signs every request to the agent; you can export it
-          later.
-        </p>
+        <h2 id="demo-key">{t('chat.demoKey')}</h2>
+        <p className="quiet">{t('chat.demoKeyText')}</p>
         <button type="button" className="button button-main" onClick={() => void create()}>
-          Make a key and start
+          {t('chat.makeKey')}
         </button>
       </section>
       <section className="panel" aria-labelledby="own-key">
-        <h2 id="own-key">Use credentials you have</h2>
+        <h2 id="own-key">{t('chat.ownKey')}</h2>
         <form onSubmit={(event) => void paste(event)}>
           <label className="field">
-            <span>Secret key, or a delegation to this agent</span>
+            <span>{t('chat.credential')}</span>
             <textarea
               rows={3}
               value={pasted}
               onChange={(event) => setPasted(event.target.value)}
               spellCheck={false}
               autoComplete="off"
-              placeholder="Mg…, 64 hex digits, or what `npx palaver token --delegation` prints"
+              placeholder={t('chat.credentialHint')}
             />
           </label>
           <button type="submit" className="button" disabled={pasted.trim() === ''}>
-            Sign in
+            {t('chat.signIn')}
           </button>
         </form>
       </section>

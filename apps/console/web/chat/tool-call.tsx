@@ -1,7 +1,8 @@
 import type { UIComponentProps } from '@palaver/oracles-client-sdk';
+import { t } from '../i18n/text.ts';
 import { JsonView } from '../ui/json-view.tsx';
 
-const statusWords = { isRunning: 'running', done: 'done', error: 'failed' };
+const statusWords = { isRunning: 'chat.toolRunning', done: 'chat.toolDone', error: 'chat.toolFailed' } as const;
 const statusTones = { isRunning: 'badge', done: 'badge badge-ok', error: 'badge badge-danger' };
 
 /** A call of a tool, to be unfolded: what it was given and what it gave. */
@@ -9,14 +10,14 @@ export function ToolCall({ name, args, status, output, error }: UIComponentProps
   return (
     <details className="fold">
       <summary>
-        Tool <code>{name}</code> <span className={statusTones[status]}>{statusWords[status]}</span>
+        {t('chat.tool')} <code>{name}</code> <span className={statusTones[status]}>{t(statusWords[status])}</span>
       </summary>
-      <h3>Arguments</h3>
-      <JsonView value={args} label={`Arguments of ${name}`} />
+      <h3>{t('chat.arguments')}</h3>
+      <JsonView value={args} label={t('chat.argumentsOf', { name })} />
       {output !== undefined && (
         <>
-          <h3>Result</h3>
-          <JsonView value={output} label={`Result of ${name}`} />
+          <h3>{t('chat.result')}</h3>
+          <JsonView value={output} label={t('chat.resultOf', { name })} />
         </>
       )}
       {error && <p className="notice notice-danger">{error}</p>}

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { toServicePath } from '../api/call-service.ts';
+import { ServiceFault, toServicePath } from '../api/call-service.ts';
+import { t } from '../i18n/text.ts';
 import { type OpenApiDocument, type RequestParts, type Route, toRoutes } from './routes.ts';
 
 export interface Answer {
@@ -46,6 +47,14 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** The body of an answer; anything but 200 is an error. */
+export function toBody<Body>({ status, body, requestId }: Answer): Body {
+  if (status === 200) return body as Body;
+  const { message } = (body ?? {}) as { message?: string };
+  if (message) throw new ServiceFault(status, message, requestId);
+  throw new Error(t('explorer.answered', { status }));
+}
+
 /** An answer as data of a page; anything but 200 is an error. */
 export function useAnswer(target: string | undefined) {
   return useQuery({
@@ -53,9 +62,8 @@ export function useAnswer(target: string | undefined) {
     enabled: target !== undefined,
     queryFn: async () => {
       const answer = await askGateway({ target: target ?? '', headers: {} });
-      if (answer.status === 200) return answer;
-      const { message } = (answer.body ?? {}) as { message?: string };
-      throw new Error(message ?? `The gateway answered ${answer.status}.`);
+      toBody(answer);
+      return answer;
     },
   });
 }
@@ -69,7 +77,7 @@ export function useRoutes() {
     retryDelay: 1_000,
     queryFn: async (): Promise<Route[]> => {
       const { status, body } = await askGateway({ target: '/openapi.json', headers: {} });
-      if (status !== 200) throw new Error('The query gateway has no routes yet: it cannot reach a node.');
+      if (status !== 200) throw new Error(t('explorer.noRoutes'));
       return toRoutes(body as OpenApiDocument);
     },
   });

@@ -1,13 +1,18 @@
 import { useState } from 'react';
+import { formatCount, formatDay } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
+import { Fault } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
-import { type Claim, type Collection, shorten, toCount, toDay } from './protocol.ts';
+import { type Claim, type Collection, shorten, toWord } from './protocol.ts';
 import { findPath, type Route } from './routes.ts';
+import { type ClaimPages, useClaims } from './use-claims.ts';
+import { toEntityPath, useEntityNames } from './use-entity-names.ts';
 
-const pageSize = 25;
+const outcomes = ['APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED', 'PENDING'] as const;
 
 /** Collections with how far they are, and the claims of the one that is open. */
 export function ClaimsPage({ routes }: { routes: Route[] }) {
@@ -15,95 +20,141 @@ export function ClaimsPage({ routes }: { routes: Route[] }) {
   const collectionsPath = findPath(routes, '/claims/collections');
   const claimsPath = findPath(routes, '/claims/claims');
   const collections = useAnswer(collectionsPath && `${collectionsPath}?pagination.limit=100`);
+  const names = useEntityNames(routes);
   const chosen = searchParams.get('collection') ?? '';
-  const claims = useAnswer(claimsPath && `${claimsPath}?pagination.limit=500`);
-  if (!collectionsPath || !claimsPath) return <p className="empty">This gateway serves no claims routes.</p>;
+  const [outcome, setOutcome] = useState('');
+  const isWanted = ({ collection_id: id, evaluation }: Claim) =>
+    (!chosen || id === chosen) && (!outcome || (evaluation?.status ?? 'PENDING') === outcome);
+  const claims = useClaims(claimsPath, isWanted);
+  if (!collectionsPath || !claimsPath) return <p className="empty">{t('explorer.noClaimRoutes')}</p>;
   const all = (collections.data?.body as { collections?: Collection[] } | undefined)?.collections ?? [];
-  const entries = (claims.data?.body as { claims?: Claim[] } | undefined)?.claims ?? [];
   const error = collections.error ?? claims.error;
   return (
     <div className="stack">
-      {error && <p className="notice notice-danger">{error.message}</p>}
+      {error && <Fault error={error} />}
       <ul className="cards">
         {all.map((collection) => (
-          <CollectionCard key={collection.id} collection={collection} isOpen={collection.id === chosen} />
+          <CollectionCard key={collection.id} collection={collection} isOpen={collection.id === chosen} names={names} />
         ))}
       </ul>
-      <section className="panel" aria-label="Claims">
+      <section className="panel" aria-label={t('explorer.claims')}>
         <div className="panel-head">
-          <h2>{chosen ? `Claims of collection ${chosen}` : 'All claims'}</h2>
+          <h2>{chosen ? t('explorer.claimsOf', { id: chosen }) : t('explorer.allClaims')}</h2>
+          <select
+            aria-label={t('explorer.outcome')}
+            value={outcome}
+            onChange={(event) => setOutcome(event.target.value)}
+          >
+            <option value="">{t('explorer.everyOutcome')}</option>
+            {outcomes.map((name) => (
+              <option key={name} value={name}>
+                {toWord(name)}
+              </option>
+            ))}
+          </select>
           {chosen && (
             <button type="button" className="button button-small" onClick={() => navigate('/explorer?page=claims')}>
-              Show all
+              {t('explorer.showAll')}
             </button>
           )}
         </div>
-        <ClaimTable key={chosen} claims={entries.filter(({ collection_id: id }) => !chosen || id === chosen)} />
-        {claims.data && <AnswerBar answer={claims.data} />}
+        <ClaimTable key={`${chosen} ${outcome}`} {...claims} />
+        {claims.answer && <AnswerBar answer={claims.answer} />}
       </section>
     </div>
   );
 }
 
-function CollectionCard({ collection, isOpen }: { collection: Collection; isOpen: boolean }) {
+interface CollectionCardProps {
+  collection: Collection;
+  isOpen: boolean;
+  names: ReadonlyMap<string, string>;
+}
+
+function CollectionCard({ collection, isOpen, names }: CollectionCardProps) {
   const { id, entity, count, quota, approved, rejected, disputed, state, start_date, end_date } = collection;
-  const submitted = Number(count ?? 0);
-  const share = (part: string | undefined) => (submitted === 0 ? 0 : (Number(part ?? 0) / submitted) * 100);
+  // The whole bar is the quota, or all claims where there is none.
+  const whole = Math.max(Number(quota ?? 0), Number(count ?? 0), 1);
+  const share = (part: string | undefined) => (Number(part ?? 0) / whole) * 100;
+  const parts = [
+    ['approved', share(approved)],
+    ['rejected', share(rejected)],
+    ['disputed', share(disputed)],
+  ] as const;
   return (
     <li className="panel card" aria-current={isOpen || undefined}>
       <div className="panel-head">
         <h2>
-          <Link href={`/explorer?page=claims&collection=${id}`}>Collection {id}</Link>
+          <Link href={`/explorer?page=claims&collection=${id}`}>{t('explorer.collection', { id })}</Link>
         </h2>
-        <span className={state === 'OPEN' ? 'badge badge-ok' : 'badge'}>{state?.toLowerCase()}</span>
+        <span className={state === 'OPEN' ? 'badge badge-ok' : 'badge'}>{toWord(state)}</span>
       </div>
       <p className="quiet small">
-        {end_date ? `${toDay(start_date)} to ${toDay(end_date)}` : `since ${toDay(start_date)}`}
+        {end_date
+          ? t('explorer.period', { start: formatDay(start_date), end: formatDay(end_date) })
+          : t('explorer.since', { day: formatDay(start_date) })}
         {entity && (
           <>
-            {' '}
-            for <Link href={`/explorer?page=entities&id=${encodeURIComponent(entity)}`}>{shorten(entity)}</Link>
+            {' · '}
+            <Link href={toEntityPath(entity)}>{names.get(entity) ?? shorten(entity)}</Link>
           </>
         )}
       </p>
       <svg className="share" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
         <rect className="share-all" width="100" height="4" />
-        <rect className="share-approved" width={share(approved)} height="4" />
-        <rect className="share-rejected" x={share(approved)} width={share(rejected)} height="4" />
+        <rect className="share-submitted" width={share(count)} height="4" />
+        {parts.map(([name, width], index) => (
+          <rect
+            key={name}
+            className={`share-${name}`}
+            x={parts.slice(0, index).reduce((sum, [, before]) => sum + before, 0)}
+            width={width}
+            height="4"
+          />
+        ))}
       </svg>
       <p className="small numbers">
-        {toCount(count)} {quota && quota !== '0' ? `of ${toCount(quota)} claims` : 'claims, no quota'} ·{' '}
-        {toCount(approved)} approved · {toCount(rejected)} rejected · {toCount(disputed)} disputed
+        {[
+          quota && quota !== '0'
+            ? t('explorer.claimsOfQuota', { claims: formatCount(count), quota: formatCount(quota) })
+            : t('explorer.claimsNoQuota', { claims: formatCount(count) }),
+          t('explorer.approvedCount', { claims: formatCount(approved) }),
+          t('explorer.rejectedCount', { claims: formatCount(rejected) }),
+          t('explorer.disputedCount', { claims: formatCount(disputed) }),
+        ].join(' · ')}
       </p>
     </li>
   );
 }
 
-function ClaimTable({ claims }: { claims: Claim[] }) {
-  const [shown, setShown] = useState(pageSize);
-  if (claims.length === 0) return <p className="empty">No claims.</p>;
+function ClaimTable({ claims, hasMore, isReading, loadMore }: ClaimPages) {
+  if (claims.length === 0) return <p className="empty">{t(isReading ? 'explorer.reading' : 'explorer.noClaims')}</p>;
   return (
     <>
-      <ScrollRegion label="Claims">
+      <ScrollRegion label={t('explorer.claims')}>
         <table>
           <thead>
             <tr>
-              <th scope="col">Claim</th>
-              <th scope="col">Collection</th>
-              <th scope="col">Submitted</th>
-              <th scope="col">Evaluated</th>
-              <th scope="col">Outcome</th>
+              <th scope="col">{t('explorer.claim')}</th>
+              <th scope="col">{t('explorer.collectionHead')}</th>
+              <th scope="col">{t('explorer.submitted')}</th>
+              <th scope="col">{t('explorer.evaluated')}</th>
+              <th scope="col">{t('explorer.outcome')}</th>
             </tr>
           </thead>
           <tbody>
-            {claims.slice(0, shown).map((claim) => (
+            {claims.map((claim) => (
               <tr key={claim.claim_id}>
                 <td>
-                  <code title={claim.claim_id}>{shorten(claim.claim_id)}</code>
+                  <Link href={`/explorer?page=claim&id=${encodeURIComponent(claim.claim_id)}`}>
+                    <code title={claim.claim_id}>{shorten(claim.claim_id)}</code>
+                  </Link>
                 </td>
-                <td>{claim.collection_id}</td>
-                <td>{toDay(claim.submission_date)}</td>
-                <td>{toDay(claim.evaluation?.evaluation_date)}</td>
+                <td>
+                  <Link href={`/explorer?page=claims&collection=${claim.collection_id}`}>{claim.collection_id}</Link>
+                </td>
+                <td>{formatDay(claim.submission_date)}</td>
+                <td>{formatDay(claim.evaluation?.evaluation_date)}</td>
                 <td>
                   <Outcome status={claim.evaluation?.status} />
                 </td>
@@ -112,9 +163,9 @@ function ClaimTable({ claims }: { claims: Claim[] }) {
           </tbody>
         </table>
       </ScrollRegion>
-      {shown < claims.length && (
-        <button type="button" className="button" onClick={() => setShown(shown + pageSize)}>
-          Show {Math.min(pageSize, claims.length - shown)} more
+      {hasMore && (
+        <button type="button" className="button" disabled={isReading} onClick={loadMore}>
+          {t('explorer.more')}
         </button>
       )}
     </>
@@ -124,5 +175,5 @@ function ClaimTable({ claims }: { claims: Claim[] }) {
 function Outcome({ status }: { status: string | undefined }) {
   const tone = { APPROVED: 'badge badge-ok', REJECTED: 'badge badge-danger', DISPUTED: 'badge badge-warn' };
   const className = tone[status as keyof typeof tone] ?? 'badge';
-  return <span className={className}>{(status ?? 'waiting').toLowerCase()}</span>;
+  return <span className={className}>{toWord(status ?? 'PENDING')}</span>;
 }

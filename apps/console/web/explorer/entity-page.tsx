@@ -1,49 +1,51 @@
+import { formatDay } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { Fault } from '../ui/fault.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Link } from '../ui/link.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
-import { type Entity, type IidDocument, shorten, toDay } from './protocol.ts';
+import { type Entity, type IidDocument, shorten } from './protocol.ts';
+import { toName } from './use-entity-names.ts';
 
 /** One entity as a page: what it is called, what it is, what it is linked to. */
 export function EntityPage({ target }: { target: string }) {
   const answer = useAnswer(target);
   if (answer.error) {
-    return (
-      <p className="notice notice-danger" role="alert">
-        {answer.error.message}
-      </p>
-    );
+    return <Fault error={answer.error} />;
   }
-  if (!answer.data) return <p className="quiet">Reading…</p>;
+  if (!answer.data) return <p className="quiet">{t('explorer.reading')}</p>;
   const { entity, iidDocument: document } = answer.data.body as { entity: Entity; iidDocument?: IidDocument };
-  const profile = document?.linkedResource?.find(({ id }) => id.endsWith('#profile')) ?? document?.linkedResource?.[0];
   return (
     <article className="panel reading">
       <header>
         <p className="quiet small">{entity.type}</p>
-        <h2 className="reading-title">{profile?.description || shorten(entity.id)}</h2>
+        <h2 className="reading-title">{toName(document) || shorten(entity.id)}</h2>
         <p>
-          <code className="break">{entity.id}</code>
+          <code className="break">{entity.id}</code> <CopyButton text={entity.id} label={t('explorer.copyId')} />
         </p>
         <p className="badges">
           <span className={entity.entity_verified ? 'badge badge-ok' : 'badge badge-warn'}>
-            {entity.entity_verified ? 'verified' : 'not verified'}
+            {t(entity.entity_verified ? 'explorer.verified' : 'explorer.notVerified')}
           </span>
-          <span className="badge">since {toDay(entity.start_date)}</span>
-          {entity.end_date && <span className="badge">until {toDay(entity.end_date)}</span>}
+          <span className="badge">{t('explorer.since', { day: formatDay(entity.start_date) })}</span>
+          {entity.end_date && <span className="badge">{t('explorer.until', { day: formatDay(entity.end_date) })}</span>}
         </p>
       </header>
       <Services services={document?.service ?? []} />
       <Linked entities={document?.linkedEntity ?? []} />
       <Resources resources={document?.linkedResource ?? []} />
       <section>
-        <h3>Accounts</h3>
+        <h3>{t('explorer.accounts')}</h3>
         <dl className="facts">
           {(entity.accounts ?? []).map(({ name, address }) => (
             <div key={address} className="facts-row">
               <dt>{name}</dt>
               <dd>
-                <code>{address}</code>
+                <Link href={`/explorer?page=account&id=${address}`}>
+                  <code>{address}</code>
+                </Link>
               </dd>
             </div>
           ))}
@@ -51,8 +53,8 @@ export function EntityPage({ target }: { target: string }) {
       </section>
       <AnswerBar answer={answer.data} />
       <details>
-        <summary>The whole answer</summary>
-        <JsonView value={answer.data.body} label="The whole answer" />
+        <summary>{t('explorer.wholeAnswer')}</summary>
+        <JsonView value={answer.data.body} label={t('explorer.wholeAnswer')} />
       </details>
     </article>
   );
@@ -62,7 +64,7 @@ function Services({ services }: { services: NonNullable<IidDocument['service']> 
   if (services.length === 0) return null;
   return (
     <section>
-      <h3>Services</h3>
+      <h3>{t('explorer.services')}</h3>
       <dl className="facts">
         {services.map(({ id, type, serviceEndpoint }) => (
           <div key={id} className="facts-row">
@@ -81,7 +83,7 @@ function Linked({ entities }: { entities: NonNullable<IidDocument['linkedEntity'
   if (entities.length === 0) return null;
   return (
     <section>
-      <h3>Linked entities</h3>
+      <h3>{t('explorer.linkedEntities')}</h3>
       <ul className="link-list">
         {entities.map(({ id, type, relationship }) => (
           <li key={`${id}${relationship}`}>
@@ -101,7 +103,7 @@ function Resources({ resources }: { resources: NonNullable<IidDocument['linkedRe
   if (resources.length === 0) return null;
   return (
     <section>
-      <h3>Linked resources</h3>
+      <h3>{t('explorer.linkedResources')}</h3>
       <ul className="link-list">
         {resources.map(({ id, type, description, mediaType }) => (
           <li key={id}>

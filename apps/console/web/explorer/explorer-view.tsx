@@ -1,48 +1,58 @@
+import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
+import { Fault } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
 import { useRoutes } from './ask-gateway.ts';
 import { ClaimsPage } from './claims-page.tsx';
 import { EntitiesPage } from './entities-page.tsx';
+import { LiveHeight } from './live-height.tsx';
+import { RecordPage, recordNames } from './record-page.tsx';
 import { RoutesPage } from './routes-page.tsx';
+import { SearchBox } from './search-box.tsx';
 import { TokensPage } from './tokens-page.tsx';
 import '../styles/explorer.css';
 
 const pages = [
-  { name: 'entities', title: 'Entities', Page: EntitiesPage },
-  { name: 'claims', title: 'Claims', Page: ClaimsPage },
-  { name: 'tokens', title: 'Tokens', Page: TokensPage },
-  { name: 'routes', title: 'All routes', Page: RoutesPage },
-];
+  { name: 'entities', title: 'explorer.entities', Page: EntitiesPage },
+  { name: 'claims', title: 'explorer.claims', Page: ClaimsPage },
+  { name: 'tokens', title: 'explorer.tokens', Page: TokensPage },
+  { name: 'routes', title: 'explorer.routes', Page: RoutesPage },
+] as const;
 
 /** The protocol as the query gateway shows it: as pages to read, and route by route. */
 export function ExplorerView() {
   const { searchParams } = useLocation();
-  const open = pages.find(({ name }) => name === searchParams.get('page')) ?? pages[0];
+  const wanted = searchParams.get('page');
+  const record = recordNames.find((name) => name === wanted);
+  const open = record ? undefined : (pages.find(({ name }) => name === wanted) ?? pages[0]);
   const routes = useRoutes();
-  if (!open) return null;
   return (
     <>
       <div className="view-head">
         <div>
-          <h1>Explorer</h1>
-          <p>What the protocol knows, asked over plain HTTP through the query gateway.</p>
+          <h1>{t('app.explorer')}</h1>
+          <p>
+            {t('explorer.intro')} {routes.data && <LiveHeight routes={routes.data} />}
+          </p>
         </div>
-        <nav className="tabs" aria-label="Pages of the explorer">
+        <nav className="tabs" aria-label={t('explorer.pages')}>
           {pages.map(({ name, title }) => (
-            <Link key={name} href={`/explorer?page=${name}`} aria-current={name === open.name ? 'page' : undefined}>
-              {title}
+            <Link key={name} href={`/explorer?page=${name}`} aria-current={name === open?.name ? 'page' : undefined}>
+              {t(title)}
             </Link>
           ))}
         </nav>
       </div>
       {routes.error ? (
-        <p className="notice notice-danger" role="alert">
-          {routes.error.message}
-        </p>
+        <Fault error={routes.error} />
       ) : routes.data ? (
-        <open.Page routes={routes.data} />
+        <>
+          <SearchBox routes={routes.data} />
+          {record && <RecordPage key={searchParams.get('id')} name={record} routes={routes.data} />}
+          {open && <open.Page routes={routes.data} />}
+        </>
       ) : (
-        <p className="quiet">Asking the gateway for its routes…</p>
+        <p className="quiet">{t('explorer.askingRoutes')}</p>
       )}
     </>
   );

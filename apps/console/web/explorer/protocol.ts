@@ -1,3 +1,5 @@
+import { t } from '../i18n/text.ts';
+
 /** The parts of the protocol's answers that the pages read. Everything is optional: deployments differ in version. */
 export interface Entity {
   id: string;
@@ -59,16 +61,13 @@ export function shorten(id: string): string {
   return tail.length > 16 ? `${id.slice(0, id.length - tail.length)}${tail.slice(0, 6)}…${tail.slice(-4)}` : id;
 }
 
-export function toDay(time: string | null | undefined): string {
-  if (!time) return '–';
-  return new Date(time).toLocaleDateString('en-GB', {
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    timeZone: 'UTC',
-  });
-}
+const words = [
+  ...(['APPROVED', 'REJECTED', 'DISPUTED', 'INVALIDATED', 'PENDING'] as const),
+  ...(['OPEN', 'PAUSED', 'CLOSED'] as const),
+];
 
-export function toCount(text: string | undefined): string {
-  return text === undefined ? '–' : Number(text).toLocaleString('en');
+/** The outcome of a claim or the state of a collection in the language shown; one that is not known is shown unchanged. */
+export function toWord(state: string | undefined): string {
+  const known = words.find((word) => word === state);
+  return known ? t(`explorer.${known}`) : (state ?? '').toLowerCase();
 }

@@ -1,5 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useId, useState } from 'react';
+import { t } from '../i18n/text.ts';
+import { Fault } from '../ui/fault.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { type Answer, askGateway } from './ask-gateway.ts';
@@ -20,7 +22,11 @@ export function RouteForm({ route }: { route: Route }) {
       <p className="route-path">
         <span className="badge">GET</span> <code>{route.path}</code>
       </p>
-      {route.description && <p className="quiet">{route.description}</p>}
+      {route.description && (
+        <p className="quiet" lang="en" dir="auto">
+          {route.description}
+        </p>
+      )}
       <form onSubmit={submit}>
         <div className="form-grid">
           {route.parameters.map((parameter) => (
@@ -33,18 +39,14 @@ export function RouteForm({ route }: { route: Route }) {
           ))}
         </div>
         <button type="submit" className="button button-main" disabled={ask.isPending}>
-          {ask.isPending ? 'Asking…' : 'Ask the gateway'}
+          {t(ask.isPending ? 'explorer.asking' : 'explorer.ask')}
         </button>
       </form>
-      {ask.error && (
-        <p className="notice notice-danger" role="alert">
-          {ask.error.message}
-        </p>
-      )}
+      {ask.error && <Fault error={ask.error} />}
       {answer && (
         <>
           <AnswerBar answer={answer} />
-          <JsonView value={answer.body} label="Answer" />
+          <JsonView value={answer.body} label={t('explorer.answer')} />
         </>
       )}
     </section>
@@ -64,12 +66,12 @@ function ParameterField({ parameter, value, onChange }: ParameterFieldProps) {
     <div className="field">
       <label htmlFor={id}>
         {name}
-        {required ? ' (required)' : ''}
-        {place === 'header' ? ' (header)' : ''}
+        {required ? ` ${t('explorer.required')}` : ''}
+        {place === 'header' ? ` ${t('explorer.header')}` : ''}
       </label>
       {choices.length > 0 ? (
         <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
-          <option value="">not set</option>
+          <option value="">{t('explorer.notSet')}</option>
           {choices.map((choice) => (
             <option key={choice}>{choice}</option>
           ))}

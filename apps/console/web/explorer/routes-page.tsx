@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Link } from '../ui/link.tsx';
 import { RouteForm } from './route-form.tsx';
@@ -13,12 +14,12 @@ export function RoutesPage({ routes }: { routes: Route[] }) {
   const open = routes.find(({ path }) => path === searchParams.get('route')) ?? shown[0];
   return (
     <div className="split">
-      <section className="panel split-list" aria-label="Routes">
+      <section className="panel split-list" aria-label={t('explorer.routeList')}>
         <label className="field">
-          <span>{routes.length} routes</span>
+          <span>{t('explorer.routeCount', { count: routes.length })}</span>
           <input
             type="search"
-            placeholder="entity, balance…"
+            placeholder={t('explorer.routeHint')}
             value={search}
             onChange={(event) => setSearch(event.target.value)}
           />
@@ -41,7 +42,7 @@ export function RoutesPage({ routes }: { routes: Route[] }) {
             </ul>
           </div>
         ))}
-        {shown.length === 0 && <p className="empty">No route has “{search}” in its path.</p>}
+        {shown.length === 0 && <p className="empty">{t('explorer.noRoute', { text: search })}</p>}
       </section>
       {open && <RouteForm key={open.path} route={open} />}
     </div>

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fillRoute, findPath, toRoutes } from './routes.ts';
-import { toCurl } from './to-curl.ts';
+import { toSnippet } from './to-snippet.ts';
 
 const document = {
   paths: {
@@ -52,10 +52,10 @@ test('a filled form becomes a request: path readable, empty values left out, hea
 });
 
 test('a curl line quotes what a shell would read otherwise', () => {
-  expect(toCurl('http://127.0.0.1:1317', { target: '/a/did:x:1', headers: {} })).toBe(
+  expect(toSnippet('curl', 'http://127.0.0.1:1317', { target: '/a/did:x:1', headers: {} })).toBe(
     'curl http://127.0.0.1:1317/a/did:x:1',
   );
-  expect(toCurl('http://h', { target: "/a?b=1&c='$(id)'", headers: { x: '1' } })).toBe(
+  expect(toSnippet('curl', 'http://h', { target: "/a?b=1&c='$(id)'", headers: { x: '1' } })).toBe(
     `curl 'http://h/a?b=1&c='\\''$(id)'\\''' -H 'x: 1'`,
   );
 });
@@ -69,4 +69,15 @@ test('whatever is typed as a path value comes out as that value', () => {
       expect(decodeURIComponent(target.slice('/ixo/entity/'.length))).toBe(value.trim());
     }),
   );
+});
+
+test('a request is written for TypeScript and Python too', () => {
+  const request = { target: '/a?b="1"', headers: { 'x-height': '5' } };
+  expect(toSnippet('typescript', 'http://h', request)).toContain(
+    'fetch("http://h/a?b=\\"1\\"", { headers: {"x-height":"5"} })',
+  );
+  expect(toSnippet('python', 'http://h', request)).toContain(
+    'urlopen(Request("http://h/a?b=\\"1\\"", headers={"x-height":"5"}))',
+  );
+  expect(toSnippet('python', 'http://h', { target: '/a', headers: {} })).toContain('Request("http://h/a"))');
 });

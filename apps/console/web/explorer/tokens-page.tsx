@@ -1,8 +1,11 @@
+import { formatCount, formatNumber } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
+import { Fault } from '../ui/fault.tsx';
 import { Link } from '../ui/link.tsx';
 import { AnswerBar } from './answer-bar.tsx';
 import { useAnswer } from './ask-gateway.ts';
-import { type Claim, shorten, type Token, toCount } from './protocol.ts';
+import { type Claim, shorten, type Token } from './protocol.ts';
 import { encodePath, findPath, type Route } from './routes.ts';
 
 /**
@@ -19,12 +22,12 @@ export function TokensPage({ routes }: { routes: Route[] }) {
   const minter = searchParams.get('minter') ?? evaluators[0];
   const tokens = useAnswer(minterPath && minter && minterPath.replace('{minter}', encodePath(minter)));
   const params = useAnswer(paramsPath);
-  if (!minterPath) return <p className="empty">This gateway serves no token routes.</p>;
+  if (!minterPath) return <p className="empty">{t('explorer.noTokenRoutes')}</p>;
   const list = (tokens.data?.body as { tokenDocs?: Token[] } | undefined)?.tokenDocs ?? [];
   const code = (params.data?.body as { params?: { ixo1155_contract_code?: string } } | undefined)?.params;
   return (
     <div className="stack">
-      <section className="panel" aria-label="Minter">
+      <section className="panel" aria-label={t('explorer.minter')}>
         <form
           className="field-row"
           onSubmit={(event) => {
@@ -34,7 +37,7 @@ export function TokensPage({ routes }: { routes: Route[] }) {
           }}
         >
           <label className="field">
-            <span>Minter’s address</span>
+            <span>{t('explorer.minterAddress')}</span>
             <input
               key={minter}
               name="minter"
@@ -50,13 +53,15 @@ export function TokensPage({ routes }: { routes: Route[] }) {
             ))}
           </datalist>
           <button type="submit" className="button button-main">
-            Show its tokens
+            {t('explorer.showTokens')}
           </button>
         </form>
-        {code && <p className="quiet small">Tokens follow contract code {code.ixo1155_contract_code} (ixo1155).</p>}
+        {code && (
+          <p className="quiet small">{t('explorer.contractCode', { code: code.ixo1155_contract_code ?? '–' })}</p>
+        )}
       </section>
-      {tokens.error && <p className="notice notice-danger">{tokens.error.message}</p>}
-      {tokens.data && list.length === 0 && <p className="empty">This address has minted nothing.</p>}
+      {tokens.error && <Fault error={tokens.error} />}
+      {tokens.data && list.length === 0 && <p className="empty">{t('explorer.noTokens')}</p>}
       {list.map((token) => (
         <TokenArticle key={token.contract_address} token={token} />
       ))}
@@ -72,8 +77,8 @@ function listEvaluators(claims: Claim[]): string[] {
 function TokenArticle({ token }: { token: Token }) {
   const { name, description, supply, cap, paused, stopped, retired = [], cancelled = [] } = token;
   const gone = [
-    ...retired.map((entry) => ({ ...entry, how: 'retired' })),
-    ...cancelled.map((entry) => ({ ...entry, how: 'cancelled' })),
+    ...retired.map((entry) => ({ ...entry, how: 'explorer.retiredFor' as const })),
+    ...cancelled.map((entry) => ({ ...entry, how: 'explorer.cancelledFor' as const })),
   ];
   return (
     <article className="panel reading">
@@ -82,48 +87,46 @@ function TokenArticle({ token }: { token: Token }) {
         <p>{description}</p>
         <p className="badges">
           <span className={stopped || paused ? 'badge badge-warn' : 'badge badge-ok'}>
-            {stopped ? 'stopped' : paused ? 'paused' : 'minting'}
+            {t(stopped ? 'explorer.stopped' : paused ? 'explorer.PAUSED' : 'explorer.minting')}
           </span>
           <span className="badge">{token.type}</span>
         </p>
       </header>
       <dl className="figures">
         <div>
-          <dt>Supply</dt>
-          <dd>{toCount(supply)}</dd>
+          <dt>{t('explorer.supply')}</dt>
+          <dd>{formatCount(supply)}</dd>
         </div>
         <div>
-          <dt>Cap</dt>
-          <dd>{cap === '0' ? 'none' : toCount(cap)}</dd>
+          <dt>{t('explorer.cap')}</dt>
+          <dd>{cap === '0' ? t('explorer.noCap') : formatCount(cap)}</dd>
         </div>
         <div>
-          <dt>Retired</dt>
+          <dt>{t('explorer.retired')}</dt>
           <dd>{sum(retired)}</dd>
         </div>
         <div>
-          <dt>Cancelled</dt>
+          <dt>{t('explorer.cancelled')}</dt>
           <dd>{sum(cancelled)}</dd>
         </div>
       </dl>
       {gone.length > 0 && (
         <ul className="link-list">
           {gone.map(({ id, amount, reason, how }) => (
-            <li key={`${how}${id}`}>
-              {toCount(amount)} {how}: {reason}
-            </li>
+            <li key={`${how}${id}`}>{t(how, { amount: formatCount(amount), reason })}</li>
           ))}
         </ul>
       )}
       <dl className="facts">
         <div className="facts-row">
-          <dt>Contract</dt>
+          <dt>{t('explorer.contract')}</dt>
           <dd>
             <code>{token.contract_address}</code>
           </dd>
         </div>
         {token.class && (
           <div className="facts-row">
-            <dt>Class</dt>
+            <dt>{t('explorer.class')}</dt>
             <dd>
               <Link href={`/explorer?page=entities&id=${encodeURIComponent(token.class)}`}>{shorten(token.class)}</Link>
             </dd>
@@ -135,5 +138,5 @@ function TokenArticle({ token }: { token: Token }) {
 }
 
 function sum(entries: { amount: string }[]): string {
-  return entries.reduce((total, { amount }) => total + Number(amount), 0).toLocaleString('en');
+  return formatNumber(entries.reduce((total, { amount }) => total + Number(amount), 0));
 }

@@ -1,6 +1,6 @@
-import { ScrollRegion } from '../ui/scroll-region.tsx';
-import { toQuantile } from './load.ts';
-import { toMs } from './load-charts.tsx';
+import { toQuantile } from '../../src/metrics/load.ts';
+import { t } from '../i18n/text.ts';
+import { RouteTable } from './route-table.tsx';
 import type { Load } from './use-load.ts';
 import { watched } from './watched.ts';
 
@@ -8,68 +8,28 @@ const shown = 12;
 
 /** The routes asked most since each service started. */
 export function BusyRoutes({ loads }: { loads: (Load | undefined)[] }) {
-  const rows = loads
-    .flatMap((load, index) =>
-      [...(load?.history.at(-1)?.routes.values() ?? [])].map((route) => ({
-        ...route,
-        title: watched[index]?.title ?? '',
+  const rows = watched
+    .filter(({ service }) => service !== 'console')
+    .flatMap(({ title }, index) =>
+      [...(loads[index]?.history.at(-1)?.routes.values() ?? [])].map(({ method, route, count, faults, buckets }) => ({
+        ...{ title, route: `${method} ${route}`, count, faults },
+        p50: toQuantile(buckets, 0.5),
+        p95: toQuantile(buckets, 0.95),
       })),
     )
-    .filter(({ title }) => title !== 'Console')
     .sort((a, b) => b.count - a.count)
     .slice(0, shown);
   return (
     <section className="panel" aria-labelledby="busy-routes">
       <div className="panel-head">
-        <h2 id="busy-routes">Busiest routes</h2>
-        <span className="quiet small">since each service started</span>
+        <h2 id="busy-routes">{t('operations.busiest')}</h2>
+        <span className="quiet small">{t('operations.sinceStart')}</span>
       </div>
       {rows.length === 0 ? (
-        <p className="empty">Nothing has been asked yet.</p>
+        <p className="empty">{t('operations.nothingAsked')}</p>
       ) : (
-        <ScrollRegion label="Busiest routes">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Service</th>
-                <th scope="col">Route</th>
-                <th scope="col" className="number">
-                  Requests
-                </th>
-                <th scope="col" className="number">
-                  Faults
-                </th>
-                <th scope="col" className="number">
-                  Median
-                </th>
-                <th scope="col" className="number">
-                  95 %
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ title, method, route, count, faults, buckets }) => (
-                <tr key={`${title}${method}${route}`}>
-                  <td>{title}</td>
-                  <td>
-                    <code>
-                      {method} {route}
-                    </code>
-                  </td>
-                  <td className="number">{count.toLocaleString('en')}</td>
-                  <td className="number">{faults.toLocaleString('en')}</td>
-                  <td className="number">{toFigure(toQuantile(buckets, 0.5))}</td>
-                  <td className="number">{toFigure(toQuantile(buckets, 0.95))}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </ScrollRegion>
+        <RouteTable label={t('operations.busiest')} rows={rows} />
       )}
     </section>
   );
-}
-
-function toFigure(seconds: number | undefined): string {
-  return seconds === undefined ? '–' : toMs(seconds);
 }

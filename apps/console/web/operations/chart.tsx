@@ -1,4 +1,5 @@
 import { useId } from 'react';
+import { t } from '../i18n/text.ts';
 
 export interface Series {
   name: string;
@@ -9,6 +10,8 @@ export interface Series {
 
 interface ChartProps {
   title: string;
+  /** What stretch of time the width is. */
+  period: string;
   series: Series[];
   /** How many points fill the width. */
   points: number;
@@ -19,7 +22,7 @@ const width = 300;
 const height = 100;
 
 /** Lines over time, the newest at the right edge. The figures of the moment stand in the legend, for those who cannot see lines. */
-export function Chart({ title, series, points, format }: ChartProps) {
+export function Chart({ title, period, series, points, format }: ChartProps) {
   const heading = useId();
   const largest = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const top = toRound(largest);
@@ -28,10 +31,10 @@ export function Chart({ title, series, points, format }: ChartProps) {
     <figure className="panel chart" aria-labelledby={heading}>
       <figcaption className="panel-head">
         <h2 id={heading}>{title}</h2>
-        <span className="quiet small">last 3 minutes</span>
+        <span className="quiet small">{period}</span>
       </figcaption>
       <div className="plot">
-        <span className="plot-top numbers">{isEmpty ? 'The first figures come in a few seconds.' : format(top)}</span>
+        <span className="plot-top numbers">{isEmpty ? t('operations.firstFigures') : format(top)}</span>
         <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
           {[0, 0.5, 1].map((share) => (
             <line key={share} className="grid-line" x1="0" x2={width} y1={height * share} y2={height * share} />

@@ -1,5 +1,7 @@
 import { useQueries } from '@tanstack/react-query';
 import { type ServiceName, toServicePath } from '../api/call-service.ts';
+import { formatUnit } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { watched } from './watched.ts';
 
 type Health = Record<string, unknown> & { status?: string; upstreams?: { address: string; healthy: boolean }[] };
@@ -15,12 +17,12 @@ export function HealthPanel() {
   });
   const upstreams = answers.flatMap(({ data }) => data?.upstreams ?? []);
   return (
-    <ul className="health" aria-label="Health">
+    <ul className="health" aria-label={t('operations.health')}>
       {watched.map(({ service, title }, index) => (
-        <HealthCard key={service} title={title} health={answers[index]?.data} />
+        <HealthCard key={service} title={t(title)} health={answers[index]?.data} />
       ))}
       {upstreams.map(({ address, healthy }) => (
-        <HealthCard key={address} title="Protocol node" health={{ status: healthy ? 'ok' : 'down', address }} />
+        <HealthCard key={address} title={t('operations.node')} health={{ status: healthy ? 'ok' : 'down', address }} />
       ))}
     </ul>
   );
@@ -43,21 +45,28 @@ function HealthCard({ title, health }: { title: string; health: Health | undefin
   return (
     <li className="panel health-card">
       <h2>{title}</h2>
-      <span className={`badge ${tone}`}>{status}</span>
+      <span className={`badge ${tone}`}>{toWord(status)}</span>
       <p className="quiet small">{toDetails(health)}</p>
     </li>
   );
+}
+
+const words = ['ok', 'degraded', 'down', 'asking', 'connected', 'ready', 'building', 'failed'] as const;
+
+function toWord(status: string): string {
+  const known = words.find((word) => word === status);
+  return known ? t(`operations.${known}`) : status;
 }
 
 function toDetails(health: Health | undefined): string {
   if (!health || health.status === 'down') return health?.address ? String(health.address) : '';
   const { uptime, database, height, routes, page, address } = health;
   return [
-    typeof uptime === 'number' && `up ${toDuration(uptime)}`,
-    database && `database ${database}`,
-    typeof height === 'number' && `height ${height.toLocaleString('en')}`,
-    typeof routes === 'number' && `${routes} routes`,
-    page && `page ${page}`,
+    typeof uptime === 'number' && t('operations.up', { time: toDuration(uptime) }),
+    database && t('operations.database', { state: toWord(String(database)) }),
+    typeof height === 'number' && t('operations.height', { height }),
+    typeof routes === 'number' && t('explorer.routeCount', { count: routes }),
+    page && t('operations.page', { state: toWord(String(page)) }),
     address,
   ]
     .filter(Boolean)
@@ -65,7 +74,7 @@ function toDetails(health: Health | undefined): string {
 }
 
 function toDuration(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return `${Math.round(seconds / 3_600)} h`;
+  if (seconds < 120) return formatUnit(seconds, 'second');
+  if (seconds < 7_200) return formatUnit(seconds / 60, 'minute');
+  return formatUnit(seconds / 3_600, 'hour');
 }

@@ -1,5 +1,7 @@
+import { type Rate, toRate } from '../../src/metrics/load.ts';
+import { formatMs, formatNumber } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { Chart, type Series } from './chart.tsx';
-import { type Rate, toRate } from './load.ts';
 import type { Load } from './use-load.ts';
 import { watched } from './watched.ts';
 
@@ -9,17 +11,24 @@ export function LoadCharts({ loads }: { loads: (Load | undefined)[] }) {
   const rates = loads.map(toRates);
   const draw = (pick: (rate: Rate) => number | undefined): Series[] =>
     watched
-      .map(({ title, series }, index) => ({ name: title, series, values: (rates[index] ?? []).map(pick) }))
+      .map(({ title, series }, index) => ({ name: t(title), series, values: (rates[index] ?? []).map(pick) }))
       .filter((_, index) => watched[index]?.service !== 'console');
   return (
     <div className="columns">
       <Chart
-        title="Requests a second"
+        title={t('operations.requests')}
+        period={t('operations.lastMinutes')}
         series={draw(({ perSecond }) => perSecond)}
         points={points}
-        format={(value) => value.toFixed(value < 10 ? 1 : 0)}
+        format={(value) => formatNumber(value, value < 10 ? 1 : 0)}
       />
-      <Chart title="Latency, 95th percentile" series={draw(({ p95 }) => p95)} points={points} format={toMs} />
+      <Chart
+        title={t('operations.latency')}
+        period={t('operations.lastMinutes')}
+        series={draw(({ p95 }) => p95)}
+        points={points}
+        format={(seconds) => formatMs(seconds * 1000)}
+      />
     </div>
   );
 }
@@ -30,9 +39,4 @@ function toRates(load: Load | undefined): Rate[] {
     const before = history[index];
     return before ? [toRate(before, snapshot)] : [];
   });
-}
-
-export function toMs(seconds: number): string {
-  const ms = seconds * 1000;
-  return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }

@@ -1,8 +1,10 @@
 import { isRefused } from '../api/call-service.ts';
 import { keepOperatorToken, useOperatorToken } from '../api/operator-token.ts';
+import { t } from '../i18n/text.ts';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
 import { BusyRoutes } from './busy-routes.tsx';
 import { HealthPanel } from './health-panel.tsx';
+import { HistoryPanel } from './history-panel.tsx';
 import { LoadCharts } from './load-charts.tsx';
 import { RecentErrors } from './recent-errors.tsx';
 import { Reports } from './reports.tsx';
@@ -19,19 +21,19 @@ export function OperationsView() {
     <>
       <div className="view-head">
         <div>
-          <h1>Operations</h1>
-          <p>Health, load and what went wrong, read from the services themselves.</p>
+          <h1>{t('app.operations')}</h1>
+          <p>{t('operations.intro')}</p>
         </div>
         {token && !refusal && (
           <button type="button" className="button" onClick={() => keepOperatorToken('')}>
-            Forget the token
+            {t('operations.forget')}
           </button>
         )}
       </div>
       <div className="stack">
         <HealthPanel />
         {refusal ? (
-          <section className="panel" aria-label="Sign in">
+          <section className="panel" aria-label={t('operations.signIn')}>
             <OperatorSignIn message={refusal.message} />
           </section>
         ) : (
@@ -41,6 +43,7 @@ export function OperationsView() {
               <UssdSessions />
               <Reports />
             </div>
+            <HistoryPanel />
             <RecentErrors />
             <BusyRoutes loads={loads.map(({ data }) => data)} />
           </>

@@ -1,7 +1,10 @@
 import { useQueries } from '@tanstack/react-query';
 import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatMoment } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
+import { LogLines } from './log-lines.tsx';
 import { watched } from './watched.ts';
 
 interface RecentError {
@@ -11,6 +14,7 @@ interface RecentError {
   path: string;
   status: number;
   code?: string;
+  message?: string;
 }
 
 const shown = 20;
@@ -31,34 +35,34 @@ export function RecentErrors() {
     })),
   });
   const rows = watched
-    .flatMap(({ title }, index) => (answers[index]?.data ?? []).map((error) => ({ ...error, title })))
-    .filter(({ title, path }) => title !== 'Console' || !path.startsWith('/api/')) // the service behind it has its own line
+    .flatMap(({ service, title }, index) => (answers[index]?.data ?? []).map((error) => ({ ...error, service, title })))
+    .filter(({ service, path }) => service !== 'console' || !path.startsWith('/api/')) // the service behind it has its own line
     .sort((a, b) => b.time.localeCompare(a.time))
     .slice(0, shown);
   return (
     <section className="panel" aria-labelledby="recent-errors">
       <div className="panel-head">
-        <h2 id="recent-errors">Recent errors</h2>
+        <h2 id="recent-errors">{t('operations.errors')}</h2>
       </div>
       {rows.length === 0 ? (
-        <p className="empty">No request was refused or failed lately.</p>
+        <p className="empty">{t('operations.noErrors')}</p>
       ) : (
-        <ScrollRegion label="Recent errors">
+        <ScrollRegion label={t('operations.errors')}>
           <table>
             <thead>
               <tr>
-                <th scope="col">Time</th>
-                <th scope="col">Service</th>
-                <th scope="col">Status</th>
-                <th scope="col">Request</th>
-                <th scope="col">Request id</th>
+                <th scope="col">{t('operations.time')}</th>
+                <th scope="col">{t('operations.service')}</th>
+                <th scope="col">{t('operations.status')}</th>
+                <th scope="col">{t('operations.request')}</th>
+                <th scope="col">{t('operations.requestId')}</th>
               </tr>
             </thead>
             <tbody>
-              {rows.map(({ time, title, status, code, method, path, requestId }) => (
+              {rows.map(({ time, service, title, status, code, message, method, path, requestId }) => (
                 <tr key={`${title}${time}${requestId}`}>
-                  <td>{new Date(time).toLocaleTimeString()}</td>
-                  <td>{title}</td>
+                  <td>{formatMoment(time)}</td>
+                  <td>{t(title)}</td>
                   <td>
                     <span className={status >= 500 ? 'badge badge-danger' : 'badge badge-warn'}>{status}</span>{' '}
                     <span className="quiet">{code}</span>
@@ -67,9 +71,15 @@ export function RecentErrors() {
                     <code className="break">
                       {method} {path}
                     </code>
+                    {message && (
+                      <p className="quiet" lang="en" dir="auto">
+                        {message}
+                      </p>
+                    )}
                   </td>
                   <td>
                     <code>{requestId}</code>
+                    {status >= 500 && <LogLines service={service} requestId={requestId} />}
                   </td>
                 </tr>
               ))}

@@ -2,7 +2,10 @@ import type { UssdReportList } from '@palaver/contract/internal';
 import { useQuery } from '@tanstack/react-query';
 import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatMoment } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { download } from '../ui/download.ts';
+import { Fault } from '../ui/fault.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
 
@@ -25,28 +28,28 @@ export function Reports() {
   return (
     <section className="panel" aria-labelledby="reports">
       <div className="panel-head">
-        <h2 id="reports">Reported activities</h2>
+        <h2 id="reports">{t('operations.reports')}</h2>
         <button type="button" className="button button-small" disabled={total === 0} onClick={() => void save()}>
           <Icon name="save" size={16} />
-          Export CSV
+          {t('operations.exportCsv')}
         </button>
       </div>
       {query.error ? (
-        <p className="notice notice-danger">{query.error.message}</p>
+        <Fault error={query.error} />
       ) : reports.length === 0 ? (
-        <p className="empty">No activity has been reported yet.</p>
+        <p className="empty">{t('operations.noReports')}</p>
       ) : (
-        <ScrollRegion label="Reports">
+        <ScrollRegion label={t('operations.reportTable')}>
           <table>
             <thead>
               <tr>
-                <th scope="col">Reference</th>
-                <th scope="col">Activity</th>
+                <th scope="col">{t('operations.reference')}</th>
+                <th scope="col">{t('operations.activity')}</th>
                 <th scope="col" className="number">
-                  Amount
+                  {t('operations.amount')}
                 </th>
-                <th scope="col">Phone</th>
-                <th scope="col">Time</th>
+                <th scope="col">{t('operations.phone')}</th>
+                <th scope="col">{t('operations.time')}</th>
               </tr>
             </thead>
             <tbody>
@@ -59,8 +62,10 @@ export function Reports() {
                   <td className="number">
                     {amount} {unit}
                   </td>
-                  <td className="numbers">{phoneNumber}</td>
-                  <td>{new Date(createdAt).toLocaleString()}</td>
+                  <td className="numbers">
+                    <bdi>{phoneNumber}</bdi>
+                  </td>
+                  <td>{formatMoment(createdAt)}</td>
                 </tr>
               ))}
             </tbody>
@@ -68,9 +73,7 @@ export function Reports() {
         </ScrollRegion>
       )}
       {total > reports.length && (
-        <p className="quiet small">
-          The newest {reports.length} of {total}.
-        </p>
+        <p className="quiet small">{t('operations.newest', { shown: reports.length, total })}</p>
       )}
     </section>
   );

@@ -1,8 +1,8 @@
 import { useQueries, useQueryClient } from '@tanstack/react-query';
+import { type Snapshot, toSnapshot } from '../../src/metrics/load.ts';
+import { parsePrometheus, type Sample } from '../../src/metrics/prometheus.ts';
 import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
-import { type Snapshot, toSnapshot } from './load.ts';
-import { parsePrometheus, type Sample } from './prometheus.ts';
 import { watched } from './watched.ts';
 
 const everyMs = 2_000;

@@ -2,6 +2,8 @@ import type { UssdSessionsRecord } from '@palaver/contract/internal';
 import { useQuery } from '@tanstack/react-query';
 import { callAsOperator } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { t } from '../i18n/text.ts';
+import { Fault } from '../ui/fault.tsx';
 
 const shown = 20;
 
@@ -18,13 +20,13 @@ export function UssdSessions() {
   return (
     <section className="panel" aria-labelledby="ussd-sessions">
       <div className="panel-head">
-        <h2 id="ussd-sessions">Active USSD sessions</h2>
+        <h2 id="ussd-sessions">{t('operations.sessions')}</h2>
         {query.data && <span className="badge numbers">{count}</span>}
       </div>
       {query.error ? (
-        <p className="notice notice-danger">{query.error.message}</p>
+        <Fault error={query.error} />
       ) : activeSessions.length === 0 ? (
-        <p className="empty">Nobody is in a session at the moment.</p>
+        <p className="empty">{t('operations.noSessions')}</p>
       ) : (
         <ul className="id-list">
           {activeSessions.slice(0, shown).map((id) => (
@@ -32,7 +34,7 @@ export function UssdSessions() {
               <code>{id}</code>
             </li>
           ))}
-          {count > shown && <li className="quiet">and {count - shown} more</li>}
+          {count > shown && <li className="quiet">{t('operations.moreSessions', { count: count - shown })}</li>}
         </ul>
       )}
     </section>

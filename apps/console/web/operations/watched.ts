@@ -1,9 +1,10 @@
 import type { ServiceName } from '../api/call-service.ts';
+import type { PlainKey } from '../i18n/text.ts';
 
 /** The services of the operations view, each with its colour in the charts. */
-export const watched: { service: ServiceName; title: string; series: number }[] = [
-  { service: 'ussd-gateway', title: 'USSD gateway', series: 1 },
-  { service: 'agent', title: 'Agent service', series: 2 },
-  { service: 'gateway', title: 'Query gateway', series: 3 },
-  { service: 'console', title: 'Console', series: 4 },
+export const watched: { service: ServiceName; title: PlainKey; series: number }[] = [
+  { service: 'ussd-gateway', title: 'service.ussd-gateway', series: 1 },
+  { service: 'agent', title: 'service.agent', series: 2 },
+  { service: 'gateway', title: 'service.gateway', series: 3 },
+  { service: 'console', title: 'service.console', series: 4 },
 ];

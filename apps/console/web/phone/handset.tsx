@@ -1,5 +1,6 @@
 import { defaultServiceCode } from '@palaver/ussd/commands/phone';
 import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import type { PhoneLine } from './use-phone.ts';
 
@@ -19,8 +20,15 @@ const keys = [
   ['#', ''],
 ] as const;
 
+interface HandsetProps {
+  name: string;
+  phone: PhoneLine;
+  /** Of the screens, where it is known. */
+  language: string | undefined;
+}
+
 /** The phone itself. Digits come from its keys or the keyboard, letters from the keyboard. */
-export function Handset({ name, phone }: { name: string; phone: PhoneLine }) {
+export function Handset({ name, phone, language }: HandsetProps) {
   const { line } = phone;
   const isOpen = line.status === 'open' || line.status === 'waiting';
   const [code, setCode] = useState(defaultServiceCode);
@@ -55,36 +63,41 @@ export function Handset({ name, phone }: { name: string; phone: PhoneLine }) {
   return (
     <form className="handset" aria-label={name} onSubmit={submit} onKeyDown={leaveOnEscape}>
       <div className="handset-ear" aria-hidden="true" />
-      <Screen line={line} />
-      <div className="handset-input">
+      <Screen line={line} language={language} />
+      <div className="handset-input" dir="ltr">
         <input
           ref={input}
           value={typed}
           onChange={(event) => setTyped(event.target.value)}
-          aria-label={isOpen ? 'Answer' : 'Number to dial'}
+          aria-label={t(isOpen ? 'phone.answer' : 'phone.dial')}
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}
         />
-        <button type="button" className="handset-erase" aria-label="Erase" onClick={() => setTyped(typed.slice(0, -1))}>
+        <button
+          type="button"
+          className="handset-erase"
+          aria-label={t('phone.erase')}
+          onClick={() => setTyped(typed.slice(0, -1))}
+        >
           <Icon name="erase" size={18} />
         </button>
       </div>
       <div className="handset-soft">
         <button type="submit" className="key-call" disabled={line.status === 'waiting'}>
-          {isOpen ? 'Send' : 'Call'}
+          {t(isOpen ? 'phone.send' : 'phone.call')}
         </button>
         <button type="button" disabled={line.status !== 'open'} onClick={() => send('0')}>
-          Back
+          {t('phone.back')}
         </button>
         <button type="button" disabled={line.status !== 'open'} onClick={() => send('*')}>
-          Exit
+          {t('phone.exit')}
         </button>
         <button type="button" className="key-end" onClick={hangUp} disabled={line.status === 'idle'}>
-          End
+          {t('phone.end')}
         </button>
       </div>
-      <div className="handset-keys">
+      <div className="handset-keys" dir="ltr">
         {keys.map(([key, letters]) => (
           <button key={key} type="button" onClick={() => press(key)} data-letters={letters} aria-label={key}>
             {key}
@@ -95,27 +108,24 @@ export function Handset({ name, phone }: { name: string; phone: PhoneLine }) {
   );
 }
 
-function Screen({ line }: { line: PhoneLine['line'] }) {
+function Screen({ line, language }: { line: PhoneLine['line']; language: string | undefined }) {
   const text = line.status === 'idle' ? '' : line.screen;
   const length = [...text].length;
-  const words = {
-    idle: 'Ready',
-    waiting: 'Sending…',
-    open: 'Session open',
-    ended: 'Session ended',
-    failed: 'No answer',
-  };
   return (
     <div className={`screen screen-${line.status}`}>
       <div className="screen-bar">
-        <span>{words[line.status]}</span>
+        <span>{t(`phone.${line.status}`)}</span>
         <span className="numbers">
           {length}/{screenLimit}
         </span>
       </div>
-      <output className="screen-text" aria-live="polite">
-        {line.status === 'idle' ? 'Type a service code and press Call.' : text}
-      </output>
+      {line.status === 'idle' ? (
+        <output className="screen-text">{t('phone.hint')}</output>
+      ) : (
+        <output className="screen-text" aria-live="polite" dir="auto" lang={language}>
+          {text}
+        </output>
+      )}
     </div>
   );
 }

@@ -1,14 +1,17 @@
 import { useId, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Handset } from './handset.tsx';
 import { SessionState } from './session-state.tsx';
 import { Transcript } from './transcript.tsx';
 import { usePhone } from './use-phone.ts';
+import { useSessionRecord } from './use-session-record.ts';
 
 /** A handset with its settings, what was said on it, and for operators the session behind it. */
 export function PhoneStation({ name, initialNumber }: { name: string; initialNumber: string }) {
   const [phoneNumber, setPhoneNumber] = useState(initialNumber);
   const [secret, setSecret] = useState('');
   const phone = usePhone({ phoneNumber, secret });
+  const record = useSessionRecord(phone);
   const heading = useId();
   return (
     <section className="station" aria-labelledby={heading}>
@@ -17,7 +20,7 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
       </h2>
       <div className="station-phone">
         <label className="field">
-          <span>Phone number of {name}</span>
+          <span>{t('phone.number', { name })}</span>
           <input
             type="tel"
             value={phoneNumber}
@@ -25,11 +28,11 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
             pattern="\+[1-9]\d{6,14}"
           />
         </label>
-        <Handset name={name} phone={phone} />
+        <Handset name={name} phone={phone} language={record.data?.debugInfo.context.language} />
         <details className="station-more">
-          <summary>Gateway secret</summary>
+          <summary>{t('phone.secret')}</summary>
           <label className="field">
-            <span>X-Gateway-Secret, where USSD_SHARED_SECRET is set</span>
+            <span>{t('phone.secretField')}</span>
             <input
               type="password"
               autoComplete="off"
@@ -41,7 +44,7 @@ export function PhoneStation({ name, initialNumber }: { name: string; initialNum
       </div>
       <div className="station-side">
         <Transcript name={name} phone={phone} />
-        <SessionState phone={phone} />
+        <SessionState status={phone.line.status} record={record} />
       </div>
     </section>
   );

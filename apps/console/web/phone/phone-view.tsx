@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { PhoneStation } from './phone-station.tsx';
 import '../styles/phone.css';
@@ -10,17 +11,17 @@ export function PhoneView() {
     <>
       <div className="view-head">
         <div>
-          <h1>Phone</h1>
-          <p>Dial a service code as a feature phone would, 182 characters at a time.</p>
+          <h1>{t('app.phone')}</h1>
+          <p>{t('phone.intro')}</p>
         </div>
         <button type="button" className="button" aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
           <Icon name={hasSecond ? 'close' : 'plus'} size={18} />
-          {hasSecond ? 'One phone' : 'Second phone'}
+          {t(hasSecond ? 'phone.one' : 'phone.second')}
         </button>
       </div>
       <div className={hasSecond ? 'stations stations-two' : 'stations'}>
-        <PhoneStation name="Phone A" initialNumber="+254700000001" />
-        {hasSecond && <PhoneStation name="Phone B" initialNumber="+254700000002" />}
+        <PhoneStation name={t('phone.name', { letter: 'A' })} initialNumber="+254700000001" />
+        {hasSecond && <PhoneStation name={t('phone.name', { letter: 'B' })} initialNumber="+254700000002" />}
       </div>
     </>
   );

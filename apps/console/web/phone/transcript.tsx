@@ -1,4 +1,5 @@
 import { type ChangeEvent, useEffect, useId, useRef } from 'react';
+import { t } from '../i18n/text.ts';
 import { download } from '../ui/download.ts';
 import { Icon } from '../ui/icon.tsx';
 import type { PhoneLine, ReplayOutcome, Step } from './use-phone.ts';
@@ -20,7 +21,7 @@ export function Transcript({ name, phone }: TranscriptProps) {
   async function save(): Promise<void> {
     const { formatFlow } = await import('@palaver/ussd/commands/flow');
     const { maskSecrets } = await import('@palaver/ussd/commands/flow-secrets');
-    const file = formatFlow({ name: `Recorded on ${name}`, steps: maskSecrets(steps.map(toFlowStep)) });
+    const file = formatFlow({ name: t('phone.recordedOn', { name }), steps: maskSecrets(steps.map(toFlowStep)) });
     download('dialogue.yaml', file, 'application/yaml');
   }
   async function load(event: ChangeEvent<HTMLInputElement>): Promise<void> {
@@ -32,7 +33,7 @@ export function Transcript({ name, phone }: TranscriptProps) {
   return (
     <section className="panel" aria-labelledby={heading}>
       <div className="panel-head">
-        <h3 id={heading}>Transcript</h3>
+        <h3 id={heading}>{t('phone.transcript')}</h3>
         <div className="actions">
           <button
             type="button"
@@ -41,34 +42,36 @@ export function Transcript({ name, phone }: TranscriptProps) {
             onClick={() => void save()}
           >
             <Icon name="save" size={16} />
-            Save flow
+            {t('phone.save')}
           </button>
           <label className="button button-small file-button">
             <Icon name="replay" size={16} />
-            Replay…
+            {t('phone.replay')}
             <input
               type="file"
               accept=".yaml,.yml"
               onChange={(event) => void load(event)}
-              aria-label="Replay a flow file"
+              aria-label={t('phone.replayFile')}
             />
           </label>
         </div>
       </div>
       {outcome && <Outcome outcome={outcome} />}
       {steps.length === 0 ? (
-        <p className="empty">The dialogue appears here, step by step.</p>
+        <p className="empty">{t('phone.noTranscript')}</p>
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-        <ol className="transcript" ref={list} tabIndex={0} aria-label={`Transcript of ${name}`}>
+        <ol className="transcript" ref={list} tabIndex={0} aria-label={t('phone.transcriptOf', { name })}>
           {steps.map((step, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: steps are only ever appended
             <li key={index}>
               <p className="said">
-                <span className="quiet">{step.kind === 'dial' ? 'Dialled' : 'Sent'}</span>{' '}
-                <code>{step.sent === '' ? '(nothing)' : step.sent}</code>
+                <span className="quiet">{t(step.kind === 'dial' ? 'phone.dialled' : 'phone.sent')}</span>{' '}
+                <code>{step.sent === '' ? t('phone.nothing') : step.sent}</code>
               </p>
-              <p className={step.reply.startsWith('END') ? 'shown shown-end' : 'shown'}>{step.reply}</p>
+              <p dir="auto" className={step.reply.startsWith('END') ? 'shown shown-end' : 'shown'}>
+                {step.reply}
+              </p>
             </li>
           ))}
         </ol>
@@ -81,19 +84,17 @@ function Outcome({ outcome }: { outcome: ReplayOutcome }) {
   if (outcome.ok) {
     return (
       <p className="notice" role="status">
-        Replayed “{outcome.name}”: every screen was as recorded.
+        {t('phone.replayed', { name: outcome.name })}
       </p>
     );
   }
   return (
     <div className="notice notice-danger" role="status">
-      <p>
-        “{outcome.name}” differs at step {outcome.step}.
-      </p>
+      <p>{t('phone.differs', { name: outcome.name, step: outcome.step })}</p>
       <dl className="difference">
-        <dt>Recorded</dt>
+        <dt>{t('phone.recorded')}</dt>
         <dd>{outcome.expected}</dd>
-        <dt>Shown now</dt>
+        <dt>{t('phone.shownNow')}</dt>
         <dd>{outcome.received}</dd>
       </dl>
     </div>

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from './icon.tsx';
 
 export function CopyButton({ text, label }: { text: string; label: string }) {
@@ -11,7 +12,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   return (
     <button type="button" className="button button-small" onClick={() => void copy()} aria-live="polite">
       <Icon name="copy" size={16} />
-      {isCopied ? 'Copied' : label}
+      {isCopied ? t('app.copied') : label}
     </button>
   );
 }

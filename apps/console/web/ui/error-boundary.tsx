@@ -1,4 +1,5 @@
 import { Component, type ReactNode } from 'react';
+import { t } from '../i18n/text.ts';
 
 /** A fault in one view leaves the others reachable. */
 export class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | undefined }> {
@@ -12,9 +13,9 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: E
     if (!this.state.error) return this.props.children;
     return (
       <div className="notice notice-danger" role="alert">
-        <p>This view has stopped: {this.state.error.message}</p>
+        <p>{t('app.stopped', { message: this.state.error.message })}</p>
         <button type="button" className="button" onClick={() => this.setState({ error: undefined })}>
-          Open it again
+          {t('app.reopen')}
         </button>
       </div>
     );

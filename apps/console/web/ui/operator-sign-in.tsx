@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import { keepOperatorToken, useOperatorToken } from '../api/operator-token.ts';
+import { t } from '../i18n/text.ts';
 
 /** Asked for where an operators' route said 401. */
 export function OperatorSignIn({ message }: { message: string }) {
@@ -11,14 +12,14 @@ export function OperatorSignIn({ message }: { message: string }) {
   };
   return (
     <form className="sign-in" onSubmit={submit}>
-      <p>{current ? 'This operator token was refused.' : message}</p>
+      <p>{current ? t('operator.refused') : message}</p>
       <div className="field-row">
         <label className="field">
-          <span>Operator token</span>
+          <span>{t('operator.token')}</span>
           <input type="password" autoComplete="off" value={token} onChange={(event) => setToken(event.target.value)} />
         </label>
         <button type="submit" className="button button-main" disabled={token.trim() === ''}>
-          Sign in
+          {t('operator.signIn')}
         </button>
       </div>
     </form>

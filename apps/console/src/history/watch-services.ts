@@ -1,0 +1,151 @@
+import type { Logger } from '@palaver/service-kit';
+import type { Targets } from '../forwarding.ts';
+import { type RouteLoad, type Snapshot, toDeltas, toSnapshot } from '../metrics/load.ts';
+import { parsePrometheus } from '../metrics/prometheus.ts';
+import { type Alarm, findAlarms, type Thresholds } from './find-alarms.ts';
+import type { HistoryStore } from './history-store.ts';
+import { sendWebhook, type Webhook } from './send-webhook.ts';
+
+export interface WatchOptions {
+  targets: Targets;
+  /** `OPERATOR_TOKEN`, where the services ask for it. */
+  token: string | undefined;
+  store: HistoryStore;
+  logger: Logger;
+  everyMs: number;
+  keepDays: number;
+  thresholds: Thresholds;
+  webhook: Webhook | undefined;
+}
+
+export interface ServiceWatch {
+  /** Services that do not show the console their metrics. */
+  refused(): string[];
+  close(): Promise<void>;
+}
+
+interface ServiceState {
+  snapshot?: Snapshot;
+  missed: number;
+  isRefused: boolean;
+  recent: { time: number; deltas: RouteLoad[] }[];
+}
+
+const answerMs = 5_000;
+const windowMs = 300_000;
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+const sendsPerHour = 60;
+const maxMetricsBytes = 8 * 1024 * 1024;
+
+/** Reads every service's metrics again and again, keeps what happened, and raises and clears alarms. */
+export function watchServices(options: WatchOptions): ServiceWatch {
+  const { targets, store, logger, everyMs, keepDays, thresholds, webhook } = options;
+  const closing = new AbortController();
+  const states = new Map<string, ServiceState>();
+  const raised = new Map(store.listRaised().map((alarm) => [toKey(alarm), alarm as Alarm]));
+  const sends: number[] = [];
+  const sending = new Set<Promise<void>>();
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+
+  async function look(service: string, url: string): Promise<void> {
+    const state: ServiceState = states.get(service) ?? { missed: 0, isRefused: false, recent: [] };
+    states.set(service, state);
+    const { text, isRefused } = await readMetrics(url, options.token, closing.signal);
+    if (closing.signal.aborted) return;
+    const now = Date.now();
+    state.isRefused = isRefused;
+    state.missed = text === undefined && !isRefused ? state.missed + 1 : 0;
+    if (text !== undefined) {
+      const snapshot = toSnapshot(parsePrometheus(text), now);
+      const deltas = state.snapshot ? toDeltas(state.snapshot, snapshot) : [];
+      state.snapshot = snapshot;
+      state.recent = [...state.recent, { time: now, deltas }].filter(({ time }) => time > now - windowMs);
+      store.add(service, now, deltas);
+    }
+    const recent = state.recent.flatMap(({ deltas }) => deltas);
+    settleAlarms(service, findAlarms({ service, missed: state.missed, recent }, thresholds), now);
+  }
+
+  function settleAlarms(service: string, found: Alarm[], now: number): void {
+    for (const alarm of found) {
+      if (raised.has(toKey(alarm))) continue;
+      raised.set(toKey(alarm), alarm);
+      store.raise(alarm, now);
+      tell(alarm, 'raised', now);
+    }
+    for (const [key, alarm] of raised) {
+      if (alarm.service !== service || found.some((other) => toKey(other) === key)) continue;
+      raised.delete(key);
+      store.clear(alarm, now);
+      tell(alarm, 'cleared', now);
+    }
+  }
+
+  function tell(alarm: Alarm, state: 'raised' | 'cleared', now: number): void {
+    logger.warn({ ...alarm, state }, 'alarm');
+    if (!webhook) return;
+    while (sends[0] !== undefined && sends[0] < now - hourMs) sends.shift();
+    if (sends.length >= sendsPerHour) {
+      logger.error(
+        { ...alarm, state },
+        `the webhook was called ${sendsPerHour} times in an hour; this alarm is not sent`,
+      );
+      return;
+    }
+    sends.push(now);
+    const body = { ...alarm, state, time: new Date(now).toISOString() };
+    const sent = sendWebhook(webhook, body, closing.signal).then((fault) => {
+      if (fault) logger.error({ ...alarm, state, fault }, 'the alarm could not be sent to the webhook');
+      sending.delete(sent);
+    });
+    sending.add(sent);
+  }
+
+  async function run(): Promise<void> {
+    try {
+      await Promise.all(Object.entries(targets).map(([service, url]) => look(service, url)));
+      store.forget(Date.now() - keepDays * dayMs);
+    } catch (error) {
+      logger.error({ err: error }, 'the history of the services could not be kept');
+    }
+    if (closing.signal.aborted) return;
+    timer = setTimeout(() => {
+      running = run();
+    }, everyMs);
+    timer.unref();
+  }
+
+  running = run();
+  return {
+    refused: () => [...states].filter(([, { isRefused }]) => isRefused).map(([service]) => service),
+    async close() {
+      closing.abort();
+      clearTimeout(timer);
+      await running;
+      await Promise.all(sending);
+    },
+  };
+}
+
+const toKey = ({ service, kind }: Alarm) => `${service} ${kind}`;
+
+interface MetricsAnswer {
+  text?: string;
+  isRefused: boolean;
+}
+
+/** The Prometheus text of a service, if it is there and shows it. */
+async function readMetrics(url: string, token: string | undefined, closing: AbortSignal): Promise<MetricsAnswer> {
+  try {
+    const signal = AbortSignal.any([closing, AbortSignal.timeout(answerMs)]);
+    const headers = token ? { authorization: `Bearer ${token}` } : undefined;
+    const reply = await fetch(`${url.replace(/\/$/, '')}/metrics`, { signal, ...(headers && { headers }) });
+    const text = await reply.text();
+    if (reply.ok && text.length < maxMetricsBytes) return { text, isRefused: false };
+    return { isRefused: reply.status === 401 || reply.status === 403 };
+  } catch {
+    return { isRefused: false };
+  }
+}

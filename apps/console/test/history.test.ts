@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createTempDir, waitFor } from '@palaver/test-kit';
+import { afterEach, expect, test } from 'vitest';
+import { startConsole } from '../src/main.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function serve(
+  handle: Parameters<typeof createServer>[1],
+): Promise<{ url: string; host: string; server: Server }> {
+  const server = createServer(handle).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(() => server.close());
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { server, host, url: `http://${host}` };
+}
+
+/** A service whose requests are what the test says they are. */
+async function serveMetrics() {
+  const counts = { ok: 0, failed: 0 };
+  const labels = (status: number, le = '') =>
+    `{method="POST",route="/api/ussd",status="${status}"${le && `,le="${le}"`}}`;
+  const { url, server } = await serve(({ url: path, headers }, reply) => {
+    if (path !== '/metrics' || headers.authorization !== 'Bearer secret') return void reply.writeHead(401).end();
+    const name = 'http_request_duration_seconds';
+    const all = counts.ok + counts.failed;
+    reply.end(
+      [
+        `${name}_count${labels(200)} ${counts.ok}`,
+        `${name}_count${labels(503)} ${counts.failed}`,
+        ...['0.1', '0.5', '+Inf'].map((le) => `${name}_bucket${labels(200, le)} ${le === '0.1' ? 0 : all}`),
+      ].join('\n'),
+    );
+  });
+  return { url, server, counts };
+}
+
+interface Told {
+  service: string;
+  kind: string;
+  state: string;
+}
+
+test('what the services did is kept over a restart, and alarms reach the webhook once, after a retry', async () => {
+  await using dir = await createTempDir();
+  const ussd = await serveMetrics();
+  const told: Told[] = [];
+  let attempts = 0;
+  const hook = await serve(async (request, reply) => {
+    attempts += 1;
+    if (attempts === 1) return void reply.writeHead(500).end();
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    told.push(JSON.parse(Buffer.concat(chunks).toString()) as Told);
+    reply.end();
+  });
+  const env = {
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    DATA_DIR: dir.path,
+    OPERATOR_TOKEN: 'secret',
+    METRICS_INTERVAL_SECONDS: '1',
+    ALARM_WEBHOOK_URL: `${hook.url}/alarms`,
+    ALARM_WEBHOOK_ALLOWED_HOSTS: hook.host,
+    ALARM_FAULT_PERCENT: '10',
+    USSD_URL: ussd.url,
+    AGENT_URL: ussd.url,
+    GATEWAY_URL: ussd.url,
+  };
+  const first = await startConsole(env);
+  const read = async (url: string) => {
+    const reply = await fetch(`${url}/history?hours=1`, { headers: { authorization: 'Bearer secret' } });
+    return (await reply.json()) as {
+      services: Record<string, ({ perSecond: number; faultShare: number; p95: number } | null)[]>;
+      slowRoutes: { route: string; count: number; p95: number }[];
+      alarms: { kind: string; clearedAt: number | null }[];
+    };
+  };
+  const looks = async (url: string) =>
+    (await read(url)).services['ussd-gateway']?.filter((point) => point !== null) ?? [];
+  const busy = async (url: string) => (await looks(url)).find(({ perSecond }) => perSecond > 0);
+  await waitFor('a first look', async () => (await looks(first.url)).length > 0);
+  Object.assign(ussd.counts, { ok: 60, failed: 40 });
+  await waitFor('the faults to be seen', async () => (await busy(first.url)) !== undefined);
+  expect((await busy(first.url))?.faultShare).toBeCloseTo(0.4);
+  await waitFor('an alarm of every service', () => told.length >= 3);
+  expect(new Set(told.map(({ service, kind, state }) => `${service} ${kind} ${state}`))).toEqual(
+    new Set(['ussd-gateway faults raised', 'agent faults raised', 'gateway faults raised']),
+  );
+  const { slowRoutes } = await read(first.url);
+  expect(slowRoutes).toContainEqual(expect.objectContaining({ route: 'POST /api/ussd', count: 100 }));
+  expect(slowRoutes[0]?.p95).toBeGreaterThan(0.1);
+  expect((await fetch(`${first.url}/history`)).status).toBe(401);
+  expect((await fetch(`${first.url}/history?hours=0`, { headers: { authorization: 'Bearer secret' } })).status).toBe(
+    400,
+  );
+  await first.close();
+
+  const second = await startConsole(env);
+  closers.push(() => second.close());
+  expect((await busy(second.url))?.faultShare).toBeCloseTo(0.4);
+  await waitFor('the alarm to be cleared', async () =>
+    (await read(second.url)).alarms.every(({ clearedAt }) => clearedAt !== null),
+  );
+  ussd.server.closeAllConnections();
+  ussd.server.close();
+  await waitFor('the service to be missed', () =>
+    told.some(({ kind, state }) => kind === 'down' && state === 'raised'),
+  );
+});

@@ -1,0 +1,135 @@
+import { expect, test } from 'vitest';
+import { findBarriers, keepPicture, looks, openPage, overflow, sizes, type TestConsole } from './start-console.ts';
+
+interface Target {
+  name: string;
+  width: number;
+  height: number;
+}
+
+/** Controls smaller than 44 by 44 pixels, but for links inside a sentence. */
+const smallTargets = `(() => {
+  const controls = [...document.querySelectorAll('button, a, select, summary, input:not([type=file])')];
+  return controls.flatMap((control) => {
+    const { width, height } = control.getBoundingClientRect();
+    const isInSentence = control.matches('p a, .skip-link');
+    if (width === 0 || isInSentence || (width >= 44 && height >= 44)) return [];
+    return [{ name: control.outerHTML.slice(0, 120), width, height }];
+  });
+})()`;
+
+/** Every page, and what shows that it has its content. */
+const pages = [
+  ['/phone', 'Type a service code'],
+  ['/programs', 'Programs'],
+  ['/chat', 'Make a key and start'],
+  ['/explorer?page=entities', 'The whole answer'],
+  ['/explorer?page=claims', '18 of 1,000 claims'],
+  ['/explorer?page=tokens', 'Contract'],
+  ['/explorer?page=routes', 'Ask the gateway'],
+  ['/operations', 'Slowest routes'],
+  ['/nowhere', 'Go to the phone'],
+] as const;
+
+const maxFirstLoad = 150_000;
+
+export function shellScenarios(palaver: () => TestConsole): void {
+  test('the first load is at most 150 kB', async () => {
+    const { browser, url } = palaver();
+    // Nothing is in the cache of a new context, and the tour is loaded too.
+    const context = await browser.newContext({ locale: 'en-GB' });
+    const page = await context.newPage();
+    const loads: Promise<number>[] = [];
+    page.on('requestfinished', (request) => {
+      if (!request.url().includes('/api/'))
+        loads.push(request.sizes().then(({ responseBodySize }) => responseBodySize));
+    });
+    await page.goto(`${url}/phone`);
+    await page.getByText('Type a service code').waitFor();
+    await page.getByRole('button', { name: 'Skip the tour' }).waitFor();
+    const bytes = (await Promise.all(loads)).reduce((sum, size) => sum + size, 0);
+    await context.close();
+    expect(bytes).toBeGreaterThan(50_000);
+    expect(bytes).toBeLessThanOrEqual(maxFirstLoad);
+  });
+
+  test.each(pages)('axe finds nothing on %s in both themes and three sizes', async (path, settled) => {
+    await using opened = await openPage(palaver(), path);
+    const { page } = opened;
+    await page.getByText(settled).first().waitFor();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const [size, viewport] of Object.entries(sizes)) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize(viewport);
+        const look = `${colorScheme} ${size}`;
+        expect([look, ...(await findBarriers(page))]).toEqual([look]);
+        expect([look, await overflow(page)]).toEqual([look, 0]);
+      }
+    }
+  });
+
+  test('an address that does not exist is a page that says so and leads on; programs get the error', async () => {
+    const { url } = palaver();
+    const program = await fetch(`${url}/no/such/page`);
+    expect([program.status, program.headers.get('content-type')]).toEqual([404, expect.stringContaining('json')]);
+    await using opened = await openPage(palaver(), '/phone');
+    const { page } = opened;
+    const reply = await page.goto(`${url}/no/such/page`);
+    expect(reply?.status()).toBe(404);
+    await page.getByRole('heading', { name: 'This page does not exist' }).waitFor();
+    expect(await page.title()).toBe('This page does not exist · Palaver');
+    expect(await findBarriers(page)).toEqual([]);
+    await keepPicture(page, 'not-found');
+    await page.getByRole('link', { name: 'Go to the phone' }).click();
+    await page.getByRole('heading', { name: 'Phone', level: 1 }).waitFor();
+  });
+
+  test.each(looks)('a first visit says what to press, and shows the views one by one ($theme, $size)', async (look) => {
+    await using opened = await openPage(palaver(), '/', { ...look, isFirstVisit: true });
+    const { page, complaints } = opened;
+    const tour = page.getByRole('complementary', { name: 'First steps' });
+    await tour.getByRole('img', { name: /arrow points to the green Call key/ }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    await keepPicture(page, `tour-${look.theme}-${look.size}`);
+    for (const view of ['Programs', 'Chat', 'Explorer', 'Operations']) {
+      await tour.getByRole('button', { name: 'Next' }).click();
+      await tour.getByRole('heading', { name: view }).waitFor();
+      await page.locator('.views [aria-current=page]', { hasText: view }).waitFor();
+    }
+    await tour.getByRole('button', { name: 'Done' }).click();
+    await tour.waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByRole('heading', { name: 'Operations', level: 1 }).waitFor();
+    expect(await tour.count()).toBe(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('the tour can be skipped, and opened again', async () => {
+    await using opened = await openPage(palaver(), '/explorer', { isFirstVisit: true });
+    const { page } = opened;
+    const tour = page.getByRole('complementary', { name: 'First steps' });
+    await tour.getByRole('button', { name: 'Skip the tour' }).click();
+    await tour.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'First steps' }).click();
+    await tour.waitFor();
+    await tour.getByRole('button', { name: 'Next' }).focus();
+    await page.keyboard.press('Escape');
+    await tour.waitFor({ state: 'detached' });
+  });
+
+  test.each([
+    ['/phone', 'Type a service code'],
+    ['/chat', 'Make a key and start'],
+    ['/explorer?page=claims', '18 of 1,000 claims'],
+    ['/explorer?page=entities', 'The whole answer'],
+    ['/operations', 'Busiest routes'],
+    ['/nowhere', 'Go to the phone'],
+  ])('under a finger every control of %s has 44 pixels', async (path, settled) => {
+    await using opened = await openPage(palaver(), path, { size: 'phone', isTouch: true });
+    const { page } = opened;
+    await page.getByText(settled).first().waitFor();
+    expect(await page.evaluate<Target[]>(smallTargets)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+  });
+}

@@ -1,0 +1,85 @@
+import { formatMs, formatTime } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
+import { JsonView } from '../ui/json-view.tsx';
+import { Modal } from '../ui/modal.tsx';
+import type { RunLog, RunStep } from './run-log.ts';
+
+interface RunInspectorProps {
+  runs: RunLog[];
+  onClose(): void;
+}
+
+/** What happened in each run of this conversation since the page was opened. */
+export function RunInspector({ runs, onClose }: RunInspectorProps) {
+  return (
+    <Modal title={t('runs.title')} onClose={onClose}>
+      {runs.length === 0 && <p className="empty">{t('runs.none')}</p>}
+      <ol className="runs">
+        {runs.map((run, index) => (
+          <li key={run.runId}>
+            <details className="fold" open={index === 0}>
+              <summary>
+                {formatTime(run.startedAt)} <bdi>{run.prompt.slice(0, 80)}</bdi>
+              </summary>
+              <Run run={run} />
+            </details>
+          </li>
+        ))}
+      </ol>
+      <div className="actions">
+        <button type="button" className="button" onClick={onClose}>
+          {t('app.close')}
+        </button>
+      </div>
+    </Modal>
+  );
+}
+
+function Run({ run }: { run: RunLog }) {
+  const ms = (value: number | undefined) => (value === undefined ? '–' : formatMs(value));
+  const facts = [
+    [t('runs.prompt'), run.prompt],
+    [t('runs.status'), run.status ?? t('runs.running')],
+    [t('runs.firstWord'), ms(run.firstWordMs)],
+    [t('runs.total'), ms(run.totalMs)],
+    [
+      t('runs.tokens'),
+      run.usage
+        ? t('runs.tokenCounts', { input: run.usage.inputTokens, output: run.usage.outputTokens })
+        : t('runs.noTokens'),
+    ],
+    [t('runs.id'), run.runId],
+  ];
+  return (
+    <>
+      <dl className="facts">
+        {facts.map(([name, value]) => (
+          <div key={name} className="facts-row">
+            <dt>{name}</dt>
+            <dd dir="auto">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <h3>{t('runs.steps')}</h3>
+      <ol className="run-steps">
+        {run.steps.map((step) => (
+          <Step key={step.id} step={step} />
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function Step({ step }: { step: RunStep }) {
+  const { kind, name, status, startMs, endMs, args } = step;
+  return (
+    <li>
+      <p>
+        <span className="numbers quiet">+{formatMs(startMs)}</span> {t(`runs.${kind}`)} {name && <code>{name}</code>}{' '}
+        {status && <span className="badge">{status}</span>}{' '}
+        <span className="numbers quiet">{formatMs(endMs - startMs)}</span>
+      </p>
+      {args !== undefined && <JsonView value={args} label={t('chat.argumentsOf', { name })} />}
+    </li>
+  );
+}

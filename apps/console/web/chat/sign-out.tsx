@@ -1,0 +1,44 @@
+import { useState } from 'react';
+import { t } from '../i18n/text.ts';
+import { download } from '../ui/download.ts';
+import { Modal } from '../ui/modal.tsx';
+import type { Identity } from './identity.ts';
+
+/** Forgets the credential. A key made here exists nowhere else, so that is asked first; a delegation can be signed again. */
+export function SignOut({ identity, onSignOut }: { identity: Identity; onSignOut(): void }) {
+  const [isAsking, setAsking] = useState(false);
+  const isKey = identity.kind === 'key';
+  const exportKey = () => download('palaver-key.txt', `${identity.credential}\n`, 'text/plain');
+  return (
+    <>
+      {isKey && (
+        <button type="button" className="button button-small" onClick={exportKey}>
+          {t('chat.exportKey')}
+        </button>
+      )}
+      <button
+        type="button"
+        className="button button-small button-danger"
+        onClick={() => (isKey ? setAsking(true) : onSignOut())}
+      >
+        {t('chat.signOut')}
+      </button>
+      {isAsking && (
+        <Modal title={t('chat.leaveTitle')} onClose={() => setAsking(false)}>
+          <p>{t('chat.leaveText')}</p>
+          <div className="actions">
+            <button type="button" className="button" onClick={() => setAsking(false)}>
+              {t('app.cancel')}
+            </button>
+            <button type="button" className="button button-main" onClick={exportKey}>
+              {t('chat.exportKey')}
+            </button>
+            <button type="button" className="button button-danger" onClick={onSignOut}>
+              {t('chat.leave')}
+            </button>
+          </div>
+        </Modal>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,39 @@
+import { intlLocale } from './text.ts';
+
+type Moment = string | number | Date | null | undefined;
+
+const show = (time: Moment, options: Intl.DateTimeFormatOptions) =>
+  time ? new Intl.DateTimeFormat(intlLocale(), options).format(new Date(time)) : '–';
+
+/** A day of the protocol, which counts in UTC. */
+export function formatDay(time: Moment): string {
+  return show(time, { dateStyle: 'medium', timeZone: 'UTC' });
+}
+
+/** A moment in the reader's time zone. */
+export function formatMoment(time: Moment): string {
+  return show(time, { dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+export function formatTime(time: Moment): string {
+  return show(time, { timeStyle: 'medium' });
+}
+
+export function formatNumber(value: number, digits = 0): string {
+  return new Intl.NumberFormat(intlLocale(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(
+    value,
+  );
+}
+
+/** An amount that the protocol sends as text. */
+export function formatCount(text: string | undefined): string {
+  return text === undefined ? '–' : formatNumber(Number(text));
+}
+
+export function formatMs(ms: number): string {
+  return `${formatNumber(ms, ms < 10 ? 1 : 0)} ms`;
+}
+
+export function formatUnit(value: number, unit: 'second' | 'minute' | 'hour' | 'day'): string {
+  return new Intl.NumberFormat(intlLocale(), { style: 'unit', unit, maximumFractionDigits: 0 }).format(value);
+}

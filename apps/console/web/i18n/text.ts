@@ -1,0 +1,84 @@
+import { useSyncExternalStore } from 'react';
+import type { en } from './en.ts';
+
+/** The languages of the console, by their own names. */
+export const locales = { en: 'English', fr: 'Français', sw: 'Kiswahili', ar: 'العربية' } as const;
+export type Locale = keyof typeof locales;
+
+/** A sentence in the forms that `Intl.PluralRules` chooses from by `count`. */
+export type Forms = { other: string } & Partial<Record<Intl.LDMLPluralRule, string>>;
+export type MessageKey = keyof typeof en;
+export type Messages = { [Key in MessageKey]: (typeof en)[Key] extends string ? string : Forms };
+
+type English<Key extends MessageKey> = (typeof en)[Key] extends { other: infer Other } ? Other : (typeof en)[Key];
+type Names<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
+type Values<Key extends MessageKey> = [Names<English<Key>>] extends [never]
+  ? []
+  : [values: Record<Names<English<Key>>, string | number>];
+
+/** A key of a text without values. */
+export type PlainKey = { [Key in MessageKey]: Values<Key> extends [] ? Key : never }[MessageKey];
+
+const files: Record<Locale, () => Promise<Messages>> = {
+  en: async () => (await import('./en.ts')).en,
+  fr: async () => (await import('./fr.ts')).fr,
+  sw: async () => (await import('./sw.ts')).sw,
+  ar: async () => (await import('./ar.ts')).ar,
+};
+// Figures are mixed with identifiers everywhere, so Arabic has the digits that identifiers have.
+const intlLocales: Record<Locale, string> = { en: 'en-GB', fr: 'fr', sw: 'sw', ar: 'ar-u-nu-latn' };
+
+const key = 'palaver.locale';
+const listeners = new Set<() => void>();
+let current: { locale: Locale; messages: Messages } | undefined;
+
+/** The language that was chosen, or the first of the browser's that the console has. */
+export function readLocale(): Locale {
+  const wanted = [localStorage.getItem(key) ?? '', ...navigator.languages].map((tag) => tag.split('-')[0]);
+  return wanted.find((tag): tag is Locale => tag !== undefined && Object.hasOwn(locales, tag)) ?? 'en';
+}
+
+/** Loads a language and shows the page in it. */
+export async function showLocale(locale: Locale): Promise<void> {
+  current = { locale, messages: await files[locale]() };
+  document.documentElement.lang = locale;
+  document.documentElement.dir = locale === 'ar' ? 'rtl' : 'ltr';
+  for (const notify of listeners) notify();
+}
+
+export async function keepLocale(locale: Locale): Promise<void> {
+  await showLocale(locale);
+  localStorage.setItem(key, locale);
+}
+
+/** The language shown. The root of the page uses it, which draws every text again when it changes. */
+export function useLocale(): Locale {
+  return useSyncExternalStore(
+    (notify) => {
+      listeners.add(notify);
+      return () => listeners.delete(notify);
+    },
+    () => current?.locale ?? 'en',
+  );
+}
+
+/** The language shown as `Intl` takes it. */
+export const intlLocale = () => intlLocales[current?.locale ?? 'en'];
+
+/** A text in the language shown. `{name}` stands for a value; numbers are written as the language writes them. */
+export function t<Key extends MessageKey>(key: Key, ...[values]: Values<Key>): string {
+  if (!current) return key;
+  return fillMessage(current.messages[key], intlLocale(), values ?? {});
+}
+
+export function fillMessage(message: string | Forms, locale: string, values: Record<string, string | number>): string {
+  const text = typeof message === 'string' ? message : chooseForm(message, locale, Number(values.count));
+  return text.replace(/\{(\w+)\}/g, (placeholder, name: string) => {
+    const value = values[name] ?? placeholder;
+    return typeof value === 'number' ? new Intl.NumberFormat(locale).format(value) : value;
+  });
+}
+
+function chooseForm(forms: Forms, locale: string, count: number): string {
+  return forms[new Intl.PluralRules(locale).select(count)] ?? forms.other;
+}

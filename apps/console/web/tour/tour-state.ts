@@ -1,0 +1,24 @@
+import { useSyncExternalStore } from 'react';
+
+const key = 'palaver.tour';
+const changed = 'palaver:tour';
+
+/** Whether the tour is to be shown: until it was finished or skipped in this browser. */
+export function useTourOpen(): boolean {
+  return useSyncExternalStore(subscribe, () => localStorage.getItem(key) === null);
+}
+
+export function closeTour(): void {
+  localStorage.setItem(key, 'done');
+  window.dispatchEvent(new Event(changed));
+}
+
+export function openTour(): void {
+  localStorage.removeItem(key);
+  window.dispatchEvent(new Event(changed));
+}
+
+function subscribe(notify: () => void): () => void {
+  window.addEventListener(changed, notify);
+  return () => window.removeEventListener(changed, notify);
+}
