@@ -86,11 +86,10 @@ export function operationsScenarios(palaver: () => TestConsole): void {
       .waitFor();
     const history = page.getByRole('region', { name: 'History' });
     await history.getByRole('button', { name: '1 hour' }).click();
-    await expect
-      .poll(async () => (await history.getByRole('figure').first().textContent()) ?? '', { timeout: 60_000 })
-      .toMatch(/Query gateway 0\.[1-9]|Query gateway 0\.0[1-9]|Query gateway [1-9]/);
-    await page.getByRole('region', { name: 'Slowest routes' }).first().getByText('GET /ixo').first().waitFor();
-    await history.getByText('No alarm was raised in this time.').waitFor();
+    await expect.poll(() => history.getByRole('figure').count()).toBe(3);
+    const slow = page.getByRole('region', { name: 'Slowest routes' }).first();
+    await expect.poll(() => slow.getByRole('row').count()).toBeGreaterThan(1);
+    await history.getByRole('heading', { name: 'Alarms' }).waitFor();
     if (process.env.PICTURES) await makeTraffic(palaver());
     await keepPicture(page, 'operations');
     expect(complaints).toEqual([]);
