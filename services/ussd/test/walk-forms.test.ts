@@ -145,6 +145,10 @@ test('a form of 27,000 elements is inspected in time', async () => {
   const { data, body } = samples['select one'] as Sample;
   const xml = toXForm({ data, body, more: `<instance id="yn"><root>${names.join('')}</root></instance>` });
   expect(await forms.inspect({ xml, attachments: {} })).toMatchObject({ faults: [] });
+  await using hasty = createForms({ inspectMs: 1 });
+  expect(await hasty.inspect({ xml, attachments: {} })).toMatchObject({
+    faults: [{ line: 1, message: 'the form cannot be loaded: it took too long' }],
+  });
 });
 
 const hasPyxform = spawnSync('xls2xform', ['--help']).status === 0;

@@ -18,17 +18,18 @@ export interface FormsOptions {
   timeoutMs?: number;
   /** How much longer the first one, which loads the form. */
   loadMs?: number;
+  /** How long an inspection may take. */
+  inspectMs?: number;
 }
 
 const workerFile = new URL(import.meta.url.replace(/forms(\.[jt]s)(\?.*)?$/, 'form-worker$1'));
 const maxWaiting = 1_000;
 /** Loading a form leaves some memory behind in the engine: after this many the thread is replaced. */
 const maxLoads = 150;
-const inspectMs = 60_000;
 
 type FormThread = Thread<WorkerCall, WorkerReply> & { sources: Set<number> };
 
-export function createForms({ timeoutMs = 8_000, loadMs = 30_000 }: FormsOptions = {}): Forms {
+export function createForms({ timeoutMs = 8_000, loadMs = 30_000, inspectMs = 60_000 }: FormsOptions = {}): Forms {
   const threads = new Set<FormThread>();
   const start = () => {
     const onEnd = () => threads.delete(thread);
@@ -54,7 +55,7 @@ export function createForms({ timeoutMs = 8_000, loadMs = 30_000 }: FormsOptions
         if (!isOwn && !serving?.isUsable()) serving = start();
         const thread = isOwn || !serving ? start() : serving;
         try {
-          const reply = await thread.send({ kind: 'inspect', source }, inspectMs);
+          const reply = await thread.send({ kind: 'inspect', source }, inspectMs).catch(toSlowReport);
           if (!('report' in reply)) throw new Error('fault' in reply ? reply.fault : 'no report');
           return reply.report;
         } finally {
@@ -84,4 +85,12 @@ export function createForms({ timeoutMs = 8_000, loadMs = 30_000 }: FormsOptions
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** A form that is too much for the engine is a fault of the form, with all others that are found. */
+function toSlowReport(error: Error): { report: FormReport } {
+  const [, reason] = /^a form (took too long|failed its thread: .*)$/.exec(error.message) ?? [];
+  if (reason === undefined) throw error;
+  const faults = [{ line: 1, message: `the form cannot be loaded: it ${reason}` }];
+  return { report: { title: '', formId: '', version: '', languages: [], names: [], faults } };
 }
