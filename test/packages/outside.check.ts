@@ -121,7 +121,7 @@ describe.each(['22', '24'] as const)('on Node %s', (line) => {
     const blocks = toCodeBlocks(menusGuide, readFileSync(join(import.meta.dirname, '../..', menusGuide), 'utf8'));
     for await (const { place, command, printed, expected } of walkGuide(blocks, folder, { run, serve }))
       if (expected) expect(printed, `${place}: ${command}`).toMatch(expected);
-  });
+  }, 900_000);
 
   it('`npx palaver up` starts everything in an empty folder: phone, chat, query and page', async () => {
     const { start, run } = shellOf(line);

@@ -184,6 +184,14 @@ export const samples: Record<string, Sample> = {
     binds: bind('b', 'type="string" readonly="true()"'),
     body: input('a') + input('b', 'Hello <output value="/data/a"/>'),
   },
+  'note that forbids some answers': {
+    data: '<a/><n/>',
+    binds:
+      bind('a', 'type="string"') +
+      bind('n', 'type="string" readonly="true()" required="true()" relevant="/data/a = \'yes\'"'),
+    body: select1('a', choices('yn')) + input('n', 'Not with yes.'),
+    more: yesNo,
+  },
   'default and calculation': {
     data: '<a>3</a><b/><c/>',
     binds:

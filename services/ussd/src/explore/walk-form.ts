@@ -1,4 +1,5 @@
 import type { FormReply, FormScreen, Submission } from '../forms/protocol.ts';
+import { sendStop } from '../forms/walk.ts';
 import { around, type Constants } from './constants.ts';
 
 export type ShownForm = Extract<FormReply, { kind: 'screen' }>;
@@ -61,6 +62,8 @@ export async function walkForm(walk: Walk): Promise<Submission> {
 }
 
 function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFault {
+  // A form means to stop callers there: it is a fault only where no walk can be sent.
+  if (screen.type === 'note') return new WalkFault(`${at}: forbids all answers that were tried`, sendStop);
   const isEmpty = screen.options?.length === 0;
   const fault = isEmpty ? 'shows no choice after these answers' : `accepts none of ${tried} answers`;
   return new WalkFault(`${at}: ${fault}; record a dialogue in flows/ that answers it`, at);

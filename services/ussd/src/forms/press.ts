@@ -70,6 +70,8 @@ interface Asked {
 function answer({ stop, input, call, show, stay, goOn }: Asked): FormReply {
   const { node } = stop;
   const type = screenTypeOf(node);
+  // A required note forbids the answers that it is shown for.
+  if (type === 'note' && node.validationState.violation) return stay({ key: 'form.blocked' });
   if (type === 'note') return input === '1' || input === '' ? goOn() : stay({ key: 'hint.choice' });
   if (input === keys.skip && canKeep(node)) return goOn();
   const isSkipped = !node.currentState.required && (input === keys.skip || input === '');

@@ -25,7 +25,7 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
   const type = screenTypeOf(node);
   const { label, hint: help, required } = node.currentState;
   const screen: FormScreen = { type, body: joinLines([...titlesOf(stop), toPlain(label), toPlain(help)]), ...added };
-  if (type === 'note') return screen;
+  if (type === 'note') return node.validationState.violation ? { ...screen, hint: { key: 'form.blocked' } } : screen;
   if (!required) screen.optional = true;
   const options = node.currentState.valueOptions;
   if (canKeep(node)) screen.answer = toAnswerText(node);

@@ -36,6 +36,7 @@ export const formTexts: readonly string[] = [
   'form.required',
   'form.refused',
   'form.noChoices',
+  'form.blocked',
   'form.timeHint',
   'form.dateTimeHint',
   'form.rankHint',
