@@ -8,10 +8,11 @@ import { fileURLToPath } from 'node:url';
 const isCheckout = existsSync(new URL('../src/main.ts', import.meta.url));
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-// Node 22 says of its SQLite that it is experimental, which tells the reader of a command's output nothing.
+// Node calls its SQLite experimental and a module of one's own slow to load: no reader of a command's output needs that.
 const { emitWarning } = process;
 process.emitWarning = (warning, ...rest) => {
-  if (!String(warning).startsWith('SQLite is an experimental')) emitWarning.call(process, warning, ...rest);
+  const isKnown = String(warning).startsWith('SQLite is an experimental');
+  if (!isKnown && rest[0]?.code !== 'MODULE_TYPELESS_PACKAGE_JSON') emitWarning.call(process, warning, ...rest);
 };
 
 if (isCheckout ? major >= 24 : major > 22 || (major === 22 && minor >= 18)) {
