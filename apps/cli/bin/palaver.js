@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const isCheckout = existsSync(new URL('../src/main.ts', import.meta.url));
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-// Node calls its SQLite experimental and a module of one's own slow to load: no reader of a command's output needs that.
+// Node calls its SQLite experimental and a module of own actions slow to load: no reader of a command's output needs that.
 const { emitWarning } = process;
 process.emitWarning = (warning, ...rest) => {
   const isKnown = String(warning).startsWith('SQLite is an experimental');
