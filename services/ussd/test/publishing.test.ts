@@ -174,7 +174,22 @@ test('what is published comes before the folder, and takes no code of another pr
     language: 'en',
     values: {},
     actions: [],
+    serviceCode: '*384*5#',
+    exchange: {
+      path: '/api/ussd',
+      request: {
+        contentType: 'application/x-www-form-urlencoded',
+        body: 'sessionId=trial-1&phoneNumber=%2B254700000001&serviceCode=*384*5%23&text=7*1',
+      },
+      reply: { contentType: 'text/plain; charset=utf-8', body: 'CON The page of Published\n0. Back\n*. Exit' },
+    },
   });
+  const second = { inputs: [], timedOut: ['1'], adapter: 'arkesel', phoneNumber: '+254700000002' };
+  expect((await ask('POST', '/small/try', second)).body).toMatchObject({
+    state: 'home',
+    exchange: { path: '/api/ussd/arkesel', request: { body: expect.stringContaining('"msisdn":"254700000002"') } },
+  });
+  expect((await ask('POST', '/small/try', { ...second, adapter: 'other' })).status).toBe(400);
   expect(await (await service.get('/api/ussd/sessions')).json()).toMatchObject({ count: 0 });
   await ask('POST', '/small/publish', {});
   expect(await dial(service, 'a')).toMatch(/^CON Published\n/);

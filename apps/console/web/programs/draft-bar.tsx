@@ -1,4 +1,4 @@
-import type { ChangeEvent } from 'react';
+import { type ChangeEvent, useState } from 'react';
 import { Icon } from '../ui/icon.tsx';
 import { fromZip, saveZip } from './folder-file.ts';
 import type { EditedDraft } from './use-draft.ts';
@@ -6,10 +6,15 @@ import type { EditedDraft } from './use-draft.ts';
 /** Undo and redo, whether the draft is saved, and the way out of and into a folder. */
 export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) {
   const { status } = draft;
+  const [fault, setFault] = useState('');
   async function load(event: ChangeEvent<HTMLInputElement>): Promise<void> {
     const file = event.target.files?.[0];
     event.target.value = '';
-    if (file) draft.change(await fromZip(new Uint8Array(await file.arrayBuffer())));
+    if (!file) return;
+    const files = await fromZip(new Uint8Array(await file.arrayBuffer())).catch(() => ({}));
+    const isProgram = 'program.yaml' in files;
+    setFault(isProgram ? '' : 'This is not a ZIP file of a program.');
+    if (isProgram) draft.change(files);
   }
   return (
     <div className="draft-bar">
@@ -27,6 +32,11 @@ export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) 
         Import…
         <input type="file" accept=".zip" aria-label="Import a folder as ZIP" onChange={(event) => void load(event)} />
       </label>
+      {fault && (
+        <span className="small over" role="alert">
+          {fault}
+        </span>
+      )}
       <span className={status.kind === 'failed' ? 'small over' : 'small quiet'} role="status">
         {status.kind === 'failed' ? status.message : status.kind === 'saved' ? 'Draft saved' : 'Saving…'}
       </span>

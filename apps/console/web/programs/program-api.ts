@@ -21,6 +21,14 @@ export interface Trial {
   inputs: string[];
   language: string;
   outcomes: Record<string, string>;
+  timedOut?: string[];
+  phoneNumber?: string;
+  adapter?: 'africas-talking' | 'arkesel';
+}
+
+export interface RawMessage {
+  contentType: string;
+  body: string;
 }
 
 export interface TriedCall {
@@ -30,6 +38,8 @@ export interface TriedCall {
   language: string;
   values: Record<string, string>;
   actions: { state: string; action: string; outcome: string; outcomes: string[] }[];
+  serviceCode: string;
+  exchange: { path: string; request: RawMessage; reply: RawMessage };
 }
 
 export interface ListedVersion {

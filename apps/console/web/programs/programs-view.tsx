@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense } from 'react';
 import { isRefused } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { words as callerWords } from '../callers/words.ts';
 import { useLocation } from '../location.ts';
 import { Link } from '../ui/link.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
@@ -9,11 +11,14 @@ import { ProgramList } from './program-list.tsx';
 import { Workspace } from './workspace.tsx';
 import '../styles/programs.css';
 
+const CallersPage = lazy(async () => ({ default: (await import('../callers/callers-page.tsx')).CallersPage }));
+
 /** Programs: what they are made of, and how callers fare in them. */
 export function ProgramsView() {
   const token = useOperatorToken();
   const { searchParams } = useLocation();
   const name = searchParams.get('program');
+  const isCallers = searchParams.has('callers');
   const query = useQuery({ queryKey: ['programs', token], queryFn: programApi.list });
   const mayEdit = query.data !== undefined && !query.data.readOnly && query.data.role !== 'viewer';
   return (
@@ -21,7 +26,9 @@ export function ProgramsView() {
       <div className="view-head">
         <div>
           <h1>
-            {name === null ? (
+            {isCallers ? (
+              callerWords.title
+            ) : name === null ? (
               'Programs'
             ) : (
               <>
@@ -29,8 +36,22 @@ export function ProgramsView() {
               </>
             )}
           </h1>
-          {name === null && <p>What service codes answer: every screen, where it leads, and where callers give up.</p>}
+          {isCallers ? (
+            <p>{callerWords.intro}</p>
+          ) : (
+            name === null && <p>What service codes answer: every screen, where it leads, and where callers give up.</p>
+          )}
         </div>
+        {name === null && (
+          <nav className="tabs" aria-label="Programs and callers">
+            <Link href="/programs" aria-current={isCallers ? undefined : 'page'}>
+              Programs
+            </Link>
+            <Link href="/programs?callers=one" aria-current={isCallers ? 'page' : undefined}>
+              {callerWords.title}
+            </Link>
+          </nav>
+        )}
       </div>
       {isRefused(query.error) ? (
         <section className="panel" aria-label="Sign in">
@@ -38,6 +59,10 @@ export function ProgramsView() {
         </section>
       ) : query.error ? (
         <p className="notice notice-danger">{query.error.message}</p>
+      ) : isCallers && query.data ? (
+        <Suspense fallback={<p className="quiet">Loading…</p>}>
+          <CallersPage role={query.data.role} />
+        </Suspense>
       ) : name !== null && query.data ? (
         <Workspace key={name} name={name} mayEdit={mayEdit} />
       ) : query.data ? (

@@ -1,55 +1,84 @@
 import { type FormEvent, useEffect, useId, useState } from 'react';
-import { programApi, type TriedCall } from './program-api.ts';
+import { programApi, type Trial, type TriedCall } from './program-api.ts';
+import type { TriedStep } from './record-flow.ts';
 import { countText } from './screen-preview.ts';
+import { TriedParts } from './tried-parts.tsx';
+import { words } from './try-words.ts';
 import type { EditedDraft } from './use-draft.ts';
 
 interface TryPhoneProps {
   name: string;
+  title: string;
+  phoneNumber: string;
   draft: EditedDraft;
-  languages: string[];
+  language: string;
+  adapter: NonNullable<Trial['adapter']>;
   onState(state: string): void;
 }
 
 interface Call {
   inputs: string[];
+  /** Of the call before, where that one timed out. */
+  timedOut: string[] | undefined;
+  steps: TriedStep[];
   tried: TriedCall;
   ms: number;
 }
 
+type Next = Partial<Pick<Call, 'inputs' | 'timedOut' | 'steps'>> & { outcomes?: Record<string, string> };
+
 /** A phone that plays the draft: nothing is stored or sent, and the results of actions are made up. */
-export function TryPhone({ name, draft, languages, onState }: TryPhoneProps) {
+export function TryPhone({ name, title, phoneNumber, draft, language, adapter, onState }: TryPhoneProps) {
   const heading = useId();
   const [call, setCall] = useState<Call>();
   const [fault, setFault] = useState('');
+  const [notice, setNotice] = useState('');
   const [answer, setAnswer] = useState('');
-  const [language, setLanguage] = useState(languages[0] ?? 'en');
   const [outcomes, setOutcomes] = useState<Record<string, string>>({});
 
-  async function play(inputs: string[], chosen = outcomes): Promise<void> {
+  async function play({ inputs = [], timedOut, steps = [], outcomes: chosen = outcomes }: Next) {
+    setNotice('');
     try {
       await draft.settle();
       const started = performance.now();
-      const tried = await programApi.try(name, { inputs, language, outcomes: chosen });
-      setCall({ inputs, tried, ms: Math.round(performance.now() - started) });
+      const trial = { inputs, language, outcomes: chosen, phoneNumber, adapter, ...(timedOut && { timedOut }) };
+      const tried = await programApi.try(name, trial);
+      const reply = `${tried.ended ? 'END' : 'CON'} ${tried.screen}`;
+      const next = [...steps, { sent: inputs.at(-1) ?? '', reply }];
+      setCall({ inputs, timedOut, steps: next, tried, ms: Math.round(performance.now() - started) });
       setFault('');
       onState(tried.state);
+      return tried;
     } catch (error) {
       setFault(error instanceof Error ? error.message : String(error));
+      return undefined;
     }
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another language begins the call again
+  /** The same request once more, which adds no step. */
+  const again = (chosen = outcomes) => play({ ...call, steps: call?.steps.slice(0, -1) ?? [], outcomes: chosen });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another gateway writes the same request in its own way
   useEffect(() => {
-    void play([]);
-  }, [language]);
+    void again();
+  }, [adapter]);
+
   function send(event: FormEvent): void {
     event.preventDefault();
     setAnswer('');
-    void play(call && !call.tried.ended ? [...call.inputs, answer] : []);
+    void (call && !call.tried.ended ? play({ ...call, inputs: [...call.inputs, answer] }) : play({}));
+  }
+  async function timeOut(): Promise<void> {
+    await play({ timedOut: call?.inputs ?? [] });
+    setNotice(words.timedOut);
+  }
+  async function retry(): Promise<void> {
+    const before = call?.tried.exchange.reply.body;
+    const tried = await again();
+    if (tried) setNotice(tried.exchange.reply.body === before ? words.sameReply : words.otherReply);
   }
   function choose(state: string, outcome: string): void {
     const next = { ...outcomes, [state]: outcome };
     setOutcomes(next);
-    void play(call?.inputs ?? [], next);
+    void again(next);
   }
 
   const tried = call?.tried;
@@ -57,17 +86,8 @@ export function TryPhone({ name, draft, languages, onState }: TryPhoneProps) {
   return (
     <section className="panel try-phone" aria-labelledby={heading}>
       <div className="panel-head">
-        <h2 id={heading}>Try the draft</h2>
-        <select
-          className="input"
-          aria-label="Language"
-          value={language}
-          onChange={(event) => setLanguage(event.target.value)}
-        >
-          {languages.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
+        <h2 id={heading}>{title}</h2>
+        <span className="small quiet numbers">{phoneNumber}</span>
       </div>
       {fault && (
         <p className="notice notice-danger" role="alert">
@@ -87,49 +107,44 @@ export function TryPhone({ name, draft, languages, onState }: TryPhoneProps) {
       <form className="try-answer" onSubmit={send}>
         <input
           className="input"
-          aria-label="Answer"
+          aria-label={words.answer}
           autoComplete="off"
           value={answer}
           disabled={!tried || tried.ended}
           onChange={(event) => setAnswer(event.target.value)}
         />
         <button type="submit" className="button button-main" disabled={!tried}>
-          {tried?.ended ? 'Call again' : 'Send'}
-        </button>
-        <button type="button" className="button" onClick={() => void play([])}>
-          Start again
+          {tried?.ended ? words.callAgain : words.send}
         </button>
       </form>
-      {tried && Object.keys(tried.values).length > 0 && (
-        <>
-          <h3>Values</h3>
-          <dl className="facts">
-            {Object.entries(tried.values).map(([key, value]) => (
-              <div key={key} className="facts-row">
-                <dt>{key}</dt>
-                <dd className="numbers">{value}</dd>
-              </div>
-            ))}
-          </dl>
-        </>
-      )}
-      {tried && tried.actions.length > 0 && (
-        <>
-          <h3>Actions</h3>
-          {tried.actions.map((action, i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: actions are in the order in which they ran
-            <label key={i} className="field">
-              <span>
-                {action.action} in {action.state}
-              </span>
-              <select value={action.outcome} onChange={(event) => choose(action.state, event.target.value)}>
-                {action.outcomes.map((outcome) => (
-                  <option key={outcome}>{outcome}</option>
-                ))}
-              </select>
-            </label>
-          ))}
-        </>
+      <div className="actions">
+        <button type="button" className="button button-small" onClick={() => void play({})}>
+          {words.restart}
+        </button>
+        <button
+          type="button"
+          className="button button-small"
+          disabled={!tried || tried.ended}
+          title={words.timeOutNote}
+          onClick={() => void timeOut()}
+        >
+          {words.timeOut}
+        </button>
+        <button
+          type="button"
+          className="button button-small"
+          disabled={!tried}
+          title={words.retryNote}
+          onClick={() => void retry()}
+        >
+          {words.retry}
+        </button>
+      </div>
+      <p role="status" className={notice ? 'small' : 'visually-hidden'}>
+        {notice}
+      </p>
+      {tried && (
+        <TriedParts tried={tried} steps={call.timedOut ? undefined : call.steps} draft={draft} onOutcome={choose} />
       )}
     </section>
   );

@@ -14,12 +14,21 @@ import { ProgramMap } from './program-map.tsx';
 import { PublishPanel } from './publish-panel.tsx';
 import { type ProgramModel, readProgram, sayIn } from './read-program.ts';
 import { StatePanel } from './state-panel.tsx';
-import { TryPhone } from './try-phone.tsx';
+import { TryPanel } from './try-panel.tsx';
 import { useDraft } from './use-draft.ts';
 
 const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).YamlView }));
 
-const views = { map: 'Map', outline: 'Outline', yaml: 'YAML', figures: 'Figures', publish: 'Publish' } as const;
+const ResultsView = lazy(async () => ({ default: (await import('../results/results-view.tsx')).ResultsView }));
+
+const views = {
+  map: 'Map',
+  outline: 'Outline',
+  yaml: 'YAML',
+  figures: 'Figures',
+  results: 'Results',
+  publish: 'Publish',
+} as const;
 type ViewName = keyof typeof views;
 
 interface WorkspaceProps {
@@ -112,6 +121,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
 
   const shared = { model, selected, onSelect: select };
   const marks = { found, problems: problemCounts, heat: heatOf, edited };
+  const isProgramShown = view !== 'results';
   const isShown = (name: ViewName) => mayEdit || name !== 'publish';
   return (
     <div className="workspace">
@@ -123,29 +133,33 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
             </button>
           ))}
         </nav>
-        <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
-        <label className="field">
-          <span>Colour by</span>
-          <select value={heat} onChange={(event) => setHeat(event.target.value as Heat | 'none')}>
-            {Object.entries(heats).map(([key, title]) => (
-              <option key={key} value={key}>
-                {title}
-              </option>
-            ))}
-            <option value="none">Nothing</option>
-          </select>
-        </label>
-        <VersionField name={name} version={version} />
-        {mayEdit && <AddState model={model} onChange={change} onSelect={select} />}
-        {mayEdit && (
-          <button type="button" className="button" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
-            <Icon name="phone" size={18} />
-            Try it
-          </button>
+        {isProgramShown && (
+          <>
+            <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
+            <label className="field">
+              <span>Colour by</span>
+              <select value={heat} onChange={(event) => setHeat(event.target.value as Heat | 'none')}>
+                {Object.entries(heats).map(([key, title]) => (
+                  <option key={key} value={key}>
+                    {title}
+                  </option>
+                ))}
+                <option value="none">Nothing</option>
+              </select>
+            </label>
+            <VersionField name={name} version={version} />
+            {mayEdit && <AddState model={model} onChange={change} onSelect={select} />}
+            {mayEdit && (
+              <button type="button" className="button" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
+                <Icon name="phone" size={18} />
+                Try it
+              </button>
+            )}
+            {mayEdit && <DraftBar name={name} draft={draft} />}
+          </>
         )}
-        {mayEdit && <DraftBar name={name} draft={draft} />}
       </div>
-      <Problems problems={problems} onSelect={select} />
+      {isProgramShown && <Problems problems={problems} onSelect={select} />}
       <div className="workspace-main">
         <div className="workspace-stage">
           {view === 'map' ? (
@@ -163,6 +177,10 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
                 onChange={change}
               />
             </Suspense>
+          ) : view === 'results' ? (
+            <Suspense fallback={<p className="quiet">Loading…</p>}>
+              <ResultsView program={name} />
+            </Suspense>
           ) : view === 'publish' && mayEdit ? (
             <PublishPanel name={name} draft={draft} diff={diff} hasFaults={report.data?.ok === false} />
           ) : stats.data ? (
@@ -171,8 +189,10 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
             <p className="quiet">{stats.error?.message ?? 'Loading…'}</p>
           )}
         </div>
-        {isTrying && <TryPhone name={name} draft={draft} languages={model.languages} onState={select} />}
-        {selected !== undefined && (
+        {isProgramShown && isTrying && (
+          <TryPanel name={name} draft={draft} languages={model.languages} onState={select} />
+        )}
+        {isProgramShown && selected !== undefined && (
           <StatePanel
             {...shared}
             selected={selected}

@@ -56,7 +56,7 @@ export interface Accounts {
   countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
   /** Lets a locked account try PINs again; `false`, as above, when the number has no account. */
   unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
-  /** Sets a new PIN and gives it, to be told to the caller; `undefined` when the number has no account. */
+  /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. */
   resetPin(phone: string, by: { actor: AuditActor; from: string }): Promise<string | undefined>;
   /** Seals every PIN record with the current key; returns how many were sealed with another. */
   rotate(currentKeyId: string): Promise<number>;

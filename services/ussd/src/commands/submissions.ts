@@ -31,7 +31,7 @@ export function exportSubmissions(
 /** Queues what the forms server has refused again: one, or all. */
 export function retrySubmissions(env: Env, instanceId?: string): Promise<number> {
   return withSubmissions(env, async (submissions, audit) => {
-    const queued = await submissions.retry(Date.now(), instanceId);
+    const queued = await submissions.retry(Date.now(), { instanceId });
     await audit.record({
       actor: 'command',
       action: 'operator.write',

@@ -1,7 +1,9 @@
+import { type AdapterName, type SampleExchange, toSampleExchange } from '../adapters/sample-exchange.ts';
 import { constantsOf } from '../explore/constants.ts';
 import { resultsOf } from '../explore/results.ts';
 import type { Forms } from '../forms/forms.ts';
-import { openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
+import { toFormSnapshot } from '../menu/dialogue.ts';
+import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
 import type { Menu } from '../menu/menu.ts';
 import { renderScreen } from '../menu/render.ts';
 import { askForm } from '../session/handle-request.ts';
@@ -11,6 +13,11 @@ export interface Trial {
   language?: string | undefined;
   /** The outcome that the action of a state has; its first where none is given. */
   outcomes?: Readonly<Record<string, string>> | undefined;
+  /** The inputs of the call before, which timed out: an unfinished form is offered again. */
+  timedOut?: readonly string[] | undefined;
+  phoneNumber?: string | undefined;
+  /** Whose request and reply are shown. */
+  adapter?: AdapterName | undefined;
 }
 
 export interface TriedCall {
@@ -21,20 +28,41 @@ export interface TriedCall {
   values: Readonly<Record<string, string>>;
   /** What the program would have done, with made-up results. */
   actions: { state: string; action: string; outcome: string; outcomes: string[] }[];
+  /** The code that reaches the program. */
+  serviceCode: string;
+  exchange: SampleExchange;
 }
 
-const phoneNumber = '+254700000001';
+const defaultNumber = '+254700000001';
 const maxActions = 10;
 
 /** Plays inputs on a program from its start. Nothing is stored, sent or asked of other servers: results are made up. */
 export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial: Trial): Promise<TriedCall> {
-  const { inputs, outcomes = {} } = trial;
+  const { inputs, timedOut, phoneNumber = defaultNumber, adapter = 'africas-talking' } = trial;
   const [first = 'en'] = menu.locales.keys();
   const language = trial.language !== undefined && menu.locales.has(trial.language) ? trial.language : first;
-  const constants = constantsOf(menu);
-  const actions: TriedCall['actions'] = [];
+  const play = createPlay(menu, forms, { outcomes: trial.outcomes ?? {}, phoneNumber });
+  const before = timedOut && (await play(timedOut, { language }));
+  const resume = before && !before.step.ended ? toFormSnapshot(menu, before.step.dialogue) : undefined;
+  const { step, actions } = await play(inputs, { language, ...(resume && { resume }) });
+  const { state, values, language: spoken } = step.dialogue;
+  const { text, ended: isLast } = renderScreen(menu, step.dialogue);
+  const ended = step.ended || isLast;
+  const serviceCode = menu.codes[0] ?? '*1234#';
+  const call = { sessionId: timedOut ? 'trial-2' : 'trial-1', phoneNumber, serviceCode, inputs };
+  const exchange = toSampleExchange(adapter, call, `${ended ? 'END' : 'CON'} ${text}`);
+  return { screen: text, ended, state, language: spoken, values, actions, serviceCode, exchange };
+}
 
-  function settle({ dialogue, pending }: Step): Step {
+interface Player {
+  outcomes: Readonly<Record<string, string>>;
+  phoneNumber: string;
+}
+
+function createPlay(menu: Menu, forms: Pick<Forms, 'press'>, { outcomes, phoneNumber }: Player) {
+  const constants = constantsOf(menu);
+
+  function settle({ dialogue, pending }: Step, actions: TriedCall['actions']): Step {
     const state = menu.states.get(dialogue.state);
     if (state?.kind !== 'action')
       return takeResult(menu, dialogue, { outcome: 'submitted', values: { ...pending?.submission?.values } });
@@ -46,14 +74,15 @@ export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial:
     return takeResult(menu, dialogue, result);
   }
 
-  let step = openDialogue(menu, { language }, { phoneNumber, now: Date.now() });
-  for (const [part, value] of inputs.entries()) {
-    if (step.ended) break;
-    step = takeInput(menu, step.dialogue, { value, part, parts: [...inputs], phoneNumber });
-    for (let count = 0; (step.pending || step.form) && count < maxActions; count++)
-      step = step.pending ? settle(step) : await askForm(forms, menu, step);
-  }
-  const { state, values, language: spoken } = step.dialogue;
-  const { text, ended } = renderScreen(menu, step.dialogue);
-  return { screen: text, ended: step.ended || ended, state, language: spoken, values, actions };
+  return async (inputs: readonly string[], opening: Opening) => {
+    const actions: TriedCall['actions'] = [];
+    let step = openDialogue(menu, opening, { phoneNumber, now: Date.now() });
+    for (const [part, value] of inputs.entries()) {
+      if (step.ended) break;
+      step = takeInput(menu, step.dialogue, { value, part, parts: [...inputs], phoneNumber });
+      for (let count = 0; (step.pending || step.form) && count < maxActions; count++)
+        step = step.pending ? settle(step, actions) : await askForm(forms, menu, step);
+    }
+    return { step, actions };
+  };
 }

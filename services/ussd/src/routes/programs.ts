@@ -1,7 +1,9 @@
+import { phoneNumberSchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAuditActor } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { adapterNames } from '../adapters/sample-exchange.ts';
 import { programFilesSchema, programLimits } from '../programs/program-files.ts';
 import type { Publishing } from '../programs/publishing.ts';
 
@@ -12,6 +14,7 @@ export const programVersionSchema = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,39}@[0-9a-f]{12}$/, 'a version such as savings@1f0c2d3e4b5a');
 const params = z.object({ name: programNameSchema });
+const inputsSchema = z.array(z.string().max(160)).max(100);
 /** JSON writes a line break with two characters. */
 const bodyLimit = 2 * programLimits.bytes;
 
@@ -55,9 +58,12 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
       schema: {
         params,
         body: z.strictObject({
-          inputs: z.array(z.string().max(160)).max(100),
+          inputs: inputsSchema,
           language: z.string().max(35).optional(),
           outcomes: z.record(z.string().max(60), z.string().max(60)).optional(),
+          timedOut: inputsSchema.optional(),
+          phoneNumber: phoneNumberSchema.optional(),
+          adapter: z.enum(adapterNames).optional(),
         }),
       },
     },

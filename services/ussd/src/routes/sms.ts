@@ -23,8 +23,8 @@ export function addSmsRoutes(server: Server, { messages, clock }: SmsRouteParts)
     '/api/ussd/sms/retry',
     {
       onRequest: server.operatorGuardFor('admin'),
-      schema: { body: z.strictObject({ id: z.string().max(100).optional() }) },
+      schema: { body: z.strictObject({ id: z.string().max(100).optional(), program: z.string().max(60).optional() }) },
     },
-    async ({ body }) => ({ queued: await messages.retry(clock.now(), body.id) }),
+    async ({ body }) => ({ queued: await messages.retry(clock.now(), body) }),
   );
 }

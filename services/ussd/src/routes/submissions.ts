@@ -13,6 +13,12 @@ const querySchema = offsetPageQuerySchema.extend({
   format: z.enum(['json', 'csv', 'spreadsheet', 'xml']).default('json'),
 });
 
+const retrySchema = z.strictObject({
+  instanceId: z.string().max(200).optional(),
+  program: z.string().max(60).optional(),
+  formId: z.string().max(200).optional(),
+});
+
 export interface SubmissionParts {
   submissions: Submissions;
   clock: Pick<DatabaseClock, 'now'>;
@@ -24,9 +30,9 @@ export function addSubmissionRoutes(server: Server, { submissions, clock }: Subm
     '/api/ussd/submissions/retry',
     {
       onRequest: server.operatorGuardFor('admin'),
-      schema: { body: z.strictObject({ instanceId: z.string().max(200).optional() }) },
+      schema: { body: retrySchema },
     },
-    async ({ body }) => ({ queued: await submissions.retry(clock.now(), body.instanceId) }),
+    async ({ body }) => ({ queued: await submissions.retry(clock.now(), body) }),
   );
   server.get('/api/ussd/submissions', { schema: { querystring: querySchema } }, async ({ query }, reply) => {
     const { limit, offset, format, formId, status } = query;

@@ -40,8 +40,8 @@ export interface Messages {
   queue(trx: Transaction<UssdTables>, message: NewMessage): Promise<boolean>;
   /** The newest first. */
   find(filter: MessageFilter): Promise<ListedMessage[]>;
-  /** Queues failed ones again: one, or all of them. Gives their number. */
-  retry(now: number, id?: string): Promise<number>;
+  /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
+  retry(now: number, only?: { id?: string | undefined; program?: string | undefined }): Promise<number>;
   /** How many waited when it was last asked: metrics do not wait for a database that is away. */
   countWaiting(): number;
 }
@@ -109,12 +109,13 @@ export function createMessages(
       const unreadable = { phone: unreadableText, caller: unreadableText, body: unreadableText };
       return rows.map((row) => toListed(cipher.openRow(sealedTables.sms, row, unreadable)));
     },
-    async retry(now, id) {
+    async retry(now, { id, program } = {}) {
       let query = db
         .updateTable('ussd_sms')
         .set({ status: 'queued', attempts: 0, next_at: now })
         .where('status', '=', 'failed');
       if (id !== undefined) query = query.where('id', '=', id);
+      if (program !== undefined) query = query.where('program', '=', program);
       return Number((await query.executeTakeFirst()).numUpdatedRows);
     },
     countWaiting() {

@@ -33,13 +33,19 @@ export interface SubmissionFilter {
   offset?: number;
 }
 
+export interface RetryOnly {
+  instanceId?: string | undefined;
+  program?: string | undefined;
+  formId?: string | undefined;
+}
+
 export interface Submissions {
   insert(trx: Transaction<UssdTables>, submission: NewSubmission): Promise<void>;
   /** The newest first. */
   find(filter: SubmissionFilter): Promise<StoredSubmission[]>;
   load(instanceId: string): Promise<StoredSubmission | undefined>;
-  /** Queues failed ones again: one, or all of them. Gives their number. */
-  retry(now: number, instanceId?: string): Promise<number>;
+  /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
+  retry(now: number, only?: RetryOnly): Promise<number>;
   /** Forms with submissions, and how many there are of each status. */
   /** How many waited when it was last asked: metrics do not wait for the database. */
   countWaiting(): WaitingSubmissions;
@@ -112,12 +118,14 @@ export function createSubmissions(
       const row = await db.selectFrom('ussd_submission').selectAll().where('id', '=', id).executeTakeFirst();
       return row && open(row);
     },
-    async retry(now, instanceId) {
+    async retry(now, { instanceId, program, formId } = {}) {
       let query = db
         .updateTable('ussd_submission')
         .set({ status: 'queued', attempts: 0, next_at: now })
         .where('status', '=', 'failed');
       if (instanceId !== undefined) query = query.where('id', '=', instanceId);
+      if (program !== undefined) query = query.where('program', '=', program);
+      if (formId !== undefined) query = query.where('form_id', '=', formId);
       return Number((await query.executeTakeFirst()).numUpdatedRows);
     },
     countWaiting() {

@@ -1,0 +1,320 @@
+// Results, callers and the trial of a draft, in a real browser against everything running.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { createTempDir } from '@palaver/test-kit';
+import { testPrograms } from '@palaver/ussd/commands/test-programs';
+import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findBarriers, keepPicture, openPage, overflow, startTestConsole, type TestConsole } from './start-console.ts';
+
+const program = {
+  'program.yaml': `name: market
+codes: ["*384*9#"]
+extends: palaver
+languages: [en]
+start: home
+records:
+  order: { crop: text, bags: integer, note: text }
+states:
+  home: { kind: menu, text: t.home, options: [{ text: t.order, to: crop }] }
+  crop: { kind: prompt, text: t.crop, type: text, save: crop, to: bags }
+  bags: { kind: prompt, text: t.bags, type: integer, min: 1, max: 99, save: bags, to: note }
+  note: { kind: prompt, text: t.note, type: text, save: note, to: keep }
+  keep: { kind: action, store: order, fields: { crop: crop, bags: bags, note: note }, outcomes: { stored: tell } }
+  tell: { kind: action, sms: { text: t.thanks }, outcomes: { queued: done, refused: done } }
+  done: { kind: end, text: t.thanks }
+`,
+  'locales/en.yaml': 't: { home: Market, order: Order, crop: Crop?, bags: Bags?, note: Note?, thanks: Thank you }\n',
+};
+const crops = ['maize', 'beans', 'maize', 'sorghum', 'maize', 'beans'];
+const customer = '+254711000003';
+
+let palaver: TestConsole;
+let isRefusing = true;
+const smsServer = createServer((request, response) => {
+  request.resume().on('end', () => response.writeHead(isRefusing ? 400 : 200).end('{}'));
+});
+
+async function post(path: string, body: unknown, method = 'POST'): Promise<string> {
+  const reply = await fetch(`${palaver.url}/api/ussd-gateway/api/ussd${path}`, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  expect(reply.status).toBe(200);
+  return reply.text();
+}
+
+const dial = (sessionId: string, phoneNumber: string, text: string, serviceCode = '*384*9#') =>
+  post('', { sessionId, serviceCode, phoneNumber, text });
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => smsServer.listen(0, '127.0.0.1', resolve));
+  const { port } = smsServer.address() as AddressInfo;
+  palaver = await startTestConsole({ SMS_PROVIDER: 'webhook', SMS_URL: `http://127.0.0.1:${port}/` });
+  await post('/programs/market/draft', { files: program, revision: 0 }, 'PUT');
+  await post('/programs/market/publish', {});
+  for (const [i, crop] of crops.entries())
+    expect(await dial(`o${i}`, `+25471100000${i}`, `1*${crop}*${7 * i + 3}*=cmd ${i}`)).toMatch(/^END Thank you/);
+  // An account that is locked.
+  await dial('r', customer, '2*1*Amina*4071*4071', '*1234#');
+  for (const i of [1, 2, 3]) await dial(`wrong${i}`, customer, '2*2*9990', '*1234#');
+});
+
+afterAll(async () => {
+  await palaver[Symbol.asyncDispose]();
+  smsServer.close();
+});
+
+async function download(page: Page, format: string): Promise<Buffer> {
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: format, exact: true }).click(),
+  ]);
+  expect(saved.suggestedFilename()).toBe(`market-order.${format.toLowerCase()}`);
+  return readFileSync(await saved.path());
+}
+
+test('results are filtered, drawn, exported in three formats and sent again', async () => {
+  await using opened = await openPage(palaver, '/programs?program=market&view=results');
+  const { page, complaints } = opened;
+  const rows = page.locator('.results-table tbody tr');
+  await expect.poll(() => rows.count()).toBe(6);
+  await page.getByText('1–6 of 6').waitFor();
+  expect(await rows.first().textContent()).toMatch(/\+25471100\*{4}/);
+  await keepPicture(page, 'results-table');
+  await page.getByLabel('Text in an answer').fill('sorg');
+  await expect.poll(() => rows.count()).toBe(1);
+  await page.getByLabel('Text in an answer').fill('');
+
+  await page.getByRole('button', { name: 'Charts' }).click();
+  const crop = page.getByRole('figure', { name: 'crop' });
+  await crop.getByRole('button', { name: /^maize 3 50%/ }).waitFor();
+  await page.getByRole('figure', { name: 'bags' }).getByText('median 17, mean 20.5').waitFor();
+  await page
+    .getByRole('figure', { name: 'bags' })
+    .getByRole('img', { name: /^0–5: 1, 10–15: 1/ })
+    .waitFor();
+  await page.getByRole('figure', { name: 'Results by day' }).waitFor();
+  await keepPicture(page, 'results-charts');
+  await crop.getByRole('button', { name: /^maize/ }).click();
+  await page.getByRole('button', { name: 'Stop filtering by crop' }).waitFor();
+  await expect.poll(() => rows.count()).toBe(3);
+
+  const csv = (await download(page, 'CSV')).toString();
+  expect(csv.split('\r\n')[0]).toBe('id,phoneNumber,createdAt,crop,bags,note');
+  expect(csv).toContain('+254711000004,');
+  expect(csv).toContain("'=cmd 4");
+  expect(csv).not.toContain('beans');
+  const json = JSON.parse((await download(page, 'JSON')).toString()) as { phoneNumber: string }[];
+  expect(json.map(({ phoneNumber }) => phoneNumber)).toEqual(['+254711000004', '+254711000002', '+254711000000']);
+  const sheet = unzipSync(new Uint8Array(await download(page, 'XLSX')))['xl/worksheets/sheet1.xml'];
+  const cells = strFromU8(sheet ?? new Uint8Array());
+  expect(cells).toContain('>=cmd 4<');
+  expect(cells).toContain('<v>31</v>');
+  expect(cells).not.toContain('<f>');
+
+  await page.getByRole('combobox', { name: 'Show' }).selectOption({ label: 'Messages: SMS (6)' });
+  const failed = page.locator('.results-table').getByText('failed', { exact: true });
+  await expect.poll(() => failed.count(), { timeout: 60_000 }).toBe(6);
+  await page.locator('.results-table').getByText(/400/).first().waitFor();
+  await keepPicture(page, 'results-messages');
+  isRefusing = false;
+  await page.getByRole('button', { name: 'Send all 6 failed again' }).click();
+  await page.getByText('6 are queued again.').waitFor();
+  await expect
+    .poll(
+      async () => {
+        await page.reload();
+        await page.getByRole('combobox', { name: 'Show' }).selectOption({ label: 'Messages: SMS (6)' });
+        await rows.first().waitFor();
+        return page.locator('.results-table').getByText('sent', { exact: true }).count();
+      },
+      { timeout: 60_000 },
+    )
+    .toBe(6);
+  expect(complaints).toEqual([]);
+});
+
+test('a caller is masked, shown, unlocked, given a new PIN and an address, and erased', async () => {
+  await using opened = await openPage(palaver, '/programs');
+  const { page, complaints } = opened;
+  await page.getByRole('link', { name: 'Callers' }).click();
+  await page
+    .getByRole('button', { name: /^\+25471100\*{4} / })
+    .first()
+    .waitFor();
+  await keepPicture(page, 'callers-list');
+  expect(await page.getByText(customer).count()).toBe(0);
+  // From the list: the number stays masked, and nothing can be changed before it is shown.
+  await page
+    .getByRole('button', { name: /^\+25471100\*{4} / })
+    .first()
+    .click();
+  await page.getByRole('heading', { name: '+25471100****' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Erase…' }).isDisabled()).toBe(true);
+  await page.getByRole('button', { name: 'Show the number' }).click();
+  await page.getByRole('heading', { name: /^\+25471100000\d$/ }).waitFor();
+
+  await page.getByLabel('Phone number').fill('+254 711 000 003');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: customer }).waitFor();
+  expect(page.url()).not.toContain('711000003');
+  await page.getByText('Amina').waitFor();
+  await page.getByText('locked for a time').waitFor();
+  await page.getByRole('region', { name: 'Sessions' }).first().getByText('*384*9#').waitFor();
+  await page.getByText('crop: sorghum, bags: 24, note: =cmd 3').waitFor();
+  await keepPicture(page, 'callers-one');
+
+  await page.getByRole('button', { name: 'Unlock' }).click();
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await page.getByText('The account is unlocked.').waitFor();
+  await page.getByText('not locked').waitFor();
+  await page.getByRole('button', { name: 'Reset PIN…' }).click();
+  await page.keyboard.press('Enter');
+  const told = await page.getByText(/The new PIN is \d{6}/).textContent();
+  const pin = /\d{6}/.exec(told ?? '')?.[0];
+  expect(await dial('in', customer, `2*2*${pin}`, '*1234#')).toContain('Amina');
+  await page.getByRole('button', { name: 'Link an address…' }).click();
+  await page.keyboard.type('not an address');
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/address/)
+    .waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Link an address…' }).click();
+  await page.keyboard.type(`ixo1${'q'.repeat(38)}`);
+  await page.keyboard.press('Enter');
+  await page.getByText('ixo1qq…qqqqqq').waitFor();
+  await page.getByRole('button', { name: 'Erase…' }).click();
+  expect(await page.getByRole('button', { name: 'Confirm' }).isDisabled()).toBe(true);
+  await page.keyboard.type(customer);
+  await page.keyboard.press('Enter');
+  await page.getByText('Everything kept of this number is erased.').waitFor();
+
+  const audit = await (await fetch(`${palaver.url}/api/ussd-gateway/api/ussd/audit?limit=200`)).text();
+  for (const action of ['caller.viewed', 'caller.revealed', 'account.unlocked', 'pin.reset', 'address.changed'])
+    expect(audit).toContain(action);
+  expect(audit).toContain('data.erased');
+  // The browser notes the refused address itself.
+  expect(complaints.filter((complaint) => !complaint.includes('400 (Bad Request)'))).toEqual([]);
+});
+
+test('a draft is tried on two phones, timed out, sent again, recorded as a test that passes, exported and imported', async () => {
+  await using opened = await openPage(palaver, '/programs?program=market&state=home');
+  const { page, complaints } = opened;
+  await page.getByRole('button', { name: 'Try it' }).click();
+  const phone = page.getByRole('region', { name: 'Try the draft' });
+  const press = async (answer: string, screen: string) => {
+    await phone.getByLabel('Answer').fill(answer);
+    await phone.getByRole('button', { name: 'Send' }).click();
+    await phone.locator('output').getByText(screen).waitFor();
+  };
+  await press('1', 'Crop?');
+  await press('maize', 'Bags?');
+  await phone.getByText('Request and reply').click();
+  await phone.getByText('serviceCode=*384*9%23&text=1*maize').waitFor();
+  await phone.getByText(/CON Bags\?/).waitFor();
+  await page.getByLabel('Telecom gateway').selectOption({ label: 'Arkesel' });
+  await phone.getByText('"userData":"maize"').waitFor();
+  await phone.getByText('"continueSession":true').waitFor();
+  await phone.getByRole('button', { name: 'Retry' }).click();
+  await phone.getByText('the reply is the same').waitFor();
+  await page.getByRole('button', { name: 'Second phone' }).click();
+  const second = page.getByRole('region', { name: 'Second phone' });
+  await second.locator('output').getByText('Market').waitFor();
+  await second.getByText('+254700000002', { exact: true }).waitFor();
+  await phone.locator('output').getByText('Bags?').waitFor();
+  await keepPicture(page, 'programs-try');
+  expect(await findBarriers(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Put away' }).click();
+  await phone.getByRole('button', { name: 'Time out' }).click();
+  await phone.getByText('the caller dials again').waitFor();
+  await phone.locator('output').getByText('Market').waitFor();
+  expect(await phone.getByRole('button', { name: 'Keep as a test' }).isDisabled()).toBe(true);
+
+  await phone.getByRole('button', { name: 'Start again' }).click();
+  await press('1', 'Crop?');
+  await press('beans', 'Bags?');
+  await press('200', 'Bags?');
+  await press('9', 'Note?');
+  await press('none', 'Thank you');
+  await phone.getByLabel(/^store/).waitFor();
+  await phone.getByLabel('Name of the test').fill('A caller orders beans');
+  await phone.getByRole('button', { name: 'Keep as a test' }).click();
+  await phone.getByText('flows/a-caller-orders-beans.yaml is part of the draft.').waitFor();
+  await page.getByText('Draft saved').waitFor();
+
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export' }).click(),
+  ]);
+  const files = unzipSync(new Uint8Array(readFileSync(await saved.path())));
+  await using dir = await createTempDir();
+  for (const [path, bytes] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir.path, path)), { recursive: true });
+    writeFileSync(join(dir.path, path), bytes);
+  }
+  const { ok, flows } = await testPrograms({ folder: join(dir.path, 'market') });
+  expect(flows).toMatchObject([{ name: 'A caller orders beans', ok: true }]);
+  expect(ok).toBe(true);
+
+  const texts = strFromU8(files['market/locales/en.yaml'] ?? new Uint8Array());
+  const changed = { ...files, 'market/locales/en.yaml': strToU8(texts.replace('Market', 'Imported market')) };
+  const zip = { name: 'market.zip', mimeType: 'application/zip', buffer: Buffer.from(zipSync(changed)) };
+  await page.goto(`${palaver.url}/programs?program=market&state=home&view=outline`);
+  const title = page.getByRole('region', { name: 'home', exact: true }).getByLabel('Text, en').first();
+  await title.waitFor();
+  await page.getByLabel('Import a folder as ZIP').setInputFiles(zip);
+  await expect.poll(() => title.inputValue()).toBe('Imported market');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect.poll(() => title.inputValue()).toBe('Market');
+  const broken = { ...zip, buffer: Buffer.from('not a zip') };
+  await page.getByLabel('Import a folder as ZIP').setInputFiles(broken);
+  await page.getByText('This is not a ZIP file of a program.').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test.each(['light', 'dark'] as const)('no barrier in the %s theme at three widths', async (theme) => {
+  await using opened = await openPage(palaver, '/programs?program=market&view=results', { theme });
+  const { page } = opened;
+  const pages = {
+    table: async () => page.locator('.results-table').waitFor(),
+    charts: async () => {
+      await page.getByRole('button', { name: 'Charts' }).click();
+      await page.getByRole('figure', { name: 'crop' }).waitFor();
+    },
+    callers: async () => {
+      await page.goto(`${palaver.url}/programs?callers=one`);
+      await page
+        .getByRole('button', { name: /^\+25471100\*{4} / })
+        .first()
+        .waitFor();
+    },
+    caller: async () => {
+      await page
+        .getByRole('button', { name: /^\+25471100\*{4} / })
+        .first()
+        .click();
+      await page.getByRole('button', { name: 'Show the number' }).click();
+      await page.getByRole('button', { name: 'Erase…' }).click();
+    },
+  };
+  for (const [name, open] of Object.entries(pages)) {
+    await open();
+    for (const [width, height] of [
+      [1280, 800],
+      [820, 1180],
+      [390, 844],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      expect(await findBarriers(page)).toEqual([]);
+      expect(await overflow(page)).toBe(0);
+      await keepPicture(page, `results-${name}-${theme}-${width}`);
+    }
+  }
+});

@@ -1,0 +1,129 @@
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { callersApi } from './callers-api.ts';
+import { words } from './words.ts';
+
+interface CallerHelpProps {
+  /** Empty while it is masked. */
+  number: string;
+  hasAccount: boolean;
+  isAdmin: boolean;
+  onChanged(): void;
+  onErased(): void;
+}
+
+type Action = 'unlock' | 'resetPin' | 'link' | 'erase';
+
+const questions: Record<Action, string> = {
+  unlock: words.unlockAsk,
+  resetPin: words.resetAsk,
+  link: words.linkAsk,
+  erase: words.eraseAsk,
+};
+
+/** What operators can do for a caller. Each asks first, and is recorded by the service. */
+export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }: CallerHelpProps) {
+  const [asked, setAsked] = useState<Action>();
+  const [done, setDone] = useState('');
+  async function run(action: Action, input: string): Promise<void> {
+    if (action === 'unlock') await callersApi.unlock(number);
+    const reset = action === 'resetPin' ? await callersApi.resetPin(number) : undefined;
+    const change = action === 'link' ? await callersApi.setAddress(number, input) : undefined;
+    if (action === 'erase') await callersApi.erase(number);
+    setAsked(undefined);
+    if (action === 'erase') {
+      setDone(words.eraseDone);
+      onErased();
+      return;
+    }
+    setDone(
+      reset
+        ? words.resetDone(reset.pin)
+        : change
+          ? change.pending
+            ? words.linkPending
+            : words.linkDone
+          : words.unlockDone,
+    );
+    onChanged();
+  }
+  const button = (action: Action, title: string, mayDo: boolean) => (
+    <button
+      type="button"
+      className={action === 'erase' ? 'button button-danger' : 'button'}
+      disabled={!number || !mayDo || asked !== undefined}
+      title={mayDo ? undefined : words.needsAdmin}
+      onClick={() => {
+        setDone('');
+        setAsked(action);
+      }}
+    >
+      {title}
+    </button>
+  );
+  return (
+    <section className="panel" aria-labelledby="caller-help">
+      <h2 id="caller-help">{words.help}</h2>
+      {!number && <p className="quiet small">{words.showFirst}</p>}
+      <div className="actions">
+        {button('unlock', words.unlock, hasAccount)}
+        {button('resetPin', words.resetPin, hasAccount && isAdmin)}
+        {button('link', words.link, hasAccount && isAdmin)}
+        {button('erase', words.erase, isAdmin)}
+      </div>
+      {asked && <Confirm key={asked} action={asked} number={number} onRun={run} onCancel={() => setAsked(undefined)} />}
+      <p role="status" className={done ? 'notice' : 'visually-hidden'}>
+        {done}
+      </p>
+    </section>
+  );
+}
+
+interface ConfirmProps {
+  action: Action;
+  number: string;
+  onRun(action: Action, input: string): Promise<void>;
+  onCancel(): void;
+}
+
+function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
+  const form = useRef<HTMLFormElement>(null);
+  const [input, setInput] = useState('');
+  const [fault, setFault] = useState('');
+  const hasInput = action === 'link' || action === 'erase';
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>('input, button')?.focus();
+  }, []);
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    onRun(action, input.trim()).catch((error: Error) => setFault(error.message));
+  }
+  return (
+    <form
+      ref={form}
+      className={action === 'erase' ? 'notice notice-danger' : 'notice notice-warn'}
+      onSubmit={submit}
+      onKeyDown={(event) => event.key === 'Escape' && onCancel()}
+    >
+      <p id="confirm-question">{questions[action]}</p>
+      {hasInput && (
+        <input
+          className="input"
+          aria-labelledby="confirm-question"
+          autoComplete="off"
+          placeholder={action === 'link' ? 'ixo1…' : undefined}
+          value={input}
+          onChange={(event) => setInput(event.target.value)}
+        />
+      )}
+      {fault && <p role="alert">{fault}</p>}
+      <div className="actions">
+        <button type="submit" className="button" disabled={action === 'erase' && input.trim() !== number}>
+          {words.confirm}
+        </button>
+        <button type="button" className="button" onClick={onCancel}>
+          {words.cancel}
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,89 @@
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { useOperatorToken } from '../api/operator-token.ts';
+import { navigate, useLocation } from '../location.ts';
+import type { ListedPrograms } from '../programs/program-api.ts';
+import { CallerView } from './caller-view.tsx';
+import { type CallerKey, callersApi } from './callers-api.ts';
+import { words } from './words.ts';
+import '../styles/results.css';
+import '../styles/callers.css';
+
+/** Finds a caller by number or among those who called last. */
+export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
+  const reference = useLocation().searchParams.get('caller');
+  const [number, setNumber] = useState('');
+  // A number that was typed stays out of the address and its history.
+  const [typed, setTyped] = useState('');
+  const key: CallerKey | undefined = reference ? { caller: reference } : typed ? { phoneNumber: typed } : undefined;
+  if (role === 'viewer') return <p className="notice">{words.mayNot}</p>;
+  function find(event: FormEvent): void {
+    event.preventDefault();
+    setTyped(number.replace(/[\s().-]/g, ''));
+    navigate('/programs?callers=one');
+  }
+  function close(): void {
+    setTyped('');
+    navigate('/programs?callers=one');
+  }
+  return (
+    <div className="callers">
+      <form className="find-caller" onSubmit={find}>
+        <label className="field">
+          <span>{words.number}</span>
+          <input
+            required
+            type="tel"
+            autoComplete="off"
+            placeholder={words.example}
+            pattern="\+[0-9 \(\)\.\-]{7,25}"
+            value={number}
+            onChange={(event) => setNumber(event.target.value)}
+          />
+        </label>
+        <button type="submit" className="button button-main">
+          {words.find}
+        </button>
+      </form>
+      {key ? (
+        <CallerView key={JSON.stringify(key)} callerKey={key} isAdmin={role === 'admin'} onClose={close} />
+      ) : (
+        <Recent />
+      )}
+    </div>
+  );
+}
+
+function Recent() {
+  const token = useOperatorToken();
+  const query = useQuery({ queryKey: ['callers', token], queryFn: callersApi.recent, refetchInterval: 15_000 });
+  return (
+    <section className="panel" aria-labelledby="recent-callers">
+      <h2 id="recent-callers">{words.recent}</h2>
+      {query.error ? (
+        <p className="notice notice-danger">{query.error.message}</p>
+      ) : query.data?.callers.length === 0 ? (
+        <p className="empty">{words.noneRecent}</p>
+      ) : (
+        <ul className="recent-callers">
+          {query.data?.callers.map(({ caller, maskedNumber, serviceCode, seenAt }) => (
+            <li key={caller}>
+              <button
+                type="button"
+                onClick={() => navigate(`/programs?callers=one&caller=${encodeURIComponent(caller)}`)}
+              >
+                <span className="numbers">{maskedNumber}</span>
+                <span className="quiet numbers">{serviceCode}</span>
+                <span className="quiet small numbers">{toTime(seenAt)}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function toTime(iso: string): string {
+  return iso.slice(0, 16).replace('T', ' ');
+}

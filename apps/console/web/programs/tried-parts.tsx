@@ -1,0 +1,84 @@
+import { type FormEvent, useState } from 'react';
+import type { TriedCall } from './program-api.ts';
+import { addFlow, type TriedStep } from './record-flow.ts';
+import { words } from './try-words.ts';
+import type { EditedDraft } from './use-draft.ts';
+
+interface TriedPartsProps {
+  tried: TriedCall;
+  /** From the first dial; `undefined` where that is not all there was. */
+  steps: TriedStep[] | undefined;
+  draft: EditedDraft;
+  onOutcome(state: string, outcome: string): void;
+}
+
+/** What is behind the screen: values, actions with their outcomes, the request and its reply, and a way to keep it all. */
+export function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) {
+  const { values, actions, exchange } = tried;
+  return (
+    <>
+      {Object.keys(values).length > 0 && (
+        <>
+          <h3>{words.values}</h3>
+          <dl className="facts">
+            {Object.entries(values).map(([key, value]) => (
+              <div key={key} className="facts-row">
+                <dt>{key}</dt>
+                <dd className="numbers">{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </>
+      )}
+      {actions.length > 0 && (
+        <>
+          <h3>{words.actions}</h3>
+          {actions.map((action, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: actions are in the order in which they ran
+            <label key={i} className="field">
+              <span>{words.actionIn(action.action, action.state)}</span>
+              <select value={action.outcome} onChange={(event) => onOutcome(action.state, event.target.value)}>
+                {action.outcomes.map((outcome) => (
+                  <option key={outcome}>{outcome}</option>
+                ))}
+              </select>
+            </label>
+          ))}
+        </>
+      )}
+      <details className="try-raw">
+        <summary>{words.raw}</summary>
+        <pre>{`POST ${exchange.path}\nContent-Type: ${exchange.request.contentType}\n\n${exchange.request.body}`}</pre>
+        <pre>{`200 OK\nContent-Type: ${exchange.reply.contentType}\n\n${exchange.reply.body}`}</pre>
+      </details>
+      <RecordFlow code={tried.serviceCode} steps={steps} draft={draft} />
+    </>
+  );
+}
+
+function RecordFlow({ code, steps, draft }: { code: string } & Pick<TriedPartsProps, 'steps' | 'draft'>) {
+  const [name, setName] = useState('');
+  const [notice, setNotice] = useState('');
+  async function record(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    if (!steps) return;
+    const { files, path } = await addFlow(draft.files, { name, code, steps });
+    draft.change(files);
+    setName('');
+    setNotice(words.recorded(path));
+  }
+  return (
+    <form className="try-answer" onSubmit={(event) => void record(event)}>
+      <label className="field">
+        <span>{words.recordName}</span>
+        <input required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+      </label>
+      <button type="submit" className="button" disabled={!steps} title={steps ? words.recordNote : words.dialledAnew}>
+        {words.record}
+      </button>
+      <p role="status" className={notice ? 'small' : 'visually-hidden'}>
+        {notice}
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,51 @@
+import { useState } from 'react';
+import type { Trial } from './program-api.ts';
+import { TryPhone } from './try-phone.tsx';
+import { words } from './try-words.ts';
+import type { EditedDraft } from './use-draft.ts';
+
+interface TryPanelProps {
+  name: string;
+  draft: EditedDraft;
+  languages: string[];
+  onState(state: string): void;
+}
+
+type Adapter = NonNullable<Trial['adapter']>;
+
+/** One phone or two that play the draft through the telecom gateway of choice. */
+export function TryPanel({ languages, ...rest }: TryPanelProps) {
+  const [language, setLanguage] = useState(languages[0] ?? 'en');
+  const [adapter, setAdapter] = useState<Adapter>('africas-talking');
+  const [hasSecond, setSecond] = useState(false);
+  const shared = { ...rest, language, adapter };
+  return (
+    <div className="try-panel">
+      <div className="try-options">
+        <label className="field">
+          <span>{words.language}</span>
+          <select value={language} onChange={(event) => setLanguage(event.target.value)}>
+            {languages.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+        <label className="field">
+          <span>{words.adapter}</span>
+          <select value={adapter} onChange={(event) => setAdapter(event.target.value as Adapter)}>
+            {Object.entries(words.adapters).map(([key, title]) => (
+              <option key={key} value={key}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="button" className="button" aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
+          {hasSecond ? words.removeSecond : words.addSecond}
+        </button>
+      </div>
+      <TryPhone key={`1 ${language}`} {...shared} title={words.first} phoneNumber="+254700000001" />
+      {hasSecond && <TryPhone key={`2 ${language}`} {...shared} title={words.second} phoneNumber="+254700000002" />}
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+import { useState } from 'react';
+import { download, downloadBytes } from '../ui/download.ts';
+import { Icon } from '../ui/icon.tsx';
+import { type ExportedResult, type Filter, resultsApi, type SetRef } from './results-api.ts';
+import { words } from './words.ts';
+
+const formats = { csv: 'CSV', xlsx: 'XLSX', json: 'JSON' } as const;
+type Format = keyof typeof formats;
+
+/** What the filters leave, as a file. */
+export function ExportButtons({ set, filter, mayExport }: { set: SetRef; filter: Filter; mayExport: boolean }) {
+  const [fault, setFault] = useState('');
+  async function save(format: Format): Promise<void> {
+    setFault('');
+    const name = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
+    try {
+      const reply = await resultsApi.export(set, filter, format === 'csv' ? 'csv' : 'json');
+      if (format === 'xlsx') {
+        const { toRows, toXlsx } = await import('./to-xlsx.ts');
+        const rows = toRows((await reply.json()) as ExportedResult[]);
+        downloadBytes(name, toXlsx(rows), 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet');
+      } else download(name, await reply.text(), format === 'csv' ? 'text/csv' : 'application/json');
+    } catch (error) {
+      setFault(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return (
+    <fieldset className="exports">
+      <legend className="small quiet">{words.exportAs}</legend>
+      <div className="actions" title={mayExport ? words.exportNote : words.mayNotExport}>
+        {(Object.keys(formats) as Format[]).map((format) => (
+          <button key={format} type="button" className="button" disabled={!mayExport} onClick={() => void save(format)}>
+            <Icon name="save" size={16} />
+            {formats[format]}
+          </button>
+        ))}
+      </div>
+      {fault && (
+        <p className="small over" role="alert">
+          {fault}
+        </p>
+      )}
+    </fieldset>
+  );
+}

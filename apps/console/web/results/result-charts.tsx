@@ -1,0 +1,155 @@
+import { useQuery } from '@tanstack/react-query';
+import { useId } from 'react';
+import { useOperatorToken } from '../api/operator-token.ts';
+import { type DayCount, type Filter, type Question, resultsApi, type SetRef } from './results-api.ts';
+import { words } from './words.ts';
+
+interface ResultChartsProps {
+  set: SetRef;
+  filter: Filter;
+  /** Shows only the results with this answer. */
+  onChoose(column: string, value: string): void;
+}
+
+/** One chart for each question, and how many results came on each day. */
+export function ResultCharts({ set, filter, onChoose }: ResultChartsProps) {
+  const token = useOperatorToken();
+  const query = useQuery({
+    queryKey: ['results', 'summary', set, filter, token],
+    placeholderData: (before) => before,
+    queryFn: () => resultsApi.summary(set, filter),
+  });
+  if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
+  if (!query.data) return <p className="quiet">{words.loading}</p>;
+  const { count, days, questions, isPartial } = query.data;
+  if (count === 0) return <p className="empty">{words.noMatch}</p>;
+  return (
+    <>
+      {isPartial && <p className="notice notice-warn">{words.partial}</p>}
+      <div className="result-charts">
+        <ChartPanel title={words.byDay} note={words.answered(count)}>
+          <Columns columns={fillDays(days).map(({ day, count }) => ({ label: day, count }))} />
+        </ChartPanel>
+        {questions.map((question) => (
+          <ChartPanel key={question.name} title={question.name} note={toNote(question)}>
+            <QuestionChart question={question} onChoose={(value) => onChoose(question.name, value)} />
+          </ChartPanel>
+        ))}
+      </div>
+    </>
+  );
+}
+
+function toNote(question: Question): string {
+  const answered = question.answered === 0 ? words.noAnswers : words.answered(question.answered);
+  return question.kind === 'numbers' ? `${answered}, ${words.middle(question.median, question.mean)}` : answered;
+}
+
+function ChartPanel({ title, note, children }: { title: string; note: string; children: React.ReactNode }) {
+  const heading = useId();
+  return (
+    <figure className="panel" aria-labelledby={heading}>
+      <figcaption className="panel-head">
+        <h2 id={heading}>{title}</h2>
+        <span className="quiet small numbers">{note}</span>
+      </figcaption>
+      {children}
+    </figure>
+  );
+}
+
+function QuestionChart({ question, onChoose }: { question: Question; onChoose(value: string): void }) {
+  switch (question.kind) {
+    case 'choices':
+      return <Bars question={question} onChoose={onChoose} />;
+    case 'numbers':
+      return <Columns columns={question.bins.map(({ from, to, count }) => ({ label: `${from}–${to}`, count }))} />;
+    case 'dates':
+      return <Columns columns={fillDays(question.days).map(({ day, count }) => ({ label: day, count }))} />;
+    case 'texts':
+      return <p className="quiet">{words.texts(question.distinct)}</p>;
+  }
+}
+
+/** Answers by how often they were given. Each is a button that shows only its results. */
+function Bars({ question, onChoose }: { question: Question & { kind: 'choices' }; onChoose(value: string): void }) {
+  const { name, answered, values, others } = question;
+  const most = Math.max(1, others, ...values.map(({ count }) => count));
+  const bar = (value: string, count: number) => (
+    <>
+      <span className="bar-label">{value}</span>
+      <svg className="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+        <rect className="bar-shown" width={(100 * count) / most} height="4" />
+      </svg>
+      <span className="numbers bar-count">
+        {count.toLocaleString('en')} <span className="quiet">{Math.round((100 * count) / answered)}%</span>
+      </span>
+    </>
+  );
+  return (
+    <ul className="bars">
+      {values.map(({ value, count }) => (
+        <li key={value}>
+          <button type="button" title={words.filterBy(name, value)} onClick={() => onChoose(value)}>
+            {bar(value, count)}
+          </button>
+        </li>
+      ))}
+      {others > 0 && <li className="bars-others">{bar(words.others, others)}</li>}
+    </ul>
+  );
+}
+
+interface Column {
+  label: string;
+  count: number;
+}
+
+/** Upright bars in their natural order. Their figures are the picture's name, for those who cannot see it. */
+function Columns({ columns }: { columns: Column[] }) {
+  const most = Math.max(1, ...columns.map(({ count }) => count));
+  const width = 300 / columns.length;
+  const thick = Math.min(Math.max(width * 0.8, 0.5), 24);
+  const [first, last] = [columns[0], columns.at(-1)];
+  const figures = columns.filter(({ count }) => count > 0).map(({ label, count }) => `${label}: ${count}`);
+  return (
+    <div className="columns">
+      <span className="small quiet numbers">{most.toLocaleString('en')}</span>
+      <svg viewBox="0 0 300 100" preserveAspectRatio="none" role="img" aria-label={figures.join(', ')}>
+        <line className="grid-line" x1="0" x2="300" y1="0.5" y2="0.5" />
+        <line className="grid-line" x1="0" x2="300" y1="99.5" y2="99.5" />
+        {columns.map(({ label, count }, i) => (
+          <rect
+            key={label}
+            className="bar-shown"
+            x={(i + 0.5) * width - thick / 2}
+            y={100 - (100 * count) / most}
+            width={thick}
+            height={(100 * count) / most}
+          >
+            <title>{`${label}: ${count}`}</title>
+          </rect>
+        ))}
+      </svg>
+      <p className="columns-ends small quiet numbers" aria-hidden="true">
+        <span>{first?.label}</span>
+        {columns.length > 1 && <span>{last?.label}</span>}
+      </p>
+    </div>
+  );
+}
+
+const maxDays = 400;
+const dayMs = 24 * 3_600_000;
+
+/** Days on which nothing came too, so that distances in the chart are times. */
+function fillDays(days: DayCount[]): DayCount[] {
+  const counts = new Map(days.map(({ day, count }) => [day, count]));
+  const [first, last] = [Date.parse(days[0]?.day ?? ''), Date.parse(days.at(-1)?.day ?? '')];
+  const length = (last - first) / dayMs + 1;
+  if (!(length > 0 && length <= maxDays)) return days;
+  return Array.from({ length }, (_, i) => {
+    const day = new Date(first + i * dayMs).toISOString().slice(0, 10);
+    return { day, count: counts.get(day) ?? 0 };
+  });
+}

@@ -1,0 +1,147 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useOperatorToken } from '../api/operator-token.ts';
+import { programApi } from '../programs/program-api.ts';
+import { Icon } from '../ui/icon.tsx';
+import { ExportButtons } from './export-buttons.tsx';
+import { ResultCharts } from './result-charts.tsx';
+import { ResultTable } from './result-table.tsx';
+import { type Filter, type ListedSet, noFilter, resultsApi } from './results-api.ts';
+import { words } from './words.ts';
+import '../styles/results.css';
+
+const toKey = ({ source, name }: Pick<ListedSet, 'source' | 'name'>) => `${source}/${name}`;
+
+/** What a program has collected and sent: records, submissions of forms, messages. */
+export function ResultsView({ program }: { program: string }) {
+  const token = useOperatorToken();
+  const query = useQuery({ queryKey: ['result-sets', program, token], queryFn: () => resultsApi.sets(program) });
+  const role = useQuery({ queryKey: ['programs', token], queryFn: programApi.list }).data?.role ?? 'viewer';
+  const [chosen, setChosen] = useState('');
+  const [filter, setFilter] = useState(noFilter);
+  const [isChart, setChart] = useState(false);
+  if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
+  if (!query.data) return <p className="quiet">{words.loading}</p>;
+  const { sets } = query.data;
+  const listed = sets.find((set) => toKey(set) === chosen) ?? sets[0];
+  if (!listed) return <p className="empty">{words.nothing}</p>;
+  const set = { program, source: listed.source, name: listed.name };
+  const isSms = listed.source === 'messages';
+  // Another set or filter begins at its first page.
+  const key = JSON.stringify([set, filter]);
+  return (
+    <div className="results">
+      <div className="results-bar">
+        <SetField
+          sets={sets}
+          set={listed}
+          onSet={(next) => {
+            setChosen(next);
+            setFilter(noFilter);
+          }}
+        />
+        <Filters set={listed} filter={filter} onFilter={setFilter} />
+        {!isSms && (
+          <nav className="tabs" aria-label={words.as}>
+            <button type="button" aria-pressed={!isChart} onClick={() => setChart(false)}>
+              {words.table}
+            </button>
+            <button type="button" aria-pressed={isChart} onClick={() => setChart(true)}>
+              {words.charts}
+            </button>
+          </nav>
+        )}
+        <ExportButtons key={key} set={set} filter={filter} mayExport={role !== 'viewer'} />
+      </div>
+      {filter.column !== '' && (
+        <p className="badges">
+          <button
+            type="button"
+            className="button button-small"
+            aria-label={words.removeFilter(filter.column)}
+            onClick={() => setFilter({ ...filter, column: '', value: '' })}
+          >
+            {words.only(filter.column, filter.value)}
+            <Icon name="close" size={14} />
+          </button>
+        </p>
+      )}
+      {isChart && !isSms ? (
+        <ResultCharts
+          set={set}
+          filter={filter}
+          onChoose={(column, value) => {
+            setFilter({ ...filter, column, value });
+            setChart(false);
+          }}
+        />
+      ) : (
+        <ResultTable
+          key={key}
+          set={set}
+          filter={filter}
+          failed={listed.statuses.failed ?? 0}
+          mayRetry={role === 'admin'}
+          mayOpenCallers={role !== 'viewer'}
+        />
+      )}
+    </div>
+  );
+}
+
+function SetField({ sets, set, onSet }: { sets: ListedSet[]; set: ListedSet; onSet(key: string): void }) {
+  return (
+    <label className="field">
+      <span>{words.set}</span>
+      <select value={toKey(set)} onChange={(event) => onSet(event.target.value)}>
+        {sets.map((each) => (
+          <option key={toKey(each)} value={toKey(each)}>
+            {`${words.sources[each.source]}: ${each.source === 'messages' ? words.sms : each.name} (${each.count})`}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface FiltersProps {
+  set: ListedSet;
+  filter: Filter;
+  onFilter(filter: Filter): void;
+}
+
+function Filters({ set, filter, onFilter }: FiltersProps) {
+  const change = (field: keyof Filter) => (event: { target: { value: string } }) =>
+    onFilter({ ...filter, [field]: event.target.value });
+  return (
+    <>
+      <label className="field">
+        <span>{words.from}</span>
+        <input type="date" value={filter.from} onChange={change('from')} />
+      </label>
+      <label className="field">
+        <span>{words.to}</span>
+        <input type="date" value={filter.to} onChange={change('to')} />
+      </label>
+      {set.source !== 'records' && (
+        <label className="field">
+          <span>{words.status}</span>
+          <select value={filter.status} onChange={change('status')}>
+            <option value="">{words.anyStatus}</option>
+            {Object.entries(set.statuses).map(([status, count]) => (
+              <option key={status} value={status}>
+                {`${words.statuses[status as keyof typeof words.statuses]} (${count})`}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {set.source !== 'messages' && (
+        <label className="field">
+          <span>{words.search}</span>
+          <input type="search" maxLength={100} value={filter.search} onChange={change('search')} />
+        </label>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,61 @@
+import { strToU8, zipSync } from 'fflate';
+import type { ExportedResult } from './results-api.ts';
+
+const xml = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
+const types = 'http://schemas.openxmlformats.org/package/2006/content-types';
+const relations = 'http://schemas.openxmlformats.org/package/2006/relationships';
+const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+const sheet = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
+const kind = 'application/vnd.openxmlformats-officedocument.spreadsheetml';
+
+// Style 1 is text with a quote prefix, so that what begins with = stays text when the cell is edited; style 2 is the bold head.
+const parts = {
+  '[Content_Types].xml': `<Types xmlns="${types}"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${kind}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${kind}.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="${kind}.styles+xml"/></Types>`,
+  '_rels/.rels': `<Relationships xmlns="${relations}"><Relationship Id="rId1" Type="${office}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+  'xl/workbook.xml': `<workbook xmlns="${sheet}" xmlns:r="${office}"><sheets><sheet name="Results" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+  'xl/_rels/workbook.xml.rels': `<Relationships xmlns="${relations}"><Relationship Id="rId1" Type="${office}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="${office}/styles" Target="styles.xml"/></Relationships>`,
+  'xl/styles.xml': `<styleSheet xmlns="${sheet}"><fonts count="2"><font/><font><b/></font></fonts><fills count="1"><fill/></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="3"><xf/><xf numFmtId="49" applyNumberFormat="1" quotePrefix="1"/><xf fontId="1" applyFont="1"/></cellXfs></styleSheet>`,
+};
+
+// A leading zero or a plus belongs to codes and phone numbers; more than 15 digits would be rounded.
+const number = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
+// XML 1.0 has no form for control characters and halves of characters.
+const unwritable = /(?![\t\n\r])[\p{Cc}\p{Cs}\ufffe\uffff]/gu;
+
+/** A workbook with one sheet; its first row stays in view. Texts are texts: none is computed as a formula. */
+export function toXlsx(rows: readonly (readonly string[])[]): Uint8Array<ArrayBuffer> {
+  const lines = rows.map((row, i) => `<row>${row.map((cell) => toCell(cell, i === 0)).join('')}</row>`);
+  const frozen =
+    '<sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" state="frozen"/></sheetView></sheetViews>';
+  const data = `<worksheet xmlns="${sheet}">${frozen}<sheetData>${lines.join('')}</sheetData></worksheet>`;
+  const files = Object.entries({ ...parts, 'xl/worksheets/sheet1.xml': data });
+  return zipSync(Object.fromEntries(files.map(([path, text]) => [path, strToU8(xml + text)])));
+}
+
+function toCell(text: string, isHead: boolean): string {
+  if (text === '') return '<c/>';
+  if (!isHead && number.test(text)) return `<c><v>${text}</v></c>`;
+  const written = text
+    .replace(unwritable, '\ufffd')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+  return `<c t="inlineStr" s="${isHead ? 2 : 1}"><is><t xml:space="preserve">${written}</t></is></c>`;
+}
+
+/** The rows of a sheet: a head, then one for each result. */
+export function toRows(results: readonly ExportedResult[]): string[][] {
+  const names = [...new Set(results.flatMap(({ values }) => Object.keys(values)))];
+  const isDelivered = results.some(({ delivery }) => delivery !== undefined);
+  const head = ['id', 'phoneNumber', 'createdAt', ...(isDelivered ? ['status', 'fault'] : []), ...names];
+  return [
+    head,
+    ...results.map(({ id, phoneNumber, createdAt, delivery, values }) => [
+      id,
+      phoneNumber,
+      createdAt,
+      ...(isDelivered ? [delivery?.status ?? '', delivery?.fault ?? ''] : []),
+      ...names.map((name) => values[name] ?? ''),
+    ]),
+  ];
+}
