@@ -46,13 +46,25 @@ export function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) 
           ))}
         </>
       )}
-      <details className="try-raw">
-        <summary>{words.raw}</summary>
-        <pre>{`POST ${exchange.path}\nContent-Type: ${exchange.request.contentType}\n\n${exchange.request.body}`}</pre>
-        <pre>{`200 OK\nContent-Type: ${exchange.reply.contentType}\n\n${exchange.reply.body}`}</pre>
-      </details>
+      <RawExchange exchange={exchange} />
       <RecordFlow code={tried.serviceCode} steps={steps} draft={draft} />
     </>
+  );
+}
+
+/** Written only while it is open: it repeats the screen. */
+function RawExchange({ exchange: { path, request, reply } }: Pick<TriedCall, 'exchange'>) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details className="try-raw" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{words.raw}</summary>
+      {isOpen && (
+        <>
+          <pre>{`POST ${path}\nContent-Type: ${request.contentType}\n\n${request.body}`}</pre>
+          <pre>{`200 OK\nContent-Type: ${reply.contentType}\n\n${reply.body}`}</pre>
+        </>
+      )}
+    </details>
   );
 }
 
