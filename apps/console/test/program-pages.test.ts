@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
 import { testPrograms } from '@palaver/ussd/commands/test-programs';
-import { strFromU8, unzipSync } from 'fflate';
+import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findBarriers, keepPicture, openPage, overflow, startTestConsole, type TestConsole } from './start-console.ts';
@@ -204,7 +204,7 @@ test('a caller is masked, shown, unlocked, given a new PIN and an address, and e
   expect(complaints.filter((complaint) => !complaint.includes('400 (Bad Request)'))).toEqual([]);
 });
 
-test('a draft is tried on two phones, timed out, sent again, recorded as a test that passes, and exported', async () => {
+test('a draft is tried on two phones, timed out, sent again, recorded as a test that passes, exported and imported', async () => {
   await using opened = await openPage(palaver, '/programs?program=market&state=home');
   const { page, complaints } = opened;
   await page.getByRole('button', { name: 'Try it' }).click();
@@ -262,6 +262,20 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   const { ok, flows } = await testPrograms({ folder: join(dir.path, 'market') });
   expect(flows).toMatchObject([{ name: 'A caller orders beans', ok: true }]);
   expect(ok).toBe(true);
+
+  const texts = strFromU8(files['market/locales/en.yaml'] ?? new Uint8Array());
+  const changed = { ...files, 'market/locales/en.yaml': strToU8(texts.replace('Market', 'Imported market')) };
+  const zip = { name: 'market.zip', mimeType: 'application/zip', buffer: Buffer.from(zipSync(changed)) };
+  await page.goto(`${palaver.url}/programs?program=market&state=home&view=outline`);
+  const title = page.getByRole('region', { name: 'home', exact: true }).getByLabel('Text, en').first();
+  await title.waitFor();
+  await page.getByLabel('Import a folder as ZIP').setInputFiles(zip);
+  await expect.poll(() => title.inputValue()).toBe('Imported market');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect.poll(() => title.inputValue()).toBe('Market');
+  const broken = { ...zip, buffer: Buffer.from('not a zip') };
+  await page.getByLabel('Import a folder as ZIP').setInputFiles(broken);
+  await page.getByText('This is not a ZIP file of a program.').waitFor();
   expect(complaints).toEqual([]);
 });
 
