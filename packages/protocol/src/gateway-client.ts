@@ -120,6 +120,8 @@ export interface GatewayCall {
   timeoutMs?: number;
   /** Of the answer. */
   maxBytes?: number;
+  /** The block that the answer is about; a node that does not have it refuses the query. */
+  height?: number | undefined;
 }
 
 const accessMessage =
@@ -142,14 +144,15 @@ export function createGatewayClient(access: GatewayAccess): GatewayClient {
   const headers = toAccessHeaders(access);
 
   async function call(path: string, init: RequestInit, options: GatewayCall = {}): Promise<GatewayResult> {
-    const { query = {}, signal, timeoutMs = 3_000, maxBytes = 4_000_000 } = options;
+    const { query = {}, signal, timeoutMs = 3_000, maxBytes = 4_000_000, height } = options;
     const url = new URL(base + path.replace(/^\/ixo(?=\/)/, () => prefix));
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
     const late = AbortSignal.timeout(timeoutMs);
+    const pinned = height === undefined ? {} : { 'x-cosmos-block-height': String(height) };
     try {
       const response = await fetch(url, {
         ...init,
-        headers: { accept: 'application/json', ...traceHeaders(), ...headers, ...init.headers },
+        headers: { accept: 'application/json', ...traceHeaders(), ...headers, ...pinned, ...init.headers },
         signal: signal ? AbortSignal.any([signal, late]) : late,
         redirect: 'error',
       });

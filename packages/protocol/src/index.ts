@@ -9,4 +9,4 @@ export { type Coin, toEvaluateClaim, toSend, toSubmitClaim } from './messages.ts
 export { broadcastTx, readAccount, readLatestBlock, readTransfers, readTx, type Transfer } from './read-chain.ts';
 export { createSigningAccount, type SigningAccount } from './signing-account.ts';
 export { createTxOutbox, type TxOutbox } from './tx-outbox.ts';
-export { type OutboxRow, outboxMigration } from './tx-outbox-schema.ts';
+export { type OutboxRow, outboxMigration, outboxResendMigration } from './tx-outbox-schema.ts';

@@ -39,7 +39,7 @@ export async function readLatestBlock(gateway: GatewayClient): Promise<Read<{ ch
 }
 
 /**
- * Reads what a signature of an account needs.
+ * Reads what a signature of an account needs, as it was in a block, or the latest.
  *
  * @example
  * ```ts
@@ -54,8 +54,9 @@ export async function readLatestBlock(gateway: GatewayClient): Promise<Read<{ ch
 export async function readAccount(
   gateway: GatewayClient,
   address: string,
+  height?: number,
 ): Promise<Read<{ accountNumber: number; sequence: number }>> {
-  const result = await gateway.get(`/cosmos/auth/v1beta1/account_info/${encodeURIComponent(address)}`);
+  const result = await gateway.get(`/cosmos/auth/v1beta1/account_info/${encodeURIComponent(address)}`, { height });
   if (!result.ok) return result;
   const { account_number, sequence } = accountSchema.parse(result.value).info;
   return { ok: true, accountNumber: Number(account_number), sequence: Number(sequence) };
@@ -105,6 +106,16 @@ const searchSchema = z.object({
   tx_responses: z.array(responseSchema),
   total: z.string(),
 });
+
+/** The transaction in a block that used up a sequence of an account; undefined where the node's index has none. */
+export async function readTxOfSequence(
+  gateway: GatewayClient,
+  { address, sequence }: { address: string; sequence: number },
+): Promise<Read<{ response: TxResponse | undefined }>> {
+  const query = { query: `tx.acc_seq='${address}/${sequence}'`, page: '1', limit: '1' };
+  const result = await gateway.get('/cosmos/tx/v1beta1/txs', { query, timeoutMs: 10_000 });
+  return result.ok ? { ok: true, response: searchSchema.parse(result.value).tx_responses[0] } : result;
+}
 
 /**
  * Coins that reached an address in a transaction.

@@ -16,7 +16,8 @@ export interface OutboxRow {
   /** JSON of `{ typeUrl, value }`, `value` in base64. */
   message: string;
   memo: string;
-  status: 'waiting' | 'signed' | 'included' | 'dead';
+  /** `unclear`: its sequence is used up, and the nodes that were asked cannot tell by which transaction. */
+  status: 'waiting' | 'signed' | 'unclear' | 'included' | 'dead';
   /** 1 where it is signed without others, because it failed together with them. */
   alone: number;
   attempts: number;
@@ -26,19 +27,23 @@ export interface OutboxRow {
   hash: string | null;
   sequence: number | null;
   timeout_height: number | null;
+  /** 1 from the moment before the bytes are sent a second time. */
+  resent: number;
+  /** What a node said when it refused bytes that another node may have. */
+  refusal: string | null;
   height: number | null;
   fault: string | null;
   created_at: number;
 }
 
 /**
- * The tables of an outbox: `<service>_tx` and `<service>_tx_lease`.
+ * The tables of an outbox: `<service>_tx` and `<service>_tx_lease`. `outboxResendMigration` has to follow it.
  *
  * @example
  * ```ts
- * import { outboxMigration } from '@palaver/protocol';
+ * import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
  *
- * export const migrations = [outboxMigration('herd', '001-outbox')];
+ * export const migrations = [outboxMigration('herd', '001-outbox'), outboxResendMigration('herd', '002-outbox-resend')];
  * ```
  */
 export function outboxMigration(service: string, name: string): Migration {
@@ -53,6 +58,28 @@ export function outboxMigration(service: string, name: string): Migration {
       await sql`create index ${sql.ref(`${service}_tx_status`)} on ${table} (status, created_at)`.execute(db);
       await sql`create table ${sql.table(`${service}_tx_lease`)} (
         address text primary key, holder text not null, until bigint not null)`.execute(db);
+    },
+  };
+}
+
+/**
+ * The columns of `<service>_tx` that tell a first sending from a repeated one.
+ *
+ * @example
+ * ```ts
+ * import { outboxResendMigration } from '@palaver/protocol';
+ *
+ * export const later = [outboxResendMigration('herd', '007-outbox-resend')];
+ * ```
+ */
+export function outboxResendMigration(service: string, name: string): Migration {
+  return {
+    name,
+    async up(db) {
+      const table = sql.table(`${service}_tx`);
+      // Instances of an older version write rows without them.
+      await sql`alter table ${table} add column resent integer not null default 0`.execute(db);
+      await sql`alter table ${table} add column refusal text`.execute(db);
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Store } from '@palaver/store';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { GatewayClient } from './gateway-client.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse } from './read-chain.ts';
+import { readFate } from './read-fate.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
 import type { OutboxRow } from './tx-outbox-schema.ts';
 
@@ -63,11 +64,14 @@ interface Release {
   counts: boolean;
   /** Whether the transaction is in a block, so that its sequence is used up. */
   isUsed?: boolean;
+  /** Whether the bytes were sent once, and the only node that saw them refused them. */
+  isRefused?: boolean;
 }
 
 const leaseMs = 15_000;
 const maxAttempts = 5;
 const retryMs = 10_000;
+const unclearMs = 60_000;
 /** A transaction that is in none of so many blocks will be in none. */
 const timeoutBlocks = 30;
 /** Nodes find a transaction a little later than they include it. */
@@ -76,17 +80,19 @@ const [alreadyInPool, wrongSequence] = [19, 32];
 
 /**
  * Transactions of one account, each message on the chain exactly once. Signed bytes are stored before they are sent, and a
- * retry sends the same bytes. Only when the last block that may include them has passed without them is a message signed
- * again. One transaction is on its way at a time, so sequences have no gaps; a lease keeps several instances from the same work.
+ * retry sends the same bytes. A message is signed again in two cases only: the first node that got the bytes refused them and
+ * they were sent to no other, or the last block that may include them has passed and the account's sequence proves that none
+ * did. One transaction is on its way at a time, so sequences have no gaps; a lease keeps several instances from the same work.
  *
  * @example
  * ```ts
- * import { createGatewayClient, createSigningAccount, createTxOutbox, outboxMigration } from '@palaver/protocol';
+ * import { createGatewayClient, createSigningAccount, createTxOutbox } from '@palaver/protocol';
+ * import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
  * import { createLogger } from '@palaver/service-kit';
  * import { openStore } from '@palaver/store';
  *
  * const store = await openStore('file:./data/herd.sqlite');
- * await store.migrate('herd', [outboxMigration('herd', '001-outbox')]);
+ * await store.migrate('herd', [outboxMigration('herd', '001-outbox'), outboxResendMigration('herd', '002-resend')]);
  * const outbox = createTxOutbox({
  *   store,
  *   service: 'herd',
@@ -130,58 +136,93 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
           .set(change)
           .where('id', '=', row.id)
           .where('hash', '=', row.hash)
-          .where('status', '=', 'signed')
+          .where('status', 'in', ['signed', 'unclear'])
           .executeTakeFirst();
         if (done.numUpdatedRows > 0n) await onSettled?.(own, { ...row, ...change }, 'included');
       });
     }
   }
 
-  /** Entries whose transaction had no effect and cannot have one any more: to be signed again, or dead. */
-  async function release(rows: OutboxRow[], { fault, counts, isUsed }: Release): Promise<void> {
-    for (const row of rows) {
-      const isShared = rows.length > 1;
-      const attempts = row.attempts + (counts && !isShared ? 1 : 0);
-      const status = attempts >= maxAttempts ? ('dead' as const) : ('waiting' as const);
-      const next_at = Date.now() + (isShared ? 0 : retryMs * 2 ** attempts);
-      const sequence = isUsed ? row.sequence : null;
-      const alone = isShared ? 1 : row.alone;
-      // What the chain refused says more than that a later attempt was lost.
-      const kept = counts ? fault : (row.fault ?? fault);
-      const change = { status, attempts, next_at, alone, fault: kept, sequence, bytes: null, hash: null };
-      await inTransaction(async (trx, own) => {
-        const done = await trx
-          .updateTable(table)
-          .set(change)
-          .where('id', '=', row.id)
-          .where('hash', '=', row.hash)
-          .where('status', '=', 'signed')
-          .executeTakeFirst();
-        if (done.numUpdatedRows > 0n && status === 'dead') await onSettled?.(own, { ...row, ...change }, 'dead');
-      });
-    }
+  /**
+   * Entries whose transaction had no effect and cannot have one any more: to be signed again, or dead. All of them in one
+   * transaction, for the bytes that are sent again as long as one is signed hold the messages of all.
+   */
+  async function release(rows: OutboxRow[], { fault, counts, isUsed, isRefused }: Release): Promise<void> {
+    const isShared = rows.length > 1;
+    await inTransaction(async (trx, own) => {
+      const freed = await trx
+        .updateTable(table)
+        .set({ bytes: null, hash: null, refusal: null, resent: 0 })
+        .where('hash', '=', rows[0]?.hash ?? '')
+        .where('status', 'in', ['signed', 'unclear'])
+        .where('resent', 'in', isRefused ? [0] : [0, 1])
+        .executeTakeFirst();
+      if (Number(freed.numUpdatedRows) !== rows.length) throw new Error('another instance follows these entries');
+      for (const row of rows) {
+        const attempts = row.attempts + (counts && !isShared ? 1 : 0);
+        const status = attempts >= maxAttempts ? ('dead' as const) : ('waiting' as const);
+        const next_at = Date.now() + (isShared ? 0 : retryMs * 2 ** attempts);
+        const sequence = isUsed ? row.sequence : null;
+        const alone = isShared ? 1 : row.alone;
+        // What the chain refused says more than that a later attempt was lost.
+        const kept = counts ? fault : (row.fault ?? fault);
+        const change = { status, attempts, next_at, alone, fault: kept, sequence };
+        await trx.updateTable(table).set(change).where('id', '=', row.id).execute();
+        if (status === 'dead') await onSettled?.(own, { ...row, ...change, bytes: null, hash: null }, 'dead');
+      }
+    });
     logger.warn({ ids: rows.map(({ id }) => id), reason: fault }, 'a transaction had no effect');
   }
 
-  async function broadcast(rows: OutboxRow[]): Promise<void> {
+  /** Changes all entries of a transaction that is on its way; false where it is no more. */
+  async function mark(rows: OutboxRow[], change: Partial<OutboxRow>): Promise<boolean> {
+    const done = await db
+      .updateTable(table)
+      .set(change)
+      .where('hash', '=', rows[0]?.hash ?? '')
+      .where('status', 'in', ['signed', 'unclear'])
+      .executeTakeFirst();
+    return done.numUpdatedRows > 0n;
+  }
+
+  async function broadcast(rows: OutboxRow[], { isFirst }: { isFirst: boolean }): Promise<void> {
     const sent = await broadcastTx(gateway, rows[0]?.bytes ?? '');
     if (!sent.ok) return report('a transaction could not be sent; its bytes are kept', sent);
     // A sequence that is used up may be used up by these very bytes: the search by hash decides.
     if (sent.code === 0 || sent.code === alreadyInPool || sent.code === wrongSequence) return;
-    await release(rows, { fault: toFault(sent.codespace, sent.code, sent.log), counts: true });
+    const fault = toFault(sent.codespace, sent.code, sent.log);
+    if (isFirst) return release(rows, { fault, counts: true, isRefused: true });
+    // Another node may have taken them at an earlier sending.
+    await mark(rows, { refusal: fault });
+    report('a node refused a transaction that was sent before; its bytes are kept', { message: fault });
   }
 
   async function follow(rows: OutboxRow[]): Promise<void> {
-    const [{ hash, timeout_height: timeout }] = rows as [OutboxRow, ...OutboxRow[]];
+    const [{ hash, sequence, timeout_height: timeout, refusal }] = rows as [OutboxRow, ...OutboxRow[]];
     const found = await readTx(gateway, hash ?? '');
     if (found.ok) return settle(rows, found.response);
     if (found.kind !== 'missing') return report('a transaction could not be looked up', found);
     const latest = await readLatestBlock(gateway);
     if (!latest.ok) return report('the latest block could not be read', latest);
-    if (latest.height > Number(timeout) + indexBlocks) {
-      return release(rows, { fault: 'in no block until its timeout', counts: false });
+    if (latest.height <= Number(timeout) + indexBlocks) {
+      // Noted before it is sent: whoever sent the bytes first must not take a refusal for the only answer.
+      if (await mark(rows, { resent: 1 })) await broadcast(rows, { isFirst: false });
+      return;
     }
-    return broadcast(rows);
+    const sent = { hash: hash ?? '', address: account.address, sequence: Number(sequence), height: latest.height };
+    const fate = await readFate(gateway, sent);
+    if (!fate.ok) return report('whether a transaction was included could not be read', fate);
+    if (fate.response) return settle(rows, fate.response);
+    if (fate.isUnclear) return hold(rows, sent);
+    return release(rows, { fault: refusal ?? 'in no block until its timeout', counts: refusal !== null });
+  }
+
+  /** Keeps entries that may have taken effect from being signed again, without stopping the others. */
+  async function hold(rows: OutboxRow[], { hash, sequence }: { hash: string; sequence: number }): Promise<void> {
+    const fault = `sequence ${sequence} is used up, but no node has transaction ${hash}`;
+    await mark(rows, { status: 'unclear', fault, next_at: Date.now() + unclearMs });
+    const advice = 'add a node with a whole transaction index to GATEWAY_UPSTREAMS; the entries wait until it is found';
+    logger.error({ ids: rows.map(({ id }) => id), address: account.address, reason: fault }, advice);
   }
 
   async function signAndSend(rows: OutboxRow[]): Promise<void> {
@@ -207,7 +248,8 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
       sequence,
       timeoutHeight: timeout_height,
     });
-    const change = { bytes: Buffer.from(signed.bytes).toString('base64'), hash: signed.hash, sequence, timeout_height };
+    const bytes = Buffer.from(signed.bytes).toString('base64');
+    const change = { bytes, hash: signed.hash, sequence, timeout_height, resent: 0, refusal: null };
     const ids = rows.map(({ id }) => id);
     await inTransaction(async (trx) => {
       const done = await trx
@@ -218,7 +260,10 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
         .executeTakeFirst();
       if (Number(done.numUpdatedRows) !== ids.length) throw new Error('another instance signs these entries');
     });
-    await broadcast(rows.map((row) => ({ ...row, ...change, status: 'signed' as const })));
+    await broadcast(
+      rows.map((row) => ({ ...row, ...change, status: 'signed' as const })),
+      { isFirst: true },
+    );
   }
 
   return {
@@ -233,13 +278,15 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     },
     async step() {
       if (!(await lease())) return;
-      const signed = await db.selectFrom(table).selectAll().where('status', '=', 'signed').execute();
-      if (signed.length > 0) return follow(signed.filter(({ hash }) => hash === signed[0]?.hash));
+      const now = Date.now();
+      const sent = await db.selectFrom(table).selectAll().where('status', 'in', ['signed', 'unclear']).execute();
+      const due = sent.find(({ status }) => status === 'signed') ?? sent.find(({ next_at }) => next_at <= now);
+      if (due) return follow(sent.filter(({ hash }) => hash === due.hash));
       const waiting = await db
         .selectFrom(table)
         .selectAll()
         .where('status', '=', 'waiting')
-        .where('next_at', '<=', Date.now())
+        .where('next_at', '<=', now)
         .orderBy('created_at')
         .orderBy('id')
         .limit(batch)
@@ -261,7 +308,9 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   };
 }
 
-const toFault = (codespace: string, code: number, log: string) => `${codespace} ${code}: ${log}`.slice(0, 500);
+/** PostgreSQL stores no U+0000, which a node may write. */
+const toFault = (codespace: string, code: number, log: string) =>
+  `${codespace} ${code}: ${log}`.replaceAll('\0', '').slice(0, 500);
 
 function toJson({ typeUrl, value }: TxMessage): string {
   return JSON.stringify({ typeUrl, value: Buffer.from(value).toString('base64') });

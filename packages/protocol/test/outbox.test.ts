@@ -1,84 +1,40 @@
 // Against a real node and gateway, through a proxy that loses requests and answers.
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { startDevnode } from '@palaver/devnode';
-import { startGateway } from '@palaver/gateway';
 import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTempDir, createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { toSend } from '../src/messages.ts';
 import { createSigningAccount, type SigningAccount } from '../src/signing-account.ts';
 import { createTxOutbox } from '../src/tx-outbox.ts';
-import { outboxMigration } from '../src/tx-outbox-schema.ts';
+import { migrations, startChain, startProxy, type TestChain } from './start-chain.ts';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
 const funds = 1_000_000;
-const closing: (() => Promise<unknown>)[] = [];
-let gatewayUrl: string;
-const payers: SigningAccount[] = [];
-
+let chain: TestChain;
 beforeAll(async () => {
-  const dir = await createTempDir();
-  for (const _ of engines) {
-    payers.push(await createSigningAccount(randomBytes(32).toString('hex'), { fee: '10uixo', gas: 200_000 }));
-  }
-  const coins = [{ denom: 'uixo', amount: String(funds) }];
-  const balances = payers.map(({ address }) => ({ address, coins }));
-  await writeFile(join(dir.path, 'balances.json'), JSON.stringify(balances));
-  const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: join(dir.path, 'data') };
-  const node = await startDevnode({ ...env, DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '100' });
-  const gateway = await startGateway({
-    ...env,
-    GATEWAY_UPSTREAMS: node.address,
-    GATEWAY_TX: 'true',
-    GATEWAY_CACHE_TTL_MS: '50',
-  });
-  gatewayUrl = gateway.url;
-  closing.push(
-    () => gateway.close(),
-    () => node.close(),
-    () => dir[Symbol.asyncDispose](),
-  );
-  const client = createGatewayClient({ url: gatewayUrl });
-  await waitFor('the routes', async () => (await client.get('/ixo/claims/params')).ok);
+  chain = await startChain(engines.length, funds);
 });
-afterAll(async () => {
-  for (const close of closing) await close();
-});
+afterAll(() => chain.close());
 
 /** Loses one request in five before it is passed on, and one answer in five. */
 async function startLossyProxy() {
-  let count = 0;
+  // A fixed sequence without a period that the requests of a step could fall into.
+  let random = 1;
   const lost = { requests: 0, answers: 0 };
-  const server = createServer(async (request, response) => {
-    count += 1;
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    if (count % 5 === 2) {
-      lost.requests += 1;
-      return void request.socket.destroy();
-    }
-    const isPost = request.method === 'POST';
-    const answer = await fetch(gatewayUrl + request.url, {
-      method: request.method ?? 'GET',
-      headers: { 'content-type': 'application/json' },
-      ...(isPost && { body: Buffer.concat(chunks) }),
-    });
-    const body = await answer.text();
-    if (count % 5 === 4) {
-      lost.answers += 1;
-      return void request.socket.destroy();
-    }
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body);
+  const proxy = await startProxy(chain.gatewayUrl, async (_request, pass) => {
+    random = (random * 16_807) % 2_147_483_647;
+    const [losesRequest, losesAnswer] = [random % 5 === 2, random % 5 === 4];
+    if (losesRequest) lost.requests += 1;
+    const answer = losesRequest ? undefined : await pass();
+    if (!losesAnswer) return answer;
+    lost.answers += 1;
+    return undefined;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, lost, [Symbol.asyncDispose]: async () => void server.close() };
+  return { ...proxy, lost };
 }
 
 describe.each(engines.map((engine, index) => [engine, index] as const))('on %s', (engine, index) => {
@@ -86,8 +42,8 @@ describe.each(engines.map((engine, index) => [engine, index] as const))('on %s',
     await using database = await createTestDatabase(engine);
     await using proxy = await startLossyProxy();
     const store = await openStore<Record<string, never>>(database.url);
-    await store.migrate('test', [outboxMigration('test', '001-tx')]);
-    const account = payers[index] as SigningAccount;
+    await store.migrate('test', migrations);
+    const account = chain.payers[index] as SigningAccount;
     const settled: string[] = [];
     const start = () =>
       createTxOutbox({
@@ -125,7 +81,7 @@ describe.each(engines.map((engine, index) => [engine, index] as const))('on %s',
       return settled.length >= ids.length && (await listOpen())[0]?.fault?.startsWith('sdk ');
     });
     expect(settled.toSorted()).toEqual(ids.map((id) => `${id} included`).toSorted());
-    const client = createGatewayClient({ url: gatewayUrl });
+    const client = createGatewayClient({ url: chain.gatewayUrl });
     const result = await client.get(`/cosmos/bank/v1beta1/balances/${receiver}/by_denom`, { query: { denom: 'uixo' } });
     const sum = ids.reduce((total, _, number) => total + number + 1, 0);
     expect(result).toMatchObject({ ok: true, value: { balance: { amount: String(sum) } } });

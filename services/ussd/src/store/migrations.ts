@@ -1,4 +1,4 @@
-import { outboxMigration } from '@palaver/protocol';
+import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
 import { createIndex, type Migration, type SealedTable, type Store } from '@palaver/store';
 import { auditMigrations, type CipherStore, convertOnce, encryptTokens, openCipher } from '@palaver/store/internal';
 import { sql } from 'kysely';
@@ -232,6 +232,7 @@ const migrations: readonly Migration[] = [
       await createIndex(db, engine, { name: 'ussd_payout_sending', on: `ussd_payout (id) where status = 'sending'` });
     },
   },
+  outboxResendMigration('ussd', '025-tx-resend'),
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */
