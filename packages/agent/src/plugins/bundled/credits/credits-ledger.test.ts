@@ -49,9 +49,20 @@ describe.each(engines)('the ledger on %s', (engine) => {
 
   test('a new user starts with the grant, once', async () => {
     const did = createUser();
-    const seen = await Promise.all(Array.from({ length: 10 }, () => ledger.account(did)));
+    const seen = await Promise.all(Array.from({ length: 10 }, () => ledger.visit(did)));
     for (const account of seen) expect(account).toEqual({ did, balance: 100, held: 0, claims: [] });
     await audit();
+  });
+
+  test('bookings alone give no free credit; the visit after them does, once what was paid is used up', async () => {
+    const did = createUser();
+    await ledger.topUp({ did, amount: 1, idempotencyKey: `${did}-1` });
+    expect(await ledger.account(did)).toMatchObject({ balance: 1 });
+    expect(await ledger.visit(did)).toMatchObject({ balance: 1 });
+    await ledger.reserve(did, `${did}-1`);
+    await ledger.charge(did, `${did}-1`, 1);
+    expect(await ledger.account(did)).toMatchObject({ balance: 0 });
+    expect(await ledger.visit(did)).toMatchObject({ balance: 100 });
   });
 
   test('credit is set aside, what was used is booked, the rest comes back', async () => {
@@ -125,7 +136,7 @@ describe.each(engines)('the ledger on %s', (engine) => {
     const did = createUser();
     const payment = { did, amount: 5, idempotencyKey: `pay-${did}` };
     const all = await Promise.all(Array.from({ length: 8 }, () => ledger.topUp(payment)));
-    for (const account of all) expect(account.balance).toBe(105);
+    for (const account of all) expect(account.balance).toBe(5);
     for (const other of [{ amount: 6 }, { did: createUser() }])
       await expect(ledger.topUp({ ...payment, ...other })).rejects.toMatchObject({ code: 'CONFLICT' });
     await audit();
@@ -207,6 +218,7 @@ describe.each(engines)('the ledger on %s', (engine) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const did = createUser();
+        await ledger.visit(did);
         for (const [index, entry] of steps.entries()) {
           const id = `${did}-${index}`;
           const before = await ledger.account(did);

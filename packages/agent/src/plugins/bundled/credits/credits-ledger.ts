@@ -13,7 +13,7 @@ import {
   toAccount,
   userAccount,
 } from './credits-books.ts';
-import { createAccountLock, type GrantOptions } from './credits-lock.ts';
+import { createAccountLock, type GrantOptions, type Visit } from './credits-lock.ts';
 import { type CreditsDatabase, systemAccounts } from './credits-schema.ts';
 
 export interface LedgerOptions extends GrantOptions {
@@ -53,8 +53,8 @@ export type Ledger = ReturnType<typeof createLedger>;
  */
 export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptions) {
   const lock = createAccountLock(options);
-  const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>, client?: string): Promise<T> =>
-    store.transaction(async (trx) => fn(trx, await lock(trx, did, client)), { isolation: 'read committed' });
+  const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>, visit?: Visit): Promise<T> =>
+    store.transaction(async (trx) => fn(trx, await lock(trx, did, visit)), { isolation: 'read committed' });
 
   /** Books the payment of one claim in full; one that was withdrawn meanwhile may have been paid for all the same. */
   async function bookClaim(trx: Trx, did: string, { id, amount, debt }: { id: string; amount: number; debt: number }) {
@@ -85,8 +85,11 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
   }
 
   return {
-    account: (did: string, client?: string): Promise<CreditAccount> =>
-      run(did, (trx, funds) => toAccount(trx, funds), client),
+    account: (did: string): Promise<CreditAccount> => run(did, (trx, funds) => toAccount(trx, funds)),
+
+    /** The account of a user who asks for it. */
+    visit: (did: string, client?: string): Promise<CreditAccount> =>
+      run(did, (trx, funds) => toAccount(trx, funds), { client }),
 
     /** Sets credit aside for a message; where there is none, the ids of the claims that have to be settled first. */
     reserve: (did: string, sendId: string, client?: string): Promise<{ claimIds: string[] } | undefined> => {
@@ -102,7 +105,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         await trx.insertInto('agent_credit_hold').values(hold).execute();
         return undefined;
       };
-      return run(did, setAside, client);
+      return run(did, setAside, { client });
     },
 
     /** Books what a message cost and gives the rest of what was set aside back. What nobody can pay becomes a claim. */

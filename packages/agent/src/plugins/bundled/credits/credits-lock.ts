@@ -1,6 +1,11 @@
 import { type Funds, heldAccount, post, readFunds, type Trx, userAccount } from './credits-books.ts';
 import { systemAccounts } from './credits-schema.ts';
 
+/** A user who is here, and may get the free credit. `client` is undefined where an address speaks for many users. */
+export interface Visit {
+  client: string | undefined;
+}
+
 export interface GrantOptions {
   /** What a new user starts with. */
   free: number;
@@ -14,10 +19,11 @@ export interface GrantOptions {
 
 /**
  * Locks the account of a user until the commit and brings it up to date: what was set aside too long ago is given back, an
- * allowance whose period is over ends, and a new user gets the free credit.
+ * allowance whose period is over ends, and a new user who visits gets the free credit. Bookings alone give none: anybody can pay
+ * for any number of DIDs.
  */
 export function createAccountLock(options: GrantOptions) {
-  async function lock(trx: Trx, did: string, client: string | undefined): Promise<Funds> {
+  async function lock(trx: Trx, did: string, visit: Visit | undefined): Promise<Funds> {
     const accounts = [userAccount(did), heldAccount(did)].map((id) => ({ id, balance: 0 }));
     const made = await trx
       .insertInto('agent_credit_account')
@@ -35,10 +41,10 @@ export function createAccountLock(options: GrantOptions) {
     const funds = await readFunds(trx, did);
     // Who came when their address had used up its day may get it on another.
     const mayLack = made.numInsertedOrUpdatedRows || (funds.balance === 0 && funds.held === 0);
-    return mayLack && (await grant(trx, did, client)) ? readFunds(trx, did) : funds;
+    return visit && mayLack && (await grant(trx, did, visit)) ? readFunds(trx, did) : funds;
   }
 
-  async function grant(trx: Trx, did: string, client: string | undefined): Promise<boolean> {
+  async function grant(trx: Trx, did: string, { client }: Visit): Promise<boolean> {
     const { free } = options;
     const id = `grant:${did}`;
     if (free === 0) return false;

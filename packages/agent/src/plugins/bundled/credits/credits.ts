@@ -138,9 +138,7 @@ function addCreditRoutes(
   const response = { 200: creditAccountSchema, 401: errorBodySchema };
 
   const own = { tags, summary: 'Your credit', response };
-  server.get('/credits', { schema: own }, async (request) =>
-    ledger.account(identityOf(request).did, clientKey(request)),
-  );
+  server.get('/credits', { schema: own }, async (request) => ledger.visit(identityOf(request).did, clientKey(request)));
 
   // Of operators, so without the security of the other routes.
   const operator = { onRequest: server.operatorGuard };
