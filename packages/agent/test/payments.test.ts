@@ -1,60 +1,18 @@
 // A user pays on the chain and is let in, without an operator; the agent is killed in between.
-import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { startDevnode } from '@palaver/devnode';
-import { startGateway } from '@palaver/gateway';
-import {
-  broadcastTx,
-  createGatewayClient,
-  createSigningAccount,
-  readAccount,
-  readLatestBlock,
-  readTx,
-  toSend,
-} from '@palaver/protocol';
 import { openStore } from '@palaver/store';
-import { createTempDir, waitFor } from '@palaver/test-kit';
+import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { createAgentInstances } from './start-agent-process.ts';
+import { startPaymentChain } from './start-payment-chain.ts';
 import type { TestUser } from './test-agent.ts';
 
 test('chat until 402, pay on the chain, go on; every coin is booked once, whenever the agent is killed', async () => {
-  await using dir = await createTempDir();
-  const payer = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 200_000 });
-  const { address: payTo } = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 1 });
-  const funds = [{ address: payer.address, coins: [{ denom: 'uixo', amount: '1000000' }] }];
-  await writeFile(join(dir.path, 'balances.json'), JSON.stringify(funds));
-  const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: join(dir.path, 'node') };
-  await using closing = new AsyncDisposableStack();
-  const node = await startDevnode({ ...env, DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '200' });
-  closing.defer(() => node.close());
-  const gateway = await startGateway({
-    ...env,
-    GATEWAY_UPSTREAMS: node.address,
-    GATEWAY_TX: 'true',
-    GATEWAY_CACHE_TTL_MS: '50',
-  });
-  closing.defer(() => gateway.close());
-  const client = createGatewayClient({ url: gateway.url });
-  await waitFor('the routes', async () => (await client.get('/ixo/claims/params')).ok);
-
-  const pay = async (amount: number, memo: string) => {
-    const [latest, account] = [await readLatestBlock(client), await readAccount(client, payer.address)];
-    if (!latest.ok || !account.ok) throw new Error('the chain can be read');
-    const coins = [{ denom: 'uixo', amount: String(amount) }];
-    const { bytes, hash } = await payer.sign({
-      ...{ messages: [toSend({ from: payer.address, to: payTo, coins })], memo, chainId: latest.chainId },
-      ...{ ...account, timeoutHeight: latest.height + 1_000 },
-    });
-    await broadcastTx(client, Buffer.from(bytes).toString('base64'));
-    await waitFor('the block', async () => (await readTx(client, hash)).ok);
-  };
-
+  await using chain = await startPaymentChain();
+  const { pay, payTo } = chain;
   await using instances = await createAgentInstances('sqlite', {
     ...{ CREDITS_ENABLED: 'true', CREDITS_FREE: '1', CREDITS_RESERVATION: '1', CREDITS_CLAIM: '2' },
     CREDITS_PRICES: '{"*":{"input":0,"output":0}}', // every answer costs one credit
-    ...{ CREDITS_PAY_TO: payTo, CREDITS_PRICE: '100uixo', CREDITS_POLL_MS: '100', GATEWAY_URL: gateway.url },
+    ...{ CREDITS_PAY_TO: payTo, CREDITS_PRICE: '100uixo', CREDITS_POLL_MS: '100', GATEWAY_URL: chain.gatewayUrl },
     CREDITS_SUBSCRIPTION: '{"days":30,"allowance":50,"price":"1000uixo"}',
   });
   let agent = await instances.start();

@@ -184,7 +184,8 @@ function toFault(kind: GatewayFault['kind'], status: number | undefined, message
 
 function toRefusal(status: number, body: unknown): GatewayFault {
   const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
-  const text = String(message ?? `status ${status}`);
+  // Services store it; PostgreSQL takes no text with U+0000.
+  const text = String(message ?? `status ${status}`).replaceAll('\0', '');
   if (status === 401 || status === 403) return toFault('access', status, accessMessage);
   // Modules of the protocol report a missing record as an error without a gRPC code: 2, HTTP 500.
   if (status === 404 || (code === 2 && /not found\b/.test(text))) return toFault('missing', status, text);

@@ -180,6 +180,10 @@ function toTransfers(response: TxResponse, memo: string, address: string): Trans
     .map(({ attributes }) => Object.fromEntries(attributes.map(({ key, value }) => [key, value])))
     .filter((of) => of.recipient === address && of.msg_index !== undefined)
     .map(({ sender = '', amount = '' }, index) => {
-      return { hash: response.txhash, index, height: Number(response.height), memo, sender, amount };
+      const texts = { memo: toStorable(memo), sender: toStorable(sender), amount: toStorable(amount) };
+      return { hash: response.txhash, index, height: Number(response.height), ...texts };
     });
 }
+
+/** Chains take U+0000 in a memo; PostgreSQL stores no text that has it. */
+export const toStorable = (text: string) => text.replaceAll('\0', '');

@@ -3,7 +3,7 @@ import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { GatewayClient } from './gateway-client.ts';
-import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse } from './read-chain.ts';
+import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse, toStorable } from './read-chain.ts';
 import { readFate } from './read-fate.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
 import type { OutboxRow } from './tx-outbox-schema.ts';
@@ -308,9 +308,8 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   };
 }
 
-/** PostgreSQL stores no U+0000, which a node may write. */
 const toFault = (codespace: string, code: number, log: string) =>
-  `${codespace} ${code}: ${log}`.replaceAll('\0', '').slice(0, 500);
+  toStorable(`${codespace} ${code}: ${log}`).slice(0, 500);
 
 function toJson({ typeUrl, value }: TxMessage): string {
   return JSON.stringify({ typeUrl, value: Buffer.from(value).toString('base64') });

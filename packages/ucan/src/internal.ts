@@ -2,4 +2,5 @@
 export { coversAbility, hasCapability } from './capability.ts';
 export { findExpiration, isGrantedBy } from './check-chain.ts';
 export type { IssuedToken, Standing } from './create-verifier.ts';
+export { fromDidKey } from './did/did-key.ts';
 export { type InvocationOptions, mintDownstream } from './mint.ts';

@@ -1,6 +1,8 @@
+import { creditAccountParamsSchema } from '@palaver/contract/internal';
 import { type GatewayClient, readLatestBlock, readTransfers, type Transfer } from '@palaver/protocol';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
+import { fromDidKey } from '@palaver/ucan/internal';
 import type { Ledger, SubscriptionTerms } from './credits-ledger.ts';
 import type { CreditsDatabase } from './credits-schema.ts';
 
@@ -26,6 +28,8 @@ export interface PaymentWatchParts {
 const blocksAtOnce = 500;
 /** Nodes find a transaction a little later than they include it, so the last blocks are read again. */
 const overlap = 5;
+/** How often a payment is tried before it is left to operators. */
+const maxTries = 5;
 
 /**
  * Books what is paid to the agent's address, block by block. A payment is written down with what it books, by transaction
@@ -33,6 +37,8 @@ const overlap = 5;
  */
 export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, logger }: PaymentWatchParts) {
   const { address } = terms;
+  /** Tries of payments that could not be booked, by transaction and transfer. */
+  const tries = new Map<string, number>();
 
   async function readCursor(latest: number): Promise<number> {
     const query = store.db.selectFrom('agent_credit_cursor').select('height').where('address', '=', address);
@@ -57,15 +63,8 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
       ...{ user_did: did ?? null, status: isMatched ? ('booked' as const) : ('unmatched' as const) },
       created_at: Date.now(),
     };
-    const keep = async (trx: Pick<typeof store.db, 'insertInto'>) => {
-      const kept = await trx
-        .insertInto('agent_credit_payment')
-        .values(row)
-        .onConflict((conflict) => conflict.doNothing())
-        .executeTakeFirst();
-      return Boolean(kept.numInsertedOrUpdatedRows);
-    };
-    const id = `${transfer.hash}:${transfer.index}`;
+    const keep = (trx: Pick<typeof store.db, 'insertInto'>) => keepRow(trx, row);
+    const id = toId(transfer);
     const { claimIds, isSubscription } = memo;
     const subscription = isSubscription ? terms.subscription : undefined;
     const isNew = isMatched
@@ -75,6 +74,26 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     const details = { hash: transfer.hash, amount: transfer.amount, height: transfer.height };
     if (isMatched) logger.info({ ...details, credits }, 'a payment is booked');
     else logger.warn(details, 'a payment names no user or claim, or another coin; GET /credits/payments lists it');
+  }
+
+  /** Books a payment; false where it has to be tried again. One that fails every time is written down without its memo. */
+  async function tryToBook(transfer: Transfer): Promise<boolean> {
+    const id = toId(transfer);
+    const { hash, index, height, sender, amount } = transfer;
+    try {
+      await book(transfer);
+    } catch (error) {
+      const count = (tries.get(id) ?? 0) + 1;
+      tries.set(id, count);
+      logger.error({ err: error, hash, index, count }, 'a payment cannot be booked');
+      if (count < maxTries) return false;
+      const nobody = { memo: '', credits: 0, rest: '0', user_did: null, status: 'unmatched' as const };
+      const row = { hash, transfer_index: index, height, sender, amount, ...nobody, created_at: Date.now() };
+      await keepRow(store.db, row);
+      logger.error({ hash, index }, 'a payment is left to operators; GET /credits/payments lists it');
+    }
+    tries.delete(id);
+    return true;
   }
 
   async function findUser({ claimIds, did }: Memo): Promise<string | undefined> {
@@ -103,7 +122,10 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
         logger.warn({ reason: read.message, kind: read.kind }, 'payments cannot be read from the query gateway');
         return true;
       }
-      for (const transfer of read.transfers) await book(transfer);
+      let isBooked = true;
+      for (const transfer of read.transfers) isBooked = (await tryToBook(transfer)) && isBooked;
+      // The same blocks are read again: what is booked stays booked once.
+      if (!isBooked) return true;
       await store.db
         .updateTable('agent_credit_cursor')
         .set({ height: to })
@@ -113,6 +135,21 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
       return to === latest.height;
     },
   };
+}
+
+const toId = ({ hash, index }: Transfer) => `${hash}:${index}`;
+
+/** False where it was written down before. */
+async function keepRow(
+  db: Pick<Store<CreditsDatabase>['db'], 'insertInto'>,
+  row: CreditsDatabase['agent_credit_payment'],
+): Promise<boolean> {
+  const kept = await db
+    .insertInto('agent_credit_payment')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return Boolean(kept.numInsertedOrUpdatedRows);
 }
 
 export interface Memo {
@@ -125,12 +162,18 @@ export interface Memo {
 export function parseMemo(memo: string): Memo {
   const [first = '', ...others] = memo.trim().split(/[\s,]+/);
   const words = first === 'claims' || first === 'claim' ? others : [first];
-  const isDid = ['contract', 'subscribe', 'top-up'].includes(first) && (others[0] ?? '').startsWith('did:');
+  const isDid = ['contract', 'subscribe', 'top-up'].includes(first) && isUserDid(others[0] ?? '');
   return {
     claimIds: words.filter((word) => /^[0-9a-f-]{36}$/.test(word)).slice(0, 20),
     did: isDid ? others[0] : undefined,
     isSubscription: isDid && first !== 'top-up',
   };
+}
+
+/** Whether somebody can have it: nobody could use credit of another. */
+function isUserDid(did: string): boolean {
+  if (!creditAccountParamsSchema.safeParse({ did }).success) return false;
+  return !did.startsWith('did:key:') || fromDidKey(did) !== null;
 }
 
 /** The credits that an amount of coins buys, and what is left over of the price's coin. */

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startDevnode } from '@palaver/devnode';
+import { startGateway } from '@palaver/gateway';
+import {
+  broadcastTx,
+  createGatewayClient,
+  createSigningAccount,
+  readAccount,
+  readLatestBlock,
+  readTx,
+  toSend,
+} from '@palaver/protocol';
+import { createTempDir, waitFor } from '@palaver/test-kit';
+
+/** A node and a gateway, and someone who pays to an address. */
+export async function startPaymentChain() {
+  const closing = new AsyncDisposableStack();
+  const dir = closing.use(await createTempDir());
+  const payer = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 200_000 });
+  const { address: payTo } = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 1 });
+  const funds = [{ address: payer.address, coins: [{ denom: 'uixo', amount: '1000000' }] }];
+  await writeFile(join(dir.path, 'balances.json'), JSON.stringify(funds));
+  const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: join(dir.path, 'node') };
+  const node = await startDevnode({ ...env, DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '200' });
+  closing.defer(() => node.close());
+  const gateway = await startGateway({
+    ...env,
+    GATEWAY_UPSTREAMS: node.address,
+    GATEWAY_TX: 'true',
+    GATEWAY_CACHE_TTL_MS: '50',
+  });
+  closing.defer(() => gateway.close());
+  const client = createGatewayClient({ url: gateway.url });
+  await waitFor('the routes', async () => (await client.get('/ixo/claims/params')).ok);
+
+  const pay = async (amount: number, memo: string) => {
+    const [latest, account] = [await readLatestBlock(client), await readAccount(client, payer.address)];
+    if (!latest.ok || !account.ok) throw new Error('the chain can be read');
+    const coins = [{ denom: 'uixo', amount: String(amount) }];
+    const { bytes, hash } = await payer.sign({
+      ...{ messages: [toSend({ from: payer.address, to: payTo, coins })], memo, chainId: latest.chainId },
+      ...{ ...account, timeoutHeight: latest.height + 1_000 },
+    });
+    await broadcastTx(client, Buffer.from(bytes).toString('base64'));
+    await waitFor('the block', async () => (await readTx(client, hash)).ok);
+  };
+  return { pay, payTo, gatewayUrl: gateway.url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
