@@ -39,8 +39,8 @@ export interface TxOutbox<T> {
   /** Does what can be done now: follows what was sent, or signs and sends what waits. */
   step(): Promise<void>;
   list(status: OutboxRow['status'], limit: number): Promise<OutboxRow[]>;
-  /** Gives a dead entry another life; false where there is none of that id. */
-  revive(id: string): Promise<boolean>;
+  /** Gives a dead entry another life, in the caller's transaction; false where there is none of that id. */
+  revive(trx: Trx<T>, id: string): Promise<boolean>;
 }
 
 export interface TxOutboxParts<T> {
@@ -296,8 +296,8 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     },
     list: (status, limit) =>
       db.selectFrom(table).selectAll().where('status', '=', status).orderBy('created_at').limit(limit).execute(),
-    async revive(id) {
-      const done = await db
+    async revive(trx, id) {
+      const done = await (trx as unknown as Transaction<Tables>)
         .updateTable(table)
         .set({ status: 'waiting', attempts: 0, next_at: 0, alone: 1 })
         .where('id', '=', id)

@@ -1,12 +1,117 @@
-import { createSigningAccount, createTxOutbox, type GatewayClient } from '@palaver/protocol';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createGatewayClient, createSigningAccount, createTxOutbox, type GatewayClient } from '@palaver/protocol';
 import { toClaimId } from '@palaver/protocol/internal';
 import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTestDatabase } from '@palaver/test-kit';
+import { createTestDatabase, engines } from '@palaver/test-kit';
+import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
-import { createClaims } from './claims.ts';
+import { createClaims, onClaimSettled } from './claims.ts';
+
+/** A query gateway on a socket that knows these answers. */
+async function startAnswers(answers: ReadonlyMap<string, unknown>) {
+  const server = createServer((request, response) => {
+    const value = answers.get(request.url ?? '');
+    response.writeHead(value === undefined ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(value ?? { message: 'not\0found' }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
+test.each(engines)('on %s the reward of a number without an account waits for one', async (engine) => {
+  await using database = await createTestDatabase(engine);
+  const answers = new Map<string, unknown>();
+  await using server = await startAnswers(answers);
+  await using opened = new AsyncDisposableStack();
+  const store = await openStore<UssdTables>(database.url);
+  opened.defer(() => store.close());
+  await migrateUssd(store);
+  const logger = createLogger({ name: 'test', level: 'silent' });
+  const gateway = createGatewayClient({ url: server.url });
+  const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
+  const outbox = createTxOutbox<UssdTables>({
+    ...{ store, service: 'ussd', gateway, account, logger, onSettled: onClaimSettled },
+  });
+  const clock = { now: () => 1_000_000 };
+  const claims = createClaims({ store, outbox, gateway, collection: '1', agentDid: 'did:x:a', clock, logger });
+  const claim = { source: 'farm:planting:1', phone: '+254700000009', content: {}, now: 1 };
+  await store.transaction((trx) => claims.add(trx, claim));
+  const id = toClaimId(JSON.stringify({ source: claim.source, collection: '1' }));
+  // The reason of a node is stored, whatever it holds.
+  expect(await claims.process()).toEqual({ queued: 1 });
+  expect((await claims.find([claim.source])).get(claim.source)?.fault).toBe('collection 1: notfound');
+  await store.db.updateTable('ussd_claim').set({ status: 'submitted' }).execute();
+  const paid = { evaluation: { status: 'APPROVED' }, payments_status: { approval: 'PAID' } };
+  answers.set(`/ixo/claims/claim/${id}`, { claim: { amount: [{ denom: 'uixo', amount: '7000000' }], ...paid } });
+
+  expect(await claims.process()).toEqual({ unclaimed: 1 });
+  const balances = async () => {
+    const rows = await store.db.selectFrom('ussd_money_account').selectAll().orderBy('id').execute();
+    return Object.fromEntries(rows.map((row) => [row.id, row.balance]));
+  };
+  expect(await balances()).toEqual({ 'system:rewards:uixo': -7_000_000, 'system:unclaimed:uixo': 7_000_000 });
+  const { phone } = await store.db.selectFrom('ussd_claim').select('phone').executeTakeFirstOrThrow();
+  const holder = { id: 'a', phone, name: 'Ana', pin: '', address: null, did: null, created_at: 1 };
+  const untried = { link_tries: 0, link_tried_at: 0, failed: 0, failed_total: 0, locks: 0, locked_until: null };
+  await store.db
+    .insertInto('ussd_account')
+    .values({ ...holder, ...untried } as UssdTables['ussd_account'])
+    .execute();
+  for (let round = 0; round < 2; round += 1) expect(await claims.process()).toEqual({ paid: 1 });
+  expect(await balances()).toEqual({
+    'holder:a:uixo': 7_000_000,
+    'system:rewards:uixo': -7_000_000,
+    'system:unclaimed:uixo': 0,
+  });
+});
+
+test.each(engines)('on %s a retry of a claim changes the claim and its entry together', async (engine) => {
+  await using database = await createTestDatabase(engine);
+  await using opened = new AsyncDisposableStack();
+  const store = await openStore<UssdTables>(database.url);
+  opened.defer(() => store.close());
+  await migrateUssd(store);
+  const logger = createLogger({ name: 'test', level: 'silent' });
+  const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
+  const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
+  const outbox = createTxOutbox<UssdTables>({ store, service: 'ussd', gateway, account, logger });
+  const clock = { now: () => 1_000_000 };
+  const claims = createClaims({ store, outbox, gateway, collection: '1', agentDid: 'did:x:a', clock, logger });
+  await store.transaction((trx) => claims.add(trx, { source: 's', phone: '+254700000009', content: {}, now: 1 }));
+  const id = toClaimId(JSON.stringify({ source: 's', collection: '1' }));
+  const message = { typeUrl: '/x', value: new Uint8Array() };
+  await store.transaction((trx) => outbox.add(trx, { id: `claim:${id}`, message }, 1));
+  await store.db.updateTable('ussd_claim').set({ status: 'failed' }).execute();
+  await store.db.updateTable('ussd_tx').set({ status: 'dead' }).execute();
+  const read = async () => {
+    const entry = await store.db.selectFrom('ussd_tx').select('status').executeTakeFirstOrThrow();
+    const claim = await store.db.selectFrom('ussd_claim').select('status').executeTakeFirstOrThrow();
+    return [claim.status, entry.status];
+  };
+  // A claim that cannot be changed: neither can its entry.
+  const refuse =
+    engine === 'sqlite'
+      ? sql`create trigger refuse before update on ussd_claim begin select raise(abort, 'refused by the test'); end`
+      : sql`alter table ussd_claim add constraint refuse check (status <> 'sending')`;
+  await refuse.execute(store.db);
+  await expect(claims.retry(id)).rejects.toThrow();
+  expect(await read()).toEqual(['failed', 'dead']);
+  await (engine === 'sqlite' ? sql`drop trigger refuse` : sql`alter table ussd_claim drop constraint refuse`).execute(
+    store.db,
+  );
+  expect([await claims.retry(id), await claims.retry(id), await read()]).toEqual([true, false, ['sending', 'waiting']]);
+
+  // What an older version left behind when it was killed between the two.
+  await store.db.updateTable('ussd_claim').set({ status: 'failed' }).execute();
+  const row = await store.db.selectFrom('ussd_tx').selectAll().executeTakeFirstOrThrow();
+  await store.transaction((trx) => onClaimSettled(trx, row, 'included'));
+  expect((await read())[0]).toBe('submitted');
+});
 
 test('a strange reply or a reward that cannot be booked holds up no other claim', async () => {
   await using database = await createTestDatabase('sqlite');

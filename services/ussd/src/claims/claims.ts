@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { formatCoin } from '../protocol/query-client.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ClaimTable, UssdTables } from '../store/tables.ts';
-import { bookReward, settlePayouts } from '../wallet/payouts.ts';
+import { bookReward, bookUnclaimed, settlePayouts } from '../wallet/payouts.ts';
 
 type Trx = Transaction<UssdTables>;
 
@@ -154,7 +154,9 @@ export function createClaims(parts: ClaimsParts): Claims {
       }
       const reward = next === 'paid' ? { reward: paid.map(formatCoin).join(', ') } : {};
       const book = store.transaction(async (trx) => {
-        const change = { status: next ?? status, checked_at: now, fault: null, ...reward };
+        const account = await trx.selectFrom('ussd_account').select('id').where('phone', '=', phone).executeTakeFirst();
+        const settled = next === 'paid' && !account ? ('unclaimed' as const) : next;
+        const change = { status: settled ?? status, checked_at: now, fault: null, ...reward };
         const changed = await trx
           .updateTable('ussd_claim')
           .set(change)
@@ -162,8 +164,7 @@ export function createClaims(parts: ClaimsParts): Claims {
           .where('status', '=', status)
           .executeTakeFirst();
         if (next !== 'paid' || changed.numUpdatedRows === 0n) return;
-        const account = await trx.selectFrom('ussd_account').select('id').where('phone', '=', phone).executeTakeFirst();
-        if (account) await bookReward(trx, { claimId: id, accountId: account.id, coins: paid, now });
+        await bookReward(trx, { claimId: id, accountId: account?.id, coins: paid, now });
       });
       await book.catch(async (error: unknown) => {
         logger.warn({ err: error, claim: id }, 'the evaluation of a claim cannot be booked');
@@ -210,6 +211,7 @@ export function createClaims(parts: ClaimsParts): Claims {
       await outbox.step();
       await settlePayouts(store);
       await readEvaluations();
+      await bookUnclaimed(store, clock.now());
       const counts = await db
         .selectFrom('ussd_claim')
         .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
@@ -221,11 +223,12 @@ export function createClaims(parts: ClaimsParts): Claims {
       const query = db.selectFrom('ussd_claim').selectAll().where('status', '=', status).orderBy('created_at');
       return (await query.limit(limit).execute()).map(open);
     },
-    async retry(id) {
-      if (!(await outbox.revive(toEntryId(id)))) return false;
-      await setStatus(db, id, { from: ['failed'], status: 'sending' });
-      return true;
-    },
+    retry: (id) =>
+      store.transaction(async (trx) => {
+        const isRevived = await outbox.revive(trx, toEntryId(id));
+        if (isRevived) await setStatus(trx, id, { from: ['failed'], status: 'sending' });
+        return isRevived;
+      }),
   };
 }
 
@@ -235,7 +238,8 @@ const toEntryId = (claimId: string) => `claim:${claimId}`;
 export async function onClaimSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
   if (!row.id.startsWith('claim:')) return;
   const status = outcome === 'included' ? 'submitted' : 'failed';
-  await setStatus(trx, row.id.slice('claim:'.length), { from: ['sending'], status, fault: row.fault });
+  // A retry of an older version that was killed left a claim `failed` whose entry was alive.
+  await setStatus(trx, row.id.slice('claim:'.length), { from: ['sending', 'failed'], status, fault: row.fault });
 }
 
 async function setStatus(

@@ -240,7 +240,17 @@ export interface PayoutTable {
   created_at: number;
 }
 
-export const claimStatuses = ['queued', 'sending', 'submitted', 'approved', 'rejected', 'paid', 'failed'] as const;
+/** `unclaimed`: paid to this service for a number that has no account yet. */
+export const claimStatuses = [
+  'queued',
+  'sending',
+  'submitted',
+  'approved',
+  'rejected',
+  'unclaimed',
+  'paid',
+  'failed',
+] as const;
 
 /** What becomes a claim on the protocol. */
 export interface ClaimTable {

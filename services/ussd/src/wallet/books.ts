@@ -12,6 +12,8 @@ export const holderAccount = (accountId: string, denom: string) => `holder:${acc
 export const systemAccounts = (denom: string) => ({
   /** Rewards that reached the account of this service. */
   rewards: `system:rewards:${denom}`,
+  /** Rewards of numbers that have no account yet. */
+  unclaimed: `system:unclaimed:${denom}`,
   /** Payments on their way to the chain. */
   transit: `system:transit:${denom}`,
   /** Payments on the chain. */

@@ -94,18 +94,50 @@ export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
   };
 }
 
-/** Books a reward that reached this service for a claim of an account holder, once for each claim. */
+/** Books a reward that reached this service, once for each claim: to the account holder, or as unclaimed where there is none. */
 export async function bookReward(
   trx: Trx,
-  reward: { claimId: string; accountId: string; coins: readonly Coin[]; now: number },
+  reward: { claimId: string; accountId: string | undefined; coins: readonly Coin[]; now: number },
 ): Promise<void> {
   for (const { denom, amount } of reward.coins) {
     const units = Number(amount);
-    const entries = {
-      [systemAccounts(denom).rewards]: -units,
-      [holderAccount(reward.accountId, denom)]: units,
-    };
+    const { rewards, unclaimed } = systemAccounts(denom);
+    const holder = reward.accountId === undefined ? unclaimed : holderAccount(reward.accountId, denom);
+    const entries = { [rewards]: -units, [holder]: units };
     await post(trx, { id: `reward:${reward.claimId}:${denom}`, entries, now: reward.now });
+  }
+}
+
+/** Gives unclaimed rewards to numbers that have an account by now. */
+export async function bookUnclaimed(store: Pick<Store<UssdTables>, 'db' | 'transaction'>, now: number): Promise<void> {
+  const found = await store.db
+    .selectFrom('ussd_claim as claim')
+    .innerJoin('ussd_account as account', 'account.phone', 'claim.phone')
+    .select(['claim.id as claimId', 'account.id as accountId'])
+    .where('claim.status', '=', 'unclaimed')
+    .limit(settledAtOnce)
+    .execute();
+  for (const { claimId, accountId } of found) {
+    await store.transaction(async (trx) => {
+      const entries = await trx
+        .selectFrom('ussd_money_entry')
+        .selectAll()
+        .where('transaction_id', '>=', `reward:${claimId}:`)
+        .where('transaction_id', '<', `reward:${claimId};`)
+        .where('account_id', 'like', 'system:unclaimed:%')
+        .execute();
+      for (const { account_id: unclaimed, amount } of entries) {
+        const denom = unclaimed.slice(systemAccounts('').unclaimed.length);
+        const moved = { [unclaimed]: -amount, [holderAccount(accountId, denom)]: amount };
+        await post(trx, { id: `claimed:${claimId}:${denom}`, entries: moved, now });
+      }
+      await trx
+        .updateTable('ussd_claim')
+        .set({ status: 'paid', checked_at: now })
+        .where('id', '=', claimId)
+        .where('status', '=', 'unclaimed')
+        .execute();
+    });
   }
 }
 
