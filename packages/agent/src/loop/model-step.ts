@@ -29,6 +29,8 @@ export interface StepOutput {
   startStep?(): void;
   text(delta: string): void;
   reasoning(delta: string, isComplete: boolean): void;
+  /** All that the model produces, arguments of tools included. */
+  received?(delta: string): void;
 }
 
 const attempts = 3;
@@ -75,6 +77,7 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   const grow = (delta: string) => {
     size += delta.length;
     if (size > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
+    options.output.received?.(delta);
     onStart();
   };
   try {

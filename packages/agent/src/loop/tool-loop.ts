@@ -119,9 +119,8 @@ async function callModel(
     let received = '';
     const output: StepOutput = {
       ...parts.output,
-      text(delta) {
+      received(delta) {
         received += delta;
-        parts.output.text(delta);
       },
     };
     try {

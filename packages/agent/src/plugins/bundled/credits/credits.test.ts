@@ -182,3 +182,17 @@ test('a message another plugin refuses, and a turn that fails, cost nothing; wha
   expect(of).toMatchObject({ user: 93, held: 0 });
   await runtime.close();
 });
+
+test('an answer that breaks off while the model reasons is charged for what was produced', async () => {
+  const model = createScriptedModel([{ reasoning: 'thought '.repeat(500) }]);
+  const env = { CREDITS_FREE: '100', CREDITS_PRICES: '{"*":{"input":0,"output":10}}' };
+  const runtime = await createTestRuntime(createTestPlugin({ name: 'idle' }), {
+    ...{ plugins: [createCreditsPlugin()], env, model },
+  });
+  expect((await runtime.send('think')).message.status).toBe('failed');
+  const query = runtime.store.db.selectFrom('agent_credit_account' as never).selectAll();
+  const rows = (await query.execute()) as { id: string; balance: number }[];
+  // A thousand tokens.
+  expect(rows.find(({ id }) => id.startsWith('user:'))?.balance).toBe(90);
+  await runtime.close();
+});
