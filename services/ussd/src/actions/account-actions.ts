@@ -173,5 +173,9 @@ function toClaimCounts({ total, approved, isComplete }: { total: number; approve
 }
 
 function sayClaim({ say }: ActionContext, { status, reward }: ClaimTable): string {
-  return sayOr(say, `claim.${status}`, { otherwise: status, values: { reward: reward ?? '' } });
+  // The next round books an unclaimed reward to the account that is looking at it.
+  return sayOr(say, `claim.${status === 'unclaimed' ? 'paid' : status}`, {
+    otherwise: status,
+    values: { reward: reward ?? '' },
+  });
 }
