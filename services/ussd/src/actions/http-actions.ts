@@ -1,6 +1,7 @@
 import { type AskServer, type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import { computeFields, holds } from '../menu/evaluate.ts';
+import { maxTextLength } from '../menu/limit-values.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { BuiltInCall, BuiltInParts } from './built-in-actions.ts';
 
@@ -86,8 +87,6 @@ function fail({ context }: Call, reason: string): ActionResult {
   return { outcome: 'failed' };
 }
 
-const maxTaken = 20_000;
-
 /** Reads `$.latest.price` and `$.prices[0]`. */
 function take(reply: unknown, paths: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
@@ -97,7 +96,7 @@ function take(reply: unknown, paths: Record<string, string>): Record<string, str
         value =
           typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? value[step as never] : undefined;
       const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
-      return [name, text.length > maxTaken ? '' : text];
+      return [name, text.length > maxTextLength ? '' : text];
     }),
   );
 }

@@ -5,6 +5,7 @@ import { cutToMenu } from './cut-to-menu.ts';
 import type { Caller, Dialogue, FormSnapshot, Frame, Place } from './dialogue.ts';
 import { computeText, evaluate, holds } from './evaluate.ts';
 import { formBackKey } from './form-screen.ts';
+import { addValues } from './limit-values.ts';
 import { isSearchable } from './list-options.ts';
 import {
   type EachState,
@@ -123,7 +124,7 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   const outcome: { to: string; hint?: string } | undefined =
     state.kind === 'form' ? { to: state.to } : state.outcomes[result.outcome];
   if (!outcome) throw new Error(`the action of ${dialogue.state} gave the undeclared outcome ${result.outcome}`);
-  let next: Dialogue = { ...dialogue, values: { ...dialogue.values, ...result.values } };
+  let next: Dialogue = { ...dialogue, values: addValues(dialogue.values, result.values) };
   if (result.language !== undefined) next.language = result.language;
   if (result.account === null) delete next.account;
   else if (result.account !== undefined) next.account = result.account;
@@ -136,7 +137,7 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   const hint = result.hint ?? outcome.hint;
   if (hint === undefined) return step;
   // The hint may speak of what the action found, also on a menu that has just forgotten everything else.
-  const values = { ...step.dialogue.values, ...result.values };
+  const values = addValues(step.dialogue.values, result.values);
   return { ...step, dialogue: { ...step.dialogue, hint, values } };
 }
 
@@ -289,7 +290,7 @@ function follow(menu: Menu, dialogue: Dialogue, state: LogicState, hops: number)
     case 'set': {
       let changed = dialogue;
       for (const [name, source] of Object.entries(state.values))
-        changed = { ...changed, values: { ...changed.values, [name]: computeText(menu, changed, source) } };
+        changed = { ...changed, values: addValues(changed.values, { [name]: computeText(menu, changed, source) }) };
       return next(state.to, changed);
     }
     case 'call':
@@ -313,7 +314,7 @@ function startItem(menu: Menu, dialogue: Dialogue, frame: Frame, hops: number): 
   const list = evaluate(menu, dialogue, each.list);
   const item: CelValue | undefined = isCelList(list) ? [...list][frame.index ?? 0] : undefined;
   if (item === undefined) return arrive(menu, forget(dialogue, each.as), each.to, hops + 1);
-  const values = { ...dialogue.values, [each.as]: fromExpressionValue(item) };
+  const values = addValues(dialogue.values, { [each.as]: fromExpressionValue(item) });
   const frames = [...(dialogue.frames ?? []), frame];
   return arrive(menu, { ...dialogue, values, frames }, each.do, hops + 1);
 }

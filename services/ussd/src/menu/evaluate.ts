@@ -1,5 +1,6 @@
 import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { Dialogue } from './dialogue.ts';
+import { maxTextLength } from './limit-values.ts';
 import type { Menu } from './menu.ts';
 import { createExpressionBudget, type ExpressionBudget } from './meter-expression.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from './value-types.ts';
@@ -40,15 +41,22 @@ export function filterRows<Row>(
 
 export function computeText(menu: Menu, dialogue: Dialogue, source: string): string {
   const value = evaluate(menu, dialogue, source);
-  return value === undefined ? '' : fromExpressionValue(value);
+  return value === undefined ? '' : (toText(value) ?? '');
+}
+
+/** `undefined` where it is too long. */
+function toText(value: CelValue): string | undefined {
+  const text = fromExpressionValue(value);
+  return text.length > maxTextLength ? undefined : text;
 }
 
 export function computeFields(menu: Menu, dialogue: Dialogue, fields: Record<string, string>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, source]) => {
       const value = evaluate(menu, dialogue, source);
-      if (value === undefined) return [name, null];
-      return [name, typeof value === 'string' ? value : (parseJson(fromExpressionValue(value)) ?? String(value))];
+      const text = value === undefined ? undefined : toText(value);
+      if (text === undefined) return [name, null];
+      return [name, typeof value === 'string' ? value : (parseJson(text) ?? String(value))];
     }),
   );
 }

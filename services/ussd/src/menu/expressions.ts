@@ -4,6 +4,7 @@ import {
   type CelValue,
   celEnv,
   celFunc,
+  celListConcat,
   isCelError,
   listType,
   parse,
@@ -11,10 +12,12 @@ import {
 } from '@bufbuild/cel';
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './check-expression.ts';
+import { joinLimited, refuseTooLong } from './limit-values.ts';
 import {
   createExpressionBudget,
   type ExpressionBudget,
-  meterLoops,
+  madeFunction,
+  meterExpression,
   roundFunction,
   takeRound,
 } from './meter-expression.ts';
@@ -27,7 +30,8 @@ export interface Expression {
   run(values: Record<string, CelInput>, budget?: ExpressionBudget): CelValue | undefined;
 }
 
-const { BOOL, DOUBLE, INT, STRING, DYN } = CelScalar;
+const { BOOL, BYTES, DOUBLE, INT, STRING, DYN } = CelScalar;
+const list = listType(DYN);
 const dayMs = 86_400_000;
 
 type Arithmetic = [name: string, compute: (one: number, other: number) => number];
@@ -54,13 +58,20 @@ let spending: ExpressionBudget;
 const env = celEnv({
   funcs: [
     celFunc(roundFunction, [], BOOL, () => takeRound(spending)),
+    celFunc(madeFunction, [DYN], DYN, (made) => refuseTooLong(made)),
+    // In place of CEL's own, which have no limit.
+    celFunc('_+_', [STRING, STRING], STRING, (one, other) => joinLimited(one, other, (a, b) => a + b)),
+    celFunc('_+_', [list, list], list, (one, other) => joinLimited(one, other, (a, b) => celListConcat(a, b))),
+    celFunc('_+_', [BYTES, BYTES], BYTES, (one, other) =>
+      joinLimited(one, other, (a, b) => Uint8Array.from([...a, ...b])),
+    ),
     ...mixed,
     celFunc('_%_', [DOUBLE, DOUBLE], DOUBLE, (one, other) => one % other),
     celFunc('addDays', [STRING, INT], STRING, (date, days) => toText(toDate(date) + Number(days) * dayMs)),
     celFunc('daysBetween', [STRING, STRING], INT, (from, to) =>
       BigInt(Math.round((toDate(to) - toDate(from)) / dayMs)),
     ),
-    celFunc('sum', [listType(DYN)], DOUBLE, (list) => [...list].reduce<number>((sum, item) => sum + Number(item), 0)),
+    celFunc('sum', [list], DOUBLE, (items) => [...items].reduce<number>((sum, item) => sum + Number(item), 0)),
   ],
 });
 
@@ -82,7 +93,7 @@ export function restoreExpression(source: string, known: Omit<Expression, 'run'>
 }
 
 function toExpression(source: string, parsed: ReturnType<typeof parse>, known: Omit<Expression, 'run'>): Expression {
-  meterLoops(parsed.expr);
+  meterExpression(parsed.expr);
   const evaluate = plan(env, parsed);
   return {
     ...known,

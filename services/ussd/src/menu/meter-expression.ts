@@ -41,19 +41,25 @@ export function takeRound(budget: ExpressionBudget): boolean {
   return budget.rounds >= 0;
 }
 
-/** Makes every loop of an expression ask before each round. */
-export function meterLoops(expr: Expr | undefined): void {
+/** The function that a list or record is given to when it is made. */
+export const madeFunction = '@made';
+
+/** Makes every loop of an expression ask before each round, and limits the lists and records it makes. */
+export function meterExpression(expr: Expr | undefined): void {
   if (!expr) return;
   const { case: kind, value } = expr.exprKind;
-  if (kind === 'selectExpr') meterLoops(value.operand);
-  else if (kind === 'listExpr') value.elements.forEach(meterLoops);
-  else if (kind === 'callExpr') [value.target, ...value.args].forEach(meterLoops);
-  else if (kind === 'structExpr') for (const { value: inner } of value.entries) meterLoops(inner);
+  if (kind === 'selectExpr') meterExpression(value.operand);
+  else if (kind === 'listExpr') value.elements.forEach(meterExpression);
+  else if (kind === 'callExpr') [value.target, ...value.args].forEach(meterExpression);
+  else if (kind === 'structExpr') for (const { value: inner } of value.entries) meterExpression(inner);
   else if (kind === 'comprehensionExpr') {
-    for (const inner of [value.iterRange, value.accuInit, value.loopStep, value.result]) meterLoops(inner);
+    for (const inner of [value.iterRange, value.accuInit, value.loopStep, value.result]) meterExpression(inner);
     const args = [toCall(expr.id, roundFunction, []), ...(value.loopCondition ? [value.loopCondition] : [])];
     value.loopCondition = toCall(expr.id, '_&&_', args);
   }
+  // One of a single part is hardly longer than the part.
+  const parts = kind === 'listExpr' ? value.elements : kind === 'structExpr' ? value.entries : [];
+  if (parts.length > 1) expr.exprKind = toCall(expr.id, madeFunction, [{ ...expr }]).exprKind;
 }
 
 function toCall(id: bigint, name: string, args: Expr[]): Expr {
