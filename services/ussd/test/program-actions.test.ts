@@ -257,7 +257,7 @@ languages: [en]
 start: begin
 states:
   begin: { kind: menu, text: home, options: [{ text: home, to: load }] }
-  load: { kind: action, http: { get: "${origin}/", timeout: 3s }, take: { items: $.items }, outcomes: { ok: home, missing: no, failed: no } }
+  load: { kind: action, http: { get: "${origin}/", timeout: 8s }, take: { items: $.items }, outcomes: { ok: home, missing: no, failed: no } }
   home: { kind: menu, text: home, options: [${Object.keys(branches).map((name) => `{ text: home, to: ${name} }`)}] }
   "yes": { kind: end, text: "yes" }
   "no": { kind: end, text: "no" }

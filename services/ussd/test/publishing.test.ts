@@ -7,39 +7,8 @@ import { startTcpProxy } from '@palaver/test-kit/servers';
 import { describe, expect, test } from 'vitest';
 import { listVersions, publishFolder, rollBack, withdrawProgram } from '../src/commands/publish-programs.ts';
 import { largeProgram } from './large-program.ts';
+import { createOperator, files, rename } from './program-operator.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
-
-const files = (title: string, code = '*384*5#') => ({
-  'program.yaml': `name: small
-codes: ["${code}"]
-extends: palaver
-languages: [en]
-start: home
-states:
-  home: { kind: menu, text: home.title, options: [{ text: home.ask, to: page }] }
-  page: { kind: page, text: home.page }
-`,
-  'locales/en.yaml': `home: { title: ${title}, ask: Page, page: The page of ${title} }\n`,
-});
-
-const rename = (own: ReturnType<typeof files>, name: string) => ({
-  ...own,
-  'program.yaml': own['program.yaml'].replace('name: small', `name: ${name}`),
-});
-
-function createOperator(service: TestService, token?: string) {
-  return async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(`${service.url}/api/ussd/programs${path}`, {
-      method,
-      headers: {
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, body: (await response.json()) as Record<string, never> };
-  };
-}
 
 const dial = (service: TestService, id: string, text = '') => service.say(id, text, { serviceCode: '*384*5#' });
 

@@ -146,6 +146,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
 
   async function press(place: Place, input: string, isKept: boolean): Promise<void> {
     result.steps++;
+    beginPress(place);
     const typed = [...place.typed, input];
     const { state } = place.dialogue;
     try {
@@ -165,7 +166,13 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     }
   }
 
+  /** All places share one caller, who has the budget of one key press. */
+  function beginPress({ dialogue: { caller } }: Place): void {
+    if (caller) caller.budget = undefined;
+  }
+
   async function expand(place: Place): Promise<void> {
+    beginPress(place);
     const state = menu.states.get(place.dialogue.state);
     if (!state || state.kind === 'end') return;
     const at = { ...place, dialogue: { ...place.dialogue, page: countPages(menu, place.dialogue) - 1 } };

@@ -1,5 +1,6 @@
 import type { FormProgress, FormScreen } from '../forms/protocol.ts';
 import { isQuestion, type Menu } from './menu.ts';
+import type { ExpressionBudget } from './meter-expression.ts';
 
 /** Where a user stands in the menus. A value: the engine never changes one, it returns the next. */
 export interface Dialogue {
@@ -42,6 +43,8 @@ export interface OpenForm {
 export interface Caller {
   phoneNumber: string;
   now: number;
+  /** What the expressions of a key press may still compute; a new one where there is none. */
+  budget?: ExpressionBudget | undefined;
 }
 
 export interface Frame {

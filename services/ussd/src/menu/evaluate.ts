@@ -2,7 +2,7 @@ import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { Dialogue } from './dialogue.ts';
 import { maxTextLength } from './limit-values.ts';
 import type { Menu } from './menu.ts';
-import { createExpressionBudget, type ExpressionBudget } from './meter-expression.ts';
+import { createExpressionBudget, type ExpressionBudget, pauseBudget } from './meter-expression.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from './value-types.ts';
 
 /** Computes an expression of the menu over the values of a dialogue; `extra` are names of the moment, such as `answer`. */
@@ -11,7 +11,25 @@ export function evaluate(
   dialogue: Dialogue,
   source: string,
   extra: Record<string, CelInput> = {},
-  budget?: ExpressionBudget,
+): CelValue | undefined {
+  const budget = budgetOf(dialogue);
+  const value = run(menu, dialogue, source, { extra, budget });
+  pauseBudget(budget);
+  return value;
+}
+
+/** Without a caller each expression has its own. */
+function budgetOf({ caller }: Dialogue): ExpressionBudget {
+  if (!caller) return createExpressionBudget();
+  caller.budget ??= createExpressionBudget();
+  return caller.budget;
+}
+
+function run(
+  menu: Menu,
+  dialogue: Dialogue,
+  source: string,
+  { extra, budget }: { extra: Record<string, CelInput>; budget: ExpressionBudget },
 ): CelValue | undefined {
   const expression = menu.expressions.get(source);
   if (!expression) throw new Error(`the expression ${source} is not compiled`);
@@ -35,8 +53,10 @@ export function filterRows<Row>(
   dialogue: Dialogue,
   { rows, where, toRow }: { rows: readonly Row[]; where: string; toRow(row: Row): CelInput },
 ): Row[] {
-  const budget = createExpressionBudget();
-  return rows.filter((row) => evaluate(menu, dialogue, where, { row: toRow(row) }, budget) === true);
+  const budget = budgetOf(dialogue);
+  const found = rows.filter((row) => run(menu, dialogue, where, { extra: { row: toRow(row) }, budget }) === true);
+  pauseBudget(budget);
+  return found;
 }
 
 export function computeText(menu: Menu, dialogue: Dialogue, source: string): string {

@@ -13,21 +13,19 @@ import {
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './check-expression.ts';
 import { joinLimited, refuseTooLong } from './limit-values.ts';
-import {
-  createExpressionBudget,
-  type ExpressionBudget,
-  madeFunction,
-  meterExpression,
-  roundFunction,
-  takeRound,
-} from './meter-expression.ts';
+import { type ExpressionBudget, madeFunction, meterExpression, roundFunction, takeRound } from './meter-expression.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
 export interface Expression {
   type: ResultType;
   names: readonly string[];
-  /** Throws when the budget is used up. */
-  run(values: Record<string, CelInput>, budget?: ExpressionBudget): CelValue | undefined;
+  /** Throws an `ExpressionLimit` when the budget is used up. */
+  run(values: Record<string, CelInput>, budget: ExpressionBudget): CelValue | undefined;
+}
+
+/** A program computes more than a key press may. */
+export class ExpressionLimit extends Error {
+  override readonly name = 'ExpressionLimit';
 }
 
 const { BOOL, BYTES, DOUBLE, INT, STRING, DYN } = CelScalar;
@@ -97,10 +95,10 @@ function toExpression(source: string, parsed: ReturnType<typeof parse>, known: O
   const evaluate = plan(env, parsed);
   return {
     ...known,
-    run(values, budget = createExpressionBudget()) {
+    run(values, budget) {
       spending = budget;
       const result = evaluate(values);
-      if (budget.rounds < 0) throw new Error(`the loops of the expression ${source} take too long`);
+      if (budget.rounds < 0) throw new ExpressionLimit(`the loops of the expression ${source} take too long`);
       return isCelError(result) || (typeof result === 'number' && !Number.isFinite(result)) ? undefined : result;
     },
   };

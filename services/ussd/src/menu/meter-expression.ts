@@ -1,17 +1,19 @@
 // CEL has no loops without an end, but loops over lists multiply: two over a list of 5,000 block every caller for a minute.
 import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 
-/** What one key press may compute; shared by the rows that one `where` looks through. */
+/** What one key press may compute, with all its expressions together. */
 export interface ExpressionBudget {
   /** Rounds of all loops together. */
   rounds: number;
   /** A round takes longer the more text it looks through. In microseconds of this thread's processor time. */
+  microseconds: number;
+  /** The processor time at which they are used up; 0 while no loop runs: others may be served between two expressions. */
   endsAt: number;
   /** When the processor time is read next, in milliseconds of wall-clock time: before then it cannot be used up. */
   readAt: number;
 }
 
-const maxRounds = 20_000;
+const maxRounds = 50_000;
 const maxMicroseconds = 500_000;
 
 /** Wall-clock time would end a short loop on a machine that is busy with something else. Browsers and Node 22 have nothing else. */
@@ -22,7 +24,12 @@ function spentMicroseconds(): number {
   return user + system;
 }
 
-export const createExpressionBudget = (): ExpressionBudget => ({ rounds: maxRounds, endsAt: 0, readAt: 0 });
+export const createExpressionBudget = (): ExpressionBudget => ({
+  rounds: maxRounds,
+  microseconds: maxMicroseconds,
+  endsAt: 0,
+  readAt: 0,
+});
 
 /** The function that loops call before each round, by a name that no expression can write. */
 export const roundFunction = '@round';
@@ -34,11 +41,19 @@ export function takeRound(budget: ExpressionBudget): boolean {
   const now = performance.now();
   if (budget.rounds >= 0 && now > budget.readAt) {
     const spent = spentMicroseconds();
-    if (budget.readAt === 0) budget.endsAt = spent + maxMicroseconds;
+    if (budget.endsAt === 0) budget.endsAt = spent + budget.microseconds;
     if (spent > budget.endsAt) budget.rounds = -1;
     else budget.readAt = now + (budget.endsAt - spent) / 1_000;
   }
   return budget.rounds >= 0;
+}
+
+/** Stops counting time until the next loop. */
+export function pauseBudget(budget: ExpressionBudget): void {
+  if (budget.endsAt === 0) return;
+  budget.microseconds = Math.max(0, budget.endsAt - spentMicroseconds());
+  budget.endsAt = 0;
+  budget.readAt = 0;
 }
 
 /** The function that a list or record is given to when it is made. */

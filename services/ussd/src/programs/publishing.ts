@@ -1,6 +1,7 @@
 import { AppError } from '@palaver/contract';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import type { Forms } from '../forms/forms.ts';
+import { ExpressionLimit } from '../menu/expressions.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import type { UssdTables } from '../store/tables.ts';
@@ -148,7 +149,14 @@ export function createPublishing(parts: PublishingParts): Publishing {
         ? { ok: true, faults: [], warnings: check.warnings }
         : { ok: false, faults: check.faults, warnings: [] };
     },
-    try: async (name, trial) => tryProgram(await checkDraft(name), parts.forms, trial),
+    async try(name, trial) {
+      const menu = await checkDraft(name);
+      return tryProgram(menu, parts.forms, trial).catch((error: unknown) => {
+        if (error instanceof ExpressionLimit)
+          throw new AppError('VALIDATION_FAILED', `In this program ${error.message}.`);
+        throw error;
+      });
+    },
     async publish(name, { files, revision, note }, by) {
       guard();
       const draft = files ? undefined : await draftOf(name);

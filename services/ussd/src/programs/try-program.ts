@@ -1,3 +1,4 @@
+import { AppError } from '@palaver/contract';
 import { type AdapterName, type SampleExchange, toSampleExchange } from '../adapters/sample-exchange.ts';
 import { constantsOf } from '../explore/constants.ts';
 import { resultsOf } from '../explore/results.ts';
@@ -35,6 +36,7 @@ export interface TriedCall {
 
 const defaultNumber = '+254700000001';
 const maxActions = 10;
+const maxMs = 15_000;
 
 /** Plays inputs on a program from its start. Nothing is stored, sent or asked of other servers: results are made up. */
 export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial: Trial): Promise<TriedCall> {
@@ -76,9 +78,12 @@ function createPlay(menu: Menu, forms: Pick<Forms, 'press'>, { outcomes, phoneNu
 
   return async (inputs: readonly string[], opening: Opening) => {
     const actions: TriedCall['actions'] = [];
-    let step = openDialogue(menu, opening, { phoneNumber, now: Date.now() });
+    const now = Date.now();
+    // All inputs together have the budget of one key press.
+    let step = openDialogue(menu, opening, { phoneNumber, now });
     for (const [part, value] of inputs.entries()) {
       if (step.ended) break;
+      if (Date.now() - now > maxMs) throw new AppError('VALIDATION_FAILED', 'The inputs take too long. Send fewer.');
       step = takeInput(menu, step.dialogue, { value, part, parts: [...inputs], phoneNumber });
       for (let count = 0; (step.pending || step.form) && count < maxActions; count++)
         step = step.pending ? settle(step, actions) : await askForm(forms, menu, step);

@@ -183,6 +183,8 @@ async function continueDialogue(
   let isResumeGone = false;
   for (const [index, input] of inputs.entries()) {
     const before = step.dialogue;
+    // Inputs that are played again were key presses of their own.
+    caller.budget = undefined;
     const part = all.length - inputs.length + index;
     const typed = request.text.slice(0, input.end);
     step = takeInput(menu, before, {

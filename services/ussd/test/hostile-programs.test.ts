@@ -1,0 +1,26 @@
+// What operators may send to the routes of programs, beyond what a program of good will needs.
+import { expect, test } from 'vitest';
+import { createOperator, files } from './program-operator.ts';
+import { startService } from './service-fixture.ts';
+
+const list = `[${Array.from({ length: 100 }, (_, i) => i).join(', ')}]`;
+const loop = 'size(l.filter(x, l.exists(y, x == 1000)))';
+
+test('the loops of all inputs that are tried have one budget', async () => {
+  await using service = await startService('sqlite');
+  const ask = createOperator(service);
+  const own = files('One');
+  const looping = {
+    ...own,
+    'program.yaml': `${own['program.yaml'].replace('to: page }', 'to: list }')}
+  list: { kind: set, values: { l: "${list}", n: "${loop}" }, to: page }
+`,
+  };
+  expect(await ask('PUT', '/small/draft', { files: looping, revision: 0 })).toMatchObject({ status: 200 });
+  expect(await ask('POST', '/small/try', { inputs: ['1'] })).toMatchObject({ status: 200, body: { state: 'page' } });
+  const inputs = Array.from({ length: 100 }, (_, i) => (i % 2 ? '0' : '1'));
+  expect(await ask('POST', '/small/try', { inputs })).toMatchObject({
+    status: 400,
+    body: { message: expect.stringMatching(/^In this program the loops of the expression .* take too long\.$/) },
+  });
+});
