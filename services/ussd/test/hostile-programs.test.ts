@@ -1,6 +1,7 @@
 // What operators may send to the routes of programs, beyond what a program of good will needs.
-import { expect, test } from 'vitest';
-import { createOperator, files } from './program-operator.ts';
+import { engines } from '@palaver/test-kit';
+import { describe, expect, test } from 'vitest';
+import { createOperator, files, rename } from './program-operator.ts';
 import { startService } from './service-fixture.ts';
 
 const list = `[${Array.from({ length: 100 }, (_, i) => i).join(', ')}]`;
@@ -22,5 +23,26 @@ test('the loops of all inputs that are tried have one budget', async () => {
   expect(await ask('POST', '/small/try', { inputs })).toMatchObject({
     status: 400,
     body: { message: expect.stringMatching(/^In this program the loops of the expression .* take too long\.$/) },
+  });
+});
+
+describe.each(engines)('programs on %s', (engine) => {
+  test('two programs that claim one service code at the same time: one is published', async () => {
+    await using service = await startService(engine);
+    await using other = await service.startAnother();
+    const asks = [createOperator(service), createOperator(other)];
+    for (let round = 0; round < 3; round++) {
+      const names = [`left${round}`, `right${round}`];
+      const published = await Promise.all(
+        names.map(async (name, i) => {
+          const own = rename(files('One', `*384*5${round}#`), name);
+          await asks[i]?.('PUT', `/${name}/draft`, { files: own, revision: 0 });
+          return (await asks[i]?.('POST', `/${name}/publish`, {}))?.status ?? 0;
+        }),
+      );
+      expect(published.filter((status) => status === 200)).toHaveLength(1);
+      // 400 where the first is in use before the check of the second.
+      expect([409, 400]).toContain(published.find((status) => status !== 200));
+    }
   });
 });

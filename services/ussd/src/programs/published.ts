@@ -27,7 +27,7 @@ export interface Change {
 /** Drafts and published versions of programs, in the database: all instances serve the same. */
 export interface PublishedPrograms {
   /** The id of the version in use, by program. */
-  current(): Promise<Map<string, string>>;
+  current(trx?: Transaction<UssdTables>): Promise<Map<string, string>>;
   load(id: string): Promise<KeptVersion | undefined>;
   list(): Promise<ListedProgram[]>;
   loadDraft(name: string): Promise<Draft | undefined>;
@@ -48,8 +48,8 @@ const maxPrograms = 200;
 
 export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): PublishedPrograms {
   return {
-    async current() {
-      const rows = await db.selectFrom('ussd_program').select(['name', 'published']).orderBy('name').execute();
+    async current(trx) {
+      const rows = await (trx ?? db).selectFrom('ussd_program').select(['name', 'published']).orderBy('name').execute();
       return new Map(rows.flatMap(({ name, published }) => (published === null ? [] : [[name, published]])));
     },
     async load(id) {

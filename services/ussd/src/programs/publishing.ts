@@ -83,9 +83,18 @@ export function createPublishing(parts: PublishingParts): Publishing {
     const files = fromSource((await load(name, id)).source);
     return { files, revision: await published.revision(name), updatedAt: null, updatedBy: null };
   };
-  const change = async (name: string, id: string | null, by: By, { action, note, menu }: Change) => {
-    const replaced = (await published.current()).get(name) ?? null;
+  /** What others have published, once the programs in use are as new: the check of service codes looks through those. */
+  const readOthers = async (name: string) => {
+    const others = toOthers(name, await published.current());
+    await programs.refresh();
+    return others;
+  };
+  const change = async (name: string, id: string | null, by: By, { action, note, menu, others }: Change) => {
     await store.transaction(async (trx) => {
+      const current = await published.current(trx);
+      if (others !== undefined && toOthers(name, current) !== others)
+        throw new AppError('CONFLICT', 'Another program was published at the same time. Try again.');
+      const replaced = current.get(name) ?? null;
       await published.use(trx, name, id);
       if (action === 'program.published' && id !== null)
         await versions.markPublished(trx, id, { at: clock.now(), by: by.actor, replaced, note });
@@ -163,9 +172,11 @@ export function createPublishing(parts: PublishingParts): Publishing {
       if (revision !== undefined && draft && draft.revision !== revision) throw changedMeanwhile();
       const checked = await programs.check(name, files ?? draft?.files ?? {});
       if (!checked.check.ok) throw hasFaults(checked.check.faults);
+      const others = await readOthers(name);
       const { id, kept } = checked;
       await versions.keep(id, kept);
-      await change(name, id, by, { action: 'program.published', note, menu: { ...checked.check.menu, id } });
+      const menu = { ...checked.check.menu, id };
+      await change(name, id, by, { action: 'program.published', note, menu, others });
       return { version: id };
     },
     async versions(name) {
@@ -178,7 +189,8 @@ export function createPublishing(parts: PublishingParts): Publishing {
       await load(name, version);
       const refused = await programs.refuse(version);
       if (refused !== undefined) throw new AppError('CONFLICT', `This version cannot be taken into use: ${refused}.`);
-      await change(name, version, by, { action: 'program.rolledBack' });
+      const others = await readOthers(name);
+      await change(name, version, by, { action: 'program.rolledBack', others });
       return { version };
     },
     async withdraw(name, by) {
@@ -196,6 +208,12 @@ interface Change {
   menu?: Menu;
 }
 
+  /** What others had published when it was checked. */
+  others?: string;
+}
+
+function toOthers(name: string, published: ReadonlyMap<string, string>): string {
+  return JSON.stringify([...published].filter(([other]) => other !== name));
 function hasFaults(faults: Fault[]): AppError {
   return new AppError('VALIDATION_FAILED', `The program has faults: ${formatFault(faults[0] as Fault)}`, {
     details: {
