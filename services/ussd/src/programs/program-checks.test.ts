@@ -43,6 +43,15 @@ test('a program that was checked in another thread is the one that would have be
   checks.close();
 });
 
+test('a small program that takes long to check has the same time limit', async () => {
+  const hurried = createProgramChecks(registry, { timeoutMs: 1 });
+  expect(await hurried.checkAside(toSource('large', largeProgram(4)), base)).toMatchObject({
+    ok: false,
+    faults: [{ message: expect.stringMatching(/^the check of a program took too long/) }],
+  });
+  hurried.close();
+});
+
 test('a check that takes too long is a fault, and the next one has a new thread', async () => {
   const hurried = createProgramChecks(registry, { timeoutMs: 1 });
   for (let i = 0; i < 2; i++)

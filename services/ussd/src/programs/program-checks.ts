@@ -11,6 +11,8 @@ export type CheckProgram = (source: ProgramSource, base: ProgramSource) => MenuC
 /** Checks programs while callers are served: large ones in a thread of their own. */
 export interface ProgramChecks {
   check: CheckProgram;
+  /** In the thread whatever its size, for what nobody has checked before: a small program may take long. */
+  checkAside: CheckProgram;
   close(): void;
 }
 
@@ -50,6 +52,7 @@ export function createProgramChecks(registry: Registry, { timeoutMs = 60_000 } =
       const size = source.files.reduce((sum, { text }) => sum + text.length, 0);
       return size <= smallCharacters ? checkProgram(source, registry, base) : checkAside(source, base);
     },
+    checkAside,
     close: stop,
   };
 }

@@ -184,7 +184,7 @@ export async function openPrograms(options: ProgramOptions): Promise<Programs> {
     reload: reloadSoon,
     refresh,
     async check(name, files) {
-      const checked = await checkSource(parts, toSource(name, files));
+      const checked = await checkSource({ ...parts, check: checks.checkAside }, toSource(name, files));
       if (!checked.check.ok) return checked;
       const { menu } = checked.check;
       const message =
