@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedText } from './bounded-text.ts';
 import { timestampSchema } from './primitives.ts';
 
 /** What the audit log records. */
@@ -79,13 +80,8 @@ export const auditQuerySchema = z
       .optional()
       .meta({ description: 'Only lines before this one: `nextCursor` of the page before.' }),
     action: z.enum(auditActions).optional(),
-    actor: z.string().min(1).max(200).optional(),
-    subject: z
-      .string()
-      .min(1)
-      .max(200)
-      .optional()
-      .meta({ description: 'A phone number, a DID, or a `person:` reference.' }),
+    actor: boundedText(1, 200).optional(),
+    subject: boundedText(1, 200).optional().meta({ description: 'A phone number, a DID, or a `person:` reference.' }),
     since: isoTime.optional(),
     until: isoTime.optional(),
     format: z.enum(['json', 'csv']).optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { boundedText } from './bounded-text.ts';
 import { didSchema, timestampSchema } from './primitives.ts';
 
 /** Far below 2^53, so that sums of many stay exact. */
@@ -52,5 +53,5 @@ export const creditAccountParamsSchema = z
   .meta({ description: 'The user an account is of.' });
 
 export const creditClaimParamsSchema = z
-  .object({ claimId: z.string().min(1) })
+  .object({ claimId: boundedText(1, 200) })
   .meta({ description: 'The claim a route is about.' });

@@ -11,6 +11,7 @@ export {
 } from './agent-sessions.ts';
 export { answerApprovalSchema, approvalParamsSchema, approvalReplySchema } from './approvals.ts';
 export { type AuditAction, type AuditLine, type AuditQuery, auditListSchema, auditQuerySchema } from './audit.ts';
+export { boundedText } from './bounded-text.ts';
 export {
   type CreditAccount,
   type CreditClaim,

@@ -45,4 +45,16 @@ describe.each(engines)('programs on %s', (engine) => {
       expect([409, 400]).toContain(published.find((status) => status !== 200));
     }
   });
+
+  test('U+0000, which cannot be stored, is refused', async () => {
+    await using service = await startService(engine);
+    const ask = createOperator(service);
+    await ask('PUT', '/small/draft', { files: files('One'), revision: 0 });
+    expect((await ask('POST', '/small/publish', { note: 'a\0b' })).status).toBe(400);
+    expect((await ask('GET', '/small/stats?state=%00')).status).toBe(400);
+    for (const path of ['audit?actor=%00', 'audit?subject=%00', 'records/a%00/b', 'submissions?formId=%00'])
+      expect([path, (await service.get(`/api/ussd/${path}`)).status]).toEqual([path, 400]);
+    for (const path of ['claims/a%00b/retry', 'submissions/a%00b'])
+      expect([400, 404]).toContain((await fetch(`${service.url}/api/ussd/${path}`, { method: 'POST' })).status);
+  });
 });

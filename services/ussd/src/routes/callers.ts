@@ -1,5 +1,5 @@
 import { AppError } from '@palaver/contract';
-import { phoneNumberSchema } from '@palaver/contract/internal';
+import { boundedText, phoneNumberSchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
@@ -18,7 +18,7 @@ export interface CallerRouteParts {
 }
 
 const recentCallers = 20;
-const referenceSchema = z.string().max(300);
+const referenceSchema = boundedText(0, 300);
 const findSchema = z.union([
   z.strictObject({ phoneNumber: phoneNumberSchema }),
   z.strictObject({ caller: referenceSchema }),

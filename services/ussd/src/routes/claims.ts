@@ -1,4 +1,5 @@
 import { AppError } from '@palaver/contract';
+import { boundedText } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { equalSecrets } from '@palaver/service-kit/internal';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -36,7 +37,7 @@ export function addClaimRoutes(server: Server, { claims, secret }: ClaimRoutePar
     '/api/ussd/claims/:id/retry',
     {
       onRequest: server.operatorGuard,
-      schema: { params: z.object({ id: z.string().max(200) }) },
+      schema: { params: z.object({ id: boundedText(0, 200) }) },
       config: { audited: true },
     },
     async ({ params }) => {

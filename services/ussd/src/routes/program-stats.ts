@@ -1,4 +1,5 @@
 import { AppError } from '@palaver/contract';
+import { boundedText } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { z } from 'zod';
@@ -20,7 +21,7 @@ const querySchema = z.object({
   from: z.iso.date().optional(),
   to: z.iso.date().optional(),
   version: programVersionSchema.optional(),
-  state: z.string().max(60).optional(),
+  state: boundedText(0, 60).optional(),
 });
 
 /** How callers move through a program, for operators: counts alone. */

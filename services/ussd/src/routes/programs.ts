@@ -1,4 +1,4 @@
-import { phoneNumberSchema } from '@palaver/contract/internal';
+import { boundedText, phoneNumberSchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAuditActor } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
@@ -76,7 +76,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
       ...admin,
       schema: {
         params,
-        body: z.strictObject({ revision: z.int().min(0).optional(), note: z.string().max(200).optional() }).nullish(),
+        body: z.strictObject({ revision: z.int().min(0).optional(), note: boundedText(0, 200).optional() }).nullish(),
       },
     },
     async (request) => publishing.publish(request.params.name, request.body ?? {}, toBy(request)),

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
-import { offsetPageQuerySchema } from '@palaver/contract/internal';
+import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import { toCsvLines } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { RecordKind, RecordStore } from '../records/records.ts';
 
-const paramsSchema = z.object({ program: z.string().max(60), kind: z.string().max(60) });
+const paramsSchema = z.object({ program: boundedText(0, 60), kind: boundedText(0, 60) });
 const querySchema = offsetPageQuerySchema.extend({ format: z.enum(['json', 'csv', 'spreadsheet']).default('json') });
 const pieceSize = 1_000;
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
-import { offsetPageQuerySchema } from '@palaver/contract/internal';
+import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
@@ -32,15 +32,15 @@ const dayMs = 24 * 3_600_000;
 const params = z.object({
   program: programNameSchema,
   source: z.enum(resultSources),
-  name: z.string().min(1).max(200),
+  name: boundedText(1, 200),
 });
 const filterSchema = z.object({
   from: z.iso.date().optional(),
   to: z.iso.date().optional(),
   status: z.enum(deliveryStatuses).optional(),
-  column: z.string().max(200).optional(),
-  value: z.string().max(500).optional(),
-  search: z.string().min(1).max(100).optional(),
+  column: boundedText(0, 200).optional(),
+  value: boundedText(0, 500).optional(),
+  search: boundedText(1, 100).optional(),
 });
 
 /** What programs have collected and sent: for viewers with masked numbers, as a file with whole ones for operators. */

@@ -1,4 +1,4 @@
-import { offsetPageQuerySchema } from '@palaver/contract/internal';
+import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ export function addSmsRoutes(server: Server, { messages, clock }: SmsRouteParts)
     '/api/ussd/sms/retry',
     {
       onRequest: server.operatorGuardFor('admin'),
-      schema: { body: z.strictObject({ id: z.string().max(100).optional(), program: z.string().max(60).optional() }) },
+      schema: { body: z.strictObject({ id: boundedText(0, 100).optional(), program: boundedText(0, 60).optional() }) },
     },
     async ({ body }) => ({ queued: await messages.retry(clock.now(), body) }),
   );

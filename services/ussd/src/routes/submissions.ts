@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
-import { offsetPageQuerySchema } from '@palaver/contract/internal';
+import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
@@ -8,15 +8,15 @@ import { toCsv, toXml } from '../submissions/export-submissions.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 
 const querySchema = offsetPageQuerySchema.extend({
-  formId: z.string().max(200).optional(),
+  formId: boundedText(0, 200).optional(),
   status: z.enum(['stored', 'queued', 'sent', 'failed']).optional(),
   format: z.enum(['json', 'csv', 'spreadsheet', 'xml']).default('json'),
 });
 
 const retrySchema = z.strictObject({
-  instanceId: z.string().max(200).optional(),
-  program: z.string().max(60).optional(),
-  formId: z.string().max(200).optional(),
+  instanceId: boundedText(0, 200).optional(),
+  program: boundedText(0, 60).optional(),
+  formId: boundedText(0, 200).optional(),
 });
 
 export interface SubmissionParts {
@@ -49,7 +49,7 @@ export function addSubmissionRoutes(server: Server, { submissions, clock }: Subm
   });
   server.get(
     '/api/ussd/submissions/:instanceId',
-    { schema: { params: z.object({ instanceId: z.string().max(200) }) } },
+    { schema: { params: z.object({ instanceId: boundedText(0, 200) }) } },
     async ({ params }, reply) => {
       const found = await submissions.load(params.instanceId);
       if (!found) throw new AppError('NOT_FOUND', 'There is no submission with this id.');

@@ -121,6 +121,7 @@ describe.each(engines)('in the service on %s', (engine) => {
     for (const wrong of [{ did: 'x' }, { amount: 0 }, { amount: 1.5 }, { amount: -1 }, { idempotencyKey: '' }])
       expect((await operator('POST', '/credits/top-up', { ...good, ...wrong })).body.code).toBe('VALIDATION_FAILED');
     expect((await operator('POST', '/credits/claims/nothing/settle')).body.code).toBe('NOT_FOUND');
+    expect((await operator('POST', '/credits/claims/a%00b/settle')).body.code).toBe('VALIDATION_FAILED');
     await operator('POST', '/credits/top-up', good);
     expect((await operator('POST', '/credits/top-up', { ...good, amount: 2 })).body).toMatchObject({
       code: 'CONFLICT',
