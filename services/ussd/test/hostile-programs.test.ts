@@ -46,6 +46,18 @@ describe.each(engines)('programs on %s', (engine) => {
     }
   });
 
+  test('a draft is only discarded as it was read', async () => {
+    await using service = await startService(engine);
+    const ask = createOperator(service);
+    for (const revision of [0, 1]) await ask('PUT', '/small/draft', { files: files('One'), revision });
+    expect((await ask('DELETE', '/small/draft')).status).toBe(400);
+    expect((await ask('DELETE', '/small/draft?revision=1')).status).toBe(409);
+    expect((await ask('GET', '/small/draft')).body).toMatchObject({ revision: 2, files: files('One') });
+    expect((await ask('DELETE', '/small/draft?revision=2')).status).toBe(200);
+    expect((await ask('DELETE', '/small/draft?revision=3')).status).toBe(404);
+    expect((await ask('PUT', '/small/draft', { files: files('Two'), revision: 3 })).status).toBe(200);
+  });
+
   test('U+0000, which cannot be stored, is refused', async () => {
     await using service = await startService(engine);
     const ask = createOperator(service);

@@ -281,7 +281,7 @@ test('viewers read, operators draft, admins publish; nobody writes where program
   const fixed = createOperator(readOnly, tokens[2]);
   for (const [method, path, body] of [
     ['PUT', '/small/draft', draft],
-    ['DELETE', '/small/draft', undefined],
+    ['DELETE', '/small/draft?revision=1', undefined],
     ['POST', '/small/publish', {}],
     ['POST', '/small/withdraw', undefined],
   ] as const)

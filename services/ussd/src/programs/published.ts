@@ -39,7 +39,8 @@ export interface PublishedPrograms {
     name: string,
     draft: Change & { files: ProgramFileMap; revision: number },
   ): Promise<number | undefined>;
-  removeDraft(trx: Transaction<UssdTables>, name: string): Promise<boolean>;
+  /** `false` where someone else has saved meanwhile, or there is none. */
+  removeDraft(trx: Transaction<UssdTables>, name: string, revision: number): Promise<boolean>;
   /** Takes a version that is kept into use; `null` takes the program out of use. */
   use(trx: Transaction<UssdTables>, name: string, id: string | null): Promise<void>;
 }
@@ -101,11 +102,12 @@ export function createPublishedPrograms({ db }: Pick<Store<UssdTables>, 'db'>): 
         .executeTakeFirst();
       return (added.numInsertedOrUpdatedRows ?? 0n) > 0n ? 1 : undefined;
     },
-    async removeDraft(trx, name) {
+    async removeDraft(trx, name, revision) {
       const removed = await trx
         .updateTable('ussd_program')
-        .set(({ eb }) => ({ draft: null, draft_at: null, draft_by: null, revision: eb('revision', '+', 1) }))
+        .set({ draft: null, draft_at: null, draft_by: null, revision: revision + 1 })
         .where('name', '=', name)
+        .where('revision', '=', revision)
         .where('draft', 'is not', null)
         .executeTakeFirst();
       return removed.numUpdatedRows > 0n;

@@ -39,7 +39,7 @@ export interface Publishing {
   /** The draft; without one, the files of the version in use. */
   draft(name: string): Promise<Draft | (Omit<Draft, 'updatedAt' | 'updatedBy'> & { updatedAt: null; updatedBy: null })>;
   saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By): Promise<{ revision: number }>;
-  removeDraft(name: string, by: By): Promise<void>;
+  removeDraft(name: string, revision: number, by: By): Promise<void>;
   check(name: string, files?: ProgramFileMap): Promise<ProgramReport>;
   /** Plays inputs on the draft. */
   try(name: string, trial: Trial): Promise<TriedCall>;
@@ -145,12 +145,16 @@ export function createPublishing(parts: PublishingParts): Publishing {
         return { revision };
       });
     },
-    async removeDraft(name, by) {
+    async removeDraft(name, revision, by) {
       guard();
-      await store.transaction(async (trx) => {
-        if (!(await published.removeDraft(trx, name))) throw new AppError('NOT_FOUND', `There is no draft of ${name}.`);
+      const isRemoved = await store.transaction(async (trx) => {
+        if (!(await published.removeDraft(trx, name, revision))) return false;
         await audit.record({ ...by, action: 'draft.removed', subject: name }, trx);
+        return true;
       });
+      if (isRemoved) return;
+      if (await published.loadDraft(name)) throw changedMeanwhile();
+      throw new AppError('NOT_FOUND', `There is no draft of ${name}.`);
     },
     async check(name, files) {
       const { check } = await programs.check(name, files ?? (await draftOf(name)).files);
@@ -170,9 +174,9 @@ export function createPublishing(parts: PublishingParts): Publishing {
       guard();
       const draft = files ? undefined : await draftOf(name);
       if (revision !== undefined && draft && draft.revision !== revision) throw changedMeanwhile();
+      const others = await readOthers(name);
       const checked = await programs.check(name, files ?? draft?.files ?? {});
       if (!checked.check.ok) throw hasFaults(checked.check.faults);
-      const others = await readOthers(name);
       const { id, kept } = checked;
       await versions.keep(id, kept);
       const menu = { ...checked.check.menu, id };
@@ -187,9 +191,9 @@ export function createPublishing(parts: PublishingParts): Publishing {
     async rollBack(name, version, by) {
       guard();
       await load(name, version);
+      const others = await readOthers(name);
       const refused = await programs.refuse(version);
       if (refused !== undefined) throw new AppError('CONFLICT', `This version cannot be taken into use: ${refused}.`);
-      const others = await readOthers(name);
       await change(name, version, by, { action: 'program.rolledBack', others });
       return { version };
     },
@@ -206,14 +210,14 @@ interface Change {
   note?: string | undefined;
   /** The version, where it is checked already. */
   menu?: Menu;
-}
-
   /** What others had published when it was checked. */
   others?: string;
 }
 
 function toOthers(name: string, published: ReadonlyMap<string, string>): string {
   return JSON.stringify([...published].filter(([other]) => other !== name));
+}
+
 function hasFaults(faults: Fault[]): AppError {
   return new AppError('VALIDATION_FAILED', `The program has faults: ${formatFault(faults[0] as Fault)}`, {
     details: {

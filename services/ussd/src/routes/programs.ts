@@ -42,10 +42,17 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     },
     async (request) => publishing.saveDraft(request.params.name, request.body, toBy(request)),
   );
-  server.delete(`${path}/draft`, { schema: { params }, config: { audited: true } }, async (request) => {
-    await publishing.removeDraft(request.params.name, toBy(request));
-    return { ok: true };
-  });
+  server.delete(
+    `${path}/draft`,
+    {
+      schema: { params, querystring: z.object({ revision: z.coerce.number().int().min(0) }) },
+      config: { audited: true },
+    },
+    async (request) => {
+      await publishing.removeDraft(request.params.name, request.query.revision, toBy(request));
+      return { ok: true };
+    },
+  );
   server.post(
     `${path}/check`,
     { bodyLimit, schema: { params, body: z.strictObject({ files: programFilesSchema.optional() }).nullish() } },

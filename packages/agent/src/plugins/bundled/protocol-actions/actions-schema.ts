@@ -1,4 +1,4 @@
-import { outboxMigration } from '@palaver/protocol';
+import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
 import { type Migration, personalTables, type SealedTable } from '@palaver/store';
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
@@ -41,6 +41,7 @@ export const actionsMigrations: Migration[] = [
     },
   },
   outboxMigration('agent', '002-outbox'),
+  outboxResendMigration('agent', '003-outbox-resend'),
 ];
 
 const where = ({ did }: AgentPerson) => sql<boolean>`user_did = ${did}`;
