@@ -160,7 +160,7 @@ async function linkWallet(
   if (phone) await say(`r${phone}`, '2*1*Ben*4071*4071', phone);
   const { address } = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 1 });
   const { audience } = (await (await fetch(`${url}/api/ussd/links`)).json()) as { audience: string };
-  const capability = { can: 'oracle/link', with: audience };
+  const capability = { can: 'oracle/link', with: audience, nb: { address } };
   const { serialized } = await createInvocation({ issuer: await createSigner(), audience, capability });
   const headers = { 'content-type': 'application/json', 'x-auth-type': 'ucan', authorization: `Bearer ${serialized}` };
   const reply = await fetch(`${url}/api/ussd/links`, { method: 'POST', headers, body: JSON.stringify({ address }) });

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { openStore } from '@palaver/store';
+import { engines } from '@palaver/test-kit';
 import { createInvocation, createSigner } from '@palaver/ucan';
 import { expect, test } from 'vitest';
 import type { UssdTables } from '../src/store/tables.ts';
@@ -23,11 +24,22 @@ async function startGateway(answers: Record<string, unknown>) {
 
 const page = await createSigner();
 
-async function askForCode(service: TestService, body: object = { address }, audience?: string) {
+interface Asked {
+  body?: { address?: string };
+  audience?: string;
+  named?: string;
+}
+
+async function makeInvocation(service: TestService, { audience, named = address }: Asked = {}): Promise<string> {
+  const { audience: own } = (await (await fetch(`${service.url}/api/ussd/links`)).json()) as { audience: string };
+  const capability = { can: 'oracle/link', with: own, ...(named && { nb: { address: named } }) };
+  return (await createInvocation({ issuer: page, audience: audience ?? own, capability })).serialized;
+}
+
+async function askForCode(service: TestService, asked: Asked = {}, invocation?: string) {
   const links = `${service.url}/api/ussd/links`;
-  const { audience: own } = (await (await fetch(links)).json()) as { audience: string };
-  const capability = { can: 'oracle/link', with: own };
-  const { serialized } = await createInvocation({ issuer: page, audience: audience ?? own, capability });
+  const serialized = invocation ?? (await makeInvocation(service, asked));
+  const { body = { address } } = asked;
   const headers = { 'content-type': 'application/json', 'x-auth-type': 'ucan', authorization: `Bearer ${serialized}` };
   const response = await fetch(links, { method: 'POST', headers, body: JSON.stringify(body) });
   return { status: response.status, body: (await response.json()) as { code: string; did: string } };
@@ -58,8 +70,8 @@ test('a code of the page links the account once, and the phone shows what can be
 
   const unsigned = await fetch(`${service.url}/api/ussd/links`, { method: 'POST' });
   expect([unsigned.status, ((await unsigned.json()) as { code: string }).code]).toEqual([401, 'UCAN_MISSING']);
-  expect((await askForCode(service, {}, (await createSigner()).did())).status).toBe(401);
-  expect((await askForCode(service, {})).status).toBe(400); // a did:key has to name its address
+  expect((await askForCode(service, { audience: (await createSigner()).did() })).status).toBe(401);
+  expect((await askForCode(service, { body: {}, named: '' })).status).toBe(400); // a did:key has to name its address
   const first = (await askForCode(service)).body.code;
   const { status, body } = await askForCode(service);
   expect({ status, body }).toMatchObject({
@@ -93,6 +105,20 @@ test('a code of the page links the account once, and the phone shows what can be
     'account.linked',
     'link.refused',
   ]);
+});
+
+test.each(engines)('an invocation is good for one code of the address that it names (%s)', async (engine) => {
+  await using service = await startService(engine);
+  const other = 'ixo1xf7u84m7fs39crd95d5mdzn0uwgnsqzh54y74e';
+  const invocation = await makeInvocation(service);
+  expect(await askForCode(service, { body: { address: other } }, invocation)).toMatchObject({
+    status: 400,
+    body: { message: expect.stringContaining('Name the address in the invocation') },
+  });
+  expect((await askForCode(service, { named: '' })).status).toBe(400);
+  const answers = await Promise.all(Array.from({ length: 4 }, () => askForCode(service, { body: {} }, invocation)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 401, 401, 401]);
+  expect(answers.find(({ status }) => status === 201)?.body).toMatchObject({ did: page.did(), address });
 });
 
 test('codes expire, and five a day can be tried', async () => {

@@ -2,7 +2,7 @@ import { AppError } from '@palaver/contract';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAddressKey } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
-import type { Verifier } from '@palaver/ucan';
+import type { VerifiedToken, Verifier } from '@palaver/ucan';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { UssdTables } from '../store/tables.ts';
@@ -33,15 +33,30 @@ export function addLinkRoutes(server: Server, { links, audience, verifier, findA
       const { ok, error } = await verifier.verifyInvocation(token, toAddressKey(from));
       if (!ok) throw new AppError(error.limited ? 'RATE_LIMITED' : error.code, 'Invalid UCAN invocation');
       const { did } = ok;
-      const address = await findAddress(did, request.body?.address);
+      const address = await findAddress(did, readAddress(ok, request.body?.address));
       if (address === undefined)
         throw new AppError('VALIDATION_FAILED', 'The address of this DID is not known, or is another one.');
+      if (!(await links.useInvocation(ok)))
+        throw new AppError('UCAN_NOT_ALLOWED', 'This invocation was used before. Make a new one for each code.');
       const { code, expiresAt } = await links.open({ did, address });
       const person = audit.person(did);
       await audit.record({ actor: person, action: 'link.opened', subject: person, from });
       return reply.status(201).send({ code, did, address, expiresAt: new Date(expiresAt).toISOString() });
     },
   );
+}
+
+/** Whoever sees an invocation must not get a code for another address with it. */
+function readAddress({ capabilities }: VerifiedToken, given: string | undefined): string | undefined {
+  const named = protocolAddressSchema.safeParse(
+    capabilities.find(({ can }) => can === 'oracle/link')?.nb?.address,
+  ).data;
+  if (given !== undefined && given !== named)
+    throw new AppError(
+      'VALIDATION_FAILED',
+      'Name the address in the invocation too: `nb: { address }` of `oracle/link`.',
+    );
+  return named;
 }
 
 function readInvocation({ headers }: FastifyRequest): string | undefined {

@@ -14,6 +14,8 @@ export interface Wallet {
 export interface Links {
   /** A new code takes the place of an earlier one of the same DID. */
   open(wallet: Wallet): Promise<{ code: string; expiresAt: number }>;
+  /** `false` where the invocation was used before. `expiration` in Unix seconds. */
+  useInvocation(invocation: { cid: string; expiration: number }): Promise<boolean>;
   find(code: string): Promise<Wallet | undefined>;
   /** Uses a code up. */
   take(trx: Transaction<UssdTables>, code: string): Promise<Wallet | undefined>;
@@ -31,7 +33,7 @@ export interface LinkParts {
 export function createLinks({ store, secret, clock }: LinkParts): Links {
   const { cipher } = store;
   const key = new Uint8Array(hkdfSync('sha256', secret, '', 'palaver ussd link codes', 32));
-  const hash = (kind: 'code' | 'did', text: string) =>
+  const hash = (kind: 'code' | 'did' | 'invocation', text: string) =>
     createHmac('sha256', key).update(`${kind} ${text}`).digest('base64url');
 
   async function findRow(db: Kysely<UssdTables>, code: string): Promise<Wallet | undefined> {
@@ -61,6 +63,17 @@ export function createLinks({ store, secret, clock }: LinkParts): Links {
         )
         .execute();
       return { code, expiresAt };
+    },
+    async useInvocation({ cid, expiration }) {
+      // A row that no code finds, kept for longer than the invocation is good.
+      const id = hash('invocation', cid);
+      const row = { id, owner: id, did: '', address: '', expires_at: expiration * 1_000 + lifetimeMs };
+      const { numInsertedOrUpdatedRows = 0n } = await store.db
+        .insertInto('ussd_link')
+        .values(cipher.sealRow(sealedTables.link, row))
+        .onConflict((conflict) => conflict.column('owner').doNothing())
+        .executeTakeFirst();
+      return numInsertedOrUpdatedRows > 0n;
     },
     find: (code) => findRow(store.db, code),
     async take(trx, code) {
