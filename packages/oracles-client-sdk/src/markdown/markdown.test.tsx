@@ -42,6 +42,12 @@ describe('Markdown', () => {
       '[a](https://x.example/y "t") <https://z.example/>',
       `<p>${link('https://x.example/y', 'a')} ${link('https://z.example/')}</p>`,
     ],
+    [
+      'no link in the text of a link',
+      '[https://a.example *https://b.example/* <https://c.example>](https://x.example/)',
+      `<p>${link('https://x.example/', 'https://a.example <em>https://b.example/</em> &lt;https://c.example&gt;')}</p>`,
+    ],
+    ['a picture without a text', '![](https://x.example/c.png)', `<p>${link('https://x.example/c.png')}</p>`],
     ['bare links', 'see https://x.example/a_b.', `<p>see ${link('https://x.example/a_b')}.</p>`],
     ['mail', '[m](mailto:a@x.example)', `<p>${link('mailto:a@x.example', 'm')}</p>`],
     ['pictures as links', '![cat](https://x.example/c.png)', `<p>${link('https://x.example/c.png', 'cat')}</p>`],

@@ -19,8 +19,14 @@ const delimiters = [
   ['_', 'em'],
 ] as const;
 
+interface Place {
+  depth: number;
+  /** The text of a link, in which there are no further links. */
+  isLabel: boolean;
+}
+
 /** Text with emphasis, code and links. Whatever is not closed or not allowed stays the text it is. */
-export function parseInline(text: string, depth = 0): Inline[] {
+export function parseInline(text: string, { depth, isLabel }: Place = { depth: 0, isLabel: false }): Inline[] {
   const nodes: Inline[] = [];
   let plain = '';
   const add = (node: Inline) => {
@@ -37,7 +43,7 @@ export function parseInline(text: string, depth = 0): Inline[] {
     plain += text.slice(at, next);
     at = next;
     if (at >= text.length) break;
-    const found = depth < maxDepth ? read(text, at, { find, depth }) : undefined;
+    const found = depth < maxDepth ? read(text, at, { find, depth, isLabel }) : undefined;
     if (found) {
       if (typeof found.node === 'string') plain += found.node;
       else add(found.node);
@@ -69,9 +75,8 @@ function createFinder(text: string): Find {
   };
 }
 
-interface Scan {
+interface Scan extends Place {
   find: Find;
-  depth: number;
 }
 
 interface Found {
@@ -87,6 +92,7 @@ function read(text: string, at: number, scan: Scan): Found | undefined {
       ? { node: text[at + 1] ?? '', end: at + 2 }
       : undefined;
   if (character === '`') return readCode(text, at, scan);
+  if (scan.isLabel && /[[!<h]/.test(character ?? '')) return undefined;
   if (character === '[' || text.startsWith('![', at)) return readLink(text, at, scan);
   if (character === '<') return readBareLink(text, at + 1, '>');
   if (character === 'h') return readBareLink(text, at, '');
@@ -114,7 +120,10 @@ function readLink(text: string, at: number, { find, depth }: Scan): Found | unde
   blank.lastIndex = 0;
   const href = toSafeHref(target.slice(0, blank.exec(target)?.index));
   if (!href) return undefined;
-  return { node: { type: 'link', href, children: parseInline(label || href, depth + 1) }, end: end + 1 };
+  return {
+    node: { type: 'link', href, children: parseInline(label || href, { depth: depth + 1, isLabel: true }) },
+    end: end + 1,
+  };
 }
 
 function readBareLink(text: string, at: number, close: string): Found | undefined {
@@ -140,7 +149,7 @@ function withoutPunctuation(url: string): string {
   return url.slice(0, end);
 }
 
-function readEmphasis(text: string, at: number, { find, depth }: Scan): Found | undefined {
+function readEmphasis(text: string, at: number, { find, depth, isLabel }: Scan): Found | undefined {
   for (const [mark, type] of delimiters) {
     if (!text.startsWith(mark, at)) continue;
     const start = at + mark.length;
@@ -149,7 +158,8 @@ function readEmphasis(text: string, at: number, { find, depth }: Scan): Found | 
     if (/^\s?$/.test(text[start] ?? '')) continue;
     const end = find(mark, start + 1, (place) => isClosing(text, place, mark));
     if (end < 0) continue;
-    return { node: { type, children: parseInline(text.slice(start, end), depth + 1) }, end: end + mark.length };
+    const children = parseInline(text.slice(start, end), { depth: depth + 1, isLabel });
+    return { node: { type, children }, end: end + mark.length };
   }
   return undefined;
 }
