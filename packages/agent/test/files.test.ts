@@ -119,6 +119,7 @@ test('what is too large, too much, empty or of another kind is refused, and noth
     [Buffer.from([0, 1, 2]), 'application/octet-stream', 415],
     ['a text', 'image/png', 415],
     [Buffer.alloc(agentLimits.attachmentBytes + 1, 'a'), 'text/plain', 413],
+    [Buffer.alloc(agentLimits.attachmentBytes + 5_000_000, 'a'), 'text/plain', 413],
   ];
   for (const [bytes, type, status] of refusals)
     expect([type, (await upload(agent, ana, bytes, { type })).status]).toEqual([type, status]);

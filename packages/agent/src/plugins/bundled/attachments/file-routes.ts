@@ -71,8 +71,10 @@ function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
     const { headers, query } = request;
     const length = Number(headers['content-length'] ?? 0);
     try {
-      if (length > agentLimits.attachmentBytes)
+      if (length > agentLimits.attachmentBytes) {
+        await discard(request.body);
         throw new AppError('PAYLOAD_TOO_LARGE', `A file may have at most ${agentLimits.attachmentBytes} bytes.`);
+      }
       if (!(request.body instanceof Readable)) throw new AppError('BAD_REQUEST', 'The file is empty.');
       const upload = {
         userDid: identityOf(request).did,
@@ -91,6 +93,26 @@ function addUpload(server: Server, { vault, clientOf }: FileRoutes): void {
       if (code === 'RATE_LIMITED') reply.header('retry-after', '1');
       throw error;
     }
+  });
+}
+
+const discardedBytes = 2 * agentLimits.attachmentBytes;
+const discardMs = 10_000;
+
+/** Most clients read no answer before they have sent the whole body, and fail when the connection closes meanwhile. */
+function discard(body: unknown): Promise<void> {
+  if (!(body instanceof Readable)) return Promise.resolve();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let bytes = 0;
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > discardedBytes) resolve();
+  };
+  const timer = setTimeout(resolve, discardMs);
+  body.on('data', count).once('close', resolve).once('end', resolve);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    body.off('data', count).pause();
   });
 }
 
