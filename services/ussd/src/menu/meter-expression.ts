@@ -42,7 +42,7 @@ export function takeRound(budget: ExpressionBudget): boolean {
   if (budget.rounds >= 0 && now > budget.readAt) {
     const spent = spentMicroseconds();
     if (budget.endsAt === 0) budget.endsAt = spent + budget.microseconds;
-    if (spent > budget.endsAt) budget.rounds = -1;
+    if (spent >= budget.endsAt) budget.rounds = -1;
     else budget.readAt = now + (budget.endsAt - spent) / 1_000;
   }
   return budget.rounds >= 0;
