@@ -29,6 +29,7 @@ test.each(engines)(
         : sql`alter table agent_credit_payment add constraint refuse check (memo <> 'refused')`;
     await refuse.execute(store.db);
     await store.close();
+    await chain.pay(99, 'less than a credit costs');
     await chain.pay(101, 'a\0b');
     await chain.pay(102, 'refused');
     await chain.pay(500, `top-up ${agent.user.did}`);
@@ -49,6 +50,8 @@ test.each(engines)(
       ['102uixo', ''],
       ...['did:', 'did:key:z6MkTYPO!!', 'did:key:z6MkTYPO'].map((did) => ['103uixo', `top-up ${did}`]),
     ];
+    expect((await read('/credits/payments?limit=2&offset=4')).payments).toHaveLength(1);
+    expect((await read('/credits/payments?status=dust')).payments).toMatchObject([{ amount: '99uixo' }]);
     expect((await list()).map(({ amount, memo }) => [amount, memo]).toSorted()).toEqual(expected.toSorted());
   },
 );

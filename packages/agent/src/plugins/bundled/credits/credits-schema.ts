@@ -24,7 +24,8 @@ export interface CreditsDatabase {
     credits: number;
     rest: string;
     user_did: string | null;
-    status: 'booked' | 'unmatched';
+    /** `dust`: less than one credit costs, and nobody is named. */
+    status: 'booked' | 'unmatched' | 'dust';
     created_at: number;
   };
   /** The last block whose payments are booked. */

@@ -1,9 +1,11 @@
+import { offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import { z } from 'zod';
 import type { CreditsDatabase } from './credits-schema.ts';
 import type { PaymentTerms } from './watch-payments.ts';
 
+const statusSchema = z.enum(['booked', 'unmatched', 'dust']);
 const coinSchema = z.object({ denom: z.string(), amount: z.string() });
 const termsSchema = z.object({
   address: z.string(),
@@ -22,14 +24,11 @@ const paymentsSchema = z.object({
       credits: z.int(),
       rest: z.string(),
       did: z.string().nullable(),
-      status: z.enum(['booked', 'unmatched']),
+      status: statusSchema,
     }),
   ),
 });
-const listQuerySchema = z.object({
-  status: z.enum(['booked', 'unmatched']).default('unmatched'),
-  limit: z.coerce.number().int().min(1).max(100).default(20),
-});
+const listQuerySchema = offsetPageQuerySchema.extend({ status: statusSchema.default('unmatched') });
 
 /** What users pay and where, and for operators the payments that were seen on the chain. */
 export function addPaymentRoutes(
@@ -63,7 +62,10 @@ export function addPaymentRoutes(
       .selectAll()
       .where('status', '=', query.status)
       .orderBy('created_at', 'desc')
+      .orderBy('hash')
+      .orderBy('transfer_index')
       .limit(query.limit)
+      .offset(query.offset)
       .execute();
     return {
       payments: rows.map(({ transfer_index: transferIndex, user_did: did, created_at: _, ...row }) => ({

@@ -57,10 +57,12 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     const memo = parseMemo(transfer.memo);
     const did = await findUser(memo);
     const isMatched = did !== undefined && credits > 0;
+    const isDust = did === undefined && isBelow(transfer.amount, terms.price);
+    const status = isMatched ? ('booked' as const) : isDust ? ('dust' as const) : ('unmatched' as const);
     const row = {
       ...{ hash: transfer.hash, transfer_index: transfer.index, height: transfer.height, sender: transfer.sender },
       ...{ memo: transfer.memo, amount: transfer.amount, credits: isMatched ? credits : 0, rest },
-      ...{ user_did: did ?? null, status: isMatched ? ('booked' as const) : ('unmatched' as const) },
+      ...{ user_did: did ?? null, status },
       created_at: Date.now(),
     };
     const keep = (trx: Pick<typeof store.db, 'insertInto'>) => keepRow(trx, row);
@@ -73,6 +75,7 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     if (!isNew) return;
     const details = { hash: transfer.hash, amount: transfer.amount, height: transfer.height };
     if (isMatched) logger.info({ ...details, credits }, 'a payment is booked');
+    else if (isDust) logger.debug(details, 'a payment of less than one credit names nobody');
     else logger.warn(details, 'a payment names no user or claim, or another coin; GET /credits/payments lists it');
   }
 
@@ -174,6 +177,12 @@ export function parseMemo(memo: string): Memo {
 function isUserDid(did: string): boolean {
   if (!creditAccountParamsSchema.safeParse({ did }).success) return false;
   return !did.startsWith('did:key:') || fromDidKey(did) !== null;
+}
+
+/** Whether it is less than one credit costs, in the price's coin alone. */
+function isBelow(amount: string, { denom, amount: price }: PaymentTerms['price']): boolean {
+  const [, digits = '', coin] = /^(\d+)(.+)$/.exec(amount) ?? [];
+  return coin === denom && BigInt(digits) < price;
 }
 
 /** The credits that an amount of coins buys, and what is left over of the price's coin. */
