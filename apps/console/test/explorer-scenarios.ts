@@ -110,7 +110,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/explorer?page=claims', look);
     const { page } = opened;
     await page.getByText('18 of 1,000 claims').waitFor();
-    await page.getByText('approved', { exact: true }).first().waitFor();
+    await page.locator('td').getByText('approved', { exact: true }).first().waitFor();
     expect(await findBarriers(page)).toEqual([]);
     expect(await overflow(page)).toBe(0);
     for (const [tab, settled] of [

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /**
@@ -8,7 +8,7 @@ import { dirname, resolve } from 'node:path';
 export function makeFolder(path: string, options: { mode?: number } = {}): void {
   const folder = resolve(path);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  if (dirname(folder) !== folder) makeFolder(dirname(folder), options);
+  if (!existsSync(dirname(folder))) makeFolder(dirname(folder), options);
   try {
     mkdirSync(folder, options);
   } catch (error) {

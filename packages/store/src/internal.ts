@@ -16,6 +16,7 @@ export {
   registerSealed,
 } from './cipher/stored-cipher.ts';
 export { claimSqliteFile } from './claim-sqlite-file.ts';
+export { createPrivateFile } from './open-sqlite.ts';
 export { engineOf } from './open-store.ts';
 export { parsePostgresUrl } from './postgres-hosts.ts';
 export { timeReaderOf } from './read-time.ts';

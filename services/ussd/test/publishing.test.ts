@@ -88,7 +88,7 @@ describe.each(engines)('on %s', (engine) => {
       'program.published',
       'program.published',
     ]);
-    expect((await ask('DELETE', '/small/draft')).status).toBe(200);
+    expect((await ask('DELETE', '/small/draft?revision=3')).status).toBe(200);
     const drafts = await (await service.get('/api/ussd/audit?action=draft.saved')).json();
     expect(drafts).toMatchObject({
       lines: [3, 2, 1].map((revision) => ({ subject: 'small', details: { revision } })),

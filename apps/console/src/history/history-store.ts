@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { createPrivateFile } from '@palaver/store/internal';
 import { type RouteLoad, sumUp, type Total, toQuantile } from '../metrics/load.ts';
 import type { Alarm } from './find-alarms.ts';
 
@@ -51,6 +52,7 @@ export type HistoryStore = ReturnType<typeof openHistory>;
 
 /** What the services did, minute by minute, and their routes hour by hour, in a SQLite file of the console. */
 export function openHistory(path: string) {
+  createPrivateFile(path);
   const db = new DatabaseSync(path);
   db.exec(`pragma journal_mode = wal;
     create table if not exists load (service text, time integer, count integer, faults integer, buckets text,

@@ -33,6 +33,7 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
   const query = useQuery({
     queryKey: ['results', set, filter, offset, token],
     placeholderData: (before) => before,
+    refetchInterval: 15_000,
     queryFn: () => resultsApi.page(set, filter, { limit: pageSize, offset }),
   });
   async function retry(id?: string): Promise<void> {

@@ -15,7 +15,11 @@ const toKey = ({ source, name }: Pick<ListedSet, 'source' | 'name'>) => `${sourc
 /** What a program has collected and sent: records, submissions of forms, messages. */
 export function ResultsView({ program }: { program: string }) {
   const token = useOperatorToken();
-  const query = useQuery({ queryKey: ['result-sets', program, token], queryFn: () => resultsApi.sets(program) });
+  const query = useQuery({
+    queryKey: ['result-sets', program, token],
+    queryFn: () => resultsApi.sets(program),
+    refetchInterval: 15_000,
+  });
   const role = useQuery({ queryKey: ['programs', token], queryFn: programApi.list }).data?.role ?? 'viewer';
   const [chosen, setChosen] = useState('');
   const [filter, setFilter] = useState(noFilter);

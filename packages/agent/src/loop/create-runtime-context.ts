@@ -23,7 +23,7 @@ export interface RuntimeContextParts {
   signer: Signer;
   browserCalls: BrowserCalls;
   clients: Pick<SessionClients, 'notify' | 'dropDelegation'>;
-  delegations: Pick<DelegationStore, 'findViews' | 'markSent' | 'findStanding'>;
+  delegations: Pick<DelegationStore, 'findUsable' | 'markSent' | 'findStanding'>;
   /** Whether the user may be asked to authorise again now; asking is rare on purpose. */
   mayAskAgain(): boolean;
   resolveServiceDid(url: string): Promise<string>;
@@ -35,13 +35,19 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
   const { turn, run } = parts;
   const { sessionId, requestId } = run;
   const where = { sessionId, requestId };
-  const token = turn.user.delegation;
-  const { ok: sent } = token === undefined ? {} : await parseToken(token);
-  const views = [...(sent ? [sent] : []), ...(await parts.delegations.findViews(turn.user.did))];
+  const stored = await parts.delegations.findUsable(turn.user.did);
+  const { delegation } = turn.user;
+  const { ok: sent } = delegation === undefined ? {} : await parseToken(delegation);
+  const views = [...(sent ? [sent] : []), ...stored.map(({ view }) => view)];
   const availablePlugins = parts.plugins.loaded.map(({ name }) => name);
 
   return {
-    user: { did: turn.user.did, delegation: token, timezone: turn.timezone, currentTime: new Date().toISOString() },
+    user: {
+      did: turn.user.did,
+      delegation: delegation ?? stored[0]?.token,
+      timezone: turn.timezone,
+      currentTime: new Date().toISOString(),
+    },
     session: { id: sessionId, requestId, roomId: turn.session.roomId, runId: run.runId },
     ...toPhone(turn.body),
     message: turn.body,

@@ -4,7 +4,6 @@ import type { Models } from '../models/create-models.ts';
 import type { OpenMessage } from '../plugins/agent-run.ts';
 import type { PendingSend } from '../plugins/middleware.ts';
 import { createBlobStore } from '../plugins/runtime-context.ts';
-import type { DelegationStore } from '../store/delegations.ts';
 import type { InterruptedRun } from '../store/interrupted-runs.ts';
 import type { MessageStore } from '../store/messages.ts';
 import type { SessionStore } from '../store/sessions.ts';
@@ -14,7 +13,6 @@ import type { Turn } from './turn.ts';
 
 export interface PrepareParts {
   sessions: Pick<SessionStore, 'find'>;
-  delegations: Pick<DelegationStore, 'find'>;
   messages: Pick<MessageStore, 'question' | 'last' | 'isQuestion'>;
   models: Models;
   /** Asks the plugins whether a message may be taken in; they throw to refuse it. */
@@ -25,11 +23,7 @@ export type TurnPreparation = ReturnType<typeof createTurnPreparation>;
 
 /** Makes the turn of a message: everything that can be refused is refused here, before a byte of a stream goes out. */
 export function createTurnPreparation(parts: PrepareParts) {
-  const { sessions, delegations, messages, models } = parts;
-
-  async function findUser(did: string, delegation?: string) {
-    return { did, delegation: delegation ?? (await delegations.find(did))?.token };
-  }
+  const { sessions, messages, models } = parts;
 
   return {
     /** Of a new message. What `beforeSend` has let in must be handed to the hub, which reports its end. */
@@ -41,7 +35,7 @@ export function createTurnPreparation(parts: PrepareParts) {
         throw invalid('replaces', 'must be the id of a question of this conversation');
       const model = models.choose(body.model).modelId;
       const results = request.results && matchResults(request.results, await messages.last(sessionId));
-      const user = await findUser(userDid, request.delegation);
+      const user = { did: userDid, delegation: request.delegation };
       const { client, socketId } = request;
       const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
@@ -57,7 +51,7 @@ export function createTurnPreparation(parts: PrepareParts) {
       return {
         ...sent,
         session,
-        user: await findUser(userDid),
+        user: { did: userDid, delegation: undefined },
         requestId,
         model,
         secrets: {},

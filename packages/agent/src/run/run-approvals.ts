@@ -21,7 +21,7 @@ export interface RunApprovalParts {
   runs: Pick<RunStore, 'state' | 'find'>;
   interrupted: Pick<InterruptedRuns, 'steps'>;
   audit: Pick<AuditLog<AgentDatabase>, 'record' | 'person'>;
-  delegations: Pick<DelegationStore, 'findViews'>;
+  delegations: Pick<DelegationStore, 'findUsable'>;
   broadcast: Broadcast;
   logger: Logger;
   /** How long a user has to answer. */
@@ -77,8 +77,8 @@ export function createRunApprovals(parts: RunApprovalParts) {
       if (!(await approvals.ask(step, parts.timeoutMs))) return 'not-owned';
       // It may have been given since the step was looked at.
       if (step.calls.some(({ capability }) => capability)) {
-        const views = await parts.delegations.findViews(step.userDid);
-        await approvals.grant(step.userDid, (capability) => views.some((view) => hasCapability(view, capability)));
+        const stored = await parts.delegations.findUsable(step.userDid);
+        await approvals.grant(step.userDid, (capability) => stored.some(({ view }) => hasCapability(view, capability)));
       }
       return 'asked';
     },

@@ -39,7 +39,7 @@ async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {}) {
       runs,
       interrupted: createInterruptedRuns(store),
       audit,
-      delegations: { findViews: async () => [] },
+      delegations: { findUsable: async () => [] },
       broadcast,
       logger,
       timeoutMs: 10_000,

@@ -91,7 +91,7 @@ export function createDelegationStore(
   }
 
   /** The stored ones that have not expired and are not revoked, the last to expire first. */
-  async function list(userDid: string, limit: number = agentLimits.delegations): Promise<ListedDelegation[]> {
+  async function open(userDid: string, limit: number): Promise<(ListedDelegation & { token: string | undefined })[]> {
     const rows = await store.db
       .selectFrom('agent_known_delegation')
       .select(['cid', 'expires_at', 'sealed'])
@@ -108,18 +108,21 @@ export function createDelegationStore(
       rows.map(async ({ cid, expires_at, sealed }) => {
         const token = sealed === null ? undefined : seal.open(sealed, owner(userDid));
         const { ok: view } = token === undefined ? {} : await parseToken(token);
-        return { cid, expiration: expires_at / 1000, view };
+        return { cid, expiration: expires_at / 1000, token, view };
       }),
     );
   }
 
   return {
-    list,
+    async list(userDid: string): Promise<ListedDelegation[]> {
+      const opened = await open(userDid, agentLimits.delegations);
+      return opened.map(({ token: _, ...listed }) => listed);
+    },
 
-    /** The stored delegations that calls are made with. */
-    async findViews(userDid: string): Promise<UcanView[]> {
-      const listed = await list(userDid, usedAtOnce);
-      return listed.flatMap(({ view }) => (view ? [view] : []));
+    /** The stored delegations that calls are made with, the last to expire first. */
+    async findUsable(userDid: string): Promise<{ token: string; view: UcanView }[]> {
+      const opened = await open(userDid, usedAtOnce);
+      return opened.flatMap(({ token, view }) => (token !== undefined && view ? [{ token, view }] : []));
     },
 
     async put(userDid: string, { token, cid, expiration }: StoredDelegation, record: RecordChange): Promise<void> {

@@ -7,6 +7,7 @@ const termsSchema = z.object({
   address: z.string().meta({ description: 'The account that signs. Grant it the right to send on the chain.' }),
   send: z.object({ denom: z.string(), perCall: z.string(), perDay: z.string() }).optional(),
 });
+const detailsSchema = z.record(z.string(), z.string());
 const actionsSchema = z.object({
   actions: z.array(
     z.object({
@@ -14,7 +15,7 @@ const actionsSchema = z.object({
       kind: z.enum(['claim', 'send']),
       status: z.enum(['sending', 'included', 'failed']),
       amount: z.string().nullable(),
-      details: z.record(z.string(), z.string()),
+      details: detailsSchema,
       hash: z.string().nullable(),
       fault: z.string().nullable(),
       createdAt: z.string(),
@@ -40,7 +41,7 @@ export function addActionRoutes(server: Server, { actions, address, limits }: Ac
     return {
       actions: rows.map(({ id, kind, status, amount, details, hash, fault, created_at }) => ({
         ...{ id, kind, status, amount, hash, fault },
-        details: JSON.parse(details) as Record<string, string>,
+        details: detailsSchema.parse(JSON.parse(details)),
         createdAt: new Date(created_at).toISOString(),
       })),
     };
