@@ -69,7 +69,7 @@ test('chat until 402, pay on the chain, go on; every coin is booked once, whenev
     ['100uixo', 1, '0', 'booked'],
     ['500uixo', 5, '0', 'booked'],
     ['1000uixo', 10, '0', 'booked'],
-    ['77uixo', 0, '77', 'unmatched'],
+    ['77uixo', 0, '77', 'dust'],
     ['300uixo', 3, '0', 'booked'],
   ]);
   const entries = await store.db.selectFrom('agent_credit_entry').selectAll().execute();
