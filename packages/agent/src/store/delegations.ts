@@ -90,7 +90,7 @@ export function createDelegationStore(
       );
   }
 
-  /** The stored ones that have not expired and are not revoked, the last to expire first. */
+  /** The stored ones that have not expired and are not revoked: the one posted last, then those that expire last. */
   async function open(userDid: string, limit: number): Promise<(ListedDelegation & { token: string | undefined })[]> {
     const rows = await store.db
       .selectFrom('agent_known_delegation')
@@ -100,6 +100,10 @@ export function createDelegationStore(
       .where('stored', '=', 1)
       .where('revoked', '=', 0)
       .where('expires_at', '>', Date.now())
+      .orderBy(
+        sql`case when cid = (select latest.cid from agent_delegation as latest
+          where latest.user_did = ${userDid} and latest.agent_did = ${agentDid}) then 0 else 1 end`,
+      )
       .orderBy('expires_at', 'desc')
       .orderBy('cid')
       .limit(limit)
@@ -119,7 +123,7 @@ export function createDelegationStore(
       return opened.map(({ token: _, ...listed }) => listed);
     },
 
-    /** The stored delegations that calls are made with, the last to expire first. */
+    /** The stored delegations that calls are made with, the one posted last first. */
     async findUsable(userDid: string): Promise<{ token: string; view: UcanView }[]> {
       const opened = await open(userDid, usedAtOnce);
       return opened.flatMap(({ token, view }) => (token !== undefined && view ? [{ token, view }] : []));
