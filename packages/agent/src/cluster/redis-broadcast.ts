@@ -7,7 +7,13 @@ const channel = 'palaver:agent:broadcast';
 /** By Redis pub/sub. While Redis is away messages are dropped. */
 export function createRedisBroadcast(redis: Redis, instance: string, logger: Logger): Broadcast {
   const inbox = createInbox(instance);
-  const subscriber = redis.duplicate({ lazyConnect: true, enableOfflineQueue: true, maxRetriesPerRequest: null });
+  const subscriber = redis.duplicate({
+    lazyConnect: true,
+    enableOfflineQueue: true,
+    maxRetriesPerRequest: null,
+    // By itself ioredis subscribes again without catching that the connection is closed meanwhile.
+    autoResubscribe: false,
+  });
   // The main connection logs that Redis is away.
   subscriber.on('error', () => {});
   subscriber.on('message', (_channel, text) => {
@@ -17,9 +23,8 @@ export function createRedisBroadcast(redis: Redis, instance: string, logger: Log
       logger.warn({ err: error }, 'a broadcast could not be read');
     }
   });
-  // ioredis reconnects and subscribes again.
+  subscriber.on('ready', () => void subscriber.subscribe(channel).catch(() => {}));
   subscriber.connect().catch(() => {});
-  subscriber.subscribe(channel).catch(() => {});
   return {
     publish(message) {
       if (redis.status === 'ready') redis.publish(channel, inbox.toText(message)).catch(() => {});
