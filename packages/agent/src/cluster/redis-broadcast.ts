@@ -11,7 +11,7 @@ export function createRedisBroadcast(redis: Redis, instance: string, logger: Log
     lazyConnect: true,
     enableOfflineQueue: true,
     maxRetriesPerRequest: null,
-    // By itself ioredis subscribes again without catching that the connection is closed meanwhile.
+    // Its own way to subscribe again does not catch that the connection is closed meanwhile.
     autoResubscribe: false,
   });
   // The main connection logs that Redis is away.
