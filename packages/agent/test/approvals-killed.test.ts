@@ -1,33 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
-import { fileURLToPath } from 'node:url';
-import { createTempDir, type Engine, engines, waitFor } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { answerOf, ask, pay } from './ask-approval.ts';
-import { readPaid } from './bank-plugin.ts';
 import { collectFrames, readFrames, readUntil } from './read-frames.ts';
-import { createAgentInstances } from './start-agent-process.ts';
-
-const bankAgent = fileURLToPath(new URL('./bank-agent.ts', import.meta.url));
-
-/** The agent with the bank, to be started as processes of one deployment. */
-async function prepare(engine: Engine) {
-  const dir = await createTempDir();
-  const paidFile = `${dir.path}/paid`;
-  const agent = await createAgentInstances(engine, { PAID_FILE: paidFile }, bankAgent);
-  return {
-    ...agent,
-    paid: () => readPaid(paidFile),
-    async [Symbol.asyncDispose]() {
-      await agent[Symbol.asyncDispose]();
-      await dir[Symbol.asyncDispose]();
-    },
-  };
-}
+import { createBankInstances } from './start-bank.ts';
 
 // On PostgreSQL an instance counts as dead after 10 s without a heartbeat.
 describe.concurrent.each(engines)('killed on %s', (engine) => {
   test('while a run waits, it waits on, and the answer runs the tool once; killed in the tool, it is not repeated', async () => {
-    await using bank = await prepare(engine);
+    await using bank = await createBankInstances(engine);
     const { start, paid } = bank;
     const first = await start();
     const sessionId = await first.user.createSession();
@@ -61,7 +42,7 @@ describe.concurrent.each(engines)('killed on %s', (engine) => {
 });
 
 test.concurrent('asked, but lost with the process before its frame was stored, is asked again after the restart', async () => {
-  await using bank = await prepare('sqlite');
+  await using bank = await createBankInstances('sqlite');
   const { start, paid, databaseUrl } = bank;
   const first = await start();
   const sessionId = await first.user.createSession();
@@ -90,7 +71,7 @@ test.concurrent('asked, but lost with the process before its frame was stored, i
 });
 
 test.concurrent('answered on another instance: its owner continues, and where that is dead, another one', async () => {
-  await using bank = await prepare('postgres');
+  await using bank = await createBankInstances('postgres');
   const { start, paid } = bank;
   const [one, two] = [await start(), await start()];
   const sessionId = await one.user.createSession();

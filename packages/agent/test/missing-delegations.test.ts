@@ -1,15 +1,13 @@
 // A run that lacks a delegation waits for exactly that one, whatever happens to its process.
-import { fileURLToPath } from 'node:url';
-import { createTempDir, type Engine, engines, waitFor } from '@palaver/test-kit';
+import { createTempDir, engines, waitFor } from '@palaver/test-kit';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerOf, ask } from './ask-approval.ts';
 import { createBank, readPaid, withdrawal } from './bank-plugin.ts';
 import { collectFrames, readUntil } from './read-frames.ts';
-import { createAgentInstances } from './start-agent-process.ts';
+import { createBankInstances } from './start-bank.ts';
 import { chatCapability, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
-const bankAgent = fileURLToPath(new URL('./bank-agent.ts', import.meta.url));
 const withdraw = (amount: number) => `/tool withdraw ${JSON.stringify({ amount })}`;
 const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
 
@@ -40,7 +38,7 @@ describe.each(engines)('a missing delegation on %s', (engine) => {
     await dir[Symbol.asyncDispose]();
   });
 
-  test('is named, and the run continues by itself once it is there', async () => {
+  test('is named, and the run continues as soon as it is posted', async () => {
     const ana = await agent.createUser();
     await grant(ana, agent.did, 3600, chatCapability);
     const sessionId = await ana.createSession();
@@ -112,22 +110,8 @@ test('that is not given in time ends the wait with a sentence for the model', as
   expect(readPaid(`${dir.path}/paid`)).toEqual([]);
 });
 
-async function prepare(engine: Engine) {
-  const dir = await createTempDir();
-  const paidFile = `${dir.path}/paid`;
-  const agent = await createAgentInstances(engine, { PAID_FILE: paidFile }, bankAgent);
-  return {
-    ...agent,
-    paid: () => readPaid(paidFile),
-    async [Symbol.asyncDispose]() {
-      await agent[Symbol.asyncDispose]();
-      await dir[Symbol.asyncDispose]();
-    },
-  };
-}
-
 test.concurrent.each(engines)('killed on %s while it waits, the run continues with the delegation', async (engine) => {
-  await using bank = await prepare(engine);
+  await using bank = await createBankInstances(engine);
   const first = await bank.start();
   const sessionId = await first.user.createSession();
   const { asked, frames } = await ask(first.user, sessionId, withdraw(5));
@@ -143,7 +127,7 @@ test.concurrent.each(engines)('killed on %s while it waits, the run continues wi
 });
 
 test.concurrent('posted to another instance, it continues on its own', async () => {
-  await using bank = await prepare('postgres');
+  await using bank = await createBankInstances('postgres');
   const [one, two] = [await bank.start(), await bank.start()];
   const { frames } = await ask(one.user, await one.user.createSession(), withdraw(5));
   await grant(two.user, bank.did);

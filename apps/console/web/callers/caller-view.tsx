@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ReactElement, useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { CallerHelp } from './caller-help.tsx';
@@ -90,78 +90,83 @@ function Account({ caller: { account, language } }: { caller: Caller }) {
 
 function Sessions({ sessions }: Pick<Caller, 'sessions'>) {
   return (
-    <section className="panel" aria-labelledby="caller-sessions">
-      <h2 id="caller-sessions">{words.sessions}</h2>
-      {sessions.length === 0 ? (
-        <p className="empty">{words.noSessions}</p>
-      ) : (
-        <ScrollRegion label={words.sessions}>
-          <table>
-            <thead>
-              <tr>
-                {[words.seen, words.code, words.program, words.state, words.status].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {sessions.map(({ id, seenAt, serviceCode, program, state, status }) => (
-                <tr key={id}>
-                  <td className="numbers">{toTime(seenAt)}</td>
-                  <td className="numbers">{serviceCode}</td>
-                  <td>{program}</td>
-                  <td>{state}</td>
-                  <td>
-                    <span className={status === 'active' ? 'badge badge-ok' : 'badge'}>{words.statuses[status]}</span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </ScrollRegion>
-      )}
-    </section>
+    <TablePanel
+      id="caller-sessions"
+      title={words.sessions}
+      empty={words.noSessions}
+      heads={[words.seen, words.code, words.program, words.state, words.status]}
+    >
+      {sessions.map(({ id, seenAt, serviceCode, program, state, status }) => (
+        <tr key={id}>
+          <td className="numbers">{toTime(seenAt)}</td>
+          <td className="numbers">{serviceCode}</td>
+          <td>{program}</td>
+          <td>{state}</td>
+          <td>
+            <span className={status === 'active' ? 'badge badge-ok' : 'badge'}>{words.statuses[status]}</span>
+          </td>
+        </tr>
+      ))}
+    </TablePanel>
   );
 }
 
 function Kept({ results }: Pick<Caller, 'results'>) {
   return (
-    <section className="panel" aria-labelledby="caller-results">
-      <h2 id="caller-results">{words.results}</h2>
-      {results.length === 0 ? (
-        <p className="empty">{words.noResults}</p>
+    <TablePanel
+      id="caller-results"
+      title={words.results}
+      empty={words.noResults}
+      heads={[words.time, words.kind, words.program, words.answers, words.status]}
+    >
+      {results.map(({ id, source, name, program, createdAt, values, delivery }) => (
+        <tr key={`${source} ${id}`}>
+          <td className="numbers">{toTime(createdAt)}</td>
+          <td>{source === 'messages' ? words.sources.messages : `${words.sources[source]} ${name}`}</td>
+          <td>{program}</td>
+          <td className="break">
+            {Object.entries(values)
+              .map(([question, answer]) => `${question}: ${answer}`)
+              .join(', ')}
+          </td>
+          <td>
+            {delivery && words.deliveries[delivery.status]}
+            {delivery?.fault && delivery.status !== 'sent' && <div className="small">{delivery.fault}</div>}
+          </td>
+        </tr>
+      ))}
+    </TablePanel>
+  );
+}
+
+interface TablePanelProps {
+  id: string;
+  title: string;
+  /** Shown where there are no rows. */
+  empty: string;
+  heads: string[];
+  children: ReactElement[];
+}
+
+function TablePanel({ id, title, empty, heads, children }: TablePanelProps) {
+  return (
+    <section className="panel" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      {children.length === 0 ? (
+        <p className="empty">{empty}</p>
       ) : (
-        <ScrollRegion label={words.results}>
+        <ScrollRegion label={title}>
           <table>
             <thead>
               <tr>
-                {[words.time, words.kind, words.program, words.answers, words.status].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
+                {heads.map((head) => (
+                  <th key={head} scope="col">
+                    {head}
                   </th>
                 ))}
               </tr>
             </thead>
-            <tbody>
-              {results.map(({ id, source, name, program, createdAt, values, delivery }) => (
-                <tr key={`${source} ${id}`}>
-                  <td className="numbers">{toTime(createdAt)}</td>
-                  <td>{source === 'messages' ? words.sources.messages : `${words.sources[source]} ${name}`}</td>
-                  <td>{program}</td>
-                  <td className="break">
-                    {Object.entries(values)
-                      .map(([question, answer]) => `${question}: ${answer}`)
-                      .join(', ')}
-                  </td>
-                  <td>
-                    {delivery && words.deliveries[delivery.status]}
-                    {delivery?.fault && delivery.status !== 'sent' && <div className="small">{delivery.fault}</div>}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
+            <tbody>{children}</tbody>
           </table>
         </ScrollRegion>
       )}

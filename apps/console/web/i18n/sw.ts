@@ -1,3 +1,4 @@
+// One line for each text of the console, in one file so that a translator sees the whole.
 import type { Messages } from './text.ts';
 
 export const sw: Messages = {
