@@ -54,7 +54,8 @@ testWithRedis(
   async ({ redisUrl, skip }) => {
     const outcome = await countConnected(redisUrl, clients.default);
     if ('reason' in outcome) return skip(outcome.reason);
-    expect(outcome.connected).toBe(0);
+    // Now and then all requests of a handshake reach the same instance by chance.
+    expect(outcome.connected).toBeLessThan(connections / 2);
     expect(await countConnected(redisUrl, clients.default, { stickyPath: '/socket.io/' })).toEqual({
       connected: connections,
     });
