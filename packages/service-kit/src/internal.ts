@@ -13,6 +13,7 @@ export {
 export { type CorsOptions, envOrigins, toOriginRules } from './cors.ts';
 export { type CountInMinute, countInMemory, countInRedis, type MinuteCount } from './count-in-minute.ts';
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
+export { Durations } from './durations.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { parseKeyBytes } from './env-types.ts';
 export { sendError } from './error-reply.ts';
@@ -22,7 +23,7 @@ export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './
 export { sendLogsTo } from './logger.ts';
 export { makeFolder } from './make-folder.ts';
 export { maskPhone, maskText } from './mask.ts';
-export { addStoreMetrics, createObserve } from './metrics.ts';
+export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
 export { equalSecrets } from './operator-guard.ts';
 export { addOperator, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';

@@ -60,14 +60,24 @@ export function isServedHost(host: string | undefined, allowed: string[]): boole
   );
 }
 
-/** Refuses requests to a name that is not this service's. */
-export function checkHosts(server: FastifyInstance, allowed: string[]): void {
+/** `isServedHost` for one request after the other. */
+export function createHostCheck(allowed: string[]): (host: string | undefined) => boolean {
   // The last one that was served: nearly all requests name the same.
   let served: string | undefined;
+  return (host) => {
+    const isServed = host === served || isServedHost(host, allowed);
+    if (isServed) served = host;
+    return isServed;
+  };
+}
+
+/** Refuses requests to a name that is not this service's. */
+export function checkHosts(server: FastifyInstance, allowed: string[]): void {
+  const isServed = createHostCheck(allowed);
   server.addHook('onRequest', ({ headers: { host } }, _reply, done) => {
-    const isKnown = host === served || isServedHost(host, allowed);
-    if (isKnown) served = host;
-    done(isKnown ? undefined : new AppError('FORBIDDEN', 'This host name is not served here; see ALLOWED_HOSTS.'));
+    done(
+      isServed(host) ? undefined : new AppError('FORBIDDEN', 'This host name is not served here; see ALLOWED_HOSTS.'),
+    );
   });
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Durations } from './durations.ts';
 import type { Logger } from './logger.ts';
 
 const durationName = 'http_request_duration_seconds';
@@ -9,37 +10,24 @@ export function addMetrics(server: FastifyInstance, service: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
-  const duration = new Histogram({
+  const durations = new Durations({
     name: durationName,
     help: 'Time from the arrival of a request to the end of its reply',
     labelNames: ['method', 'route', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
+    registry,
   });
-  const observe = createObserve(duration);
   server.addHook('onResponse', (request, reply, done) => {
     // The route's template, never the path: an unbounded label would grow without end.
     const route = request.routeOptions.url ?? 'unknown';
-    observe([request.method, route, String(reply.statusCode)], reply.elapsedTime / 1000);
+    durations.count(reply.elapsedTime / 1000, request.method, route, String(reply.statusCode));
     done();
   });
   return registry;
 }
 
-/** Observes a request that the server's hooks do not see, by method, route and status. */
-export function createObserveRequest(registry: Registry): (labels: string[], seconds: number) => void {
-  return createObserve(registry.getSingleMetric(durationName) as Histogram);
-}
-
-/** Observes values by labels in their order. Each set of labels is looked up once: that costs more than the observation. */
-export function createObserve(histogram: Histogram): (labels: string[], value: number) => void {
-  const children = new Map<string, ReturnType<typeof histogram.labels>>();
-  return (labels, value) => {
-    const key = labels.join('\n');
-    const child = children.get(key) ?? histogram.labels(...labels);
-    children.set(key, child);
-    child.observe(value);
-  };
+/** Where requests are counted that the server's hooks do not see, by method, route and status. */
+export function requestDurations(registry: Registry): Durations {
+  return registry.getSingleMetric(durationName) as Durations;
 }
 
 /** What is shown of a store. */

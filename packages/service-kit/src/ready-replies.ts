@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { browserHeaders } from './browser-headers.ts';
 import { type CorsOptions, createCorsHeaders } from './cors.ts';
 import type { Server } from './create-server.ts';
-import { isServedHost } from './local-trust.ts';
+import { createHostCheck } from './local-trust.ts';
 import type { Logger } from './logger.ts';
-import { createObserveRequest } from './metrics.ts';
+import { requestDurations } from './metrics.ts';
 import { toRequestId } from './request-id.ts';
 import { callerOf, createRequestLog } from './request-log.ts';
 
@@ -38,23 +38,23 @@ export function addReadyReplies(server: Server, { find, logger, allowedHosts, co
   const fixedHeaders = Object.entries(fixed).flat();
   const corsHeaders = cors ? createCorsHeaders(cors) : () => [];
   const logRequest = createRequestLog(logger);
-  const observe = createObserveRequest(server.metrics);
+  const durations = requestDurations(server.metrics);
+
+  const isServed = allowedHosts ? createHostCheck(allowedHosts) : () => true;
 
   const answer = (request: IncomingMessage, response: ServerResponse): boolean => {
     const { url = '', method = '', headers } = request;
-    if (headers.upgrade !== undefined || (allowedHosts && !isServedHost(headers.host, allowedHosts))) return false;
+    if (headers.upgrade !== undefined || !isServed(headers.host)) return false;
     const found = find(request);
     if (!found) return false;
     const { route, status, body } = found;
     const id = toRequestId(request);
     const started = performance.now();
     response.writeHead(status, [...fixedHeaders, 'x-request-id', id, ...corsHeaders(headers.origin), ...found.headers]);
-    response.once('finish', () => {
-      const elapsedMs = performance.now() - started;
-      observe([method, route, String(status)], elapsedMs / 1000);
-      logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
-    });
     response.end(body);
+    const elapsedMs = performance.now() - started;
+    durations.count(elapsedMs / 1000, method, route, String(status));
+    logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
     return true;
   };
   /** An exception here would end the process; the routes meet the same fault and report it. */

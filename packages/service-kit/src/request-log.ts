@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { symbols } from 'pino';
+import { levels, symbols } from 'pino';
 import type { Logger } from './logger.ts';
 import { maskText } from './mask.ts';
 
@@ -25,6 +25,8 @@ export interface AnsweredRequest {
   caller?: string | undefined;
 }
 
+const info = levels.values.info ?? 0;
+
 type LineStream = { write(line: string): void };
 
 /**
@@ -37,7 +39,7 @@ export function createRequestLog(logger: Logger): (answered: AnsweredRequest) =>
   let time = 0;
   let start = '';
   return ({ id, method, url, status, elapsedMs, caller }) => {
-    if (!logger.isLevelEnabled('info')) return;
+    if (logger.levelVal > info) return;
     const now = Date.now();
     if (now !== time) {
       time = now;

@@ -1,7 +1,7 @@
 // The gateway's own metrics. Requests are counted in a plain map and handed to the registry when it is read: the client
 // library's labels cost more than a cached answer.
-import { createObserve } from '@palaver/service-kit/internal';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Durations } from '@palaver/service-kit/internal';
+import { Counter, Gauge, type Registry } from 'prom-client';
 import type { UpstreamStatus } from './upstream/upstream.ts';
 
 export type CacheState = 'hit' | 'miss' | 'shared' | 'stale';
@@ -58,14 +58,12 @@ export function createGatewayMetrics({
     labelNames: ['reason'],
     registers,
   });
-  const upstreamSeconds = new Histogram({
+  const upstreamSeconds = new Durations({
     name: 'gateway_upstream_seconds',
     help: 'Time of calls to the nodes, by gRPC method and code',
     labelNames: ['method', 'grpc_code'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
+    registry,
   });
-  const observeSeconds = createObserve(upstreamSeconds);
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
       name,
@@ -101,6 +99,6 @@ export function createGatewayMetrics({
     countKey: (key) => keyRequests.inc({ key }),
     watchSubscriptions: (count) => gauge('gateway_rpc_subscriptions', 'Subscriptions at the node', count),
     countRefusedSubscription: (reason) => refusedSubscriptions.inc({ reason }),
-    observeUpstream: (method, grpcCode, seconds) => observeSeconds([method, String(grpcCode)], seconds),
+    observeUpstream: (method, grpcCode, seconds) => upstreamSeconds.count(seconds, method, String(grpcCode)),
   };
 }

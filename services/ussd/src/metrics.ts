@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Durations } from '@palaver/service-kit/internal';
+import { Counter, Gauge, type Registry } from 'prom-client';
 
 export interface UssdMetrics {
   /** One request and what became of it. */
@@ -31,11 +32,10 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
       for (const [outcome, count] of requests) this.inc({ outcome }, count);
     },
   });
-  const durations = new Histogram({
+  const durations = new Durations({
     name: 'ussd_request_duration_seconds',
     help: 'Time from a valid request to its saved reply',
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
+    registry,
   });
   const failures = new Counter({
     name: 'ussd_action_failures_total',
@@ -90,7 +90,7 @@ export function createUssdMetrics(registry: Registry, gauges: UssdGauges): UssdM
   });
   return {
     countRequest: (outcome) => requests.set(outcome, (requests.get(outcome) ?? 0) + 1),
-    observeRequest: (seconds) => durations.observe(seconds),
+    observeRequest: (seconds) => durations.count(seconds),
     countActionFailure: (action) => failures.inc({ action }),
     countSimSwapCheck: (result) => simSwapChecks.inc({ result }),
     countSms: (result) => sms.inc({ result }),
