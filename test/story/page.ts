@@ -15,7 +15,7 @@ import type { World } from './start-world.ts';
  * Ana chats on a page until 402, pays on the node and is let in; the agent sends tokens and submits a claim in her name, with
  * a delegation that expires in the middle and is renewed, whenever the agent is killed.
  */
-export async function walkPageStory({ url: gatewayUrl, access, ana, amountOf, transact }: World): Promise<void> {
+export async function walkPageStory({ url: gatewayUrl, access, ana, eve, amountOf, transact }: World): Promise<void> {
   const createAccount = () => createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 300_000 });
   const [{ address: payTo }, { address: shop }] = [await createAccount(), await createAccount()];
   const limits = { denom: 'uixo', perCall: '3000', perDay: '5000' };
@@ -84,10 +84,22 @@ export async function walkPageStory({ url: gatewayUrl, access, ana, amountOf, tr
   await transact(
     ana.account,
     toSendGrant({ granter: ana.account.address, grantee: agentAddress, limit, expiresAt }),
-    '',
+    ana.did,
   );
   const sending = { can: 'tokens/send', with: ana.did, nb: limits };
   const pay = (amount: string) => `/tool send_tokens ${JSON.stringify({ to: shop, amount })}`;
+
+  // Eve's document names Ana's account too. What Ana granted is not hers.
+  const thief = await createTestUser({ url: () => agent.url, audience: instances.did, signer: eve.signer });
+  const capabilities = [{ ...sending, with: eve.did }];
+  const stolen = { issuer: eve.signer, audience: instances.did, capabilities, lifetimeSeconds: 60 };
+  await thief.send('POST', '/delegation', { raw: (await createDelegation(stolen)).serialized });
+  const theft = await ask(thief, await thief.createSession(), pay('3000'));
+  await answerOf(thief, theft.asked, true);
+  const refused = (await collectFrames(await thief.follow(theft.asked.runId))).findLast(
+    ({ event, data }) => event === 'tool_call' && data.status !== 'isRunning',
+  );
+  expect(refused?.data.error).toContain(`with the memo ${eve.did}`);
 
   // The delegation expires while the run waits for the approval; a new one is asked for, and the tokens are sent once.
   const end = await grant(sending, 2);

@@ -33,20 +33,9 @@ export async function startWorld() {
     { address: account.address, coins: coinsOf(1_000_000) },
   ];
   await writeFile(join(ownSeed, 'balances.json'), JSON.stringify(balances));
-  const key = await createSigner();
-  const did = `did:x:${key.did().slice('did:key:'.length)}`;
-  const document = {
-    ...{ id: did, controller: [did], service: [], authentication: [`${did}#key`] },
-    verificationMethod: [
-      { id: `${did}#key`, type: 'Multikey', controller: did, publicKeyMultibase: did.slice('did:x:'.length) },
-      {
-        ...{ id: `${did}#account`, type: 'CosmosAccountAddress', controller: did },
-        blockchainAccountID: account.address,
-      },
-    ],
-  };
+  const [ana, eve] = [await createPerson(account.address), await createPerson(account.address)];
   const documents = JSON.parse(await readFile(join(seed, 'iid-documents.json'), 'utf8')) as object[];
-  await writeFile(join(ownSeed, 'iid-documents.json'), JSON.stringify([...documents, document]));
+  await writeFile(join(ownSeed, 'iid-documents.json'), JSON.stringify([...documents, ana.document, eve.document]));
   const keys = join(dir.path, 'keys.json');
   const sha256 = '2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683'; // of "key"
   await writeFile(keys, JSON.stringify([{ name: 'story', sha256 }]));
@@ -69,7 +58,9 @@ export async function startWorld() {
     url: gateway.url,
     access,
     payer,
-    ana: { did, signer: key.withDid(did as ReturnType<typeof key.did>), account },
+    ana: { ...ana, account },
+    /** Her document names Ana's account. */
+    eve,
     async amountOf(address: string): Promise<number> {
       const path = `/cosmos/bank/v1beta1/balances/${address}/by_denom`;
       const result = await client.get(path, { query: { denom: 'uixo' } });
@@ -93,4 +84,18 @@ export async function startWorld() {
       await dir[Symbol.asyncDispose]();
     },
   };
+}
+
+/** A DID of the protocol with a key, and the document that names an account: anyone's, for the chain does not ask its owner. */
+async function createPerson(address: string) {
+  const key = await createSigner();
+  const did = `did:x:${key.did().slice('did:key:'.length)}`;
+  const document = {
+    ...{ id: did, controller: [did], service: [], authentication: [`${did}#key`] },
+    verificationMethod: [
+      { id: `${did}#key`, type: 'Multikey', controller: did, publicKeyMultibase: did.slice('did:x:'.length) },
+      { ...{ id: `${did}#account`, type: 'CosmosAccountAddress', controller: did }, blockchainAccountID: address },
+    ],
+  };
+  return { did, signer: key.withDid(did as ReturnType<typeof key.did>), document };
 }

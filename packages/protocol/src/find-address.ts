@@ -9,7 +9,8 @@ const documentSchema = z.object({
 
 /**
  * The address of a DID. A DID of the protocol has its accounts in its document, and the address must be one of them; other
- * DIDs name it themselves. Undefined where there is none.
+ * DIDs name it themselves. Undefined where there is none. It says where the DID receives coins, not whose coins it may spend:
+ * anyone may write any account into a document.
  */
 export async function findAddress(
   gateway: GatewayClient | undefined,
@@ -17,11 +18,16 @@ export async function findAddress(
   given?: string,
 ): Promise<string | undefined> {
   if (/^did:(?:key|web):/.test(did)) return given;
-  const result = await gateway?.get(`/ixo/did/dids/${encodeURIComponent(did).replaceAll('%3A', ':')}`);
-  const document = result?.ok ? documentSchema.safeParse(result.value).data : undefined;
-  const addresses = (document?.iidDocument.verificationMethod ?? []).flatMap(
+  const addresses = gateway ? await listAddresses(gateway, did) : [];
+  return given === undefined ? addresses[0] : addresses.find((address) => address === given);
+}
+
+/** The accounts in the document of a DID. */
+export async function listAddresses(gateway: GatewayClient, did: string): Promise<string[]> {
+  const result = await gateway.get(`/ixo/did/dids/${encodeURIComponent(did).replaceAll('%3A', ':')}`);
+  const document = result.ok ? documentSchema.safeParse(result.value).data : undefined;
+  return (document?.iidDocument.verificationMethod ?? []).flatMap(
     // Some documents write it as CAIP-10: `cosmos:ixo-5:ixo1…`.
     ({ blockchainAccountID: account }) => (account ? [account.slice(account.lastIndexOf(':') + 1)] : []),
   );
-  return given === undefined ? addresses[0] : addresses.find((address) => address === given);
 }

@@ -4,7 +4,9 @@ import { identityOf } from '../../../auth/auth-hook.ts';
 import type { ActionParts } from './actions.ts';
 
 const termsSchema = z.object({
-  address: z.string().meta({ description: 'The account that signs. Grant it the right to send on the chain.' }),
+  address: z
+    .string()
+    .meta({ description: 'The account that signs. Grant it the right to send on the chain, with your DID as memo.' }),
   send: z.object({ denom: z.string(), perCall: z.string(), perDay: z.string() }).optional(),
 });
 const detailsSchema = z.record(z.string(), z.string());

@@ -1,7 +1,7 @@
 import { createGatewayClient, createTxOutbox, toSubmitClaim } from '@palaver/protocol';
 import {
   envSigningKey,
-  findAddress,
+  findGranter,
   gatewayVariables,
   loadSigningAccount,
   signingVariables,
@@ -155,6 +155,13 @@ const collectionSchema = z.object({ collection: z.object({ admin: z.string() }) 
 
 function createSendTool({ actions, gateway, address }: ActionParts, { denom, perCall, perDay }: SendLimits): Tool {
   const nb = { denom, perCall: String(perCall), perDay: String(perDay) };
+  const findFrom = async ({ user: { did }, abortSignal: signal }: RuntimeContext) => {
+    const found = await findGranter(gateway, { did, grantee: address, signal });
+    if (!found.ok) throw new ToolError('TOOL_FAILED', `whose coins may be sent could not be read: ${found.message}`);
+    if (found.granter) return found.granter;
+    const remedy = `the user has to grant it on the chain from an account of their DID document, with the memo ${did}`;
+    throw new ToolError('TOOL_FAILED', `no account lets ${address} send for this user: ${remedy}`);
+  };
   return tool({
     description: `Sends tokens of the user to an address: at most ${perCall} ${denom} at a time and ${perDay} ${denom} a day.`,
     input: z.object({
@@ -172,8 +179,7 @@ function createSendTool({ actions, gateway, address }: ActionParts, { denom, per
       const id = toActionId(rt);
       const { did } = rt.user;
       if (!(await actions.find(id))) {
-        const from = await findAddress(gateway, did);
-        if (!from) throw new ToolError('TOOL_FAILED', `${did} has no account on the protocol, so nothing can be sent`);
+        const from = await findFrom(rt);
         const capability = { can: 'tokens/send', with: did, nb: { ...nb, to, amount } };
         const invocation = await rt.ucan.mintInvocation({ audience: toDid(address), capability });
         const message = toSendFor({ grantee: address, from, to, coins: [{ denom, amount }] });
