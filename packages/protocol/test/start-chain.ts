@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -9,6 +9,8 @@ import { createTempDir, waitFor } from '@palaver/test-kit';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { createSigningAccount, type SigningAccount } from '../src/signing-account.ts';
 import { outboxMigration, outboxResendMigration } from '../src/tx-outbox-schema.ts';
+
+const seed = join(import.meta.dirname, '../../../services/devnode/seed');
 
 export const migrations = [outboxMigration('test', '001-tx'), outboxResendMigration('test', '002-resend')];
 
@@ -21,12 +23,19 @@ export interface TestChain {
   close(): Promise<void>;
 }
 
-/** A node with a block every 100 ms, a gateway, and accounts that have coins. */
-export async function startChain(payerCount: number, funds: number): Promise<TestChain> {
+/** A node with a block every 100 ms, a gateway, accounts that have coins, and DIDs whose documents name the first of them. */
+export async function startChain(payerCount: number, funds: number, dids: string[] = []): Promise<TestChain> {
   const dir = await createTempDir();
   const payers = await Promise.all(Array.from({ length: payerCount }, createAccount));
   const coins = [{ denom: 'uixo', amount: String(funds) }];
   await writeFile(join(dir.path, 'balances.json'), JSON.stringify(payers.map(({ address }) => ({ address, coins }))));
+  const blockchainAccountID = payers[0]?.address;
+  const documents = dids.map((id) => ({
+    ...{ id, controller: [id], service: [], authentication: [] },
+    verificationMethod: [{ id: `${id}#account`, type: 'CosmosAccountAddress', controller: id, blockchainAccountID }],
+  }));
+  const others = JSON.parse(await readFile(join(seed, 'iid-documents.json'), 'utf8')) as object[];
+  await writeFile(join(dir.path, 'iid-documents.json'), JSON.stringify([...others, ...documents]));
   const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: join(dir.path, 'data') };
   const node = await startDevnode({ ...env, DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '100' });
   const upstream = { GATEWAY_UPSTREAMS: node.address, GATEWAY_TX: 'true', GATEWAY_CACHE_TTL_MS: '50' };
