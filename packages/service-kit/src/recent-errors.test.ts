@@ -42,6 +42,14 @@ test('refusals and faults are kept by request id, newest first, without queries 
   expect(JSON.stringify(errors)).not.toMatch(/abc|secret/);
 });
 
+test('phone numbers and tokens in a path are masked, as in the log', async () => {
+  await start();
+  await server.inject({ url: '/accounts/+254712345678/unlock' });
+  await server.inject({ url: '/accounts/%2B254712345678/unlock' });
+  const paths = (await list()).map(({ path }) => path);
+  expect(paths.toSorted()).toEqual(['/accounts/%2B25471234****/unlock', '/accounts/+25471234****/unlock']);
+});
+
 test('the log lines of a failed request are found by its id, masked, by operators who may change things', async () => {
   await start({ write: () => {} });
   await server.inject({ url: '/broken', headers: { 'x-request-id': 'looked-for' } });

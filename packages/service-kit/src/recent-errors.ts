@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { toAppError } from './error-reply.ts';
 import { maskText } from './mask.ts';
+import { pathOf } from './request-log.ts';
 
 export interface RecentError {
   time: string;
@@ -36,7 +37,7 @@ export function addRecentErrors(server: FastifyInstance): () => RecentError[] {
         time: new Date().toISOString(),
         requestId: request.id,
         method: request.method,
-        path: (request.url.split('?')[0] ?? '').slice(0, 200),
+        path: maskText(pathOf(request.url)).slice(0, 200),
         status,
         ...replies.get(request),
       });
