@@ -1,11 +1,15 @@
 import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
-import { type Migration, personalTables, type SealedTable } from '@palaver/store';
+import { type Migration, type PersonalData, personalTables, type SealedTable } from '@palaver/store';
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
+
+/** Time over which what a user sends is limited. */
+export const dayMs = 24 * 3_600_000;
 
 export interface ActionTable {
   /** The run and its tool call: one row for each call. */
   id: string;
+  /** A keyed hash of it once the user was erased. */
   user_did: string;
   kind: 'claim' | 'send';
   /** JSON of what was ordered. */
@@ -47,11 +51,21 @@ export const actionsMigrations: Migration[] = [
 const where = ({ did }: AgentPerson) => sql<boolean>`user_did = ${did}`;
 
 /** A transaction that is on its way stays: without it, nobody would know whether it took effect. */
-const whereSettled = ({ did }: AgentPerson) => sql<boolean>`status in ('included', 'dead')
-  and id in (select 'action:' || id from agent_action where user_did = ${did})`;
+const whereSettled = ({ did, reference }: AgentPerson) => sql<boolean>`status in ('included', 'dead')
+  and id in (select 'action:' || id from agent_action where user_did in (${did}, ${reference}))`;
 
-export const actionsPersonalData = personalTables<AgentPerson>([
+const tables = personalTables<AgentPerson>([
   { table: 'agent_tx', where: whereSettled },
   { table: 'agent_action', sealed: sealedActions, where },
   { table: 'agent_action_sender', where },
 ]);
+
+export const actionsPersonalData: PersonalData<AgentPerson> = {
+  ...tables,
+  async erase(trx, person) {
+    // The amounts of the last 24 hours stay under a keyed hash: erasing must not begin the day's limit anew.
+    await sql`update agent_action set user_did = ${person.reference}, details = '{}', invocation = ''
+      where user_did = ${person.did} and kind = 'send' and created_at > ${Date.now() - dayMs}`.execute(trx);
+    await tables.erase(trx, person);
+  },
+};

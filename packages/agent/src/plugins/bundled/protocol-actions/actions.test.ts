@@ -4,8 +4,9 @@ import { openStore } from '@palaver/store';
 import { createTestDatabase, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { createActions, onActionSettled } from './actions.ts';
-import { type ActionsDatabase, actionsMigrations } from './actions-schema.ts';
+import { type ActionsDatabase, actionsMigrations, actionsPersonalData } from './actions-schema.ts';
 
+const referenceOf = (did: string) => `person:${did.slice(-3)}`;
 const message = { typeUrl: '/cosmos.bank.v1beta1.MsgSend', value: new Uint8Array(2) };
 
 test.each(engines)(
@@ -18,7 +19,7 @@ test.each(engines)(
     const logger = createLogger({ name: 'test', level: 'silent' });
     const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
     const outbox = createTxOutbox<ActionsDatabase>({ store, service: 'agent', gateway, account, logger });
-    const actions = createActions({ store, outbox }, async () => {});
+    const actions = createActions({ store, outbox, referenceOf, work: async () => {} });
     // More than a floating-point number holds exactly.
     const perDay = 5n * 10n ** 20n + 7n;
     const order = (id: string, amount: bigint, userDid = 'did:key:zAna') =>
@@ -39,6 +40,17 @@ test.each(engines)(
     const listed = await actions.list('did:key:zAna', 100);
     expect(listed.filter(({ status }) => status === 'failed')).toMatchObject([{ fault: 'sdk 5: poor' }]);
     expect(listed).toHaveLength(7);
+
+    // Erasing begins no new day and leaves no name; what is on its way is still followed.
+    const [did, reference] = ['did:key:zAna', referenceOf('did:key:zAna')];
+    await store.transaction((trx) => actionsPersonalData.erase(trx, { did, reference, roomId: '' }));
+    expect(await actions.list(did, 100)).toEqual([]);
+    expect(await order('after', 8n)).toBe(false);
+    expect((await actions.list(reference, 1))[0]).toMatchObject({ details: '{}', invocation: '' });
+    expect(await actions.isIdle()).toBe(false);
+    await store.db.updateTable('agent_action').set({ created_at: 1 }).execute();
+    expect(await order('next day', perDay)).toBe(true);
+    expect(await actions.list(reference, 100)).toEqual([]);
     await store.close();
   },
 );

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient, OutboxRow, SigningAccount, TxOutbox } from '@palaver/protocol';
 import type { Store } from '@palaver/store';
 import { sql, type Transaction } from 'kysely';
-import { type ActionsDatabase, type ActionTable, sealedActions } from './actions-schema.ts';
+import { type ActionsDatabase, type ActionTable, dayMs, sealedActions } from './actions-schema.ts';
 import type { SendLimits } from './send-limits.ts';
 
 type Message = Parameters<SigningAccount['sign']>[0]['messages'][number];
@@ -27,17 +27,22 @@ export interface ActionParts {
   limits: SendLimits | undefined;
 }
 
-const dayMs = 24 * 3_600_000;
 const entryPrefix = 'action:';
 /** How long a tool waits for the block; then the transaction is on its way. */
 const waitMs = 20_000;
 const lookMs = 250;
 
+interface CreateActionsParts {
+  store: Store<ActionsDatabase>;
+  outbox: TxOutbox<ActionsDatabase>;
+  /** What an erased user's orders are known by. */
+  referenceOf(did: string): string;
+  /** Does what the outbox can do now. */
+  work(): Promise<void>;
+}
+
 /** What the agent does on the chain in users' names, each once for its tool call. */
-export function createActions(
-  { store, outbox }: { store: Store<ActionsDatabase>; outbox: TxOutbox<ActionsDatabase> },
-  work: () => Promise<void>,
-) {
+export function createActions({ store, outbox, referenceOf, work }: CreateActionsParts) {
   const { db, cipher } = store;
   const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}', invocation: '' });
 
@@ -52,7 +57,8 @@ export function createActions(
       store.transaction(async (trx) => {
         if (await find(id, trx)) return true;
         const now = Date.now();
-        if (coins && (await readSent(trx, userDid, now - dayMs)) + coins.amount > coins.perDay) return false;
+        const names: [string, string] = [userDid, referenceOf(userDid)];
+        if (coins && (await readSent(trx, names, now - dayMs)) + coins.amount > coins.perDay) return false;
         const row = {
           ...{
             id,
@@ -80,13 +86,11 @@ export function createActions(
       }
     },
 
+    /** By the outbox: the order of a user who was erased meanwhile is no longer listed. */
     async isIdle(): Promise<boolean> {
-      return !(await db
-        .selectFrom('agent_action')
-        .select('id')
-        .where('status', '=', 'sending')
-        .limit(1)
-        .executeTakeFirst());
+      for (const status of ['waiting', 'signed', 'unclear'] as const)
+        if ((await outbox.list(status, 1)).length > 0) return false;
+      return true;
     },
 
     /** The newest first. */
@@ -106,17 +110,22 @@ export function createActions(
   }
 }
 
-/** What the user has sent since a time. Their row stays locked until the commit. */
-async function readSent(trx: Transaction<ActionsDatabase>, userDid: string, since: number): Promise<bigint> {
+/** What a user, also one who was erased, has sent since a time. Their row stays locked until the commit. */
+async function readSent(
+  trx: Transaction<ActionsDatabase>,
+  [userDid, reference]: [string, string],
+  since: number,
+): Promise<bigint> {
   await trx
     .insertInto('agent_action_sender')
     .values({ user_did: userDid })
     .onConflict((conflict) => conflict.column('user_did').doUpdateSet({ user_did: userDid }))
     .execute();
+  await trx.deleteFrom('agent_action').where('user_did', '=', reference).where('created_at', '<=', since).execute();
   const rows = await trx
     .selectFrom('agent_action')
     .select('amount')
-    .where('user_did', '=', userDid)
+    .where('user_did', 'in', [userDid, reference])
     .where('created_at', '>', since)
     .where('status', '<>', 'failed')
     .execute();

@@ -63,7 +63,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
     tables: tablesOf<ActionsDatabase>(),
     migrations: actionsMigrations,
     personalData: actionsPersonalData,
-    async setup({ store, config, logger }) {
+    async setup({ store, config, logger, audit }) {
       const access = toGatewayAccess(config);
       if (!access)
         throw new StartError('ACTIONS_ENABLED needs GATEWAY_URL: transactions are sent through the query gateway');
@@ -85,7 +85,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
           });
         await running;
       };
-      const actions = createActions({ store, outbox }, work);
+      const actions = createActions({ store, outbox, work, referenceOf: audit.person });
       const look = () =>
         actions.isIdle().then(
           (isIdle) => (isIdle ? undefined : work()),
