@@ -14,7 +14,7 @@ const registry: Registry = {
 
 const common = `
 common: { more: More, back: Back, exit: Exit, skip: Skip, search: Or type. }
-hint: { noMatch: No match., empty: Empty., choice: No choice., text: A text., integer: A whole number., decimal: A number., date: A date., phone: A phone., choices: Numbers., range: '{question.min} to {question.max}.' }
+hint: { noMatch: No match., empty: Empty., choice: No choice., text: A text., integer: A whole number., decimal: A number., date: A date., phone: A phone., choices: Numbers., range: '{question.min} to {question.max}.', atLeast: 'From {question.min}.', atMost: 'Up to {question.max}.', dateFrom: 'After {question.min}.', dateUntil: 'Until {question.max}.', length: '{question.min} to {question.max} characters.', count: '{question.min} to {question.max} of them.' }
 `;
 
 export function check(states: string, texts: string, data: Record<string, string> = {}) {

@@ -1,6 +1,7 @@
 import { fitsOneScreen } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
 import type { Fault } from './fault.ts';
+import { limitHintOf } from './limits.ts';
 import { placeholdersOf, translate } from './locales.ts';
 import { isTyped, longestValue } from './longest-values.ts';
 import type { EndState, Menu, PromptState } from './menu.ts';
@@ -62,23 +63,20 @@ function fits({ menu, name, state, language, hint, isWide = false }: TriedScreen
   const named = [state.text, ...(hint === undefined ? [] : [hint])].flatMap((key) =>
     placeholdersOf(texts?.get(key) ?? ''),
   );
-  const { min, max } = (state.kind === 'prompt' && state.question) || {};
   const longest = (key: string) => {
     const value = longestValue(menu, key, language);
     return isWide && isTyped(menu, key) ? value.replace(/^./, wideLetter) : value;
   };
-  const values: Record<string, string> = {
-    ...Object.fromEntries(named.map((key) => [key, longest(key)])),
-    'question.min': String(min),
-    'question.max': String(max),
-  };
+  const values: Record<string, string> = Object.fromEntries(named.map((key) => [key, longest(key)]));
   if (state.kind === 'end') return fitsOneScreen(translate(menu.locales, language, state.text, values));
   const dialogue: Dialogue = { state: name, stack: [name], page: 0, values, secrets: {}, language };
   return countPages(menu, { ...dialogue, ...(hint !== undefined && { hint }) }) === 1;
 }
 
 function hintsFor(menu: Menu, { question, validator = '' }: PromptState, more: string[]): string[] {
-  const own = question ? hintsOf(question) : (menu.registry.validators[validator]?.hints ?? []);
+  const own = question
+    ? [...hintsOf(question), question.hint ?? limitHintOf(question)]
+    : (menu.registry.validators[validator]?.hints ?? []);
   return [...new Set(['hint.empty', 'main.callLow', ...own, ...more])].filter((key) =>
     menu.locales.values().next().value?.has(key),
   );

@@ -178,20 +178,13 @@ function readOn(menu: Menu, dialogue: Dialogue, value: string): Step {
 
 function answer(menu: Menu, dialogue: Dialogue, state: PromptState, input: Input): Step {
   const validation = validateAnswer(menu, dialogue, state, input);
-  if (!validation.ok) return stay(withLimits(dialogue, state), validation.hint);
+  if (!validation.ok) return stay(dialogue, validation.hint);
   const { value, labels } = validation;
   const answered = state.secret
     ? { ...dialogue, secrets: { ...dialogue.secrets, [state.save]: input.part } }
     : { ...dialogue, values: { ...dialogue.values, [state.save]: value } };
   if (labels) answered.values = { ...answered.values, [`${state.save}.label`]: labels.join('\n') };
   return continueDialogue(menu, answered, state.to);
-}
-
-/** Hints may name the limits. */
-function withLimits(dialogue: Dialogue, { question }: PromptState): Dialogue {
-  if (question?.min === undefined || question.max === undefined) return dialogue;
-  const limits = { 'question.min': String(question.min), 'question.max': String(question.max) };
-  return { ...dialogue, values: { ...dialogue.values, ...limits } };
 }
 
 function forget(dialogue: Dialogue, name: string): Dialogue {

@@ -22,6 +22,11 @@ export function translate(locales: Locales, language: string, key: string, value
   });
 }
 
+/** Programs may be older than some texts. */
+export function hasText({ locales }: { locales: Locales }, { language }: { language: string }, key: string): boolean {
+  return locales.get(language)?.has(key) ?? false;
+}
+
 /** `{member.name}`: a field of a value that is a record. */
 function readField(values: Values, name: string): string {
   const [head = '', ...path] = name.split('.');

@@ -11,12 +11,13 @@ const oneQuestion = (question: string) => `
   done: { kind: page, text: done }
   bye: { kind: end, text: bye }
 `;
-const questionTexts = `home: Home\ngo: Go\nask: Ask\ndone: 'Got {x}'\nbye: Bye\nown: Own hint.\na: Alpha\nb: Beta\nc: Gamma\n`;
+const questionTexts = `home: Home\ngo: Go\nask: Ask\ndone: 'Got {x}'\nbye: Bye\nown: Own hint.\nlimited: 'At least {question.min}.'\na: Alpha\nb: Beta\nc: Gamma\n`;
 
 describe('typed questions', () => {
   test.each([
     ['type: text', 'hello  there', 'Got hello there'],
-    ['type: text, length: 3', 'four', 'A text.'],
+    ['type: text, length: 3', 'four', '1 to 3 characters.'],
+    ['type: text, length: { min: 3 }', 'ab', '3 to 160 characters.'],
     ['type: text, pattern: "[A-Z]{2}[0-9]+"', 'AB12', 'Got AB12'],
     ['type: text, pattern: "[A-Z]{2}[0-9]+", hint: own', 'ab12', 'Own hint.'],
     ['type: text, pattern: "(a+)+b"', `${'a'.repeat(150)}c`, 'A text.'],
@@ -24,7 +25,16 @@ describe('typed questions', () => {
     ['type: integer', '0012', 'Got 12'],
     ['type: integer', '1.5', 'A whole number.'],
     ['type: integer, min: 1, max: 10', '11', '1 to 10.'],
-    ['type: integer, max: 10', '11', 'A whole number.'],
+    ['type: integer, max: 10', '11', 'Up to 10.'],
+    ['type: integer, max: 10', '1.5', 'A whole number.'],
+    ['type: integer, min: -3', '-4', 'From -3.'],
+    ['type: integer, min: 5', '5', 'Got 5'],
+    ['type: decimal, min: 0.5', '0.49', 'From 0.5.'],
+    ['type: decimal, min: 0.5', '0,5', 'Got 0.5'],
+    ['type: decimal, max: 99.95', '99.96', 'Up to 99.95.'],
+    ['type: decimal, min: 0.5, max: 2.25', '3', '0.5 to 2.25.'],
+    ['type: decimal, min: 0, check: { that: answer > 0.0, hint: own }', '0', 'Own hint.'],
+    ['type: integer, min: 5, hint: limited', '4', 'At least 5.'],
     ['type: integer', '0', 'Got 0'],
     ['type: decimal', '2,50', 'Got 2.5'],
     ['type: decimal, min: 50, max: 100, check: { that: answer % 10 == 0, hint: own }', '55', 'Own hint.'],
@@ -32,8 +42,12 @@ describe('typed questions', () => {
     ['type: date', '31122026', 'Got 2026-12-31'],
     ['type: date', '1/2/2026', 'Got 2026-02-01'],
     ['type: date', '30022026', 'A date.'],
-    ['type: date, max: today', '18112026', 'A date.'],
-    ['type: date, min: 2026-01-01, max: 2026-12-31', '01012027', '2026-01-01 to 2026-12-31.'],
+    ['type: date, max: today', '18112026', 'Until 17/11/2026.'],
+    ['type: date, max: today', '17112026', 'Got 2026-11-17'],
+    ['type: date, min: today', '16/11/2026', 'After 17/11/2026.'],
+    ['type: date, min: 2026-01-01', '31122025', 'After 01/01/2026.'],
+    ['type: date, min: 2026-01-01, max: today', '18112026', '01/01/2026 to 17/11/2026.'],
+    ['type: date, min: 2026-01-01, max: 2026-12-31', '01012027', '01/01/2026 to 31/12/2026.'],
     ['type: phone', '0712 345 678', 'Got +254712345678'],
     ['type: phone', '+256712345678', 'Got +256712345678'],
     ['type: phone', '12', 'A phone.'],
@@ -49,10 +63,18 @@ describe('typed questions', () => {
       '31',
       'Got x3 x1',
     ],
-    ['type: choices, max: 1, options: [{ text: a, value: x1 }, { text: b, value: x2 }]', '1 2', 'Numbers.'],
+    ['type: choices, max: 1, options: [{ text: a, value: x1 }, { text: b, value: x2 }]', '1 2', '1 to 1 of them.'],
+    ['type: choices, min: 2, options: [{ text: a, value: x1 }, { text: b, value: x2 }]', '1', '2 to 2 of them.'],
+    ['type: choices, options: [{ text: a, value: x1 }, { text: b, value: x2 }]', '3', 'Numbers.'],
     ['type: integer, optional: true', '000', 'Got '],
   ])('%s: %j gives %j', (question, input, expected) => {
     expect(play(load(oneQuestion(question), questionTexts), ['1', input]).split('\n')[0]).toBe(expected);
+  });
+
+  test('a program without the texts for limits shows the hint of the type', () => {
+    const menu = load(oneQuestion('type: integer, max: 10'), questionTexts);
+    const texts = new Map([...(menu.locales.get('en') ?? [])].filter(([key]) => key !== 'hint.atMost'));
+    expect(play({ ...menu, locales: new Map([['en', texts]]) }, ['1', '11'])).toMatch(/^A whole number\./);
   });
 
   test('where 0 is an answer, Back is 00 and the screen says so', () => {

@@ -1,4 +1,5 @@
 import { phoneNumberPattern } from '@palaver/contract';
+import { limitHintOf, limitHints, limitsOf } from './limits.ts';
 import type { Question, Validation } from './menu.ts';
 import { isFullMatch } from './pattern.ts';
 
@@ -8,9 +9,10 @@ export interface QuestionContext {
   today: string;
 }
 
-type Parsed = { value: string; number?: number; labels?: string[] } | undefined;
+/** `size` is what limits apply to: a number, a date, how many characters or choices. */
+type Parsed = { value: string; size?: number | string; labels?: string[] } | undefined;
 
-const typeHints = {
+export const typeHints = {
   text: 'hint.text',
   integer: 'hint.integer',
   decimal: 'hint.decimal',
@@ -22,13 +24,11 @@ const typeHints = {
 
 export type QuestionType = keyof typeof typeHints;
 export const questionTypes = Object.keys(typeHints) as [QuestionType, ...QuestionType[]];
-const rangeHint = 'hint.range';
-const textLimit = 160;
 
 /** Texts that the bundled locales hold for programs that extend them. */
 export const questionTexts: readonly string[] = [
   ...Object.values(typeHints),
-  rangeHint,
+  ...limitHints,
   'common.skip',
   'common.search',
   'hint.noMatch',
@@ -39,27 +39,16 @@ export function parseAnswer(question: Question, input: string, context: Question
   const parsed = parsers[question.type](input, question, context);
   const refuse = (hint: string): Validation => ({ ok: false, hint: question.hint ?? hint });
   if (!parsed) return refuse(typeHints[question.type]);
-  if (question.pattern !== undefined && !isFullMatch(question.pattern, parsed.value))
-    return refuse(typeHints[question.type]);
-  const [min, max] = [question.min, question.max].map((limit) => (limit === 'today' ? context.today : limit));
-  const size = question.type === 'date' ? parsed.value : parsed.number;
-  const isOut = (min !== undefined && below(size, min)) || (max !== undefined && below(max, size));
-  if (size !== undefined && isOut) return refuse(rangeHintOf(question));
-  return { ok: true, value: parsed.value, ...(parsed.labels && { labels: parsed.labels }) };
+  const { value, size, labels } = parsed;
+  const { min, max } = limitsOf(question, context.today);
+  if (isBelow(size, min) || isBelow(max, size)) return refuse(limitHintOf(question));
+  if (question.pattern !== undefined && !isFullMatch(question.pattern, value)) return refuse(typeHints[question.type]);
+  return { ok: true, value, ...(labels && { labels }) };
 }
 
-/** Every hint that a question may give, so that the checker asks for the texts. */
-export function hintsOf(question: Question): string[] {
-  const own = question.hint === undefined ? [typeHints[question.type]] : [question.hint];
-  const range = question.hint === undefined && rangeHintOf(question) === rangeHint ? [rangeHint] : [];
-  return [...own, ...range, ...(question.check ? [question.check.hint] : [])];
-}
-
-/** Both limits are needed to say them. */
-function rangeHintOf({ type, min, max }: Question): string {
-  return min !== undefined && max !== undefined && min !== 'today' && max !== 'today' && type !== 'choices'
-    ? rangeHint
-    : typeHints[type];
+/** The hints whose texts a question needs. */
+export function hintsOf({ type, hint, check }: Question): string[] {
+  return [hint ?? typeHints[type], ...(check ? [check.hint] : [])];
 }
 
 /** Whether `0` is a possible answer, so that Back needs another key. */
@@ -69,27 +58,26 @@ export function takesZero({ type, min, max, pattern }: Question): boolean {
   return type === 'text' && pattern !== undefined && isFullMatch(pattern, '0');
 }
 
-function below(one: string | number | undefined, other: string | number | undefined): boolean {
+function isBelow(one: string | number | undefined, other: string | number | undefined): boolean {
   return one !== undefined && other !== undefined && one < other;
 }
 
 const parsers: Record<QuestionType, (input: string, question: Question, context: QuestionContext) => Parsed> = {
-  text(input, { length }) {
+  text(input) {
     const value = input.normalize('NFC').replace(/\s+/g, ' ');
-    const count = [...value].length;
-    return count >= (length?.min ?? 1) && count <= (length?.max ?? textLimit) ? { value } : undefined;
+    return { value, size: [...value].length };
   },
   integer(input) {
     const match = /^([-+]?)0*(\d{1,15})$/.exec(input.replace(/\s/g, ''));
     if (!match) return undefined;
     const number = Number(`${match[1]}${match[2]}`) || 0;
-    return { value: String(number), number };
+    return { value: String(number), size: number };
   },
   decimal(input) {
     const match = /^([-+]?\d{1,12})(?:[.,](\d{1,6}))?$/.exec(input.replace(/\s/g, ''));
     if (!match) return undefined;
     const number = Number(`${match[1]}.${match[2] ?? 0}`) || 0;
-    return { value: String(number), number };
+    return { value: String(number), size: number };
   },
   date(input) {
     const iso = /^(\d{4})-(\d{1,2})-(\d{1,2})$/.exec(input);
@@ -98,7 +86,7 @@ const parsers: Record<QuestionType, (input: string, question: Question, context:
     const value = `${year}-${month?.padStart(2, '0')}-${day?.padStart(2, '0')}`;
     const time = Date.parse(`${value}T00:00:00Z`);
     // 31 February is the 3rd of March to a Date.
-    return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value) ? { value } : undefined;
+    return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value) ? { value, size: value } : undefined;
   },
   phone(input, _, { phoneNumber }) {
     const digits = input.replace(/[\s().-]/g, '').replace(/^00/, '+');
@@ -113,15 +101,14 @@ const parsers: Record<QuestionType, (input: string, question: Question, context:
     const option = /^\d+$/.test(input) ? options[Number(input) - 1] : undefined;
     return option && { value: option.value, labels: [option.text] };
   },
-  choices(input, { options = [], min, max }) {
+  choices(input, { options = [] }) {
     // `13` is 1 and 3 where no option has two digits.
     const keys = options.length < 10 ? input.match(/\d/g) : input.match(/\d+/g);
     if (!keys || /[^\d\s,.;-]/.test(input)) return undefined;
     const chosen = [...new Set(keys)].map((key) => options[Number(key) - 1]);
-    if (chosen.length < Number(min ?? 1) || chosen.length > Number(max ?? options.length)) return undefined;
     const found = chosen.flatMap((option) => option ?? []);
     return found.length === chosen.length
-      ? { value: found.map(({ value }) => value).join(' '), labels: found.map(({ text }) => text) }
+      ? { value: found.map(({ value }) => value).join(' '), size: found.length, labels: found.map(({ text }) => text) }
       : undefined;
   },
 };

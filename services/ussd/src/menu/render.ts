@@ -1,8 +1,9 @@
 import { layOut, type Page } from '../screen.ts';
 import type { Dialogue } from './dialogue.ts';
-import { holds } from './evaluate.ts';
+import { holds, todayOf } from './evaluate.ts';
 import { type FormContent, formBackKey, type Say, toFormContent } from './form-screen.ts';
 import { isSearchable, toListOptions } from './list-options.ts';
+import { limitValues } from './limits.ts';
 import { translate } from './locales.ts';
 import { isCondition, type Menu, type Option, reservedKeys, type ScreenState, type State } from './menu.ts';
 import { takesZero } from './question.ts';
@@ -24,7 +25,7 @@ export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
 export function renderAlone(menu: Menu, dialogue: Dialogue): string {
   const state = menu.states.get(dialogue.state);
   const say: Say = (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values);
-  const hint = dialogue.hint === undefined ? '' : say(dialogue.hint);
+  const hint = toHint(state, dialogue, say) ?? '';
   const isPage = state?.kind === 'page' && countPages(menu, dialogue) === 1;
   return [hint, isPage ? say(state.text) : ''].filter((part) => part !== '').join('\n');
 }
@@ -112,8 +113,15 @@ function toPages(menu: Menu, dialogue: Dialogue): Page[] {
 function toContent(menu: Menu, state: ScreenState, dialogue: Dialogue, say: Say): FormContent {
   const isLong = state.kind === 'menu' && isSearchable(menu, state, dialogue);
   const body = isLong ? `${say(state.text)}\n${say('common.search')}` : say(state.text);
-  const hint = dialogue.hint === undefined ? undefined : say(dialogue.hint);
-  return { hint, body, lines: toLines(menu, state, dialogue, say) };
+  return { hint: toHint(state, dialogue, say), body, lines: toLines(menu, state, dialogue, say) };
+}
+
+/** Hints may name the limits of the question. */
+function toHint(state: State | undefined, dialogue: Dialogue, say: Say): string | undefined {
+  const { hint, values } = dialogue;
+  const question = state?.kind === 'prompt' ? state.question : undefined;
+  if (hint === undefined) return undefined;
+  return question ? say(hint, { ...values, ...limitValues(question, todayOf(dialogue)) }) : say(hint);
 }
 
 function toLines(menu: Menu, state: ScreenState, dialogue: Dialogue, say: Say): string[] {

@@ -1,7 +1,8 @@
 import type { Dialogue } from './dialogue.ts';
 import { holds, todayOf } from './evaluate.ts';
+import { hasText } from './locales.ts';
 import type { Menu, PromptState, Validation } from './menu.ts';
-import { parseAnswer } from './question.ts';
+import { parseAnswer, typeHints } from './question.ts';
 import { toExpressionValue } from './value-types.ts';
 
 export interface Input {
@@ -23,7 +24,9 @@ export function validateAnswer(
   if (question) {
     const { value, phoneNumber } = input;
     const parsed = parseAnswer(question, value, { phoneNumber, today: todayOf(dialogue) });
-    if (!parsed.ok || !question.check) return parsed;
+    if (!parsed.ok)
+      return hasText(menu, dialogue, parsed.hint) ? parsed : { ok: false, hint: typeHints[question.type] };
+    if (!question.check) return parsed;
     const answer = toExpressionValue(parsed.value, question.type);
     return holds(menu, dialogue, question.check.that, { answer }) ? parsed : { ok: false, hint: question.check.hint };
   }

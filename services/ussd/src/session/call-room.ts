@@ -1,7 +1,7 @@
 import { ussdLimits } from '@palaver/contract';
 import { answerRoom } from '../menu/answer-room.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
-import { translate } from '../menu/locales.ts';
+import { hasText, translate } from '../menu/locales.ts';
 import type { Menu } from '../menu/menu.ts';
 import { renderAlone } from '../menu/render.ts';
 import { fitsOneScreen } from '../screen.ts';
@@ -49,8 +49,4 @@ function toClosing(menu: Menu, dialogue: Dialogue): string {
     : fullText;
   const both = said === '' ? full : `${said}\n${full}`;
   return [both, full].find(fitsOneScreen) ?? fullText;
-}
-
-function hasText(menu: Menu, { language }: Dialogue, key: string): boolean {
-  return menu.locales.get(language)?.has(key) ?? false;
 }
