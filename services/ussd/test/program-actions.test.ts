@@ -169,7 +169,7 @@ describe.each(engines)('a program in YAML alone on %s', (engine) => {
     });
     const csv = await (await service.get('/api/ussd/records/field/survey?format=csv')).text();
     expect(csv).toMatch(
-      /^id,phoneNumber,createdAt,crops,people,roof,visited\r\n\w{16},\+254700000001,[^,]+,with maize,3,,2026-01-01\r\n$/,
+      /^id,phoneNumber,createdAt,people,crops,roof,visited\r\n\w{16},\+254700000001,[^,]+,3,with maize,,2026-01-01\r\n$/,
     );
     const { records } = (await (await service.get('/api/ussd/records/field/voucher')).json()) as { records: unknown };
     expect(records).toMatchObject([{ phoneNumber: '+254700000001', fields: { code: 'V+254700000001', used: true } }]);

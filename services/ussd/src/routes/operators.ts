@@ -3,6 +3,7 @@ import { AppError } from '@palaver/contract';
 import {
   offsetPageQuerySchema,
   type UssdDebugRecord,
+  type UssdReport,
   ussdDebugRecordSchema,
   ussdReportListSchema,
   ussdSessionParamsSchema,
@@ -16,6 +17,7 @@ import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { PersonData } from '../accounts/person-data.ts';
 import type { AgentPerson } from '../assistant/agent-person.ts';
+import { showCallersTo, showPieces } from '../callers/show-callers.ts';
 import type { Menu } from '../menu/menu.ts';
 import type { Programs } from '../programs/programs.ts';
 import type { Publishing } from '../programs/publishing.ts';
@@ -81,7 +83,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     });
 
     addReportRoute(typed, parts.reports);
-    addRecordRoutes(typed, parts.records);
+    addRecordRoutes(typed, parts);
     addSubmissionRoutes(typed, parts);
     addSmsRoutes(typed, parts);
     addProgramRoutes(typed, parts.publishing);
@@ -110,21 +112,24 @@ const csvColumns = [
 
 /** `?format=csv`, or `Accept: text/csv`, gives all reports as one file; JSON comes in pages. */
 function addReportRoute(server: Server, reports: Reports): void {
-  server.get('/api/ussd/reports', { schema: { querystring: reportQuerySchema } }, async ({ query, headers }, reply) => {
+  server.get('/api/ussd/reports', { schema: { querystring: reportQuerySchema } }, async (request, reply) => {
+    const { query, headers, operator } = request;
     const { limit, offset, format } = query;
+    const show = showCallersTo(operator);
     const isJson = format === undefined ? !headers.accept?.includes('text/csv') : format === 'json';
     if (isJson) {
       const { reports: page, total } = await reports.list({ limit, offset });
-      return ussdReportListSchema.parse({ reports: page, total, limit, offset });
+      return ussdReportListSchema.parse({ reports: page.map(show), total, limit, offset });
     }
     reply.header('content-disposition', 'attachment; filename="reports.csv"');
-    return reply.type('text/csv; charset=utf-8').send(Readable.from(exportReports(reports, format === 'spreadsheet')));
+    const pieces = showPieces(reports.listAll(), show);
+    return reply.type('text/csv; charset=utf-8').send(Readable.from(exportReports(pieces, format === 'spreadsheet')));
   });
 }
 
-async function* exportReports(reports: Reports, forSpreadsheet: boolean): AsyncGenerator<string> {
+async function* exportReports(all: AsyncIterable<UssdReport[]>, forSpreadsheet: boolean): AsyncGenerator<string> {
   yield toCsvLines([[...csvColumns]]);
-  for await (const piece of reports.listAll()) {
+  for await (const piece of all) {
     const rows = piece.map((report) => csvColumns.map((column) => report[column] ?? ''));
     yield toCsvLines(rows, { forSpreadsheet });
   }

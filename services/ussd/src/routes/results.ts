@@ -6,6 +6,7 @@ import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { z } from 'zod';
 import type { CallerReferences } from '../callers/caller-references.ts';
+import { showCallersTo, showPieces } from '../callers/show-callers.ts';
 import { toCsv, toJson } from '../results/export-results.ts';
 import {
   deliveryStatuses,
@@ -46,9 +47,9 @@ const filterSchema = z.object({
 /** What programs have collected and sent: for viewers with masked numbers, as a file with whole ones for operators. */
 export function addResultRoutes(server: Server, { results, callerReferences, audit }: ResultRouteParts): void {
   const path = '/api/ussd/programs/:program/results';
-  const toView = ({ phoneNumber, ...rest }: Result) => ({
+  const toView = ({ phoneNumber, ...rest }: Result, caller: string) => ({
     ...rest,
-    caller: callerReferences.create(phoneNumber),
+    caller: callerReferences.create(caller),
     maskedNumber: maskPhone(phoneNumber),
   });
 
@@ -58,18 +59,25 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
   server.get(
     `${path}/:source/:name`,
     { schema: { params, querystring: filterSchema.extend(offsetPageQuerySchema.shape) } },
-    async ({ params: set, query: { limit, offset, ...query } }) => {
+    async ({ params: set, query: { limit, offset, ...query }, operator }) => {
       const page = await results.page(set, toFilter(query), { limit, offset });
-      return { ...page, results: page.results.map(toView), limit, offset };
+      const show = showCallersTo(operator);
+      return {
+        ...page,
+        results: page.results.map((result) => toView(show(result), result.phoneNumber)),
+        limit,
+        offset,
+      };
     },
   );
   server.get(
     `${path}/:source/:name/summary`,
     { schema: { params, querystring: filterSchema } },
-    async ({ params: set, query }) => {
+    async ({ params: set, query, operator }) => {
       const filter = toFilter(query);
       const total = await results.count(set, filter);
-      return { ...(await summarize(results.all(set, filter), maxCompared)), isPartial: total > maxCompared };
+      const shown = showPieces(results.all(set, filter), showCallersTo(operator));
+      return { ...(await summarize(shown, maxCompared)), isPartial: total > maxCompared };
     },
   );
   server.get(
@@ -96,8 +104,8 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
       const file = `${set.program}-${set.name.replace(/[^\w-]/g, '_')}.${format}`;
       reply.header('content-disposition', `attachment; filename="${file}"`);
       if (format === 'csv')
-        return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(results, set, filter)));
-      return reply.type('application/json; charset=utf-8').send(Readable.from(toJson(results, set, filter)));
+        return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(() => results.all(set, filter), set)));
+      return reply.type('application/json; charset=utf-8').send(Readable.from(toJson(results.all(set, filter))));
     },
   );
 }

@@ -2,6 +2,7 @@ import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
+import { showCallersTo } from '../callers/show-callers.ts';
 import type { Messages } from '../sms/messages.ts';
 
 const querySchema = offsetPageQuerySchema.extend({
@@ -15,9 +16,10 @@ export interface SmsRouteParts {
 
 /** The outbox of SMS messages, for operators. Texts stay out of it: they may hold a voucher or a name. */
 export function addSmsRoutes(server: Server, { messages, clock }: SmsRouteParts): void {
-  server.get('/api/ussd/sms', { schema: { querystring: querySchema } }, async ({ query }) => {
+  server.get('/api/ussd/sms', { schema: { querystring: querySchema } }, async ({ query, operator }) => {
     const { limit, offset, status } = query;
-    return { messages: await messages.find({ status, limit, offset }), limit, offset };
+    const found = await messages.find({ status, limit, offset });
+    return { messages: found.map(showCallersTo(operator)), limit, offset };
   });
   server.post(
     '/api/ussd/sms/retry',

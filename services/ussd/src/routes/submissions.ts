@@ -4,6 +4,7 @@ import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
+import { showCallersTo, type WhoAsks } from '../callers/show-callers.ts';
 import { toCsv, toXml } from '../submissions/export-submissions.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 
@@ -26,6 +27,9 @@ export interface SubmissionParts {
 
 /** Completed forms, for operators: as a list, as a table, and as ODK writes them. */
 export function addSubmissionRoutes(server: Server, { submissions, clock }: SubmissionParts): void {
+  const visibleTo = (operator: WhoAsks): Pick<Submissions, 'find'> => ({
+    find: async (filter) => (await submissions.find(filter)).map(showCallersTo(operator)),
+  });
   server.post(
     '/api/ussd/submissions/retry',
     {
@@ -34,26 +38,27 @@ export function addSubmissionRoutes(server: Server, { submissions, clock }: Subm
     },
     async ({ body }) => ({ queued: await submissions.retry(clock.now(), body) }),
   );
-  server.get('/api/ussd/submissions', { schema: { querystring: querySchema } }, async ({ query }, reply) => {
+  server.get('/api/ussd/submissions', { schema: { querystring: querySchema } }, async ({ query, operator }, reply) => {
     const { limit, offset, format, formId, status } = query;
+    const shown = visibleTo(operator);
     const filter = { formId, status };
     if (format === 'json') {
-      const found = await submissions.find({ ...filter, limit, offset });
+      const found = await shown.find({ ...filter, limit, offset });
       return { submissions: found.map(({ xml: _, ...rest }) => rest), forms: await submissions.forms(), limit, offset };
     }
     const forSpreadsheet = format === 'spreadsheet';
     reply.header('content-disposition', `attachment; filename="submissions.${forSpreadsheet ? 'csv' : format}"`);
     if (format !== 'xml')
-      return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(submissions, filter, forSpreadsheet)));
-    return reply.type('text/xml; charset=utf-8').send(Readable.from(toXml(submissions, filter)));
+      return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(shown, filter, forSpreadsheet)));
+    return reply.type('text/xml; charset=utf-8').send(Readable.from(toXml(shown, filter)));
   });
   server.get(
     '/api/ussd/submissions/:instanceId',
     { schema: { params: z.object({ instanceId: boundedText(0, 200) }) } },
-    async ({ params }, reply) => {
+    async ({ params, operator }, reply) => {
       const found = await submissions.load(params.instanceId);
       if (!found) throw new AppError('NOT_FOUND', 'There is no submission with this id.');
-      return reply.type('text/xml; charset=utf-8').send(found.xml);
+      return reply.type('text/xml; charset=utf-8').send(showCallersTo(operator)(found).xml);
     },
   );
 }

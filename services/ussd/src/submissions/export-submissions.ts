@@ -7,7 +7,7 @@ const maxColumns = 2_000;
 
 type Filter = Pick<SubmissionFilter, 'formId' | 'status'>;
 
-async function* readAll(submissions: Submissions, filter: Filter): AsyncGenerator<StoredSubmission[]> {
+async function* readAll(submissions: Pick<Submissions, 'find'>, filter: Filter): AsyncGenerator<StoredSubmission[]> {
   for (let offset = 0; ; offset += pieceSize) {
     const piece = await submissions.find({ ...filter, limit: pieceSize, offset });
     yield piece;
@@ -16,7 +16,11 @@ async function* readAll(submissions: Submissions, filter: Filter): AsyncGenerato
 }
 
 /** Two passes: the columns are known only when every submission has been seen. */
-export async function* toCsv(submissions: Submissions, filter: Filter, forSpreadsheet = false): AsyncGenerator<string> {
+export async function* toCsv(
+  submissions: Pick<Submissions, 'find'>,
+  filter: Filter,
+  forSpreadsheet = false,
+): AsyncGenerator<string> {
   const names = new Set<string>();
   for await (const piece of readAll(submissions, filter))
     for (const { answers } of piece)
@@ -33,14 +37,14 @@ export async function* toCsv(submissions: Submissions, filter: Filter, forSpread
 }
 
 /** As ODK writes them. */
-export async function* toXml(submissions: Submissions, filter: Filter): AsyncGenerator<string> {
+export async function* toXml(submissions: Pick<Submissions, 'find'>, filter: Filter): AsyncGenerator<string> {
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<submissions>\n';
   for await (const piece of readAll(submissions, filter)) for (const { xml } of piece) yield `${xml}\n`;
   yield '</submissions>\n';
 }
 
 /** One object a line. */
-export async function* toJsonLines(submissions: Submissions, filter: Filter): AsyncGenerator<string> {
+export async function* toJsonLines(submissions: Pick<Submissions, 'find'>, filter: Filter): AsyncGenerator<string> {
   for await (const piece of readAll(submissions, filter))
     for (const { xml: _, ...rest } of piece) yield `${JSON.stringify(rest)}\n`;
 }

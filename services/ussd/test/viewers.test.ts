@@ -1,0 +1,98 @@
+// What operators with the role viewer see of callers' numbers, on every route that lists what callers left behind.
+import { addOperator } from '@palaver/service-kit/internal';
+import { openStore } from '@palaver/store';
+import { createTempDir, engines } from '@palaver/test-kit';
+import { expect, test } from 'vitest';
+import type { UssdTables } from '../src/store/tables.ts';
+import { phoneNumber, register, startService } from './service-fixture.ts';
+
+const number = phoneNumber.slice(1);
+const at = Date.parse('2026-11-17T10:00:00Z');
+
+async function fill(databaseUrl: string): Promise<void> {
+  const store = await openStore<UssdTables>(databaseUrl);
+  const record = { program: 'market', kind: 'order', phone: phoneNumber };
+  const newer = Array.from({ length: 1_000 }, (_, i) => ({
+    ...record,
+    id: `new${String(i).padStart(4, '0')}`,
+    fields: JSON.stringify({ crop: 'maize' }),
+    created_at: at + 1_000 + i,
+  }));
+  const older = { ...record, id: 'old', fields: JSON.stringify({ crop: 'beans', member: number }), created_at: at };
+  for (let i = 0; i < newer.length; i += 100)
+    await store.db
+      .insertInto('ussd_record')
+      .values(newer.slice(i, i + 100))
+      .execute();
+  await store.db.insertInto('ussd_record').values(older).execute();
+  const outbox = { program: 'market', phone: phoneNumber, created_at: at, attempts: 0, next_at: null, fault: null };
+  await store.db
+    .insertInto('ussd_submission')
+    .values({
+      ...outbox,
+      id: 'uuid:1',
+      form_id: 'visit',
+      form_version: '1',
+      answers: JSON.stringify({ phone: phoneNumber }),
+      xml: `<data id="visit"><phone>${phoneNumber}</phone></data>`,
+      status: 'stored',
+    })
+    .execute();
+  await store.db
+    .insertInto('ussd_sms')
+    .values({ ...outbox, id: 'sms1', caller: phoneNumber, body: 'Thank you', status: 'sent' })
+    .execute();
+  await store.close();
+}
+
+const routes = [
+  '/api/ussd/records/market/order?offset=990',
+  '/api/ussd/records/market/order?format=csv',
+  '/api/ussd/records/market/order?format=spreadsheet',
+  '/api/ussd/submissions',
+  '/api/ussd/submissions?format=csv',
+  '/api/ussd/submissions?format=xml',
+  '/api/ussd/submissions/uuid:1',
+  '/api/ussd/sms',
+  '/api/ussd/programs/market/results/records/order?offset=990',
+  '/api/ussd/programs/market/results/records/order/summary',
+  '/api/ussd/programs/market/results/forms/visit',
+];
+
+test.each(engines)('on %s viewers see masked numbers, operators whole ones, exports all columns', async (engine) => {
+  await using dir = await createTempDir();
+  const file = `${dir.path}/operators.json`;
+  const headersOf = (role: 'viewer' | 'operator') => ({
+    authorization: `Bearer ${addOperator(file, { name: role, role })}`,
+  });
+  const [viewer, operator] = [headersOf('viewer'), headersOf('operator')];
+  await using service = await startService(engine, { OPERATORS_FILE: file });
+  await fill(service.databaseUrl);
+  for (const route of routes) {
+    const response = await service.get(route, viewer);
+    expect(response.status, route).toBe(200);
+    const text = await response.text();
+    expect(text, route).toContain('25470000****');
+    expect(text, route).not.toContain(number);
+    expect(await (await service.get(route, operator)).text(), route).toContain(number);
+  }
+  const csv = await (await service.get('/api/ussd/records/market/order?format=csv', operator)).text();
+  const lines = csv.split('\r\n');
+  expect(lines).toHaveLength(1_003);
+  expect(lines[0]).toBe('id,phoneNumber,createdAt,crop,member');
+  expect(lines[1_001]).toBe(`old,${phoneNumber},2026-11-17T10:00:00.000Z,beans,${number}`);
+});
+
+test('viewers see the numbers of reporters masked', async () => {
+  await using dir = await createTempDir();
+  const file = `${dir.path}/operators.json`;
+  const viewer = { authorization: `Bearer ${addOperator(file, { name: 'viewer', role: 'viewer' })}` };
+  await using service = await startService('sqlite', { OPERATORS_FILE: file });
+  await register(service, 'r');
+  expect(await service.say('a', '3*4*2.5*4071')).toContain('Reference');
+  for (const route of ['/api/ussd/reports', '/api/ussd/reports?format=csv']) {
+    const text = await (await service.get(route, viewer)).text();
+    expect(text, route).toContain('+25470000****');
+    expect(text, route).not.toContain(number);
+  }
+});
