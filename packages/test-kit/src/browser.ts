@@ -21,6 +21,12 @@ const unwanted = new Set([
   '--disable-web-security',
   '--allow-running-insecure-content',
   '--disable-site-isolation-trials',
+  // Drawing by an emulated graphics card took most of the browser's CPU time.
+  '--ignore-gpu-blocklist',
+  '--in-process-gpu',
+  '--use-gl=angle',
+  '--use-angle=swiftshader',
+  '--enable-unsafe-swiftshader',
 ]);
 
 /**
@@ -31,7 +37,7 @@ export async function launchBrowser(extra: readonly string[] = []): Promise<Brow
   const faults: string[] = [];
   for await (const { path, args } of candidates()) {
     try {
-      const all = [...args, ...quiet, '--no-sandbox', ...extra];
+      const all = [...args, ...quiet, '--no-sandbox', '--disable-gpu', ...extra];
       return await chromium.launch({ executablePath: path, args: all, headless: true });
     } catch (error) {
       faults.push(`${path}: ${error instanceof Error ? error.message.split('\n')[0] : error}`);
