@@ -279,6 +279,52 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   expect(complaints).toEqual([]);
 });
 
+test('states are connected by drawing a line; actions, branches and values are edited by field', async () => {
+  await using opened = await openPage(palaver, '/programs?program=market');
+  const { page, complaints } = opened;
+  const add = async (name: string, kind: string) => {
+    await page.getByLabel('New state').fill(name);
+    await page.getByLabel('Kind').selectOption({ label: kind });
+    await page.getByRole('button', { name: 'Add', exact: true }).first().click();
+    await page.locator(`[data-state=${name}]`).waitFor();
+    return page.getByRole('region', { name, exact: true });
+  };
+  const total = await add('total', 'Values');
+  await total.getByLabel('New entry of values').fill('cost');
+  await total.getByRole('button', { name: 'Add' }).click();
+  await total.getByRole('textbox', { name: 'values › cost' }).fill('bags * 40');
+  await total.getByRole('textbox', { name: 'values › cost' }).press('Enter');
+  await total.getByLabel('Leads to').selectOption('keep');
+  const large = await add('large', 'Branch');
+  await large.getByLabel('Condition 1').fill('bags > 50');
+  await large.getByLabel('Condition 1').press('Enter');
+  await large.getByRole('button', { name: 'Add a condition' }).click();
+  await large.getByLabel('Condition 2').waitFor();
+
+  // From the right side of one state to anywhere on the other.
+  await page.getByRole('button', { name: 'Fit View' }).click();
+  await page.locator('.react-flow__node[data-id=large] .react-flow__handle.source').hover();
+  await page.mouse.down();
+  await page.locator('[data-state=total]').hover();
+  await page.mouse.up();
+  await large.getByLabel('Condition 3').waitFor();
+  expect(await large.getByLabel('true leads to').last().inputValue()).toBe('total');
+  await page.getByText('Draft saved').waitFor();
+  await keepPicture(page, 'programs-logic');
+  expect(await findBarriers(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await large.getByLabel('Condition 3').waitFor({ state: 'detached' });
+
+  // The same without a pointer.
+  await large.getByLabel('Connect to').focus();
+  await page.keyboard.type('total');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await large.getByLabel('Condition 3').waitFor();
+  expect(await large.getByLabel('true leads to').last().inputValue()).toBe('total');
+  expect(complaints).toEqual([]);
+});
+
 test.each(['light', 'dark'] as const)('no barrier in the %s theme at three widths', async (theme) => {
   await using opened = await openPage(palaver, '/programs?program=market&view=results', { theme });
   const { page } = opened;

@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import { diffPrograms } from './diff-programs.ts';
-import { addOption, addState, newProgram, removeState, renameState, setField, setText } from './edit-program.ts';
+import {
+  addOption,
+  addState,
+  connectStates,
+  newKinds,
+  newProgram,
+  removeState,
+  renameState,
+  setField,
+  setText,
+} from './edit-program.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { readProgram } from './read-program.ts';
 
@@ -55,4 +65,30 @@ test('states, choices, fields and texts change their files alone, and a person r
     'en: bye.text is “bye”.',
   ]);
   expect(diffPrograms(files, files).words).toEqual([]);
+});
+
+test('a line on the map becomes what its state has for it', () => {
+  const model = readProgram(files);
+  const linksAfter = (from: string, to: string) =>
+    readProgram(connectStates(files, model, from, to))
+      .states.get(from)
+      ?.links.map((link) => link.to);
+  expect(linksAfter('home', 'ask')).toEqual(['about', 'ask']);
+  expect(linksAfter('about', 'home')).toEqual(['home']);
+  expect(linksAfter('ask', 'about')).toEqual(['about']);
+  expect(linksAfter('pick', 'about')).toEqual(['ask', 'about', 'home']);
+  // What still leads to the start follows the line; the rest stays.
+  expect(linksAfter('keep', 'about')).toEqual(['ask', 'about']);
+  expect(connectStates(files, model, 'home', 'nowhere')).toBe(files);
+});
+
+test('every kind of new state leads somewhere and has its texts', () => {
+  const model = readProgram(files);
+  for (const kind of newKinds) {
+    const changed = readProgram(addState(files, model, { name: 'fresh', kind, file: 'more.yaml' }));
+    expect(changed.states.get('fresh')?.kind).toBe(kind);
+    expect(changed.states.get('fresh')?.links.every(({ to }) => to === 'home')).toBe(true);
+    const hasText = ['menu', 'prompt', 'page', 'end', 'action'].includes(kind);
+    expect(changed.texts.get('en')?.has('fresh.text')).toBe(hasText);
+  }
 });

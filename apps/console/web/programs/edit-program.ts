@@ -29,7 +29,7 @@ function addText(files: ProgramFiles, model: ProgramModel, key: string, text: st
   return model.languages.reduce((changed, language) => setText(changed, language, key, text), files);
 }
 
-export const newKinds = ['menu', 'prompt', 'page', 'end'] as const;
+export const newKinds = ['menu', 'prompt', 'page', 'end', 'branch', 'set', 'action', 'form'] as const;
 export type NewKind = (typeof newKinds)[number];
 
 export interface NewState {
@@ -47,11 +47,17 @@ export function addState(files: ProgramFiles, model: ProgramModel, { name, kind,
     prompt: { type: 'text', save: name, to },
     page: {},
     end: {},
+    branch: { when: [{ that: 'true', to }], else: to },
+    set: { values: {}, to },
+    action: { sms: { text: key }, outcomes: { queued: to, refused: to } },
+    form: { form: Object.keys(files).find((path) => /^forms\/.+\.xml$/.test(path)) ?? 'forms/form.xml', to },
   };
-  const texts = { [key]: name, ...(kind === 'menu' && { [`${name}.option1`]: 'Next' }) };
+  const isScreen = ['menu', 'prompt', 'page', 'end'].includes(kind);
+  const hasText = isScreen || kind === 'action';
+  const texts = { ...(hasText && { [key]: name }), ...(kind === 'menu' && { [`${name}.option1`]: 'Next' }) };
   const withTexts = Object.entries(texts).reduce((changed, [at, text]) => addText(changed, model, at, text), files);
   return changeFile(withTexts, file, (document) =>
-    document.setIn(['states', name], document.createNode({ kind, text: key, ...fields[kind] })),
+    document.setIn(['states', name], document.createNode({ kind, ...(isScreen && { text: key }), ...fields[kind] })),
   );
 }
 
@@ -66,6 +72,36 @@ export function addOption(files: ProgramFiles, model: ProgramModel, state: Progr
     if (document.hasIn(path)) document.addIn(path, document.createNode({ text: key, to }));
     else document.setIn(path, document.createNode([{ text: key, to }]));
   });
+}
+
+/** Lets one state lead to another, by what its kind has for that; the same files where it has nothing. */
+export function connectStates(files: ProgramFiles, model: ProgramModel, from: string, to: string): ProgramFiles {
+  const state = model.states.get(from);
+  if (!state || (!model.states.has(to) && !model.outside.includes(to))) return files;
+  switch (state.kind) {
+    case 'menu':
+    case 'page':
+      return state.raw.from === undefined ? addOption(files, model, state, to) : setField(files, state, ['to'], to);
+    case 'branch': {
+      const conditions = Array.isArray(state.raw.when) ? state.raw.when : [];
+      return setField(files, state, ['when'], [...conditions, { that: 'true', to }]);
+    }
+    case 'action':
+      return setOutcomes(files, state, to);
+    case 'end':
+    case 'return':
+      return files;
+    default:
+      return setField(files, state, ['to'], to);
+  }
+}
+
+/** The outcomes that lead back to the start are not connected yet; where none is left, all of them follow. */
+function setOutcomes(files: ProgramFiles, state: ProgramState, to: string): ProgramFiles {
+  const { start } = readProgram(files);
+  const own = state.links.filter(({ path }) => path[0] === 'outcomes');
+  const open = own.filter((link) => link.to === start || link.to === state.name);
+  return (open.length > 0 ? open : own).reduce((changed, { path }) => setField(changed, state, path, to), files);
 }
 
 /** Renames a state, and everything that leads to it. */

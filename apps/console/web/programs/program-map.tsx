@@ -28,6 +28,8 @@ export interface ProgramMapProps {
   heat: ReadonlyMap<string, StateHeat>;
   /** States that the draft changes. */
   edited: ReadonlySet<string>;
+  /** Called when a line is drawn from one state to another; nothing can be drawn without it. */
+  onConnect?: ((from: string, to: string) => void) | undefined;
 }
 
 const nodeTypes = { state: StateNode, file: FileNode };
@@ -41,14 +43,16 @@ export function ProgramMap(props: ProgramMapProps) {
   );
 }
 
-function MapInside({ model, selected, onSelect, found, problems, heat, edited }: ProgramMapProps) {
+function MapInside({ onConnect, ...props }: ProgramMapProps) {
+  const { model, selected, onSelect, found, problems, heat, edited } = props;
+  const isConnectable = onConnect !== undefined;
   const theme = useTheme();
   const layout = useLayout(model);
   const flow = useReactFlow();
   const region = useRef<HTMLDivElement>(null);
   const nodes = useMemo(
-    () => (layout ? toNodes({ model, layout, selected, found, problems, heat, edited, onSelect }) : []),
-    [model, layout, selected, found, problems, heat, edited, onSelect],
+    () => (layout ? toNodes({ model, layout, selected, found, problems, heat, edited, onSelect, isConnectable }) : []),
+    [model, layout, selected, found, problems, heat, edited, onSelect, isConnectable],
   );
   const edges = useMemo(() => (layout ? toEdges(model, layout, selected) : []), [model, layout, selected]);
   const isReady = layout !== undefined;
@@ -70,7 +74,12 @@ function MapInside({ model, selected, onSelect, found, problems, heat, edited }:
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the arrow keys move between the buttons inside
-    <div className="program-map" ref={region} onKeyDown={move} data-ready={isReady}>
+    <div
+      className={isConnectable ? 'program-map map-connectable' : 'program-map'}
+      ref={region}
+      onKeyDown={move}
+      data-ready={isReady}
+    >
       <ReactFlow
         nodes={nodes}
         edges={edges}
@@ -81,7 +90,9 @@ function MapInside({ model, selected, onSelect, found, problems, heat, edited }:
         fitView
         fitViewOptions={fit}
         nodesDraggable={false}
-        nodesConnectable={false}
+        nodesConnectable={isConnectable}
+        connectionRadius={nodeSize.width / 2}
+        onConnect={({ source, target }) => onConnect?.(source, target)}
         nodesFocusable={false}
         edgesFocusable={false}
         elementsSelectable={false}
@@ -120,9 +131,9 @@ function useLayout(model: ProgramModel): MapLayout | undefined {
   return layout;
 }
 
-type Parts = ProgramMapProps & { layout: MapLayout };
+type Parts = ProgramMapProps & { layout: MapLayout; isConnectable: boolean };
 
-function toNodes({ model, layout, selected, found, problems, heat, edited, onSelect }: Parts): Node[] {
+function toNodes({ model, layout, selected, found, problems, heat, edited, onSelect, isConnectable }: Parts): Node[] {
   const groups = Array.from(layout.groups, ([file, { x, y, width, height }]): Node => {
     return { id: `file:${file}`, type: 'file', position: { x, y }, width, height, data: { file }, zIndex: 0 };
   });
@@ -143,6 +154,7 @@ function toNodes({ model, layout, selected, found, problems, heat, edited, onSel
       isEdited: edited.has(name),
       problems: problems.get(name) ?? 0,
       heat: heat.get(name),
+      isConnectable,
       onSelect,
     };
     const parent = group === undefined ? {} : { parentId: `file:${group}` };

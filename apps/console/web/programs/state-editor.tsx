@@ -1,6 +1,9 @@
-import { useEffect, useId, useState } from 'react';
+import { useId, useState } from 'react';
 import { Icon } from '../ui/icon.tsx';
+import { ConnectField } from './connect-field.tsx';
 import { addOption, removeState, renameState, setField, setText } from './edit-program.ts';
+import { TargetField, TextField } from './editor-fields.tsx';
+import { LogicFields } from './logic-fields.tsx';
 import type { ProgramFiles } from './program-api.ts';
 import { type Path, type ProgramModel, type ProgramState, toRecord } from './read-program.ts';
 import { countText, previewScreens } from './screen-preview.ts';
@@ -16,6 +19,7 @@ interface EditorProps {
 export function StateEditor(props: EditorProps) {
   const { model, state, onChange, onSelect } = props;
   const { files } = model;
+  const { text: message } = toRecord(state.raw.sms);
   const set = (path: Path, value: unknown) => onChange(setField(files, state, path, value));
   const rename = (name: string) => {
     const changed = renameState(files, state.name, name);
@@ -27,6 +31,7 @@ export function StateEditor(props: EditorProps) {
     <div className="state-editor">
       <NameField key={state.name} name={state.name} onRename={rename} />
       {typeof state.raw.text === 'string' && <Texts {...props} textKey={state.raw.text} isScreen title="Text" />}
+      {typeof message === 'string' && <Texts {...props} textKey={message} title="Message" />}
       {state.kind === 'prompt' && <QuestionFields state={state} set={set} />}
       {Array.isArray(state.raw.options) && <Options {...props} set={set} />}
       {(state.kind === 'menu' || state.kind === 'page') && state.raw.from === undefined && (
@@ -41,6 +46,8 @@ export function StateEditor(props: EditorProps) {
       )}
       <Ways model={model} state={state} set={set} />
       {Array.isArray(state.raw.when) && <Conditions state={state} set={set} />}
+      <LogicFields model={model} state={state} set={set} />
+      <ConnectField key={`${state.name} connect`} model={model} state={state} onChange={onChange} />
       <button
         type="button"
         className="button button-small button-danger"
@@ -249,45 +256,4 @@ function Conditions({ state, set }: { state: ProgramState; set: Set }) {
       onChange={(value) => set(['when', i, 'that'], value)}
     />
   ));
-}
-
-interface FieldProps {
-  label: string;
-  value: unknown;
-  onChange(value: string): void;
-}
-
-/** Written to the program when the field is left: half an expression is a fault to nobody. */
-function TextField({ label, value, onChange }: FieldProps) {
-  const given = value === undefined ? '' : String(value);
-  const [typed, setTyped] = useState(given);
-  useEffect(() => setTyped(given), [given]);
-  return (
-    <label className="field">
-      <span>{label}</span>
-      <input
-        value={typed}
-        onChange={(event) => setTyped(event.target.value)}
-        onBlur={() => typed !== given && onChange(typed)}
-        onKeyDown={(event) => {
-          if (event.key === 'Enter') event.currentTarget.blur();
-        }}
-      />
-    </label>
-  );
-}
-
-function TargetField({ model, label, value, onChange }: FieldProps & { model: ProgramModel }) {
-  const id = useId();
-  const names = [...new Set([...model.states.keys(), ...model.outside, String(value ?? '')])];
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select id={id} value={String(value ?? '')} onChange={(event) => onChange(event.target.value)}>
-        {names.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </div>
-  );
 }

@@ -16,13 +16,28 @@ export interface StateNodeData extends Record<string, unknown> {
   isEdited: boolean;
   problems: number;
   heat: StateHeat | undefined;
+  /** A line may be drawn from it to another state. */
+  isConnectable: boolean;
   onSelect(state: string): void;
 }
 
 const steps = 6;
 
 export const StateNode = memo(function StateNode({ data }: { data: StateNodeData }) {
-  const { name, kind, text, isSelected, isReachable, isDim, isStart, isEdited, problems, heat, onSelect } = data;
+  const {
+    name,
+    kind,
+    text,
+    isSelected,
+    isReachable,
+    isDim,
+    isStart,
+    isEdited,
+    problems,
+    heat,
+    isConnectable,
+    onSelect,
+  } = data;
   const { title, outline } = kindOf(kind);
   const classes = ['state-node', `state-${kind}`];
   if (isSelected) classes.push('state-selected');
@@ -31,7 +46,7 @@ export const StateNode = memo(function StateNode({ data }: { data: StateNodeData
   if (heat) classes.push(`heat-${Math.ceil(heat.share * steps)}`);
   return (
     <>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <Handle type="target" position={Position.Left} isConnectable={isConnectable} />
       <button
         type="button"
         className={classes.join(' ')}
@@ -60,7 +75,7 @@ export const StateNode = memo(function StateNode({ data }: { data: StateNodeData
           </span>
         )}
       </button>
-      <Handle type="source" position={Position.Right} isConnectable={false} />
+      <Handle type="source" position={Position.Right} isConnectable={isConnectable} />
     </>
   );
 });

@@ -6,6 +6,7 @@ import { Icon } from '../ui/icon.tsx';
 import { AddState } from './add-state.tsx';
 import { diffPrograms } from './diff-programs.ts';
 import { DraftBar } from './draft-bar.tsx';
+import { connectStates } from './edit-program.ts';
 import { Figures } from './figures.tsx';
 import { type Heat, heats, type StateHeat, toHeat } from './heat.ts';
 import { Outline } from './outline.tsx';
@@ -119,6 +120,10 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
     [diff, inUse.data],
   );
 
+  const connect = (from: string, to: string) => {
+    change(connectStates(files, model, from, to));
+    select(from);
+  };
   const shared = { model, selected, onSelect: select };
   const marks = { found, problems: problemCounts, heat: heatOf, edited };
   const isProgramShown = view !== 'results';
@@ -163,7 +168,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
       <div className="workspace-main">
         <div className="workspace-stage">
           {view === 'map' ? (
-            <ProgramMap {...shared} {...marks} />
+            <ProgramMap {...shared} {...marks} onConnect={mayEdit ? connect : undefined} />
           ) : view === 'outline' ? (
             <Outline {...shared} {...marks} />
           ) : view === 'yaml' ? (

@@ -1,0 +1,29 @@
+import { type FormEvent, useState } from 'react';
+import { connectStates } from './edit-program.ts';
+import { TargetField } from './editor-fields.tsx';
+import type { ProgramFiles } from './program-api.ts';
+import type { ProgramModel, ProgramState } from './read-program.ts';
+
+interface ConnectFieldProps {
+  model: ProgramModel;
+  state: ProgramState;
+  onChange(files: ProgramFiles): void;
+}
+
+/** Does what a line drawn on the map does, without a pointer. */
+export function ConnectField({ model, state, onChange }: ConnectFieldProps) {
+  const [to, setTo] = useState(model.start ?? state.name);
+  if (state.kind === 'end' || state.kind === 'return') return null;
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    onChange(connectStates(model.files, model, state.name, to));
+  }
+  return (
+    <form className="try-answer" onSubmit={submit}>
+      <TargetField model={model} label="Connect to" value={to} onChange={setTo} />
+      <button type="submit" className="button button-small">
+        Connect
+      </button>
+    </form>
+  );
+}
