@@ -1,10 +1,9 @@
 // Operators help one caller: the number stays masked until it is asked for, and every step is in the audit.
-import type { AuditLine } from '@palaver/contract/internal';
+import type { AuditLine, CallerOverview } from '@palaver/contract/internal';
 import { addOperator } from '@palaver/service-kit/internal';
 import { openStore } from '@palaver/store';
 import { createTempDir, engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import type { CallerOverview } from '../src/callers/callers.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
 

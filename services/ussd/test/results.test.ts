@@ -1,10 +1,9 @@
 // What programs have collected: looked through with masked numbers, counted for charts, exported by operators with a line in the audit.
-import type { AuditLine } from '@palaver/contract/internal';
+import type { AuditLine, ListedSet, ResultSummary } from '@palaver/contract/internal';
 import { addOperator } from '@palaver/service-kit/internal';
 import { createTempDir, engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import type { ListedSet, Result, ResultPage } from '../src/results/results.ts';
-import type { ResultSummary } from '../src/results/summarize.ts';
+import type { Result, ResultPage } from '../src/results/results.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
 

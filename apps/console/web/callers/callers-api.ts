@@ -1,36 +1,7 @@
+import type { RecentCallers, UssdCaller } from '@palaver/contract/internal';
 import { callAsOperator } from '../api/call-service.ts';
-import type { Result, Source } from '../results/results-api.ts';
 
-export interface RecentCaller {
-  caller: string;
-  maskedNumber: string;
-  serviceCode: string;
-  seenAt: string;
-}
-
-export interface Caller {
-  caller: string;
-  maskedNumber: string;
-  account: {
-    name: string;
-    createdAt: string;
-    lock: 'none' | 'for a time' | 'until unlocked';
-    failedPins: number;
-    address: string | null;
-    hasWallet: boolean;
-  } | null;
-  language: string | null;
-  sessions: {
-    id: string;
-    serviceCode: string;
-    program: string | null;
-    state: string | null;
-    status: 'active' | 'ended' | 'expired';
-    openedAt: string;
-    seenAt: string;
-  }[];
-  results: (Result & { program: string; source: Source; name: string })[];
-}
+export type { UssdCaller as Caller } from '@palaver/contract/internal';
 
 /** Found by a number that was typed, or by a reference from a list. */
 export type CallerKey = { phoneNumber: string } | { caller: string };
@@ -46,8 +17,8 @@ const accountPath = (phoneNumber: string, rest: string) => `/accounts/${encodeUR
 
 /** The routes of the USSD gateway for one caller. */
 export const callersApi = {
-  recent: () => ask<{ callers: RecentCaller[] }>('GET', '/callers'),
-  find: (key: CallerKey) => ask<Caller>('POST', '/callers/find', key),
+  recent: () => ask<RecentCallers>('GET', '/callers'),
+  find: (key: CallerKey) => ask<UssdCaller>('POST', '/callers/find', key),
   reveal: (caller: string) => ask<{ phoneNumber: string }>('POST', '/callers/reveal', { caller }),
   unlock: (phoneNumber: string) => ask('POST', accountPath(phoneNumber, 'unlock'), {}),
   resetPin: (phoneNumber: string) => ask<{ pin: string }>('POST', accountPath(phoneNumber, 'reset-pin'), {}),

@@ -1,54 +1,16 @@
+import type { ListedSet, ResultPage, ResultSource, ResultSummary, UssdResult } from '@palaver/contract/internal';
 import { callAsOperator } from '../api/call-service.ts';
 
-export type Source = 'records' | 'forms' | 'messages';
-export type Status = 'stored' | 'queued' | 'sending' | 'sent' | 'failed';
+export type {
+  DayCount,
+  DeliveryStatus as Status,
+  ListedResult,
+  ListedSet,
+  QuestionSummary as Question,
+} from '@palaver/contract/internal';
 
-export interface ListedSet {
-  source: Source;
-  name: string;
-  count: number;
-  statuses: Partial<Record<Status, number>>;
-}
-
-export interface Result {
-  id: string;
-  createdAt: string;
-  values: Record<string, string>;
-  delivery?: { status: Status; attempts: number; fault: string | null };
-}
-
-export interface ListedResult extends Result {
-  caller: string;
-  maskedNumber: string;
-}
-
-export interface ExportedResult extends Result {
+export interface ExportedResult extends UssdResult {
   phoneNumber: string;
-}
-
-export interface ResultPage {
-  results: ListedResult[];
-  total: number;
-  isPartial: boolean;
-}
-
-export type Question = { name: string; answered: number } & (
-  | { kind: 'choices'; values: { value: string; count: number }[]; others: number }
-  | { kind: 'numbers'; bins: { from: number; to: number; count: number }[]; median: number; mean: number }
-  | { kind: 'dates'; days: DayCount[] }
-  | { kind: 'texts'; distinct: number }
-);
-
-export interface DayCount {
-  day: string;
-  count: number;
-}
-
-export interface ResultSummary {
-  count: number;
-  days: DayCount[];
-  questions: Question[];
-  isPartial: boolean;
 }
 
 /** Empty fields filter nothing. */
@@ -65,7 +27,7 @@ export const noFilter: Filter = { from: '', to: '', status: '', search: '', colu
 
 export interface SetRef {
   program: string;
-  source: Source;
+  source: ResultSource;
   name: string;
 }
 

@@ -1,3 +1,4 @@
+import type { TriedCall } from '@palaver/contract/internal';
 import { africasTalking } from './africas-talking.ts';
 import { arkesel } from './arkesel.ts';
 import type { Dialect } from './dialect.ts';
@@ -7,13 +8,6 @@ export interface SampleCall {
   phoneNumber: string;
   serviceCode: string;
   inputs: readonly string[];
-}
-
-/** A request of a telecom gateway and its reply, byte for byte. */
-export interface SampleExchange {
-  path: string;
-  request: { contentType: string; body: string };
-  reply: { contentType: string; body: string };
 }
 
 interface Sender {
@@ -46,7 +40,7 @@ export type AdapterName = keyof typeof senders;
 export const adapterNames = Object.keys(senders) as [AdapterName, ...AdapterName[]];
 
 /** What a telecom gateway sends for the last input of a call, and what it gets for `reply`. */
-export function toSampleExchange(adapter: AdapterName, call: SampleCall, reply: string): SampleExchange {
+export function toSampleExchange(adapter: AdapterName, call: SampleCall, reply: string): TriedCall['exchange'] {
   const { dialect, contentType, write }: Sender = senders[adapter];
   const body = write(call);
   return {

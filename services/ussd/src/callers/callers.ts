@@ -1,7 +1,8 @@
+import type { CallerOverview } from '@palaver/contract/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { type Accounts, shorten } from '../accounts/accounts.ts';
 import { isLocked, isLockedForGood } from '../accounts/lockout.ts';
-import type { CallerResult, Results } from '../results/results.ts';
+import type { Results } from '../results/results.ts';
 import { sessionStatus, unpackDialogue, unpackOpening } from '../session/session.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, SessionTable, UssdTables } from '../store/tables.ts';
@@ -10,29 +11,6 @@ export interface RecentCaller {
   phoneNumber: string;
   serviceCode: string;
   seenAt: string;
-}
-
-export interface CallerOverview {
-  account: {
-    name: string;
-    createdAt: string;
-    lock: 'none' | 'for a time' | 'until unlocked';
-    failedPins: number;
-    /** Shortened. */
-    address: string | null;
-    hasWallet: boolean;
-  } | null;
-  language: string | null;
-  sessions: {
-    id: string;
-    serviceCode: string;
-    program: string | null;
-    state: string | null;
-    status: keyof typeof sessionStatus;
-    openedAt: string;
-    seenAt: string;
-  }[];
-  results: CallerResult[];
 }
 
 /** Callers as operators see them, one at a time. */

@@ -13,7 +13,7 @@ export interface Draft {
   updatedBy: string;
 }
 
-export interface ListedProgram {
+export interface KeptProgram {
   name: string;
   published: string | null;
   draft: Omit<Draft, 'files'> | null;
@@ -29,7 +29,7 @@ export interface PublishedPrograms {
   /** The id of the version in use, by program. */
   current(trx?: Transaction<UssdTables>): Promise<Map<string, string>>;
   load(id: string): Promise<KeptVersion | undefined>;
-  list(): Promise<ListedProgram[]>;
+  list(): Promise<KeptProgram[]>;
   loadDraft(name: string): Promise<Draft | undefined>;
   /** How often a draft of it was changed; 0 where there has been none. */
   revision(name: string): Promise<number>;

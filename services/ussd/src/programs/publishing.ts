@@ -1,4 +1,5 @@
 import { AppError } from '@palaver/contract';
+import type { ListedProgram, ProgramReport, TriedCall } from '@palaver/contract/internal';
 import type { AuditActor, AuditLog, DatabaseClock, Store } from '@palaver/store';
 import type { Forms } from '../forms/forms.ts';
 import { ExpressionLimit } from '../menu/expressions.ts';
@@ -8,19 +9,13 @@ import type { UssdTables } from '../store/tables.ts';
 import { fromSource, type ProgramFileMap } from './program-files.ts';
 import type { Programs } from './programs.ts';
 import type { Draft, PublishedPrograms } from './published.ts';
-import { type Trial, type TriedCall, tryProgram } from './try-program.ts';
+import { type Trial, tryProgram } from './try-program.ts';
 import type { ListedVersion, ProgramVersions } from './versions.ts';
 
 /** Who does it, for the audit log. */
 export interface By {
   actor: AuditActor;
   from: string | null;
-}
-
-export interface ProgramReport {
-  ok: boolean;
-  faults: Fault[];
-  warnings: Fault[];
 }
 
 export interface PublishOptions {
@@ -35,7 +30,7 @@ export interface PublishOptions {
 export interface Publishing {
   /** Nothing can be changed: `PROGRAMS_READONLY`. */
   readOnly: boolean;
-  list(): Promise<object[]>;
+  list(): Promise<ListedProgram[]>;
   /** The draft; without one, the files of the version in use. */
   draft(name: string): Promise<Draft | (Omit<Draft, 'updatedAt' | 'updatedBy'> & { updatedAt: null; updatedBy: null })>;
   saveDraft(name: string, draft: { files: ProgramFileMap; revision: number }, by: By): Promise<{ revision: number }>;
@@ -127,7 +122,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
         return {
           name,
           version: menu?.id ?? null,
-          codes: menu?.codes ?? [],
+          codes: [...(menu?.codes ?? [])],
           languages: menu ? [...menu.locales.keys()] : [],
           isPublished: row?.published != null && row.published === menu?.id,
           published: row?.published ?? null,

@@ -1,5 +1,6 @@
 import { AppError } from '@palaver/contract';
-import { type AdapterName, type SampleExchange, toSampleExchange } from '../adapters/sample-exchange.ts';
+import type { TriedCall } from '@palaver/contract/internal';
+import { type AdapterName, toSampleExchange } from '../adapters/sample-exchange.ts';
 import { constantsOf } from '../explore/constants.ts';
 import { resultsOf } from '../explore/results.ts';
 import type { Forms } from '../forms/forms.ts';
@@ -19,19 +20,6 @@ export interface Trial {
   phoneNumber?: string | undefined;
   /** Whose request and reply are shown. */
   adapter?: AdapterName | undefined;
-}
-
-export interface TriedCall {
-  screen: string;
-  ended: boolean;
-  state: string;
-  language: string;
-  values: Readonly<Record<string, string>>;
-  /** What the program would have done, with made-up results. */
-  actions: { state: string; action: string; outcome: string; outcomes: string[] }[];
-  /** The code that reaches the program. */
-  serviceCode: string;
-  exchange: SampleExchange;
 }
 
 const defaultNumber = '+254700000001';

@@ -1,5 +1,6 @@
+import type { ResultSource } from '@palaver/contract/internal';
 import { toCsvLines } from '@palaver/service-kit/internal';
-import type { Result, ResultSource } from './results.ts';
+import type { Result } from './results.ts';
 
 const maxColumns = 2_000;
 const columns = ['id', 'phoneNumber', 'createdAt', 'status', 'fault'] as const;

@@ -1,14 +1,15 @@
+import {
+  type DeliveryStatus,
+  type ListedSet,
+  type ResultSource,
+  resultSources,
+  type UssdResult,
+} from '@palaver/contract/internal';
 import type { SealedTable, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { RecordTable, SmsTable, SubmissionTable, UssdTables } from '../store/tables.ts';
-
-export const resultSources = ['records', 'forms', 'messages'] as const;
-export const deliveryStatuses = ['stored', 'queued', 'sending', 'sent', 'failed'] as const;
-
-export type ResultSource = (typeof resultSources)[number];
-export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** The records of a kind, the submissions of a form, or the SMS messages (`sms`) of a program. */
 export interface ResultSet {
@@ -17,22 +18,12 @@ export interface ResultSet {
   name: string;
 }
 
-export interface ListedSet extends Omit<ResultSet, 'program'> {
-  count: number;
-  /** How many there are of each delivery status; records are not delivered. */
-  statuses: Partial<Record<DeliveryStatus, number>>;
-}
-
-export interface Result {
-  id: string;
+export interface Result extends UssdResult {
   phoneNumber: string;
-  createdAt: string;
-  values: Record<string, string>;
-  delivery?: { status: DeliveryStatus; attempts: number; fault: string | null };
 }
 
 /** A result of one caller, with where it belongs. */
-export type CallerResult = Omit<Result, 'phoneNumber'> & ResultSet;
+export type CallerResult = UssdResult & ResultSet;
 
 export interface ResultFilter {
   /** Milliseconds since 1970; `until` is not included. */

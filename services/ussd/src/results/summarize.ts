@@ -1,24 +1,5 @@
+import type { QuestionSummary, ResultSummary } from '@palaver/contract/internal';
 import type { Result } from './results.ts';
-
-export interface ValueCount {
-  value: string;
-  count: number;
-}
-
-/** The answers to one question, in the form that shows most of them. */
-export type QuestionSummary = { name: string; answered: number } & (
-  | { kind: 'choices'; values: ValueCount[]; others: number }
-  | { kind: 'numbers'; bins: { from: number; to: number; count: number }[]; median: number; mean: number }
-  | { kind: 'dates'; days: { day: string; count: number }[] }
-  | { kind: 'texts'; distinct: number }
-);
-
-export interface ResultSummary {
-  /** How many results were read. */
-  count: number;
-  days: { day: string; count: number }[];
-  questions: QuestionSummary[];
-}
 
 const maxQuestions = 60;
 const maxDistinct = 5_000;
@@ -27,7 +8,10 @@ const maxBins = 10;
 const maxValueLength = 80;
 
 /** Counts results by day and the answers to every question, as charts need them. */
-export async function summarize(pieces: AsyncIterable<Result[]>, maxResults: number): Promise<ResultSummary> {
+export async function summarize(
+  pieces: AsyncIterable<Result[]>,
+  maxResults: number,
+): Promise<Omit<ResultSummary, 'isPartial'>> {
   const days = new Map<string, number>();
   const questions = new Map<string, Map<string, number>>();
   let count = 0;
@@ -85,7 +69,7 @@ function summarizeQuestion(name: string, counts: Map<string, number>): QuestionS
   };
 }
 
-function toHistogram(entries: ValueCount[], answered: number) {
+function toHistogram(entries: { value: string; count: number }[], answered: number) {
   const sorted = entries
     .map(({ value, count }) => ({ value: Number(value), count }))
     .sort((one, other) => one.value - other.value);

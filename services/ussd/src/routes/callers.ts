@@ -1,5 +1,5 @@
 import { AppError } from '@palaver/contract';
-import { boundedText, phoneNumberSchema } from '@palaver/contract/internal';
+import { boundedText, callerSchema, phoneNumberSchema, recentCallersSchema } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
@@ -35,7 +35,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   const record = (request: FastifyRequest, action: 'caller.viewed' | 'caller.revealed', phoneNumber: string) =>
     audit.record({ ...toBy(request), action, subject: audit.person(phoneNumber) });
 
-  server.get('/api/ussd/callers', async () => ({
+  server.get('/api/ussd/callers', { schema: { response: { 200: recentCallersSchema } } }, async () => ({
     callers: (await callers.recent(recentCallers)).map(({ phoneNumber, ...rest }) => ({
       ...name(phoneNumber),
       ...rest,
@@ -44,7 +44,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
   // By POST: a phone number in an address would stand in the logs of proxies.
   server.post(
     '/api/ussd/callers/find',
-    { schema: { body: findSchema }, config: { audited: true } },
+    { schema: { body: findSchema, response: { 200: callerSchema } }, config: { audited: true } },
     async (request) => {
       const { body } = request;
       const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;

@@ -1,5 +1,5 @@
 import { AppError } from '@palaver/contract';
-import { boundedText } from '@palaver/contract/internal';
+import { boundedText, programStatsSchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { z } from 'zod';
@@ -28,7 +28,13 @@ const querySchema = z.object({
 export function addProgramStatsRoute(server: Server, { store, stats, clock }: ProgramStatsParts): void {
   server.get(
     '/api/ussd/programs/:name/stats',
-    { schema: { params: z.object({ name: programNameSchema }), querystring: querySchema } },
+    {
+      schema: {
+        params: z.object({ name: programNameSchema }),
+        querystring: querySchema,
+        response: { 200: programStatsSchema },
+      },
+    },
     async ({ params: { name: program }, query: { from, to, version, state } }) => {
       const last = to === undefined ? dayOf(clock.now()) : dayOf(Date.parse(to));
       const first = from === undefined ? last - defaultDays + 1 : dayOf(Date.parse(from));

@@ -1,4 +1,12 @@
-import { boundedText, phoneNumberSchema } from '@palaver/contract/internal';
+import {
+  boundedText,
+  listedProgramsSchema,
+  phoneNumberSchema,
+  programDraftSchema,
+  programReportSchema,
+  programVersionsSchema,
+  triedCallSchema,
+} from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { toAuditActor } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
@@ -23,16 +31,20 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
   const admin = { onRequest: server.operatorGuardFor('admin'), config: { audited: true } };
   const path = '/api/ussd/programs/:name';
 
-  server.get('/api/ussd/programs', async ({ operator }) => ({
+  server.get('/api/ussd/programs', { schema: { response: { 200: listedProgramsSchema } } }, async ({ operator }) => ({
     programs: await publishing.list(),
     readOnly: publishing.readOnly,
     role: operator?.role,
   }));
 
-  server.get(`${path}/draft`, { schema: { params } }, async ({ params: { name } }) => ({
-    name,
-    ...(await publishing.draft(name)),
-  }));
+  server.get(
+    `${path}/draft`,
+    { schema: { params, response: { 200: programDraftSchema } } },
+    async ({ params: { name } }) => ({
+      name,
+      ...(await publishing.draft(name)),
+    }),
+  );
   server.put(
     `${path}/draft`,
     {
@@ -55,7 +67,14 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
   );
   server.post(
     `${path}/check`,
-    { bodyLimit, schema: { params, body: z.strictObject({ files: programFilesSchema.optional() }).nullish() } },
+    {
+      bodyLimit,
+      schema: {
+        params,
+        body: z.strictObject({ files: programFilesSchema.optional() }).nullish(),
+        response: { 200: programReportSchema },
+      },
+    },
     async ({ params: { name }, body }) => publishing.check(name, body?.files),
   );
 
@@ -72,6 +91,7 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
           phoneNumber: phoneNumberSchema.optional(),
           adapter: z.enum(adapterNames).optional(),
         }),
+        response: { 200: triedCallSchema },
       },
     },
     async ({ params: { name }, body }) => publishing.try(name, body),
@@ -88,9 +108,13 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     },
     async (request) => publishing.publish(request.params.name, request.body ?? {}, toBy(request)),
   );
-  server.get(`${path}/versions`, { schema: { params } }, async ({ params: { name } }) => ({
-    versions: await publishing.versions(name),
-  }));
+  server.get(
+    `${path}/versions`,
+    { schema: { params, response: { 200: programVersionsSchema } } },
+    async ({ params: { name } }) => ({
+      versions: await publishing.versions(name),
+    }),
+  );
   server.get(
     `${path}/versions/:version`,
     { schema: { params: params.extend({ version: programVersionSchema }) } },

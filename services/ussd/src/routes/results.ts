@@ -1,6 +1,14 @@
 import { Readable } from 'node:stream';
 import { AppError } from '@palaver/contract';
-import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
+import {
+  boundedText,
+  deliveryStatuses,
+  offsetPageQuerySchema,
+  resultPageSchema,
+  resultSetsSchema,
+  resultSources,
+  resultSummarySchema,
+} from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
 import { maskPhone, toAuditActor } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
@@ -8,15 +16,7 @@ import { z } from 'zod';
 import type { CallerReferences } from '../callers/caller-references.ts';
 import { showCallersTo, showPieces } from '../callers/show-callers.ts';
 import { toCsv, toJson } from '../results/export-results.ts';
-import {
-  deliveryStatuses,
-  maxCompared,
-  type Result,
-  type ResultFilter,
-  type ResultSet,
-  type Results,
-  resultSources,
-} from '../results/results.ts';
+import { maxCompared, type Result, type ResultFilter, type ResultSet, type Results } from '../results/results.ts';
 import { summarize } from '../results/summarize.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { programNameSchema } from './programs.ts';
@@ -53,12 +53,22 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
     maskedNumber: maskPhone(phoneNumber),
   });
 
-  server.get(path, { schema: { params: params.pick({ program: true }) } }, async ({ params: { program } }) => ({
-    sets: await results.sets(program),
-  }));
+  server.get(
+    path,
+    { schema: { params: params.pick({ program: true }), response: { 200: resultSetsSchema } } },
+    async ({ params: { program } }) => ({
+      sets: await results.sets(program),
+    }),
+  );
   server.get(
     `${path}/:source/:name`,
-    { schema: { params, querystring: filterSchema.extend(offsetPageQuerySchema.shape) } },
+    {
+      schema: {
+        params,
+        querystring: filterSchema.extend(offsetPageQuerySchema.shape),
+        response: { 200: resultPageSchema },
+      },
+    },
     async ({ params: set, query: { limit, offset, ...query }, operator }) => {
       const page = await results.page(set, toFilter(query), { limit, offset });
       const show = showCallersTo(operator);
@@ -72,7 +82,7 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
   );
   server.get(
     `${path}/:source/:name/summary`,
-    { schema: { params, querystring: filterSchema } },
+    { schema: { params, querystring: filterSchema, response: { 200: resultSummarySchema } } },
     async ({ params: set, query, operator }) => {
       const filter = toFilter(query);
       const total = await results.count(set, filter);

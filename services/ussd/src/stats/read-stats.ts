@@ -1,3 +1,4 @@
+import type { ProgramStats, StateCounts } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import type { ExpressionBuilder } from 'kysely';
 import type { UssdTables } from '../store/tables.ts';
@@ -13,23 +14,7 @@ export interface StatsQuery {
   state?: string | undefined;
 }
 
-interface Counts {
-  shown: number;
-  answered: number;
-  refused: number;
-  back: number;
-  exited: number;
-  timedOut: number;
-  /** The median time to an answer, estimated from intervals; `null` where nobody has answered. */
-  medianSeconds: number | null;
-}
-
-export interface StatsReport {
-  states: (Counts & { state: string })[];
-  days: (Counts & { day: string; calls: number; returning: number })[];
-  languages: (Counts & { language: string })[];
-  versions: { version: string; calls: number; returning: number }[];
-}
+export type StatsReport = Omit<ProgramStats, 'name' | 'from' | 'to'>;
 
 const dayMs = 24 * 3_600_000;
 const sumOf = [...countColumns, ...answerColumns];
@@ -91,7 +76,7 @@ function sums({ fn }: ExpressionBuilder<UssdTables, 'ussd_state_stat'>) {
   return sumOf.map((name) => fn.sum<number>(name).as(name));
 }
 
-function toCounts(row: Record<(typeof sumOf)[number], unknown>): Counts {
+function toCounts(row: Record<(typeof sumOf)[number], unknown>): StateCounts {
   const [shown = 0, answered = 0, refused = 0, back = 0, exited = 0, timedOut = 0] = countColumns.map((name) =>
     Number(row[name]),
   );
