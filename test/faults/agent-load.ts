@@ -9,8 +9,13 @@ const callers = 4;
 const callersPerSession = 2;
 const turnsPerSession = 6;
 const requestMs = 30_000;
-const settleMs = 30_000;
+const settleMs = 60_000;
 const words = 20;
+/** With what tells why a run goes on: who owns it, and when the database last heard of that instance. */
+const liveRuns = `select run.session_id, run.id, run.number, run.status, run.epoch, run.aborting, run.instance,
+    run.created_at, run.started_at, owner.seen_at, (select max(seen_at) from agent_instance) as latest_seen_at
+  from agent_run as run left join agent_instance as owner on owner.id = run.instance
+  where run.ended_at is null order by run.session_id, run.number`;
 
 interface Turn {
   sessionId: string;
@@ -102,6 +107,7 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
     }
     const sent = { message: entry.question, stream: true, requestId: randomUUID() };
     const response = await send(url, 'POST', `/messages/${sessionId}`, sent);
+    if (!response.ok) throw new Error(`${response.status}`);
     entry.answer = await readToEnd(response);
     if (entry.answer) confirmedAt = performance.now();
   }
@@ -110,26 +116,23 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
     for (let number = 0; !isStopped(); number += 1) await ask(index, number).catch(() => sleep(100));
   }
 
-  /** Sessions that still have a run though nobody sends any more. */
+  /** One line for each run that has not ended though nobody sends any more. */
   async function findStuck(): Promise<string[]> {
     const deadline = performance.now() + settleMs;
-    let open = turns.map(({ sessionId }) => sessionId);
-    while (open.length > 0 && performance.now() < deadline) {
-      const rows = await readRows(world, "select session_id from agent_run where status in ('queued', 'running')");
-      const running = new Set(rows.map((row) => row.session_id));
-      open = open.filter((sessionId) => running.has(sessionId));
-      if (open.length > 0) await sleep(500);
+    const sent = new Set(turns.map(({ sessionId }) => sessionId));
+    for (;;) {
+      const rows = (await readRows(world, liveRuns)).filter((row) => sent.has(row.session_id as string));
+      if (rows.length === 0 || performance.now() >= deadline) return rows.map((row) => `never ended: ${toFields(row)}`);
+      await sleep(500);
     }
-    return open;
   }
 
   return {
     ...createCallers(callers, caller),
     lastConfirmed: () => confirmedAt,
     async check(): Promise<Tally> {
-      const findings: string[] = [];
       const stuck = await findStuck();
-      for (const sessionId of stuck) findings.push(`the run of session ${sessionId} never ended`);
+      const findings = [...stuck];
       const rows = await readRows(world, 'select id, session_id, type, content, status from agent_message');
       const bySession = Map.groupBy(rows, (row) => row.session_id);
       let lost = 0;
@@ -154,6 +157,11 @@ export async function createAgentLoad(world: World, options: { leaveEarly?: bool
     },
   };
 }
+
+const toFields = (row: Record<string, unknown>) =>
+  Object.entries(row)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
 
 /** Whole frames only: the last one of a stream that broke off may be cut. */
 async function readSome(response: Response): Promise<string> {

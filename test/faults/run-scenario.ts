@@ -51,14 +51,18 @@ export async function runScenario(
   }
   await load.stop();
   const tally = await load.check();
+  const findings = [...faults, ...tally.findings];
   return {
     ...tally,
     stuck: tally.stuck + faults.length,
-    findings: [...faults, ...tally.findings],
+    findings: findings.length > 0 ? [...findings, ...lastOutput(world)] : [],
     rounds,
     worstRecoveryMs: Math.round(worstRecoveryMs),
   };
 }
+
+const lastOutput = ({ instances }: World): string[] =>
+  instances.map(({ url, output }) => `${url} printed last:\n${output().slice(-4_000)}`);
 
 async function createLoad(world: World, { leaveEarly = false }: Scenario): Promise<Load> {
   if (world.service === 'ussd') return createUssdLoad(world, { leaveEarly });

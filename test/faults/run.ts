@@ -44,7 +44,7 @@ for (const scenario of scenarios) {
       }
       const { confirmed, lost, doubled, stuck, worstRecoveryMs, findings } = outcome;
       failed ||= lost + doubled + stuck > 0;
-      for (const finding of findings.slice(0, 5)) process.stderr.write(`  ${finding}\n`);
+      for (const finding of findings) process.stderr.write(`  ${finding}\n`);
       const counts = [outcome.rounds, confirmed, lost, doubled, stuck].map(String);
       rows.push([service, engine, scenario.name, ...counts, `${(worstRecoveryMs / 1000).toFixed(1)} s`]);
       process.stderr.write(`  ${rows.at(-1)?.slice(3).join(' | ')}\n`);

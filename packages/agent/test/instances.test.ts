@@ -55,7 +55,7 @@ async function logWrites(databaseUrl: string) {
     select current_setting('application_name'), tg_table_name, run.id, run.session_id, run.number, run.epoch
     from agent_run run
     where run.id = case tg_table_name when 'agent_run' then to_jsonb(new)->>'id' else to_jsonb(new)->>'run_id' end
-      and run.epoch > 0 and coalesce(to_jsonb(new)->>'type', 'ai') = 'ai';
+      and run.started_at is not null and coalesce(to_jsonb(new)->>'type', 'ai') = 'ai';
     return null;
   end $$`.execute(store.db);
   for (const table of ['agent_run', 'agent_frame', 'agent_step', 'agent_message'])

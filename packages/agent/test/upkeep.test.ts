@@ -53,12 +53,17 @@ describe.each(engines)('on %s', (engine) => {
     expect(ends).toMatchObject([{ sendId: 'send-1', userDid: ana.did, sessionId, status: 'failed' }]);
   });
 
-  test('a run whose steps or frames cannot be decrypted ends as failed, and those behind it continue', async () => {
+  test('a run whose steps, frames or input cannot be read ends as failed, and those behind it continue', async () => {
     const env = { DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex') };
     await using agent = await startTestAgent({ engine, env });
     const ana = await agent.createUser();
-    const sessions: Record<'frame' | 'step' | 'whole', string> = { frame: '', step: '', whole: '' };
-    for (const name of ['frame', 'step', 'whole'] as const) {
+    const sessions: Record<'frame' | 'step' | 'input' | 'whole', string> = {
+      frame: '',
+      step: '',
+      input: '',
+      whole: '',
+    };
+    for (const name of ['frame', 'step', 'input', 'whole'] as const) {
       sessions[name] = await ana.createSession();
       await ana.say(sessions[name], '/tool recall {"query":"dog"}');
     }
@@ -75,12 +80,14 @@ describe.each(engines)('on %s', (engine) => {
     await sql`update agent_run set status = 'running', ended_at = null, instance = 'gone', epoch = 1, input = ${input}`.execute(
       store.db,
     );
+    await sql`update agent_run set input = '{' where session_id = ${sessions.input}`.execute(store.db);
     await sql`insert into agent_instance (id, seen_at) values ('gone', 0)`.execute(store.db);
     await store.close();
     await agent.restart();
     const statusOf = async (session: string) => (await ana.messages(session)).find(({ type }) => type === 'ai')?.status;
     await waitFor('the last run', async () => (await statusOf(sessions.whole)) === 'complete');
-    expect([await statusOf(sessions.frame), await statusOf(sessions.step)]).toEqual(['failed', 'failed']);
+    const unreadable = [sessions.frame, sessions.step, sessions.input];
+    expect(await Promise.all(unreadable.map(statusOf))).toEqual(['failed', 'failed', 'failed']);
   });
 
   test('a run whose approval cannot be decrypted ends as failed, and those behind it continue', async () => {

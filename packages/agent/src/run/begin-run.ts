@@ -25,20 +25,31 @@ export interface KnownRun {
   known: { runId: string; bodyHash: string };
 }
 
+export interface BeginParts {
+  runs: RunStore;
+  instance: string;
+  send: SendKey | undefined;
+  now: number;
+  /** Gives what is called where the run is not begun, or its begin was undone. */
+  reserve(runId: string): () => void;
+}
+
 /** Stores a new run and its question in the queue of its session; throws where it is not taken in. */
 export async function beginRun(
   turn: Turn,
-  { runs, instance, send, now }: { runs: RunStore; instance: string; send: SendKey | undefined; now: number },
+  { runs, instance, send, now, reserve }: BeginParts,
 ): Promise<BegunRun | KnownRun> {
   const { sessionId } = turn.session;
   const ids = { runId: uuidv7(), sessionId, userDid: turn.user.did, requestId: turn.requestId, messageId: uuidv7() };
   const input = toStoredInput(turn);
   const question = toQuestion(turn, now);
   const stored = { ...ids, answerId: ids.messageId, instance, model: turn.model, question, input };
+  const leave = reserve(ids.runId);
   const begun = await runs.begin({ ...stored, send }).catch((error) => {
-    void discard(ids.runId, runs);
+    void discard(ids.runId, runs).finally(leave);
     throw error;
   });
+  if (begun.kind !== 'begun') leave();
   switch (begun.kind) {
     case 'busy':
       throw new AppError('SESSION_BUSY', 'Too many messages of this session are waiting. Wait for an answer first.');

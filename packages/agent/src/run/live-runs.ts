@@ -27,9 +27,17 @@ export type LiveRuns = ReturnType<typeof createLiveRuns>;
 export function createLiveRuns() {
   const known = new Map<string, Run>();
   const live = new Map<string, LiveRun>();
+  const reserved = new Set<string>();
 
   return {
+    /** Before a write that may make this instance the owner of a run, or that ends it late: until then it is not live here. */
+    reserve(runId: string): () => void {
+      reserved.add(runId);
+      return () => void reserved.delete(runId);
+    },
+    isOwn: (runId: string): boolean => live.has(runId) || reserved.has(runId),
     add(entry: LiveRun): void {
+      reserved.delete(entry.run.runId);
       known.set(entry.run.runId, entry.run);
       live.set(entry.run.runId, entry);
     },

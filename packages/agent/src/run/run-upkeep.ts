@@ -78,7 +78,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
   return {
     async start(): Promise<void> {
       await cluster.startHeartbeat(async () => {
-        await hub.checkAborts();
+        await hub.checkOwned();
         await parts.approvals.expire();
       });
       await sweep();

@@ -29,10 +29,9 @@ export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts)
       const { run, owned } = entry;
       broadcast.publish({ kind: 'waiting', sessionId: run.sessionId });
       await waiters.wait(run.sessionId, run.signal, async () => {
-        const epoch = await runs.start(owned);
-        if (epoch !== undefined) owned.epoch = epoch;
-        else await checkOwner(entry, runs);
-        return epoch;
+        if (await runs.start(owned)) return true;
+        await checkOwner(entry, runs);
+        return undefined;
       });
     },
 

@@ -19,6 +19,8 @@ export interface SettleParts {
   closeBy(): number;
   /** An end could not be stored. */
   onNotStored?(): void;
+  /** Gives what is called once the end is stored, or is not tried any more. */
+  reserve(runId: string): () => void;
   /** An end that could not be stored at first is stored now. */
   onStoredLater(sessionId: string): void;
   onTurnEnd?(end: TurnEnd): Promise<void>;
@@ -41,7 +43,7 @@ export async function settleRun(entry: LiveRun, parts: SettleParts): Promise<'se
     parts.onNotStored?.();
     const { requestId, runId } = run;
     parts.logger.error({ err: stored.error, requestId, runId }, 'an answer could not be stored');
-    void storeLater(end, parts);
+    void storeLater(end, parts).finally(parts.reserve(runId));
   }
   const final: Message = { ...end.answer, status: toFinalStatus(stored, end.status) };
   await parts.onTurnEnd?.(toTurnEnd(turn, { runId: run.runId, status: final.status, usage: { ...run.usage } }));

@@ -1,5 +1,6 @@
 import type { EndedRunStatus } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
+import { faultKind } from '@palaver/store/internal';
 import type { TurnEnd } from '../plugins/middleware.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
@@ -37,11 +38,20 @@ const maxEpoch = 4;
 export async function sweepRuns(parts: SweepParts): Promise<void> {
   const { instance, isAlone, instances, interrupted } = parts;
   if (!isAlone && !(await instances.lease('sweep', instance, leaseMs))) return;
+  let after = '';
   for (let round = 0; round < maxBites; round += 1) {
-    const found = await interrupted.list({ instance, isAlone, limit: bite });
-    for (const run of found) await sweepRun(run, parts);
+    const found = await interrupted.list({ instance, isAlone, after, limit: bite });
+    for (const run of found) await sweepRun(run, parts).catch((error) => endUnreadable(run, error, parts));
     if (found.length < bite) return;
+    after = found.at(-1)?.runId ?? '';
   }
+}
+
+/** One run that cannot be read must not keep the others from being found. */
+async function endUnreadable(run: InterruptedRun, error: unknown, parts: SweepParts): Promise<void> {
+  if (faultKind(error)) throw error;
+  parts.logger.error({ err: error, runId: run.runId }, 'an interrupted run cannot be read and ends as failed');
+  await end(run, '', parts);
 }
 
 async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise<void> {
@@ -61,11 +71,10 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
     await reportEnd(interrupted, status, parts);
     return;
   }
-  const epoch = await parts.interrupted.claim(interrupted, parts.instance);
-  if (epoch === undefined) return;
-  parts.logger.info({ runId, epoch }, 'a run of an instance that died or stopped continues here');
+  const claim = () => parts.interrupted.claim(interrupted, parts.instance);
+  if (!(await parts.hub.takeOver({ ...interrupted, turn, frames, steps }, claim))) return;
+  parts.logger.info({ runId }, 'a run of an instance that died or stopped continues here');
   parts.onSwept?.('taken-up');
-  parts.hub.takeOver({ ...interrupted, turn, epoch, frames, steps });
 }
 
 /** With what was said so far. */

@@ -20,7 +20,7 @@ import { toTurnEnd } from './turn-end.ts';
 
 export interface TurnHubParts
   extends Omit<CarryOutParts, 'queue' | 'approvals'>,
-    Omit<SettleParts, 'closeBy' | 'onStoredLater' | 'onTurnEnd'> {
+    Omit<SettleParts, 'closeBy' | 'reserve' | 'onStoredLater' | 'onTurnEnd'> {
   /** The name of this instance, new at every start. */
   instance: string;
   broadcast: Broadcast;
@@ -28,7 +28,7 @@ export interface TurnHubParts
   now?(): number;
   clients: Pick<SessionClients, 'notify'>;
   approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'refuse' | 'pending'>;
-  /** A run that was aborted is not of this instance: it may have no owner any more. */
+  /** A run that was aborted or released is not of this instance: it may have no owner any more. */
   onElsewhere?(): void;
   /** Called at the end of every turn handed in, also of one that could not begin, before its reader gets `done`. Never rejects. */
   onTurnEnd?(end: TurnEnd): Promise<void>;
@@ -66,12 +66,13 @@ export function createTurnHub(parts: TurnHubParts) {
   const active = new Set<Promise<void>>();
   let closeBy = Number.POSITIVE_INFINITY;
   const isClosing = () => Number.isFinite(closeBy);
-  const settling: SettleParts = { ...parts, closeBy: () => closeBy, onStoredLater: queue.release };
+  const { reserve } = live;
+  const settling: SettleParts = { ...parts, closeBy: () => closeBy, reserve, onStoredLater: queue.release };
 
   async function submit(turn: Turn, send?: SendKey): Promise<Run | KnownRun> {
     try {
       if (isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.');
-      const begun = await beginRun(turn, { runs, instance, send, now: now() });
+      const begun = await beginRun(turn, { runs, instance, send, now: now(), reserve });
       if ('known' in begun) {
         await parts.onTurnEnd?.(toTurnEnd(turn));
         return begun;
@@ -94,13 +95,22 @@ export function createTurnHub(parts: TurnHubParts) {
       .catch((error) => logger.warn({ err: error, runId }, 'the approvals of a session could not be refused'));
   }
 
-  /** Continues a run whose owner died or handed it over. */
-  function takeOver(
-    interrupted: InterruptedRun & { turn: Turn; epoch: number; frames: string; steps: StoredStep[] },
-  ): void {
-    const { runId, sessionId, userDid, requestId, messageId, turn, status, epoch, frames, steps } = interrupted;
+  /** Continues a run whose owner died or handed it over, where `claim` gives it to this instance. */
+  async function takeOver(
+    interrupted: InterruptedRun & { turn: Turn; frames: string; steps: StoredStep[] },
+    claim: () => Promise<number | undefined>,
+  ): Promise<boolean> {
+    const { runId, sessionId, userDid, requestId, messageId, turn, status, frames, steps } = interrupted;
     const ids = { runId, sessionId, userDid, requestId, messageId };
-    start(turn, { ids, status, owned: { runId, epoch }, earlier: frames, steps });
+    const leave = reserve(runId);
+    try {
+      const epoch = await claim();
+      if (epoch === undefined) return false;
+      start(turn, { ids, status, owned: { runId, epoch }, earlier: frames, steps });
+      return true;
+    } finally {
+      leave();
+    }
   }
 
   function start(turn: Turn, { ids, owned, earlier, userMessageId, ...begun }: Start): Run {
@@ -190,9 +200,17 @@ export function createTurnHub(parts: TurnHubParts) {
 
     abort,
 
-    /** Cancels runs of this instance whose abort was confirmed; the broadcast of it may have been lost. */
-    async checkAborts(): Promise<void> {
-      if (live.size() > 0) for (const runId of await runs.aborting(instance)) live.cancel(runId);
+    /**
+     * Cancels runs of this instance whose abort was confirmed: the broadcast of it may have been lost. Releases runs that
+     * the database gives to this instance and that are not here: the reply to the write that did so was lost.
+     */
+    async checkOwned(): Promise<void> {
+      for (const { isAborting, ...owned } of await runs.ofInstance(instance)) {
+        if (isAborting) live.cancel(owned.runId);
+        if (live.isOwn(owned.runId) || !(await parts.release?.(owned))) continue;
+        logger.warn({ runId: owned.runId }, 'a run that nobody carried out was released');
+        parts.onElsewhere?.();
+      }
     },
 
     /** Stops and forgets everything of a session that is going away. */

@@ -45,13 +45,14 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
   const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null
     or not exists (${pending}) or exists (${pending} and agent_approval.streamed = 0))`;
   return {
-    /** The oldest few that somebody has to carry on. Alone on its database, an instance knows that every other one is dead. */
-    async list(own: { instance: string; isAlone: boolean; limit: number }): Promise<InterruptedRun[]> {
+    /** The oldest few after the id `after` that somebody has to carry on. Alone on its database, an instance knows that every other one is dead. */
+    async list(own: { instance: string; isAlone: boolean; after?: string; limit: number }): Promise<InterruptedRun[]> {
       const rows = await db
         .selectFrom('agent_run as run')
         .leftJoin('agent_instance as owner', 'owner.id', 'run.instance')
         .selectAll('run')
         .where('run.ended_at', 'is', null)
+        .where('run.id', '>', own.after ?? '')
         .where('run.instance', '<>', own.instance)
         .$if(!own.isAlone, (query) =>
           query.where((eb) =>

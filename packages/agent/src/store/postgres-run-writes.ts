@@ -53,7 +53,7 @@ export function preparePostgresWrites({ prepare, engine }: Store<AgentDatabase>)
           select ${text(run.runId)}, ${text(run.sessionId)}, ${text(run.userDid)}, ${text(run.requestId)},
             ${text(run.answerId)}, ${text(run.instance)}, ${text(run.model)}, ${text(run.input)}, session.run_count, ${now},
             case live.runs when 0 then 'running' else 'queued' end, case live.runs when 0 then 1 end,
-            case live.runs when 0 then ${now} end, case live.runs when 0 then 1 else 0 end
+            case live.runs when 0 then ${now} end, 1
           from session, live where live.runs <= ${bigint(run.maxLive)}
           returning status, number
         ), question as (

@@ -72,8 +72,7 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
           cast(${run.model} as text), cast(${run.input} as text), cast(${run.number} as bigint), ${now},
           case live.runs when 0 then 'running' else 'queued' end,
           case live.runs when 0 then 1 end,
-          case live.runs when 0 then ${now} end,
-          case live.runs when 0 then 1 else 0 end
+          case live.runs when 0 then ${now} end, 1
         from (
           select count(*) as runs from agent_run where session_id = cast(${run.sessionId} as text) and ended_at is null
         ) as live
@@ -139,11 +138,11 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         })
         .onConflict((conflict) => conflict.column('id').doUpdateSet(values));
     }),
-    /** A queued run starts when no run before it in its session is live. */
+    /** A queued run starts when no run before it in its session is live. Repeatable: the reply to a first try may be lost. */
     startRun: prepare((db, run: { runId: string; epoch: number }) =>
       db
         .updateTable('agent_run')
-        .set((eb) => ({ status: 'running', active: 1, started_at: now, epoch: eb('epoch', '+', 1) }))
+        .set((eb) => ({ status: 'running', active: 1, started_at: eb.fn.coalesce('started_at', now) }))
         .where('id', '=', run.runId)
         .where('epoch', '=', run.epoch)
         .where('ended_at', 'is', null)
@@ -158,7 +157,7 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
             ),
           ),
         )
-        .returning('epoch'),
+        .returning('id'),
     ),
     insertFrames: prepare((db, frames: FrameRow) =>
       raw<{ first: number }>(

@@ -88,9 +88,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     }
     await saveMessage(trx, { runId, sessionId, number }, run.question);
     if (send) await statements.insertSend({ userDid, runId, key: send.key, bodyHash: hashBody(send) }, trx);
-    return inserted.status === 'running'
-      ? { kind: 'begun', status: 'running', epoch: 1, aborted }
-      : { kind: 'begun', status: 'queued', epoch: 0, aborted };
+    return { kind: 'begun', status: inserted.status === 'running' ? 'running' : 'queued', epoch: 1, aborted };
   }
 
   /** Undefined where the run has another owner or is gone. */
@@ -124,7 +122,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     const [begun] = (await postgres.begin({ ...row, ...message, maxLive })).rows;
     if (!begun?.found) return { kind: 'gone' };
     if (begun.status === null) return { kind: 'busy' };
-    return { kind: 'begun', status: begun.status, epoch: begun.status === 'running' ? 1 : 0, aborted: [] };
+    return { kind: 'begun', status: begun.status, epoch: 1, aborted: [] };
   }
 
   async function endAtOnce(run: RunEnd): Promise<EndedRunStatus | undefined> {
@@ -164,9 +162,9 @@ export function createRunWrites(store: Store<AgentDatabase>) {
       return (await statements.saveOutcomes({ runId, epoch, number, outcomes: sealed.outcomes })).rows.length > 0;
     },
 
-    /** The new epoch where every run before it in its session has ended. */
-    async start(run: OwnedRun): Promise<number | undefined> {
-      return (await statements.startRun({ runId: run.runId, epoch: run.epoch })).rows[0]?.epoch;
+    /** True where every run before it in its session has ended. */
+    async start({ runId, epoch }: OwnedRun): Promise<boolean> {
+      return (await statements.startRun({ runId, epoch })).rows.length > 0;
     },
 
     async findSend(userDid: string, send: SendKey): Promise<{ runId: string; bodyHash: string } | undefined> {

@@ -3,7 +3,7 @@ import { uuidPattern } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import { databaseTime } from './database-time.ts';
-import type { Frames, StoredRun } from './run-records.ts';
+import type { Frames, OwnedRun, StoredRun } from './run-records.ts';
 import { createRunWrites } from './run-writes.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
@@ -45,16 +45,15 @@ export function createRunStore(store: Store<AgentDatabase>) {
       return result.numUpdatedRows > 0n;
     },
 
-    /** Runs of an instance whose abort was confirmed and that have not ended. */
-    async aborting(instance: string): Promise<string[]> {
+    /** The live runs that an instance owns. */
+    async ofInstance(instance: string): Promise<(OwnedRun & { isAborting: boolean })[]> {
       const rows = await db
         .selectFrom('agent_run')
-        .select('id')
+        .select(['id', 'epoch', 'aborting'])
         .where('instance', '=', instance)
         .where('ended_at', 'is', null)
-        .where('aborting', '=', 1)
         .execute();
-      return rows.map(({ id }) => id);
+      return rows.map(({ id, epoch, aborting }) => ({ runId: id, epoch, isAborting: aborting === 1 }));
     },
 
     /** Who may write of a run, and how it ended; undefined for one that is gone. */
