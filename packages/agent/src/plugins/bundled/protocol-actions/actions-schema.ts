@@ -3,7 +3,7 @@ import { type Migration, type PersonalData, personalTables, type SealedTable } f
 import { sql } from 'kysely';
 import type { AgentPerson } from '../../../store/personal-data.ts';
 
-/** Time over which what a user sends is limited. */
+/** Time over which a user's orders are limited. */
 export const dayMs = 24 * 3_600_000;
 
 export interface ActionTable {
@@ -26,7 +26,7 @@ export interface ActionTable {
 
 export interface ActionsDatabase {
   agent_action: ActionTable;
-  /** Users who send coins; locked while a sum of the day is read. */
+  /** Users who order something; locked while the day is read. */
   agent_action_sender: { user_did: string };
 }
 
@@ -63,9 +63,9 @@ const tables = personalTables<AgentPerson>([
 export const actionsPersonalData: PersonalData<AgentPerson> = {
   ...tables,
   async erase(trx, person) {
-    // The amounts of the last 24 hours stay under a keyed hash: erasing must not begin the day's limit anew.
+    // The amounts of the last 24 hours stay under a keyed hash: erasing must not begin a new day of limits.
     await sql`update agent_action set user_did = ${person.reference}, details = '{}', invocation = ''
-      where user_did = ${person.did} and kind = 'send' and created_at > ${Date.now() - dayMs}`.execute(trx);
+      where user_did = ${person.did} and created_at > ${Date.now() - dayMs}`.execute(trx);
     await tables.erase(trx, person);
   },
 };

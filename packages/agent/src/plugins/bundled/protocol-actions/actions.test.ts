@@ -19,7 +19,7 @@ test.each(engines)(
     const logger = createLogger({ name: 'test', level: 'silent' });
     const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
     const outbox = createTxOutbox<ActionsDatabase>({ store, service: 'agent', gateway, account, logger });
-    const actions = createActions({ store, outbox, referenceOf, work: async () => {} });
+    const actions = createActions({ store, outbox, referenceOf, perDay: 12, work: async () => {} });
     // More than a floating-point number holds exactly.
     const perDay = 5n * 10n ** 20n + 7n;
     const order = (id: string, amount: bigint, userDid = 'did:key:zAna') =>
@@ -28,15 +28,17 @@ test.each(engines)(
         invocation: { serialized: 'token', cid: `cid-${id}` },
       });
     const orders = Array.from({ length: 8 }, (_, index) => order(`run:${index}`, 10n ** 20n));
-    expect((await Promise.all(orders)).filter(Boolean)).toHaveLength(5);
-    expect(await order('other', perDay, 'did:key:zBen')).toBe(true);
-    expect([await order('rest', 8n), await order('rest', 7n), await order('rest', 7n)]).toEqual([false, true, true]);
+    expect((await Promise.all(orders)).filter((result) => result === 'ordered')).toHaveLength(5);
+    expect(await order('other', perDay, 'did:key:zBen')).toBe('ordered');
+    const rest = [await order('rest', 8n), await order('rest', 7n), await order('rest', 7n)];
+    expect(rest).toEqual(['too much', 'ordered', 'ordered']);
     const rows = await outbox.list('waiting', 100);
     expect(rows).toHaveLength(7);
     const [first] = rows.filter(({ id }) => id.startsWith('action:run:'));
     expect(first?.memo).toBe(first?.id.replace('action:', 'cid-'));
     if (first) await store.transaction((trx) => onActionSettled(trx, { ...first, fault: 'sdk 5: poor' }, 'dead'));
-    expect([await order('again', 10n ** 20n + 1n), await order('again', 10n ** 20n)]).toEqual([false, true]);
+    expect(await order('again', 10n ** 20n + 1n)).toBe('too much');
+    expect(await order('again', 10n ** 20n)).toBe('ordered');
     const listed = await actions.list('did:key:zAna', 100);
     expect(listed.filter(({ status }) => status === 'failed')).toMatchObject([{ fault: 'sdk 5: poor' }]);
     expect(listed).toHaveLength(7);
@@ -45,11 +47,18 @@ test.each(engines)(
     const [did, reference] = ['did:key:zAna', referenceOf('did:key:zAna')];
     await store.transaction((trx) => actionsPersonalData.erase(trx, { did, reference, roomId: '' }));
     expect(await actions.list(did, 100)).toEqual([]);
-    expect(await order('after', 8n)).toBe(false);
+    expect(await order('after', 8n)).toBe('too much');
     expect((await actions.list(reference, 1))[0]).toMatchObject({ details: '{}', invocation: '' });
     expect(await actions.isIdle()).toBe(false);
+    // Orders are counted whatever becomes of them: the agent pays for each.
+    const fail = () => store.db.updateTable('agent_action').set({ status: 'failed' }).execute();
+    for (let index = 0; index < 5; index += 1) {
+      await fail();
+      expect(await order(`refused:${index}`, 1n)).toBe('ordered');
+    }
+    expect([await order('one more', 1n), await order('refused:0', 1n)]).toEqual(['too many', 'ordered']);
     await store.db.updateTable('agent_action').set({ created_at: 1 }).execute();
-    expect(await order('next day', perDay)).toBe(true);
+    expect(await order('next day', perDay)).toBe('ordered');
     expect(await actions.list(reference, 100)).toEqual([]);
     await store.close();
   },

@@ -17,6 +17,8 @@ export interface NewAction {
   coins?: { amount: bigint; perDay: bigint };
 }
 
+export type OrderResult = 'ordered' | 'too many' | 'too much';
+
 export type Actions = ReturnType<typeof createActions>;
 
 export interface ActionParts {
@@ -37,12 +39,14 @@ interface CreateActionsParts {
   outbox: TxOutbox<ActionsDatabase>;
   /** What an erased user's orders are known by. */
   referenceOf(did: string): string;
+  /** Orders of one user in 24 hours, also those that the chain refuses: the agent pays their fees, and others wait for them. */
+  perDay: number;
   /** Does what the outbox can do now. */
   work(): Promise<void>;
 }
 
 /** What the agent does on the chain in users' names, each once for its tool call. */
-export function createActions({ store, outbox, referenceOf, work }: CreateActionsParts) {
+export function createActions({ store, outbox, referenceOf, perDay, work }: CreateActionsParts) {
   const { db, cipher } = store;
   const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}', invocation: '' });
 
@@ -52,13 +56,14 @@ export function createActions({ store, outbox, referenceOf, work }: CreateAction
   return {
     find,
 
-    /** Stores the order and its message together. False where it is more than the user may send in 24 hours. */
-    order: ({ id, userDid, details, invocation, message, coins }: NewAction): Promise<boolean> =>
+    /** Stores the order and its message together, or says what is more than the user may do in 24 hours. */
+    order: ({ id, userDid, details, invocation, message, coins }: NewAction): Promise<OrderResult> =>
       store.transaction(async (trx) => {
-        if (await find(id, trx)) return true;
+        if (await find(id, trx)) return 'ordered';
         const now = Date.now();
-        const names: [string, string] = [userDid, referenceOf(userDid)];
-        if (coins && (await readSent(trx, names, now - dayMs)) + coins.amount > coins.perDay) return false;
+        const { count, sum } = await readDay(trx, [userDid, referenceOf(userDid)], now - dayMs);
+        if (count >= perDay) return 'too many';
+        if (coins && sum + coins.amount > coins.perDay) return 'too much';
         const row = {
           ...{
             id,
@@ -71,7 +76,7 @@ export function createActions({ store, outbox, referenceOf, work }: CreateAction
         };
         await trx.insertInto('agent_action').values(cipher.sealRow(sealedActions, row)).execute();
         await outbox.add(trx, { id: `${entryPrefix}${id}`, message, memo: invocation.cid }, now);
-        return true;
+        return 'ordered';
       }),
 
     /** The order once it is in a block or refused for good, or as it is after a while. */
@@ -110,12 +115,12 @@ export function createActions({ store, outbox, referenceOf, work }: CreateAction
   }
 }
 
-/** What a user, also one who was erased, has sent since a time. Their row stays locked until the commit. */
-async function readSent(
+/** What a user, also one who was erased, has ordered and sent since a time. Their row stays locked until the commit. */
+async function readDay(
   trx: Transaction<ActionsDatabase>,
   [userDid, reference]: [string, string],
   since: number,
-): Promise<bigint> {
+): Promise<{ count: number; sum: bigint }> {
   await trx
     .insertInto('agent_action_sender')
     .values({ user_did: userDid })
@@ -124,12 +129,12 @@ async function readSent(
   await trx.deleteFrom('agent_action').where('user_did', '=', reference).where('created_at', '<=', since).execute();
   const rows = await trx
     .selectFrom('agent_action')
-    .select('amount')
+    .select(['amount', 'status'])
     .where('user_did', 'in', [userDid, reference])
     .where('created_at', '>', since)
-    .where('status', '<>', 'failed')
     .execute();
-  return rows.reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n);
+  const sent = rows.filter(({ status }) => status !== 'failed');
+  return { count: rows.length, sum: sent.reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n) };
 }
 
 /** For the outbox: what became of an order, in the transaction that books it. */

@@ -9,7 +9,7 @@ import {
   toGatewayAccess,
   toSendFor,
 } from '@palaver/protocol/internal';
-import { envBoolean, StartError } from '@palaver/service-kit';
+import { envBoolean, envInteger, StartError } from '@palaver/service-kit';
 import { z } from 'zod';
 import { agentConfigSchema } from '../../../config.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
@@ -17,7 +17,7 @@ import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
 import { type Tool, tool } from '../../tool.ts';
 import { askGateway } from '../protocol-query/ask-gateway.ts';
 import { addActionRoutes } from './action-routes.ts';
-import { type ActionParts, createActions, onActionSettled } from './actions.ts';
+import { type ActionParts, createActions, type OrderResult, onActionSettled } from './actions.ts';
 import { type ActionsDatabase, type ActionTable, actionsMigrations, actionsPersonalData } from './actions-schema.ts';
 import { envSendLimit, type SendLimits, toSendLimits } from './send-limits.ts';
 
@@ -31,6 +31,11 @@ const configSchema = z.object({
     example: 'true',
   }),
   AGENT_SIGNING_KEY: envSigningKey(),
+  ACTIONS_PER_DAY: envInteger({ min: 1, max: 10_000 }).prefault('20').meta({
+    description:
+      'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
+    example: '50',
+  }),
   SEND_LIMIT_PER_CALL: envSendLimit('one call'),
   SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
 });
@@ -85,7 +90,10 @@ export function createProtocolActionsPlugin(): OraclePlugin {
           });
         await running;
       };
-      const actions = createActions({ store, outbox, work, referenceOf: audit.person });
+      const actions = createActions({
+        ...{ store, outbox, work, referenceOf: audit.person },
+        perDay: config.ACTIONS_PER_DAY,
+      });
       const look = () =>
         actions.isIdle().then(
           (isIdle) => (isIdle ? undefined : work()),
@@ -138,13 +146,8 @@ function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
         });
         const agent = { agentDid: did, agentAddress: address, adminAddress: found.collection.admin };
         const message = toSubmitClaim({ collectionId: collection, claimId, ...agent });
-        await actions.order({
-          id,
-          userDid: did,
-          details: { claimId, collection, content: source },
-          invocation,
-          message,
-        });
+        const details = { claimId, collection, content: source };
+        checkOrder(await actions.order({ id, userDid: did, details, invocation, message }));
       }
       return { claimId, ...toOutcome(await actions.wait(id, rt.abortSignal)) };
     },
@@ -184,12 +187,23 @@ function createSendTool({ actions, gateway, address }: ActionParts, { denom, per
         const invocation = await rt.ucan.mintInvocation({ audience: toDid(address), capability });
         const message = toSendFor({ grantee: address, from, to, coins: [{ denom, amount }] });
         const coins = { amount: BigInt(amount), perDay };
-        if (!(await actions.order({ id, userDid: did, details: { from, to, denom }, invocation, message, coins })))
+        const details = { from, to, denom };
+        const ordered = await actions.order({ id, userDid: did, details, invocation, message, coins });
+        if (ordered === 'too much')
           throw new ToolError('TOOL_FAILED', `the user can send ${perDay} ${denom} in 24 hours, and this is more`);
+        checkOrder(ordered);
       }
       return { amount, denom, to, ...toOutcome(await actions.wait(id, rt.abortSignal), address) };
     },
   });
+}
+
+function checkOrder(ordered: OrderResult): void {
+  if (ordered === 'too many')
+    throw new ToolError(
+      'TOOL_FAILED',
+      'the user has ordered as much as is possible in 24 hours; they can go on tomorrow',
+    );
 }
 
 /** The same for a call that is made again after a crash. */
