@@ -100,8 +100,8 @@ export async function createDomain(parts: DomainParts) {
   const agentPerson = transportFor && createAgentPerson(transportFor);
   const reports = createReports(store);
   const questions = createQuestions(store);
-  const assistant =
-    transportFor && createAssistant(createAgentClient(transportFor), questions, config.ASSISTANT_WAIT_MS);
+  const agent = servers?.agent ?? (transportFor && createAgentClient(transportFor));
+  const assistant = agent && createAssistant(agent, questions, config.ASSISTANT_WAIT_MS);
   started.defer(() => assistant?.close());
   const access = toGatewayAccess(config);
   const protocol = access && createQueryClient(access);

@@ -27,8 +27,6 @@ export interface ActionContext {
 export interface DeclaredAction extends ActionSignature {
   /** What it does, for the reference. */
   about?: string;
-  /** The answers that it reads; those in brackets may be missing. */
-  answers?: readonly string[];
   /** May run again for the same key: it writes through `commit` only, and the result that was recorded first stands. */
   repeatable?: boolean;
 }

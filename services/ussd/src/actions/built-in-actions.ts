@@ -44,10 +44,10 @@ export function createBuiltInActions(parts: BuiltInParts): RunBuiltIn {
   const runs: Runs = {
     ...createRecordActions(parts.records),
     http: (call) => askServer(parts, call),
-    protocol: (call) => queryProtocol(parts.servers ?? parts.protocol, call),
+    protocol: (call) => queryProtocol(parts.servers?.protocol ?? parts.protocol, call),
     sms: (call) => queueMessage(parts.messages, call),
     assistant: (call) => askAssistant(parts.askAssistant, call),
-    claim: (call) => fileClaim(parts.claims, call),
+    claim: (call) => fileClaim(parts.servers?.claims ?? parts.claims, call),
   };
   return ({ action, spec }, call) => {
     const run = runs[action as BuiltInName] as (call: BuiltInCall) => Promise<ActionResult>;

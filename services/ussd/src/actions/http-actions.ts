@@ -1,3 +1,5 @@
+import type { AgentClient } from '../assistant/agent-client.ts';
+import type { Claims } from '../claims/claims.ts';
 import { type AskServer, type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import { computeFields, holds } from '../menu/evaluate.ts';
@@ -7,9 +9,12 @@ import type { BuiltInCall, BuiltInParts } from './built-in-actions.ts';
 
 type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
 
-/** In place of the servers that programs ask: a test of a program answers itself. */
-export interface ProgramServers extends Pick<QueryClient, 'query'> {
-  ask: AskServer;
+/** In place of what programs reach beyond the service: a test of a program answers itself. */
+export interface ProgramServers {
+  ask?: AskServer;
+  protocol?: Pick<QueryClient, 'query'>;
+  agent?: AgentClient;
+  claims?: Pick<Claims, 'add' | 'countSince'>;
 }
 
 const tries = 2;

@@ -22,6 +22,22 @@ const flowSchema = z.strictObject({
   protocol: z.array(z.strictObject({ path: z.string(), ...answered })).optional(),
   /** The SMS messages that its caller gets in a test of a program. */
   sms: z.array(z.string()).optional(),
+  /** What the assistant answers; `late` after the caller has been told to wait. Without an answer it is unavailable. */
+  assistant: z
+    .array(
+      z.strictObject({ question: z.string(), answer: z.string().exactOptional(), late: z.boolean().exactOptional() }),
+    )
+    .optional(),
+  /** The claims that its caller files in a test of a program. */
+  claims: z
+    .array(
+      z.strictObject({
+        claim: z.string(),
+        collection: z.string().exactOptional(),
+        fields: z.record(z.string(), z.unknown()).default({}),
+      }),
+    )
+    .optional(),
   steps: z.array(stepSchema).min(1),
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { createTempDir } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
+import { writeProgram } from '../../test/write-program.ts';
 import { checkProgramFiles } from './check-menu-files.ts';
 import { formatFlow } from './flow.ts';
 import { importForm } from './import-form.ts';
@@ -151,4 +152,67 @@ test('a form becomes a program, or a state of one', async () => {
     lines: [expect.stringContaining('broken.xml:1: this is not XML')],
   });
   await expect(importForm({ form: join(dir.path, 'none.xlsx'), folder })).rejects.toThrow('there is no such file');
+});
+
+const field = {
+  'program.yaml': `name: field
+codes: ["*7*3#"]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: t.home, options: [{ text: t.plant, to: trees }, { text: t.ask, to: question }] }
+  trees: { kind: prompt, text: t.trees, type: integer, min: 1, save: trees, to: file }
+  file: { kind: action, claim: planting, fields: { trees: trees }, outcomes: { filed: filed, refused: no, unavailable: no } }
+  filed: { kind: end, text: t.filed }
+  question: { kind: prompt, text: t.question, type: text, save: question, to: askIt }
+  askIt: { kind: action, assistant: question, save: said, outcomes: { answered: said, waiting: wait, unavailable: no } }
+  said: { kind: end, text: t.said }
+  wait: { kind: menu, text: t.wait, options: [{ text: t.ask, to: look }] }
+  look: { kind: action, action: showAnswer, outcomes: { answered: later, waiting: wait, unavailable: no } }
+  later: { kind: end, text: t.later }
+  no: { kind: end, text: t.no }
+`,
+  'locales/en.yaml': `t: { home: Field, plant: Plant, ask: Ask, trees: Trees?, filed: 'Filed {reference}', question: Question?, said: '{said}', wait: Wait, later: '{answer}', no: Not now }
+`,
+};
+
+test('a dialogue says what the assistant answers and which claims are filed', async () => {
+  await using dir = await writeProgram(field);
+  const play = async (flow: string) => {
+    mkdirSync(join(dir.path, 'flows'), { recursive: true });
+    writeFileSync(join(dir.path, 'flows/one.yaml'), `name: One\n${flow}`);
+    return (await testPrograms({ folder: dir.path })).flows.map(({ fault }) => fault ?? 'ok').join();
+  };
+  const dial = `steps:\n  - { dial: '*7*3#', reply: "CON Field\\n1. Plant\\n2. Ask\\n*. Exit" }\n`;
+  const plant = `${dial}  - { send: '1', reply: "CON Trees?\\n0. Back\\n*. Exit" }\n  - { send: '12', reply: 'END Filed {{reference}}' }\n`;
+  expect(await play(plant)).toBe('ok');
+  expect(await play(`claims: [{ claim: planting, fields: { trees: 12 } }]\n${plant}`)).toBe('ok');
+  expect(await play(`claims: []\n${plant}`)).toMatch(
+    /^the claims differ\n--- expected\n\[\]\n--- filed\n- claim: planting/,
+  );
+
+  const ask = (reply: string) =>
+    `${dial}  - { send: '2', reply: "CON Question?\\n0. Back\\n*. Exit" }\n  - { send: Rain?, reply: "${reply}" }\n`;
+  expect(await play(`assistant: [{ question: Rain?, answer: Tomorrow. }]\n${ask('END Tomorrow.')}`)).toBe('ok');
+  expect(await play(`assistant: [{ question: Rain? }]\n${ask('END Not now')}`)).toBe('ok');
+  expect(
+    await play(
+      `assistant: [{ question: Rain?, answer: Tomorrow., late: true }]\n${ask('CON Wait\\n1. Ask\\n0. Back\\n*. Exit')}  - { send: '1', reply: END Tomorrow. }\n`,
+    ),
+  ).toBe('ok');
+  expect(await play(ask('END Not now'))).toBe('the program asks the assistant "Rain?", and assistant: has no answer');
+});
+
+test('a claim of a program that is dialled is shown and recorded, and filed nowhere', async () => {
+  await using dir = await writeProgram(field);
+  const output = new PassThrough();
+  const { claims } = await runProgram({
+    folder: dir.path,
+    env: production,
+    input: Readable.from(['1\n', '3\n']),
+    output,
+  });
+  expect(claims).toEqual([{ claim: 'planting', fields: { trees: 3 } }]);
+  expect(output.read().toString()).toContain('Claim planting (not really filed): {"trees":3}');
 });

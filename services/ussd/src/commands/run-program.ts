@@ -16,7 +16,7 @@ export interface ProgramRun extends ProgramFiles {
 }
 
 /** Dials a program in the terminal, on an empty database. Returns the dialogue, its secrets masked. */
-export async function runProgram(run: ProgramRun): Promise<Pick<Flow, 'steps' | 'sms'>> {
+export async function runProgram(run: ProgramRun): Promise<Pick<Flow, 'steps' | 'sms' | 'claims'>> {
   await using service = await startTemporary(run);
   const { code: serviceCode = service.serviceCode, phone: phoneNumber = makePhoneNumber(), input, output } = run;
   const phone = createPhone({ url: service.url, phoneNumber, serviceCode });
@@ -25,5 +25,8 @@ export async function runProgram(run: ProgramRun): Promise<Pick<Flow, 'steps' | 
   for (const { to, text } of messages)
     output.write(`SMS to ${to === phoneNumber ? 'the caller' : to} (not really sent): ${text}\n`);
   const sms = messages.filter(({ to }) => to === phoneNumber).map(({ text }) => text);
-  return { steps, ...(sms.length > 0 && { sms }) };
+  const claims = service.claims(phoneNumber);
+  for (const { claim, fields } of claims)
+    output.write(`Claim ${claim} (not really filed): ${JSON.stringify(fields)}\n`);
+  return { steps, ...(sms.length > 0 && { sms }), ...(claims.length > 0 && { claims }) };
 }

@@ -11,6 +11,7 @@ import { startUssd } from '../main.ts';
 import { formatFault } from '../menu/fault.ts';
 import type { Menu } from '../menu/menu.ts';
 import type { Sms } from '../sms/provider.ts';
+import { createKeptClaims, type KeptClaim } from './kept-claims.ts';
 import { loadPrograms, type ProgramFiles } from './load-programs.ts';
 import { defaultServiceCode } from './phone.ts';
 
@@ -24,6 +25,8 @@ export interface TemporaryService {
   url: string;
   /** The SMS messages that programs have sent, once none is queued. */
   messages(): Promise<Sms[]>;
+  /** The claims that a caller has filed. */
+  claims(phoneNumber: string): KeptClaim[];
   /** The first code of the first program. */
   serviceCode: string;
   [Symbol.asyncDispose](): Promise<void>;
@@ -43,6 +46,7 @@ const readable = [
 /** The gateway with programs of a folder and nothing else, on an empty database that is gone when it ends. */
 export async function startTemporary({ folder, actions, env, servers }: TemporaryOptions): Promise<TemporaryService> {
   const menus = await loadFaultless({ folder, actions });
+  const claims = createKeptClaims();
   const languages = menus.flatMap(({ locales }) => [...locales.keys()]);
   const dataDir = await mkdtemp(join(tmpdir(), 'palaver-program-'));
   const remove = () => rm(dataDir, { recursive: true, force: true });
@@ -59,7 +63,7 @@ export async function startTemporary({ folder, actions, env, servers }: Temporar
       USSD_ACTIONS: actions,
       USSD_LANGUAGE: languages.includes('en') ? 'en' : languages[0],
     },
-    { ...(servers && { servers }) },
+    { servers: { ...servers, claims } },
   ).catch(async (error: unknown) => {
     await remove();
     throw error;
@@ -67,6 +71,7 @@ export async function startTemporary({ folder, actions, env, servers }: Temporar
   return {
     url: service.url,
     messages: () => readMessages(service.url, join(dataDir, 'sms')),
+    claims: claims.of,
     serviceCode: menus[0]?.codes[0] ?? defaultServiceCode,
     async [Symbol.asyncDispose]() {
       await service.close();

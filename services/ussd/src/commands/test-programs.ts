@@ -1,14 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { ProgramServers } from '../actions/http-actions.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { stringify } from 'yaml';
 import { findPrograms } from '../programs/read-source.ts';
 import type { Sms } from '../sms/provider.ts';
 import type { MenuReport } from './check-menu-files.ts';
 import { type Flow, FlowFault, formatDifference, parseFlow, replayFlow } from './flow.ts';
 import { makePhoneNumber } from './flow-secrets.ts';
+import type { KeptClaim } from './kept-claims.ts';
 import type { ProgramFiles } from './load-programs.ts';
 import { createPhone } from './phone.ts';
 import { startTemporary, type TemporaryService } from './temporary-service.ts';
+import { createTestServers, type TestServers } from './test-servers.ts';
 
 export interface FlowResult {
   file: string;
@@ -25,7 +28,7 @@ export interface TestReport extends MenuReport {
 /** What `palaver program test` prints: every dialogue of `flows/`, played by a new caller on an empty database. */
 export async function testPrograms(files: ProgramFiles, onProgress?: (text: string) => void): Promise<TestReport> {
   const flows: FlowResult[] = [];
-  const servers = createServers();
+  const servers = createTestServers();
   await using service = await startTemporary({ ...files, servers });
   const found = await listFlows(files.folder);
   for (const [index, file] of found.entries()) {
@@ -55,7 +58,8 @@ async function playFlow(flow: Flow, service: TemporaryService, servers: TestServ
   const [unknown] = servers.unanswered();
   if (unknown !== undefined) return `the program asks ${unknown} has no answer`;
   if (!result.ok) return formatDifference(result);
-  return compareSms(flow.sms ? await service.messages() : [], phoneNumber, flow.sms);
+  const fault = compareSms(flow.sms ? await service.messages() : [], phoneNumber, flow.sms);
+  return fault ?? compareClaims(service.claims(phoneNumber), flow.claims);
 }
 
 function compareSms(sent: readonly Sms[], to: string, expected: Flow['sms']): string | undefined {
@@ -63,6 +67,12 @@ function compareSms(sent: readonly Sms[], to: string, expected: Flow['sms']): st
   const received = sent.filter((message) => message.to === to).map(({ text }) => text);
   const [wanted, got] = [expected, received].map((texts) => texts.toSorted().join('\n'));
   return wanted === got ? undefined : `the SMS messages differ\n--- expected\n${wanted}\n--- received\n${got}`;
+}
+
+function compareClaims(filed: readonly KeptClaim[], expected: Flow['claims']): string | undefined {
+  if (!expected || isDeepStrictEqual(filed, expected)) return undefined;
+  const [wanted, got] = [expected, filed].map((claims) => stringify(claims).trimEnd());
+  return `the claims differ\n--- expected\n${wanted}\n--- filed\n${got}`;
 }
 
 async function listFlows(folder: string): Promise<string[]> {
@@ -90,36 +100,4 @@ async function loadFlow(file: string): Promise<Flow | string> {
 function toFault(error: unknown): string {
   if (error instanceof FlowFault) return error.message;
   throw error;
-}
-
-interface TestServers extends ProgramServers {
-  /** What was asked in vain since the last `use`. */
-  unanswered(): readonly string[];
-  use(flow: Pick<Flow, 'http' | 'protocol'>): void;
-}
-
-/** The servers that programs ask: each dialogue says what they answer, and nothing leaves the machine. */
-function createServers(): TestServers {
-  let answers: Pick<Flow, 'http' | 'protocol'> = {};
-  let unknown: string[] = [];
-  return {
-    async ask({ url, method }) {
-      const found = answers.http?.find(({ get, post }) => (method === 'GET' ? get : post) === url.href);
-      if (found) return { status: found.status, body: JSON.stringify(found.json ?? null) };
-      unknown.push(`${method} ${url.href}, and http:`);
-      return { fault: 'the dialogue has no answer for it' };
-    },
-    async query(asked) {
-      const found = answers.protocol?.find(({ path }) => path === asked);
-      if (!found) unknown.push(`the protocol for ${asked}, and protocol:`);
-      const { status, json } = found ?? { status: 503 };
-      if (status < 300) return { ok: true, value: json };
-      return { ok: false, kind: status === 404 ? 'missing' : 'unavailable', status, message: `status ${status}` };
-    },
-    unanswered: () => unknown,
-    use(flow) {
-      answers = flow;
-      unknown = [];
-    },
-  };
 }

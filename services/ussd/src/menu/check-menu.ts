@@ -1,4 +1,5 @@
 import type { FormSource } from '../forms/protocol.ts';
+import { checkAnswers } from './check-answers.ts';
 import { checkBuiltIns } from './check-built-ins.ts';
 import { checkFit } from './check-fit.ts';
 import { checkTexts } from './check-texts.ts';
@@ -47,6 +48,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   }
   faults.push(...checkEnds(files, states, { start, exit }), ...checkLogin(files, states, login));
   if (faults.length === 0) faults.push(...checkPaths(states, reached));
+  if (faults.length === 0) faults.push(...checkAnswers(states, registry, { start, ...(login && { login }) }));
   const header = files.find((file) => file.header)?.header;
   const joined = joinLocales(files, locales, base?.locales ?? []);
   faults.push(...joined.faults);

@@ -167,6 +167,8 @@ export interface ActionSignature {
   texts?: readonly string[];
   /** Texts that it can do without, because locales may be older than they are. */
   optionalTexts?: readonly string[];
+  /** The answers that it reads; those in brackets may be missing. */
+  answers?: readonly string[];
   /** The values it may give. Without it placeholders and expressions of the menu cannot all be checked. */
   values?: Readonly<Record<string, ValueType>>;
 }
