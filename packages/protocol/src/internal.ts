@@ -1,7 +1,10 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
 export { toClaimId } from './claim-id.ts';
+export { claimsVariables, envCollection } from './claims-variables.ts';
 export { findAddress } from './find-address.ts';
 export { findGranter } from './find-granter.ts';
 export { gatewayVariables, toAccessHeaders, toGatewayAccess } from './gateway-client.ts';
 export { toSendFor, toSendGrant } from './messages.ts';
+export { addOutboxRoutes, outboxRoutePaths } from './outbox-routes.ts';
+export { alreadySubmitted, readClaim, readCollection } from './read-claims.ts';
 export { envSigningKey, loadSigningAccount, signingVariables } from './signing-account.ts';

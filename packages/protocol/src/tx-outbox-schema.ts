@@ -1,6 +1,8 @@
 import type { Migration } from '@palaver/store';
 import { sql } from 'kysely';
 
+export const outboxStatuses = ['waiting', 'signed', 'unclear', 'included', 'dead'] as const;
+
 /**
  * One entry: what has to be on the chain once. Entries that are signed together share bytes and hash.
  *
@@ -17,7 +19,7 @@ export interface OutboxRow {
   message: string;
   memo: string;
   /** `unclear`: its sequence is used up, and the nodes that were asked cannot tell by which transaction. */
-  status: 'waiting' | 'signed' | 'unclear' | 'included' | 'dead';
+  status: (typeof outboxStatuses)[number];
   /** 1 where it is signed without others, because it failed together with them. */
   alone: number;
   attempts: number;

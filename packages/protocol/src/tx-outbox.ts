@@ -1,15 +1,13 @@
-import { randomUUID } from 'node:crypto';
+import { AppError } from '@palaver/contract';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { GatewayClient } from './gateway-client.ts';
+import { createOutboxTable, type OnSettled, type Release } from './outbox-table.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse, toStorable } from './read-chain.ts';
 import { readFate } from './read-fate.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
 import type { OutboxRow } from './tx-outbox-schema.ts';
-
-type Tables = Record<string, OutboxRow>;
-type Trx<T> = Transaction<T>;
 
 export interface TxEntry {
   /** What it is for; the same id again changes nothing. */
@@ -35,12 +33,19 @@ export interface TxEntry {
 export interface TxOutbox<T> {
   address: string;
   /** Notes a message in the caller's transaction; from the commit on it will be on the chain once. */
-  add(trx: Trx<T>, entry: TxEntry, now: number): Promise<void>;
+  add(trx: Transaction<T>, entry: TxEntry, now: number): Promise<void>;
   /** Does what can be done now: follows what was sent, or signs and sends what waits. */
   step(): Promise<void>;
   list(status: OutboxRow['status'], limit: number): Promise<OutboxRow[]>;
   /** Gives a dead entry another life, in the caller's transaction; false where there is none of that id. */
-  revive(trx: Trx<T>, id: string): Promise<boolean>;
+  revive(trx: Transaction<T>, id: string): Promise<boolean>;
+  /** Searches an unclear transaction again, now; gives its entries as they are then, none where it is not unclear. */
+  lookUp(hash: string): Promise<OutboxRow[]>;
+  /**
+   * An operator's decision about an unclear transaction, after one more search: whose messages took effect, or are to be sent
+   * again. What the search finds counts, not the decision.
+   */
+  decide(hash: string, decision: 'included' | 'send-again'): Promise<OutboxRow[]>;
 }
 
 export interface TxOutboxParts<T> {
@@ -54,23 +59,9 @@ export interface TxOutboxParts<T> {
   batch?: number;
   /** Refusals by the chain that mean that the message took effect earlier, as `codespace/code`. */
   doneCodes?: readonly string[];
-  /** Runs in the transaction that books an entry as included or dead. */
-  onSettled?(trx: Trx<T>, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void>;
+  onSettled?: OnSettled<T>;
 }
 
-interface Release {
-  fault: string;
-  /** Whether it is a failed attempt of the entry itself. */
-  counts: boolean;
-  /** Whether the transaction is in a block, so that its sequence is used up. */
-  isUsed?: boolean;
-  /** Whether the bytes were sent once, and the only node that saw them refused them. */
-  isRefused?: boolean;
-}
-
-const leaseMs = 15_000;
-const maxAttempts = 5;
-const retryMs = 10_000;
 const unclearMs = 60_000;
 /** A transaction that is in none of so many blocks will be in none. */
 const timeoutBlocks = 30;
@@ -105,84 +96,20 @@ const [alreadyInPool, wrongSequence] = [19, 32];
  */
 export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   const { store, service, gateway, account, logger, batch = 20, doneCodes = [], onSettled } = parts;
-  const table = `${service}_tx`;
-  const holder = randomUUID();
-  const db = store.db as unknown as Kysely<Tables>;
-  const inTransaction = (work: (trx: Transaction<Tables>, own: Trx<T>) => Promise<void>) =>
-    store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Trx<T>));
-
-  async function lease(): Promise<boolean> {
-    const now = Date.now();
-    const leases = sql.table(`${service}_tx_lease`);
-    await sql`insert into ${leases} (address, holder, until) values (${account.address}, '', 0)
-      on conflict do nothing`.execute(db);
-    const { rows } = await sql`update ${leases} set holder = ${holder}, until = ${now + leaseMs}
-      where address = ${account.address} and (holder = ${holder} or until < ${now}) returning address`.execute(db);
-    return rows.length > 0;
-  }
+  const table = createOutboxTable(store, { service, address: account.address, onSettled });
 
   const report = (what: string, fault: { message: string }) =>
     logger.warn({ reason: fault.message, address: account.address }, what);
 
-  /** Books the end of entries that went out together. Only those that are still as they were read. */
   async function settle(rows: OutboxRow[], { code, codespace, raw_log: log, height }: TxResponse): Promise<void> {
     const isIncluded = code === 0 || (rows.length === 1 && doneCodes.includes(`${codespace}/${code}`));
-    if (!isIncluded) return release(rows, { fault: toFault(codespace, code, log), counts: true, isUsed: true });
-    for (const row of rows) {
-      await inTransaction(async (trx, own) => {
-        const change = { status: 'included' as const, height: Number(height), fault: null };
-        const done = await trx
-          .updateTable(table)
-          .set(change)
-          .where('id', '=', row.id)
-          .where('hash', '=', row.hash)
-          .where('status', 'in', ['signed', 'unclear'])
-          .executeTakeFirst();
-        if (done.numUpdatedRows > 0n) await onSettled?.(own, { ...row, ...change }, 'included');
-      });
-    }
+    if (isIncluded) return table.include(rows, Number(height));
+    return release(rows, { fault: toFault(codespace, code, log), counts: true, isUsed: true });
   }
 
-  /**
-   * Entries whose transaction had no effect and cannot have one any more: to be signed again, or dead. All of them in one
-   * transaction, for the bytes that are sent again as long as one is signed hold the messages of all.
-   */
-  async function release(rows: OutboxRow[], { fault, counts, isUsed, isRefused }: Release): Promise<void> {
-    const isShared = rows.length > 1;
-    await inTransaction(async (trx, own) => {
-      const freed = await trx
-        .updateTable(table)
-        .set({ bytes: null, hash: null, refusal: null, resent: 0 })
-        .where('hash', '=', rows[0]?.hash ?? '')
-        .where('status', 'in', ['signed', 'unclear'])
-        .where('resent', 'in', isRefused ? [0] : [0, 1])
-        .executeTakeFirst();
-      if (Number(freed.numUpdatedRows) !== rows.length) throw new Error('another instance follows these entries');
-      for (const row of rows) {
-        const attempts = row.attempts + (counts && !isShared ? 1 : 0);
-        const status = attempts >= maxAttempts ? ('dead' as const) : ('waiting' as const);
-        const next_at = Date.now() + (isShared ? 0 : retryMs * 2 ** attempts);
-        const sequence = isUsed ? row.sequence : null;
-        const alone = isShared ? 1 : row.alone;
-        // What the chain refused says more than that a later attempt was lost.
-        const kept = counts ? fault : (row.fault ?? fault);
-        const change = { status, attempts, next_at, alone, fault: kept, sequence };
-        await trx.updateTable(table).set(change).where('id', '=', row.id).execute();
-        if (status === 'dead') await onSettled?.(own, { ...row, ...change, bytes: null, hash: null }, 'dead');
-      }
-    });
-    logger.warn({ ids: rows.map(({ id }) => id), reason: fault }, 'a transaction had no effect');
-  }
-
-  /** Changes all entries of a transaction that is on its way; false where it is no more. */
-  async function mark(rows: OutboxRow[], change: Partial<OutboxRow>): Promise<boolean> {
-    const done = await db
-      .updateTable(table)
-      .set(change)
-      .where('hash', '=', rows[0]?.hash ?? '')
-      .where('status', 'in', ['signed', 'unclear'])
-      .executeTakeFirst();
-    return done.numUpdatedRows > 0n;
+  async function release(rows: OutboxRow[], why: Release): Promise<void> {
+    await table.release(rows, why);
+    logger.warn({ ids: rows.map(({ id }) => id), reason: why.fault }, 'a transaction had no effect');
   }
 
   async function broadcast(rows: OutboxRow[], { isFirst }: { isFirst: boolean }): Promise<void> {
@@ -193,7 +120,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     const fault = toFault(sent.codespace, sent.code, sent.log);
     if (isFirst) return release(rows, { fault, counts: true, isRefused: true });
     // Another node may have taken them at an earlier sending.
-    await mark(rows, { refusal: fault });
+    await table.mark(rows[0]?.hash ?? null, { refusal: fault });
     report('a node refused a transaction that was sent before; its bytes are kept', { message: fault });
   }
 
@@ -206,7 +133,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     if (!latest.ok) return report('the latest block could not be read', latest);
     if (latest.height <= Number(timeout) + indexBlocks) {
       // Noted before it is sent: whoever sent the bytes first must not take a refusal for the only answer.
-      if (await mark(rows, { resent: 1 })) await broadcast(rows, { isFirst: false });
+      if (await table.mark(hash, { resent: 1 })) await broadcast(rows, { isFirst: false });
       return;
     }
     const sent = { hash: hash ?? '', address: account.address, sequence: Number(sequence), height: latest.height };
@@ -220,7 +147,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
   /** Keeps entries that may have taken effect from being signed again, without stopping the others. */
   async function hold(rows: OutboxRow[], { hash, sequence }: { hash: string; sequence: number }): Promise<void> {
     const fault = `sequence ${sequence} is used up, but no node has transaction ${hash}`;
-    await mark(rows, { status: 'unclear', fault, next_at: Date.now() + unclearMs });
+    await table.mark(hash, { status: 'unclear', fault, next_at: Date.now() + unclearMs });
     const advice = 'add a node with a whole transaction index to GATEWAY_UPSTREAMS; the entries wait until it is found';
     logger.error({ ids: rows.map(({ id }) => id), address: account.address, reason: fault }, advice);
   }
@@ -231,16 +158,9 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     if (!chainAccount.ok)
       return report('the account that signs could not be read; on a live chain it needs coins', chainAccount);
     // What the gateway answers may be a block old.
-    const last = await db
-      .selectFrom(table)
-      .select('sequence')
-      .where('sequence', 'is not', null)
-      .orderBy('sequence', 'desc')
-      .limit(1)
-      .executeTakeFirst();
-    const sequence = Math.max(chainAccount.sequence, (last?.sequence ?? -1) + 1);
+    const sequence = Math.max(chainAccount.sequence, (await table.lastSequence()) + 1);
     const timeout_height = latest.height + timeoutBlocks;
-    const signed = await account.sign({
+    const { bytes, hash } = await account.sign({
       messages: rows.map(({ message }) => fromJson(message)),
       memo: rows.length === 1 ? (rows[0]?.memo ?? '') : '',
       chainId: latest.chainId,
@@ -248,62 +168,56 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
       sequence,
       timeoutHeight: timeout_height,
     });
-    const bytes = Buffer.from(signed.bytes).toString('base64');
-    const change = { bytes, hash: signed.hash, sequence, timeout_height, resent: 0, refusal: null };
+    const signed = { bytes: Buffer.from(bytes).toString('base64'), hash, sequence, timeout_height };
     const ids = rows.map(({ id }) => id);
-    await inTransaction(async (trx) => {
-      const done = await trx
-        .updateTable(table)
-        .set({ ...change, status: 'signed' })
-        .where('id', 'in', ids)
-        .where('status', '=', 'waiting')
-        .executeTakeFirst();
-      if (Number(done.numUpdatedRows) !== ids.length) throw new Error('another instance signs these entries');
-    });
+    await table.keepSigned(ids, signed);
     await broadcast(
-      rows.map((row) => ({ ...row, ...change, status: 'signed' as const })),
+      rows.map((row) => ({ ...row, ...signed, resent: 0, refusal: null, status: 'signed' as const })),
       { isFirst: true },
     );
   }
 
+  async function stepOnce(): Promise<void> {
+    const now = Date.now();
+    const sent = await table.findOnTheWay();
+    const due = sent.find(({ status }) => status === 'signed') ?? sent.find(({ next_at }) => next_at <= now);
+    if (due) return follow(sent.filter(({ hash }) => hash === due.hash));
+    const waiting = await table.findDue(now, batch);
+    const [first] = waiting;
+    if (first) await signAndSend(first.alone ? [first] : waiting.filter(({ alone }) => !alone));
+  }
+
+  async function lookUp(hash: string): Promise<OutboxRow[]> {
+    const rows = await table.ofHash(hash, 'unclear');
+    if (rows.length === 0) return [];
+    const found = await readTx(gateway, hash);
+    if (!found.ok && found.kind !== 'missing')
+      throw new AppError('UNAVAILABLE', `The chain cannot be searched now: ${found.message}`);
+    await follow(rows);
+    return table.ofIds(rows.map(({ id }) => id));
+  }
+
   return {
     address: account.address,
-    async add(trx, { id, message, memo = '' }, now) {
-      const row = { id, message: toJson(message), memo, status: 'waiting' as const, alone: memo === '' ? 0 : 1 };
-      await (trx as unknown as Transaction<Tables>)
-        .insertInto(table)
-        .values({ ...row, attempts: 0, next_at: 0, created_at: now } as OutboxRow)
-        .onConflict((conflict) => conflict.doNothing())
-        .execute();
-    },
+    add: (trx, { id, message, memo = '' }, now) =>
+      table.add(trx, { id, message: toJson(message), memo, alone: memo === '' ? 0 : 1, created_at: now }),
     async step() {
-      if (!(await lease())) return;
-      const now = Date.now();
-      const sent = await db.selectFrom(table).selectAll().where('status', 'in', ['signed', 'unclear']).execute();
-      const due = sent.find(({ status }) => status === 'signed') ?? sent.find(({ next_at }) => next_at <= now);
-      if (due) return follow(sent.filter(({ hash }) => hash === due.hash));
-      const waiting = await db
-        .selectFrom(table)
-        .selectAll()
-        .where('status', '=', 'waiting')
-        .where('next_at', '<=', now)
-        .orderBy('created_at')
-        .orderBy('id')
-        .limit(batch)
-        .execute();
-      const [first] = waiting;
-      if (first) await signAndSend(first.alone ? [first] : waiting.filter(({ alone }) => !alone));
+      if (!(await table.lease())) return;
+      try {
+        await stepOnce();
+      } finally {
+        await table.endLease();
+      }
     },
-    list: (status, limit) =>
-      db.selectFrom(table).selectAll().where('status', '=', status).orderBy('created_at').limit(limit).execute(),
-    async revive(trx, id) {
-      const done = await (trx as unknown as Transaction<Tables>)
-        .updateTable(table)
-        .set({ status: 'waiting', attempts: 0, next_at: 0, alone: 1 })
-        .where('id', '=', id)
-        .where('status', '=', 'dead')
-        .executeTakeFirst();
-      return done.numUpdatedRows > 0n;
+    list: table.list,
+    revive: table.revive,
+    lookUp,
+    async decide(hash, decision) {
+      const rows = await lookUp(hash);
+      if (rows.length === 0 || rows.some((row) => row.status !== 'unclear')) return rows;
+      if (decision === 'included') await table.include(rows, null);
+      else await release(rows, { fault: 'an operator has it sent again', counts: false, isUsed: true });
+      return table.ofIds(rows.map(({ id }) => id));
     },
   };
 }

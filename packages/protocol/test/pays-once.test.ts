@@ -121,6 +121,43 @@ describe.each(engines.map((engine, index) => [engine, index] as const))('on %s',
     expect(await set.received()).toBe('740');
   });
 
+  test('an operator decides about an unclear payment, and what a node finds counts more', async () => {
+    let hides: 'all' | 'search' | 'nothing' = 'nothing';
+    await using set = await setUp(async ({ url }, pass) => {
+      if (hides === 'all' && isLookup(url)) return undefined;
+      if (hides !== 'nothing' && isLookup(url)) return notFound;
+      if (hides !== 'nothing' && isSearch(url))
+        return { status: 200, body: JSON.stringify({ txs: [], tx_responses: [], total: '0' }) };
+      return pass();
+    });
+    const orderUnclear = async (id: string, amount: number) => {
+      hides = 'search';
+      await set.order(id, amount);
+      await set.stepUntil(id, 'unclear');
+      return String((await set.read(id)).hash);
+    };
+    const first = await orderUnclear('payment:1', 700);
+    expect(await set.outbox.lookUp(first)).toMatchObject([{ id: 'payment:1', status: 'unclear' }]);
+    hides = 'all';
+    await expect(set.outbox.decide(first, 'included')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    hides = 'search';
+    expect(await set.outbox.decide(first, 'included')).toMatchObject([{ status: 'included', fault: null }]);
+    expect(await set.outbox.decide(first, 'send-again')).toEqual([]);
+    const second = await orderUnclear('payment:2', 40);
+    hides = 'nothing';
+    expect(await set.outbox.decide(second, 'send-again')).toMatchObject([{ status: 'included' }]);
+    expect(await set.received()).toBe('740');
+    // The operator knows better than every node: it is sent again, whatever became of it.
+    const third = await orderUnclear('payment:3', 5);
+    expect(await set.outbox.decide(third, 'send-again')).toMatchObject([
+      { status: 'waiting', hash: null, attempts: 0 },
+    ]);
+    hides = 'nothing';
+    await set.hurry();
+    await set.stepUntil('payment:3', 'included');
+    expect(await set.received()).toBe('750');
+  });
+
   test('a payment whose sequence another transaction of the account used up is made after all', async () => {
     let isLost = true;
     await using set = await setUp(async ({ method }, pass) => (method === 'POST' && isLost ? undefined : pass()));

@@ -25,7 +25,7 @@ export { makeFolder } from './make-folder.ts';
 export { maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
-export { equalSecrets } from './operator-guard.ts';
+export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';
 export { addOperator, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
 export { ownSecret } from './production-rules.ts';
 export {
@@ -41,6 +41,7 @@ export {
 export { addReadyReplies, type FindReady } from './ready-replies.ts';
 export { openRedis } from './redis.ts';
 export { nameCaller } from './request-log.ts';
+export { runEvery } from './run-every.ts';
 export { exitOnStartFault, stopOnSignals, toListenError, toReachableHost } from './run-service.ts';
 export { loadOrCreateSecretFile } from './secret-file.ts';
 export { serializeErrorPlaces } from './serialize-error.ts';

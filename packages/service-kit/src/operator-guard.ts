@@ -89,6 +89,15 @@ export function equalSecrets(given: string | undefined, expected: string): boole
   return timingSafeEqual(digest(given ?? ''), digest(expected)) && given !== undefined;
 }
 
+/** An `onRequest` hook for work that a scheduler asks for, with the secret in `X-Scheduler-Secret`, or an operator. */
+export function createSchedulerGuard(operatorGuard: OperatorGuard, secret: string | undefined): OperatorGuard {
+  return async (request, reply) => {
+    const given = request.headers['x-scheduler-secret'];
+    if (secret !== undefined && typeof given === 'string' && equalSecrets(given, secret)) return;
+    await operatorGuard(request, reply);
+  };
+}
+
 function bearerOf(request: FastifyRequest): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
 }

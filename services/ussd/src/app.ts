@@ -1,4 +1,5 @@
 import { ussdLimits } from '@palaver/contract';
+import { addOutboxRoutes } from '@palaver/protocol/internal';
 import { CloseStack, createServer, keepOpen, type Logger, type Server } from '@palaver/service-kit';
 import {
   addOperatorAudit,
@@ -81,8 +82,11 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     await addUssdRoutes(limited, { config, metrics, ...domain });
     await addOperatorRoutes(limited, { ...domain, fourEyes: config.FOUR_EYES });
     addLinkRoutes(limited, { ...domain.linking, audit: domain.audit });
-    const { claims } = domain;
-    if (claims) addClaimRoutes(limited, { claims, secret: config.CLAIMS_SCHEDULER_SECRET });
+    const { claiming } = domain;
+    if (claiming) {
+      addClaimRoutes(limited, { claims: claiming.claims, secret: config.CLAIMS_SCHEDULER_SECRET });
+      addOutboxRoutes(limited, { path: '/api/ussd/transactions', outbox: claiming.outbox });
+    }
   });
   server.addHook('onClose', keepOpen(started));
   return server;

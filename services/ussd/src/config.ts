@@ -1,7 +1,13 @@
 import { BlockList, isIP } from 'node:net';
 import { defaultPorts, ussdLimits } from '@palaver/contract';
 import { serviceCodePattern } from '@palaver/contract/internal';
-import { envSigningKey, gatewayVariables, signingVariables } from '@palaver/protocol/internal';
+import {
+  claimsVariables,
+  envCollection,
+  envSigningKey,
+  gatewayVariables,
+  signingVariables,
+} from '@palaver/protocol/internal';
 import { baseVariables, type Env, envBoolean, envInteger, envList, envUrl } from '@palaver/service-kit';
 import { auditVariables, ownSecret } from '@palaver/service-kit/internal';
 import { z } from 'zod';
@@ -256,23 +262,16 @@ export const ussdConfigSchema = z.object({
   ...gatewayVariables,
   USSD_SIGNING_KEY: envSigningKey(),
   ...signingVariables,
-  CLAIMS_COLLECTION: z
-    .string()
-    .regex(/^[\w-]{1,64}$/, 'expected the id of a collection')
-    .optional()
-    .meta({
-      description:
-        'Collection of the protocol in which reports become claims, and claims of programs that name no other. Unset, nothing becomes a claim.',
-      example: '1',
-    }),
+  CLAIMS_COLLECTION: envCollection().optional().meta({
+    description:
+      'Collection of the protocol in which reports become claims, and claims of programs that name no other. Unset, nothing becomes a claim.',
+    example: '1',
+  }),
   CLAIMS_AGENT_DID: z.string().startsWith('did:', 'expected a DID').optional().meta({
     description: 'DID of the agent that submits claims; the account of USSD_SIGNING_KEY belongs to it.',
     example: 'did:x:zQ3shuu9ZMRFhxqLbgX5ysJYYKB1JKcJaHGgmCDE2sk6fdnRT',
   }),
-  CLAIMS_INTERVAL_SECONDS: envInteger({ min: 0, max: 86_400 }).prefault('5').meta({
-    description: 'How often claims are processed; 0 leaves it to `POST /api/ussd/claims/process`.',
-    example: '60',
-  }),
+  ...claimsVariables('/api/ussd/claims/process'),
   PAYOUT_DAILY_LIMIT: z
     .string()
     .regex(/^[1-9]\d{0,14}[a-z][\w/]*$/, 'expected an amount such as 50000000uixo')
@@ -283,11 +282,6 @@ export const ussdConfigSchema = z.object({
         'What one account can send of its rewards in 24 hours, from the account of USSD_SIGNING_KEY, which collects them. Unset, rewards are not paid out.',
       example: '50000000uixo',
     }),
-  CLAIMS_SCHEDULER_SECRET: z.string().min(16, 'expected at least 16 characters').optional().meta({
-    description: 'Secret with which a scheduler may have claims processed, sent in X-Scheduler-Secret.',
-    example: 'a-long-random-text',
-    secret: true,
-  }),
 });
 
 export type UssdConfig = Readonly<z.infer<typeof ussdConfigSchema>>;

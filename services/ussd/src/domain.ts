@@ -231,7 +231,7 @@ export async function createDomain(parts: DomainParts) {
     publishing,
     store,
     stats,
-    claims: claiming?.claims,
+    claiming,
     linking: { links, ...(await createLinking(secret, access)) },
     audit,
     clock,

@@ -1,10 +1,9 @@
 import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
-import { toClaimId } from '@palaver/protocol/internal';
+import { readClaim, readCollection, toClaimId } from '@palaver/protocol/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
-import { z } from 'zod';
 import { formatCoin } from '../protocol/query-client.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { ClaimTable, UssdTables } from '../store/tables.ts';
@@ -47,42 +46,26 @@ export interface ClaimsParts {
   logger: Logger;
 }
 
-const coins = z.array(z.object({ denom: z.string(), amount: z.string() }));
-const payment = z.object({ amount: coins }).nullish();
-const collectionSchema = z.object({
-  collection: z.object({ admin: z.string(), payments: z.object({ approval: payment }).nullish() }),
-});
-const claimSchema = z.object({
-  claim: z.object({
-    amount: coins.default([]),
-    evaluation: z.object({ status: z.string(), amount: coins.default([]) }).nullish(),
-    payments_status: z.object({ approval: z.string() }).nullish(),
-  }),
-});
-
 const submittedAtOnce = 20;
 const readAtOnce = 20;
 /** How often the fault of a queued claim is written down again while its collection cannot be read. */
 const faultMs = 60_000;
-const otherForm = 'an answer of another form';
 
 export function createClaims(parts: ClaimsParts): Claims {
   const { store, outbox, gateway, clock, logger } = parts;
   const { db, cipher } = store;
   const open = (row: ClaimTable) => cipher.openRow(sealedTables.claim, row, { phone: unreadableText, content: '{}' });
 
-  async function readCollection(id: string) {
-    const result = await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`);
-    const parsed = result.ok ? collectionSchema.safeParse(result.value) : undefined;
-    if (parsed?.success) return parsed.data.collection;
-    const fault = result.ok ? otherForm : result.message;
-    logger.warn({ collection: id, reason: fault }, 'a collection of claims cannot be read');
-    return { fault };
+  async function findCollection(id: string) {
+    const collection = await readCollection(gateway, id);
+    if (!collection.ok)
+      logger.warn({ collection: id, reason: collection.message }, 'a collection of claims cannot be read');
+    return collection;
   }
 
   async function readReward(id: string) {
-    const collection = await readCollection(id);
-    return 'fault' in collection ? undefined : (collection.payments?.approval?.amount ?? []);
+    const collection = await findCollection(id);
+    return collection.ok ? collection.reward : undefined;
   }
 
   /** Hands claims to the outbox. A claim and its entry there change in one transaction. */
@@ -96,13 +79,13 @@ export function createClaims(parts: ClaimsParts): Claims {
       .limit(submittedAtOnce)
       .execute();
     for (const [id, rows] of Map.groupBy(queued, (row) => row.collection)) {
-      const collection = await readCollection(id);
-      if ('fault' in collection) {
+      const collection = await findCollection(id);
+      if (!collection.ok) {
         // Claims of other collections come first from now on.
         const now = clock.now();
         await db
           .updateTable('ussd_claim')
-          .set({ fault: `collection ${id}: ${collection.fault}`, checked_at: now })
+          .set({ fault: `collection ${id}: ${collection.message}`, checked_at: now })
           .where('collection', '=', id)
           .where('status', '=', 'queued')
           .where('checked_at', '<', now - faultMs)
@@ -134,19 +117,16 @@ export function createClaims(parts: ClaimsParts): Claims {
       .limit(readAtOnce)
       .execute();
     for (const { id, collection, status, phone } of rows) {
-      const result = await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`);
-      const parsed = result.ok ? claimSchema.safeParse(result.value) : undefined;
-      if (!parsed?.success) {
-        logger.warn({ claim: id, reason: result.ok ? otherForm : result.message }, 'a claim cannot be read');
-        if (!result.ok && result.kind !== 'missing' && result.kind !== 'invalid') return;
+      const claim = await readClaim(gateway, id);
+      if (!claim.ok) {
+        logger.warn({ claim: id, reason: claim.message }, 'a claim cannot be read');
+        if (claim.kind !== 'missing' && claim.kind !== 'invalid') return;
         await moveBack(id);
         continue;
       }
-      const { claim } = parsed.data;
-      const next = toStatus(claim);
+      const next = claim.status;
       const now = clock.now();
-      const asked = [claim.evaluation?.amount ?? [], claim.amount].find((list) => list.length > 0);
-      const paid = next !== 'paid' ? [] : (asked ?? (await readReward(collection)));
+      const paid = next !== 'paid' ? [] : (claim.amount ?? (await readReward(collection)));
       // Without the amount nothing can be booked; a later round asks again.
       if (!paid) {
         await moveBack(id);
@@ -248,10 +228,4 @@ async function setStatus(
   { from, ...change }: { from: ClaimTable['status'][]; status: ClaimTable['status']; fault?: string | null },
 ): Promise<void> {
   await trx.updateTable('ussd_claim').set(change).where('id', '=', id).where('status', 'in', from).execute();
-}
-
-function toStatus(claim: z.infer<typeof claimSchema>['claim']): 'approved' | 'rejected' | 'paid' | undefined {
-  if (claim.evaluation?.status === 'REJECTED') return 'rejected';
-  if (claim.evaluation?.status !== 'APPROVED') return undefined;
-  return claim.payments_status?.approval === 'PAID' ? 'paid' : 'approved';
 }

