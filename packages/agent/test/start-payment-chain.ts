@@ -10,9 +10,16 @@ import {
   readAccount,
   readLatestBlock,
   readTx,
+  type SigningAccount,
+  toEvaluateClaim,
   toSend,
 } from '@palaver/protocol';
 import { createTempDir, waitFor } from '@palaver/test-kit';
+
+type TxMessage = Parameters<SigningAccount['sign']>[0]['messages'][number];
+
+const collectionAdmin = 'ixo1lrwx36agqruf2tlp6jzr9snsee09ksrvue5j3j';
+const collectionPayer = 'ixo1nke3x232fdp2dtw98yhd389ydfkjx87zgwwy6u';
 
 /** A node and a gateway, and someone who pays to an address. */
 export async function startPaymentChain() {
@@ -20,7 +27,10 @@ export async function startPaymentChain() {
   const dir = closing.use(await createTempDir());
   const payer = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 200_000 });
   const { address: payTo } = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 1 });
-  const funds = [{ address: payer.address, coins: [{ denom: 'uixo', amount: '1000000' }] }];
+  const funds = [payer.address, collectionPayer].map((address) => ({
+    address,
+    coins: [{ denom: 'uixo', amount: '1000000000' }],
+  }));
   await writeFile(join(dir.path, 'balances.json'), JSON.stringify(funds));
   const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: join(dir.path, 'node') };
   const node = await startDevnode({ ...env, DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '200' });
@@ -35,16 +45,22 @@ export async function startPaymentChain() {
   const client = createGatewayClient({ url: gateway.url });
   await waitFor('the routes', async () => (await client.get('/ixo/claims/params')).ok);
 
-  const pay = async (amount: number, memo: string) => {
+  const transact = async (message: TxMessage, memo: string) => {
     const [latest, account] = [await readLatestBlock(client), await readAccount(client, payer.address)];
     if (!latest.ok || !account.ok) throw new Error('the chain can be read');
-    const coins = [{ denom: 'uixo', amount: String(amount) }];
     const { bytes, hash } = await payer.sign({
-      ...{ messages: [toSend({ from: payer.address, to: payTo, coins })], memo, chainId: latest.chainId },
+      ...{ messages: [message], memo, chainId: latest.chainId },
       ...{ ...account, timeoutHeight: latest.height + 1_000 },
     });
     await broadcastTx(client, Buffer.from(bytes).toString('base64'));
     await waitFor('the block', async () => (await readTx(client, hash)).ok);
   };
-  return { pay, payTo, gatewayUrl: gateway.url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  const pay = (amount: number, memo: string) =>
+    transact(toSend({ from: payer.address, to: payTo, coins: [{ denom: 'uixo', amount: String(amount) }] }), memo);
+  /** Evaluates a claim of collection 1. */
+  const evaluate = (claimId: string, isApproved: boolean) => {
+    const by = { agentDid: 'did:x:e', agentAddress: payer.address, adminAddress: collectionAdmin, oracle: 'did:x:o' };
+    return transact(toEvaluateClaim({ claimId, collectionId: '1', ...by, isApproved }), '');
+  };
+  return { pay, evaluate, client, payTo, gatewayUrl: gateway.url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }

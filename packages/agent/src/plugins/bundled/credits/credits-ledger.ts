@@ -141,6 +141,19 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
 
     bookPayment,
 
+    /** Gives back what answers cost, once. `keep` notes it in the same transaction; false where it was noted before. */
+    refund: (
+      did: string,
+      { id, credits }: { id: string; credits: number },
+      keep: (trx: Trx) => Promise<boolean>,
+    ): Promise<void> =>
+      run(did, async (trx) => {
+        if (!(await keep(trx))) return;
+        const entries = { [systemAccounts.revenue]: -credits, [userAccount(did)]: credits };
+        await post(trx, { id: `refund:${id}`, kind: 'refund', did, entries });
+        await reconcile(trx, did);
+      }),
+
     /** Books a payment, once; `onBooked` belongs to its transaction. */
     topUp: ({ did, amount, idempotencyKey }: CreditTopUp, onBooked?: OnBooked): Promise<CreditAccount> =>
       run(did, async (trx) => {

@@ -9,6 +9,7 @@ const namedTables = [
   'agent_credit_claim',
   'agent_credit_payment',
   'agent_credit_subscription',
+  'agent_usage_claim',
 ];
 const accountsOf = (name: string) => [`user:${name}`, `held:${name}`];
 
@@ -24,6 +25,7 @@ export const creditsPersonalData: PersonalData<AgentPerson> = {
     'agent_credit_claim',
     'agent_credit_payment',
     'agent_credit_subscription',
+    'agent_usage_claim',
   ],
   async collect(db, { did }) {
     const accounts = accountsOf(did);
@@ -44,6 +46,7 @@ export const creditsPersonalData: PersonalData<AgentPerson> = {
       agent_credit_claim: await rowsOf('agent_credit_claim'),
       agent_credit_payment: await rowsOf('agent_credit_payment'),
       agent_credit_subscription: await rowsOf('agent_credit_subscription'),
+      agent_usage_claim: await rowsOf('agent_usage_claim'),
     };
   },
   async erase(trx, { did, reference }) {

@@ -1,12 +1,20 @@
 import type { CreditClaim } from '@palaver/contract/internal';
+import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
 import type { Migration } from '@palaver/store';
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 
 // Double entry: every transaction's entries sum to zero, and an account's balance is the sum of its entries.
 
 export interface CreditsDatabase {
   agent_credit_account: { id: string; balance: number };
-  agent_credit_transaction: { id: string; kind: TransactionKind; user_did: string; created_at: number };
+  agent_credit_transaction: {
+    id: string;
+    kind: TransactionKind;
+    user_did: string;
+    created_at: number;
+    /** The usage claim that it is part of. */
+    usage_claim: Generated<string | null>;
+  };
   agent_credit_entry: { transaction_id: string; account_id: string; amount: number };
   /** What is set aside for a message until its turn has ended. */
   agent_credit_hold: { send_id: string; user_did: string; amount: number; expires_at: number };
@@ -38,6 +46,7 @@ export interface CreditsDatabase {
     allowance: number;
     spent: number;
   };
+  agent_usage_claim: UsageClaimTable;
   agent_credit_claim: {
     id: string;
     user_did: string;
@@ -48,6 +57,27 @@ export interface CreditsDatabase {
   };
 }
 
+export const usageStatuses = ['sending', 'submitted', 'approved', 'rejected', 'paid', 'failed'] as const;
+
+/** What a user used up in a period, as a claim on the protocol. */
+export interface UsageClaimTable {
+  id: string;
+  /** Its name on the protocol: the content id of `content`. */
+  claim_id: string;
+  user_did: string;
+  /** JSON of what the evaluator reads. */
+  content: string;
+  credits: number;
+  /** `rejected`: the credits were given back. */
+  status: (typeof usageStatuses)[number];
+  fault: string | null;
+  checked_at: number;
+  created_at: number;
+}
+
+/** The kinds of transactions by which credit becomes revenue. */
+export const usageKinds = ['charge', 'debt', 'claim'] as const;
+
 export type TransactionKind =
   | 'grant'
   | 'hold'
@@ -56,6 +86,7 @@ export type TransactionKind =
   | 'top-up'
   | 'claim'
   | 'debt'
+  | 'refund'
   | 'subscription'
   | 'expiry';
 
@@ -154,4 +185,20 @@ export const creditsMigrations: Migration[] = [
       await sql`insert into agent_credit_account (id, balance) values (${systemAccounts.expired}, 0)`.execute(db);
     },
   },
+  {
+    name: '004-usage-claims',
+    async up(db) {
+      await sql`alter table agent_credit_transaction add column usage_claim text`.execute(db);
+      await sql`create index agent_credit_unclaimed on agent_credit_transaction (user_did, created_at)
+        where usage_claim is null and kind in ('charge', 'debt', 'claim')`.execute(db);
+      await sql`create table agent_usage_claim (
+        id text primary key, claim_id text not null, user_did text not null, content text not null,
+        credits bigint not null, status text not null, fault text, checked_at bigint not null,
+        created_at bigint not null)`.execute(db);
+      await sql`create index agent_usage_claim_status on agent_usage_claim (status, checked_at)`.execute(db);
+      await sql`create index agent_usage_claim_user on agent_usage_claim (user_did)`.execute(db);
+    },
+  },
+  outboxMigration('agent_usage', '005-usage-outbox'),
+  outboxResendMigration('agent_usage', '006-usage-outbox-resend'),
 ];

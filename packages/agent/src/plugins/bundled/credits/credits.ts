@@ -22,6 +22,8 @@ import { envPrices, toCost } from './credits-prices.ts';
 import { type CreditsDatabase, creditsMigrations } from './credits-schema.ts';
 import { addPaymentRoutes } from './payment-routes.ts';
 import { paymentVariables, type RunningWatch, startPaymentWatch, toPaymentTerms } from './start-payment-watch.ts';
+import { type RunningUsageClaims, startUsageClaims, usageVariables } from './start-usage-claims.ts';
+import { addUsageRoutes, usageRoutePaths } from './usage-routes.ts';
 
 const credits = (fallback: string) => envInteger({ min: 0, max: 1_000_000_000 }).prefault(fallback);
 
@@ -52,12 +54,14 @@ const configSchema = z.object({
     example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',
   }),
   ...paymentVariables,
+  ...usageVariables,
 });
 
 /** Answers cost credit: set aside before a turn, booked after it, and asked for by claims once it is used up. */
 export function createCreditsPlugin(): OraclePlugin {
   let ledger: Ledger;
   let watch: RunningWatch | undefined;
+  let usage: RunningUsageClaims | undefined;
 
   return defineOraclePlugin({
     name: 'credits',
@@ -87,8 +91,11 @@ export function createCreditsPlugin(): OraclePlugin {
         claim: config.CREDITS_CLAIM,
       });
       watch = startPaymentWatch({ config, store, ledger, logger, ownDids: [oracle.did, oracle.keyDid] });
+      usage = await startUsageClaims({ config, store, ledger, logger, agentDid: oracle.did });
     },
-    teardown: async () => watch?.stop(),
+    async teardown() {
+      await Promise.all([watch?.stop(), usage?.stop()]);
+    },
     getMiddlewares: ({ config }) => [
       {
         async beforeSend({ userDid, sendId, client }) {
@@ -102,6 +109,7 @@ export function createCreditsPlugin(): OraclePlugin {
     getRoutes: (ctx) => (server) => {
       addCreditRoutes(server, ledger, ctx);
       addPaymentRoutes(server, { store: ctx.store, terms: toPaymentTerms(ctx.config) });
+      if (usage) addUsageRoutes(server, { ...usage, secret: ctx.config.CLAIMS_SCHEDULER_SECRET });
     },
     // They ask for the operator's token instead.
     getAuthExcludedRoutes: () => [
@@ -109,6 +117,7 @@ export function createCreditsPlugin(): OraclePlugin {
       { path: '/credits/claims/:claimId/settle', method: 'POST' },
       { path: '/credits/accounts/:did', method: 'GET' },
       { path: '/credits/payments', method: 'GET' },
+      ...usageRoutePaths,
     ],
   });
 }

@@ -1,3 +1,4 @@
+import { addOutboxRoutes } from '@palaver/protocol/internal';
 import type { Server } from '@palaver/service-kit';
 import { z } from 'zod';
 import { identityOf } from '../../../auth/auth-hook.ts';
@@ -25,9 +26,12 @@ const actionsSchema = z.object({
   ),
 });
 const shown = 100;
+/** For operators. */
+export const transactionsPath = '/actions/transactions';
 
 /** Who signs and within which limits, and what was done in the user's name. */
-export function addActionRoutes(server: Server, { actions, address, limits }: ActionParts): void {
+export function addActionRoutes(server: Server, { actions, outbox, address, limits }: ActionParts): void {
+  addOutboxRoutes(server, { path: transactionsPath, outbox });
   const tags = ['Protocol actions'];
   const terms = {
     address,

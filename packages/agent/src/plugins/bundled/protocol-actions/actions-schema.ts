@@ -46,6 +46,18 @@ export const actionsMigrations: Migration[] = [
   },
   outboxMigration('agent', '002-outbox'),
   outboxResendMigration('agent', '003-outbox-resend'),
+  {
+    name: '004-retention',
+    async up(db) {
+      await sql`create index agent_action_by_status on agent_action (status, created_at)`.execute(db);
+    },
+  },
+];
+
+/** Nothing uses an order again once it is settled: the run that it belongs to has ended. */
+export const actionsRetention = [
+  { table: 'agent_action', time: 'created_at', statuses: ['included', 'failed'] },
+  { table: 'agent_tx', time: 'created_at', statuses: ['included', 'dead'] },
 ];
 
 const where = ({ did }: AgentPerson) => sql<boolean>`user_did = ${did}`;

@@ -23,6 +23,7 @@ export type Actions = ReturnType<typeof createActions>;
 
 export interface ActionParts {
   actions: Actions;
+  outbox: TxOutbox<ActionsDatabase>;
   gateway: GatewayClient;
   /** The agent's own account, which signs. */
   address: string;

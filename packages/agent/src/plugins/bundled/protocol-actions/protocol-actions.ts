@@ -1,9 +1,11 @@
 import { createGatewayClient, createTxOutbox, toSubmitClaim } from '@palaver/protocol';
 import {
+  alreadySubmitted,
   envSigningKey,
   findGranter,
   gatewayVariables,
   loadSigningAccount,
+  outboxRoutePaths,
   signingVariables,
   toClaimId,
   toGatewayAccess,
@@ -13,12 +15,19 @@ import { envBoolean, envInteger, StartError } from '@palaver/service-kit';
 import { z } from 'zod';
 import { agentConfigSchema } from '../../../config.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import { removeSettled, settledVariables } from '../../remove-settled.ts';
 import { type RuntimeContext, ToolError } from '../../runtime-context.ts';
 import { type Tool, tool } from '../../tool.ts';
 import { askGateway } from '../protocol-query/ask-gateway.ts';
-import { addActionRoutes } from './action-routes.ts';
+import { addActionRoutes, transactionsPath } from './action-routes.ts';
 import { type ActionParts, createActions, type OrderResult, onActionSettled } from './actions.ts';
-import { type ActionsDatabase, type ActionTable, actionsMigrations, actionsPersonalData } from './actions-schema.ts';
+import {
+  type ActionsDatabase,
+  type ActionTable,
+  actionsMigrations,
+  actionsPersonalData,
+  actionsRetention,
+} from './actions-schema.ts';
 import { envSendLimit, type SendLimits, toSendLimits } from './send-limits.ts';
 
 const configSchema = z.object({
@@ -36,14 +45,13 @@ const configSchema = z.object({
       'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
     example: '50',
   }),
+  ...settledVariables,
   SEND_LIMIT_PER_CALL: envSendLimit('one call'),
   SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
 });
 
 const pollMs = 2_000;
 const maxContent = 10_000;
-/** The protocol's module `claims` refuses an id that it has: this very claim was submitted before. */
-const alreadySubmitted = 'claims/1105';
 const addressPattern = /^ixo1[a-z0-9]{38,58}$/;
 
 /** Claims and payments in users' names, under their delegations. */
@@ -100,11 +108,12 @@ export function createProtocolActionsPlugin(): OraclePlugin {
           (error: unknown) => logger.warn({ err: error }, 'orders cannot be read now'),
         );
       const timer = setInterval(look, pollMs).unref();
+      const removing = removeSettled({ store, logger, days: config.RETENTION_CLAIMS_DAYS, rules: actionsRetention });
       stop = async () => {
         clearInterval(timer);
-        await running;
+        await Promise.all([running, removing.stop()]);
       };
-      parts = { actions, gateway, address: account.address, limits };
+      parts = { actions, outbox, gateway, address: account.address, limits };
     },
     teardown: () => stop(),
     getTools: () => ({
@@ -112,6 +121,8 @@ export function createProtocolActionsPlugin(): OraclePlugin {
       ...(parts.limits && { send_tokens: createSendTool(parts, parts.limits) }),
     }),
     getRoutes: () => (server) => addActionRoutes(server, parts),
+    // They ask for an operator's token instead.
+    getAuthExcludedRoutes: () => outboxRoutePaths(transactionsPath),
   });
 }
 

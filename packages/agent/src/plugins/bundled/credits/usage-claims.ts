@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from '@palaver/protocol';
+import { readClaim, readCollection, toClaimId } from '@palaver/protocol/internal';
+import type { Logger } from '@palaver/service-kit';
+import type { Store } from '@palaver/store';
+import type { Trx } from './credits-books.ts';
+import type { Ledger } from './credits-ledger.ts';
+import { type CreditsDatabase, systemAccounts, type UsageClaimTable, usageKinds } from './credits-schema.ts';
+
+export interface UsageClaimParts {
+  store: Store<CreditsDatabase>;
+  ledger: Pick<Ledger, 'refund'>;
+  outbox: TxOutbox<CreditsDatabase>;
+  gateway: GatewayClient;
+  collection: string;
+  /** A claim covers what was used before the last of these periods ended. */
+  periodMs: number;
+  agentDid: string;
+  logger: Logger;
+}
+
+export type UsageClaims = ReturnType<typeof createUsageClaims>;
+
+const entryPrefix = 'usage:';
+const usersAtOnce = 50;
+const readAtOnce = 20;
+
+/**
+ * What users paid for, as claims on the protocol: one for each user and period. Together they are what the account of revenue
+ * received, to the unit. What the evaluator rejects is given back.
+ */
+export function createUsageClaims(parts: UsageClaimParts) {
+  const { store, ledger, outbox, gateway, logger } = parts;
+  const { db } = store;
+
+  async function collect(): Promise<void> {
+    const until = Math.floor(Date.now() / parts.periodMs) * parts.periodMs;
+    const users = await unclaimed(db.selectFrom('agent_credit_transaction').select('user_did').distinct(), until)
+      .limit(usersAtOnce)
+      .execute();
+    if (users.length === 0) return;
+    const collection = await readCollection(gateway, parts.collection);
+    if (!collection.ok) {
+      const details = { collection: parts.collection, reason: collection.message };
+      return logger.warn(details, 'the collection of usage claims cannot be read');
+    }
+    for (const { user_did } of users)
+      await store.transaction((trx) => add(trx, { did: user_did, until, admin: collection.admin }));
+  }
+
+  /** The transactions, their claim and its message for the chain change together: each is part of one claim. */
+  async function add(trx: Trx, { did, until, admin }: { did: string; until: number; admin: string }): Promise<void> {
+    const id = randomUUID();
+    const taken = await unclaimed(trx.updateTable('agent_credit_transaction').set({ usage_claim: id }), until)
+      .where('user_did', '=', did)
+      .returning(['kind', 'created_at'])
+      .execute();
+    const { sum } = await trx
+      .selectFrom('agent_credit_entry as entry')
+      .innerJoin('agent_credit_transaction as transaction', 'transaction.id', 'entry.transaction_id')
+      .select(({ fn }) => fn.sum<number | null>('entry.amount').as('sum'))
+      .where('transaction.user_did', '=', did)
+      .where('transaction.usage_claim', '=', id)
+      .where('entry.account_id', '=', systemAccounts.revenue)
+      .executeTakeFirstOrThrow();
+    const credits = Number(sum ?? 0);
+    // Settling a claim without a debt brings no revenue.
+    if (credits === 0) return;
+    const times = taken.map(({ created_at }) => created_at);
+    const content = JSON.stringify({
+      ...{ source: `${entryPrefix}${id}`, collection: parts.collection },
+      ...{ credits, messages: taken.filter(({ kind }) => kind === 'charge').length },
+      ...{ from: toTime(Math.min(...times)), to: toTime(Math.max(...times)) },
+    });
+    const claimId = toClaimId(content);
+    const row = { id, claim_id: claimId, user_did: did, content, credits, fault: null, checked_at: 0 };
+    const now = Date.now();
+    await trx
+      .insertInto('agent_usage_claim')
+      .values({ ...row, status: 'sending', created_at: now })
+      .execute();
+    const { agentDid, collection: collectionId } = parts;
+    const message = toSubmitClaim({
+      ...{ collectionId, claimId, agentDid },
+      ...{ agentAddress: outbox.address, adminAddress: admin },
+    });
+    await outbox.add(trx, { id: `${entryPrefix}${id}`, message }, now);
+  }
+
+  async function readEvaluations(): Promise<void> {
+    const rows = await db
+      .selectFrom('agent_usage_claim')
+      .selectAll()
+      .where('status', 'in', ['submitted', 'approved'])
+      .orderBy('checked_at')
+      .limit(readAtOnce)
+      .execute();
+    for (const row of rows) {
+      const claim = await readClaim(gateway, row.claim_id);
+      if (!claim.ok) logger.warn({ claim: row.claim_id, reason: claim.message }, 'a usage claim cannot be read');
+      if (!claim.ok && claim.kind !== 'missing' && claim.kind !== 'invalid') return;
+      const status = (claim.ok && claim.status) || row.status;
+      const keep = (trx: Pick<Trx, 'updateTable'>) => setStatus(trx, row.id, { from: [row.status], status });
+      if (status === 'rejected') await ledger.refund(row.user_did, row, keep);
+      else await keep(db);
+    }
+  }
+
+  return {
+    /** Submits what was used in periods that are over, and reads how submitted claims were evaluated; counts by status. */
+    async process(): Promise<Record<string, number>> {
+      await collect();
+      await outbox.step();
+      await readEvaluations();
+      const counts = await db
+        .selectFrom('agent_usage_claim')
+        .select(['status', ({ fn }) => fn.countAll<number>().as('count')])
+        .groupBy('status')
+        .execute();
+      return Object.fromEntries(counts.map(({ status, count }) => [status, Number(count)]));
+    },
+    list: ({ status, limit }: { status: UsageClaimTable['status']; limit: number }): Promise<UsageClaimTable[]> =>
+      db
+        .selectFrom('agent_usage_claim')
+        .selectAll()
+        .where('status', '=', status)
+        .orderBy('created_at')
+        .limit(limit)
+        .execute(),
+    /** Submits a failed claim again; false where there is none of that id. */
+    retry: (id: string): Promise<boolean> =>
+      store.transaction(async (trx) => {
+        const isRevived = await outbox.revive(trx, `${entryPrefix}${id}`);
+        if (isRevived) await setStatus(trx, id, { from: ['failed'], status: 'sending' });
+        return isRevived;
+      }),
+  };
+}
+
+/** For the outbox: what became of a claim's transaction, in the transaction that books it. */
+export async function onUsageSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
+  const status = outcome === 'included' ? 'submitted' : 'failed';
+  await setStatus(trx, row.id.slice(entryPrefix.length), { from: ['sending'], status, fault: row.fault });
+}
+
+interface Narrowable<Query> {
+  where(column: 'usage_claim', operator: 'is', value: null): Query;
+  where(column: 'kind', operator: 'in', value: typeof usageKinds): Query;
+  where(column: 'created_at', operator: '<', value: number): Query;
+}
+
+function unclaimed<Query extends Narrowable<Query>>(query: Query, until: number): Query {
+  return query.where('usage_claim', 'is', null).where('kind', 'in', usageKinds).where('created_at', '<', until);
+}
+
+/** False where it has another status by now. */
+async function setStatus(
+  trx: Pick<Trx, 'updateTable'>,
+  id: string,
+  { from, ...change }: { from: UsageClaimTable['status'][]; status: UsageClaimTable['status']; fault?: string | null },
+): Promise<boolean> {
+  const done = await trx
+    .updateTable('agent_usage_claim')
+    .set({ ...change, checked_at: Date.now() })
+    .where('id', '=', id)
+    .where('status', 'in', from)
+    .executeTakeFirst();
+  return done.numUpdatedRows > 0n;
+}
+
+const toTime = (ms: number) => new Date(ms).toISOString();
