@@ -13,12 +13,13 @@ const listQuerySchema = z.object({
   status: z.enum(usageStatuses).default('failed'),
   limit: z.coerce.number().int().min(1).max(100).default(20),
 });
+const contentSchema = z.record(z.string(), z.union([z.string(), z.int()]));
 const listSchema = z.object({
   claims: z.array(
     z.object({
       id: z.string(),
       claimId: z.string(),
-      content: z.unknown(),
+      content: contentSchema,
       credits: z.int(),
       status: z.enum(usageStatuses),
       fault: z.string().nullable(),
@@ -64,7 +65,7 @@ export function addUsageRoutes(server: Server, { claims, outbox, secret }: Usage
   server.get('/claims', { onRequest: server.operatorGuard, schema: list }, async ({ query }) => ({
     claims: (await claims.list(query)).map(({ id, claim_id, content, credits, status, fault, created_at }) => ({
       ...{ id, claimId: claim_id, credits, status, fault },
-      content: JSON.parse(content) as unknown,
+      content: contentSchema.parse(JSON.parse(content)),
       createdAt: new Date(created_at).toISOString(),
     })),
   }));
