@@ -3,6 +3,7 @@ import { findBarriers, keepPicture, openPage, overflow, type TestConsole } from 
 
 const views = [
   { path: '/phone', fr: 'Téléphone', sw: 'Simu', ar: 'الهاتف' },
+  { path: '/programs', fr: 'Programmes', sw: 'Programu', ar: 'البرامج' },
   { path: '/chat', fr: 'Discussion', sw: 'Mazungumzo', ar: 'المحادثة' },
   { path: '/explorer', fr: 'Explorateur', sw: 'Kichunguzi', ar: 'المستكشف' },
   { path: '/operations', fr: 'Exploitation', sw: 'Uendeshaji', ar: 'التشغيل' },

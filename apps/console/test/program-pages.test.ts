@@ -8,6 +8,11 @@ import { testPrograms } from '@palaver/ussd/commands/test-programs';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ar } from '../web/i18n/ar.ts';
+import { en } from '../web/i18n/en.ts';
+import { fr } from '../web/i18n/fr.ts';
+import { sw } from '../web/i18n/sw.ts';
+import type { Messages } from '../web/i18n/text.ts';
 import { findBarriers, keepPicture, openPage, overflow, startTestConsole, type TestConsole } from './start-console.ts';
 
 const program = {
@@ -302,7 +307,7 @@ test('states are connected by drawing a line; actions, branches and values are e
   await large.getByLabel('Condition 2').waitFor();
 
   // From the right side of one state to anywhere on the other.
-  await page.getByRole('button', { name: 'Fit View' }).click();
+  await page.getByRole('button', { name: 'Show the whole map' }).click();
   await page.locator('.react-flow__node[data-id=large] .react-flow__handle.source').hover();
   await page.mouse.down();
   await page.locator('[data-state=total]').hover();
@@ -322,6 +327,57 @@ test('states are connected by drawing a line; actions, branches and values are e
   await page.keyboard.press('Enter');
   await large.getByLabel('Condition 3').waitFor();
   expect(await large.getByLabel('true leads to').last().inputValue()).toBe('total');
+  expect(complaints).toEqual([]);
+});
+
+/** Texts of the console that are English on a page in another language; names in the program stay as they are. */
+async function findEnglish(page: Page, messages: Messages): Promise<string[]> {
+  const shown = await page.evaluate(() => {
+    const attributes = ['aria-label', 'title', 'placeholder'];
+    return [...document.querySelectorAll('main *')].flatMap((element) => [
+      ...attributes.map((name) => element.getAttribute(name) ?? ''),
+      ...[...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ textContent }) => textContent ?? ''),
+    ]);
+  });
+  const own = new Set<unknown>(Object.values(messages));
+  const english = new Set<unknown>(Object.values(en).filter((text) => !own.has(text)));
+  return shown.filter((text) => english.has(text) && !program['program.yaml'].includes(text));
+}
+
+test.each(Object.entries({ fr, sw, ar }))('every part of the page is in %s', async (locale, messages) => {
+  await using opened = await openPage(palaver, '/programs', { locale, size: locale === 'ar' ? 'phone' : 'desktop' });
+  const { page, complaints } = opened;
+  const check = async (part: string) => {
+    expect([part, await findEnglish(page, messages)]).toEqual([part, []]);
+    expect([part, await overflow(page)]).toEqual([part, 0]);
+    if (locale === 'ar') expect([part, await findBarriers(page)]).toEqual([part, []]);
+    await keepPicture(page, `programs-${part}-${locale}`);
+  };
+  const open = async (part: string, query: string, ready: string) => {
+    await page.goto(`${palaver.url}/programs?${query}`);
+    await page.locator(ready).first().waitFor();
+    await check(part);
+  };
+  await page.getByRole('heading', { name: messages['app.programs'], level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'market' }).waitFor();
+  await check('list');
+  await open('outline', 'program=market&view=outline&state=bags', '[role=treeitem]');
+  await open('figures', 'program=market&view=figures', '.funnel');
+  await open('publish', 'program=market&view=publish', '.history li');
+  await open('yaml', 'program=market&view=yaml', '.yaml-host');
+  await open('results', 'program=market&view=results', '.results-table');
+  await page.getByRole('button', { name: messages['results.charts'] }).click();
+  await page.getByRole('figure', { name: 'crop' }).waitFor();
+  await check('charts');
+  await open('map', 'program=market&view=map&state=keep', '.program-map[data-ready=true] [data-state]');
+  await page.getByRole('button', { name: messages['programs.zoomIn'] }).waitFor();
+  await page.getByRole('button', { name: messages['programs.tryIt'] }).click();
+  await page.locator('.try-phone output').waitFor();
+  await check('try');
+  await open('callers', 'callers=one', '.recent-callers button');
+  await page.locator('.recent-callers button').first().click();
+  await page.locator('.caller-head').waitFor();
+  await check('caller');
   expect(complaints).toEqual([]);
 });
 

@@ -136,7 +136,7 @@ export function programsScenarios(palaver: () => TestConsole): void {
     await page.getByText('How many seeds?').or(page.getByText('kind: prompt')).first().waitFor();
     await page.getByRole('button', { name: 'Publish' }).first().click();
     const publish = page.getByRole('region', { name: 'Publish' });
-    await publish.getByText('The prompt amount is new.').waitFor();
+    await publish.getByText('Question amount is new.').waitFor();
     await publish.getByRole('button', { name: 'Publish' }).click();
     await publish.getByText(/^seeds@[0-9a-f]{12} is in use\.$/).waitFor();
     const dial = (sessionId: string, text: string) => call(palaver(), sessionId, [text], '*384*77#');

@@ -1,6 +1,6 @@
 import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type PlainKey, t } from '../i18n/text.ts';
 import { callersApi } from './callers-api.ts';
-import { words } from './words.ts';
 
 interface CallerHelpProps {
   /** Empty while it is masked. */
@@ -13,12 +13,12 @@ interface CallerHelpProps {
 
 type Action = 'unlock' | 'resetPin' | 'link' | 'erase';
 
-const questions: Record<Action, string> = {
-  unlock: words.unlockAsk,
-  resetPin: words.resetAsk,
-  link: words.linkAsk,
-  erase: words.eraseAsk,
-};
+const questions = {
+  unlock: 'callers.unlockAsk',
+  resetPin: 'callers.resetAsk',
+  link: 'callers.linkAsk',
+  erase: 'callers.eraseAsk',
+} as const satisfies Record<Action, PlainKey>;
 
 /** What operators can do for a caller. Each asks first, and is recorded by the service. */
 export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }: CallerHelpProps) {
@@ -31,18 +31,14 @@ export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }:
     if (action === 'erase') await callersApi.erase(number);
     setAsked(undefined);
     if (action === 'erase') {
-      setDone(words.eraseDone);
+      setDone(t('callers.eraseDone'));
       onErased();
       return;
     }
     setDone(
       reset
-        ? words.resetDone(reset.pin)
-        : change
-          ? change.pending
-            ? words.linkPending
-            : words.linkDone
-          : words.unlockDone,
+        ? t('callers.resetDone', { pin: reset.pin })
+        : t(change ? (change.pending ? 'callers.linkPending' : 'callers.linkDone') : 'callers.unlockDone'),
     );
     onChanged();
   }
@@ -51,7 +47,7 @@ export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }:
       type="button"
       className={action === 'erase' ? 'button button-danger' : 'button'}
       disabled={!number || !mayDo || asked !== undefined}
-      title={mayDo ? undefined : words.needsAdmin}
+      title={mayDo ? undefined : t('callers.needsAdmin')}
       onClick={() => {
         setDone('');
         setAsked(action);
@@ -62,13 +58,13 @@ export function CallerHelp({ number, hasAccount, isAdmin, onChanged, onErased }:
   );
   return (
     <section className="panel" aria-labelledby="caller-help">
-      <h2 id="caller-help">{words.help}</h2>
-      {!number && <p className="quiet small">{words.showFirst}</p>}
+      <h2 id="caller-help">{t('callers.help')}</h2>
+      {!number && <p className="quiet small">{t('callers.showFirst')}</p>}
       <div className="actions">
-        {button('unlock', words.unlock, hasAccount)}
-        {button('resetPin', words.resetPin, hasAccount && isAdmin)}
-        {button('link', words.link, hasAccount && isAdmin)}
-        {button('erase', words.erase, isAdmin)}
+        {button('unlock', t('callers.unlock'), hasAccount)}
+        {button('resetPin', t('callers.resetPin'), hasAccount && isAdmin)}
+        {button('link', t('callers.link'), hasAccount && isAdmin)}
+        {button('erase', t('callers.erase'), isAdmin)}
       </div>
       {asked && <Confirm key={asked} action={asked} number={number} onRun={run} onCancel={() => setAsked(undefined)} />}
       <p role="status" className={done ? 'notice' : 'visually-hidden'}>
@@ -104,7 +100,7 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
       onSubmit={submit}
       onKeyDown={(event) => event.key === 'Escape' && onCancel()}
     >
-      <p id="confirm-question">{questions[action]}</p>
+      <p id="confirm-question">{t(questions[action])}</p>
       {hasInput && (
         <input
           className="input"
@@ -118,10 +114,10 @@ function Confirm({ action, number, onRun, onCancel }: ConfirmProps) {
       {fault && <p role="alert">{fault}</p>}
       <div className="actions">
         <button type="submit" className="button" disabled={action === 'erase' && input.trim() !== number}>
-          {words.confirm}
+          {t('callers.confirm')}
         </button>
         <button type="button" className="button" onClick={onCancel}>
-          {words.cancel}
+          {t('app.cancel')}
         </button>
       </div>
     </form>

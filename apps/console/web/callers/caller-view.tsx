@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactElement, useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatDay, formatNumber, formatUtc } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { CallerHelp } from './caller-help.tsx';
 import { type Caller, type CallerKey, callersApi } from './callers-api.ts';
-import { words } from './words.ts';
 
 interface CallerViewProps {
   callerKey: CallerKey;
@@ -21,7 +22,7 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
   const [number, setNumber] = useState('phoneNumber' in callerKey ? callerKey.phoneNumber : '');
   const [fault, setFault] = useState('');
   if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{words.loading}</p>;
+  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
   const caller = query.data;
   const reveal = () =>
     callersApi.reveal(caller.caller).then(
@@ -31,14 +32,16 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
   return (
     <>
       <div className="caller-head">
-        <h2 className="numbers">{number || caller.maskedNumber}</h2>
+        <h2 className="numbers" dir="ltr">
+          {number || caller.maskedNumber}
+        </h2>
         {!number && (
-          <button type="button" className="button" title={words.revealNote} onClick={() => void reveal()}>
-            {words.reveal}
+          <button type="button" className="button" title={t('callers.revealNote')} onClick={() => void reveal()}>
+            {t('callers.reveal')}
           </button>
         )}
         <button type="button" className="button" onClick={onClose}>
-          {words.close}
+          {t('app.close')}
         </button>
       </div>
       {fault && (
@@ -65,19 +68,19 @@ export function CallerView({ callerKey, isAdmin, onClose }: CallerViewProps) {
 function Account({ caller: { account, language } }: { caller: Caller }) {
   const facts = account
     ? [
-        [words.name, account.name],
-        [words.since, account.createdAt.slice(0, 10)],
-        [words.lock, words.locks[account.lock]],
-        [words.failed, String(account.failedPins)],
-        [words.address, `${account.address ?? words.noAddress}${account.hasWallet ? ` (${words.wallet})` : ''}`],
+        [t('callers.name'), account.name],
+        [t('callers.since'), formatDay(account.createdAt)],
+        [t('callers.lock'), t(`callers.lock-${account.lock}`)],
+        [t('callers.failed'), formatNumber(account.failedPins)],
+        [t('callers.address'), toAddress(account)],
       ]
     : [];
   return (
     <section className="panel" aria-labelledby="caller-account">
-      <h2 id="caller-account">{words.account}</h2>
-      {!account && <p className="empty">{words.noAccount}</p>}
+      <h2 id="caller-account">{t('callers.account')}</h2>
+      {!account && <p className="empty">{t('callers.noAccount')}</p>}
       <dl className="facts">
-        {[...facts, ...(language ? [[words.language, language]] : [])].map(([title, value]) => (
+        {[...facts, ...(language ? [[t('app.language'), language]] : [])].map(([title, value]) => (
           <div key={title} className="facts-row">
             <dt>{title}</dt>
             <dd>{value}</dd>
@@ -88,22 +91,29 @@ function Account({ caller: { account, language } }: { caller: Caller }) {
   );
 }
 
+function toAddress({ address, hasWallet }: NonNullable<Caller['account']>): string {
+  if (address === null) return t('callers.noAddress');
+  return hasWallet ? t('callers.byWallet', { address }) : address;
+}
+
 function Sessions({ sessions }: Pick<Caller, 'sessions'>) {
   return (
     <TablePanel
       id="caller-sessions"
-      title={words.sessions}
-      empty={words.noSessions}
-      heads={[words.seen, words.code, words.program, words.state, words.status]}
+      title={t('callers.sessions')}
+      empty={t('callers.noSessions')}
+      heads={[t('callers.seen'), t('callers.code'), t('callers.program'), t('programs.screen'), t('callers.status')]}
     >
       {sessions.map(({ id, seenAt, serviceCode, program, state, status }) => (
         <tr key={id}>
-          <td className="numbers">{toTime(seenAt)}</td>
-          <td className="numbers">{serviceCode}</td>
+          <td className="numbers">{formatUtc(seenAt)}</td>
+          <td className="numbers">
+            <bdi>{serviceCode}</bdi>
+          </td>
           <td>{program}</td>
           <td>{state}</td>
           <td>
-            <span className={status === 'active' ? 'badge badge-ok' : 'badge'}>{words.statuses[status]}</span>
+            <span className={status === 'active' ? 'badge badge-ok' : 'badge'}>{t(`callers.status-${status}`)}</span>
           </td>
         </tr>
       ))}
@@ -115,23 +125,29 @@ function Kept({ results }: Pick<Caller, 'results'>) {
   return (
     <TablePanel
       id="caller-results"
-      title={words.results}
-      empty={words.noResults}
-      heads={[words.time, words.kind, words.program, words.answers, words.status]}
+      title={t('callers.results')}
+      empty={t('callers.noResults')}
+      heads={[t('results.time'), t('callers.kind'), t('callers.program'), t('callers.answers'), t('callers.status')]}
     >
       {results.map(({ id, source, name, program, createdAt, values, delivery }) => (
         <tr key={`${source} ${id}`}>
-          <td className="numbers">{toTime(createdAt)}</td>
-          <td>{source === 'messages' ? words.sources.messages : `${words.sources[source]} ${name}`}</td>
+          <td className="numbers">{formatUtc(createdAt)}</td>
+          <td>{source === 'messages' ? 'SMS' : t(source === 'forms' ? 'callers.form' : 'callers.record', { name })}</td>
           <td>{program}</td>
           <td className="break">
-            {Object.entries(values)
-              .map(([question, answer]) => `${question}: ${answer}`)
-              .join(', ')}
+            <bdi>
+              {Object.entries(values)
+                .map(([question, answer]) => `${question}: ${answer}`)
+                .join(', ')}
+            </bdi>
           </td>
           <td>
-            {delivery && words.deliveries[delivery.status]}
-            {delivery?.fault && delivery.status !== 'sent' && <div className="small">{delivery.fault}</div>}
+            {delivery && t(`results.status-${delivery.status}`)}
+            {delivery?.fault && delivery.status !== 'sent' && (
+              <div className="small" lang="en" dir="auto">
+                {delivery.fault}
+              </div>
+            )}
           </td>
         </tr>
       ))}
@@ -172,8 +188,4 @@ function TablePanel({ id, title, empty, heads, children }: TablePanelProps) {
       )}
     </section>
   );
-}
-
-function toTime(iso: string): string {
-  return iso.slice(0, 16).replace('T', ' ');
 }

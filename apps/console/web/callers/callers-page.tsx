@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatUtc } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import type { ListedPrograms } from '../programs/program-api.ts';
 import { CallerView } from './caller-view.tsx';
 import { type CallerKey, callersApi } from './callers-api.ts';
-import { words } from './words.ts';
 import '../styles/results.css';
 import '../styles/callers.css';
 
@@ -16,7 +17,7 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
   // A number that was typed stays out of the address and its history.
   const [typed, setTyped] = useState('');
   const key: CallerKey | undefined = reference ? { caller: reference } : typed ? { phoneNumber: typed } : undefined;
-  if (role === 'viewer') return <p className="notice">{words.mayNot}</p>;
+  if (role === 'viewer') return <p className="notice">{t('callers.mayNot')}</p>;
   function find(event: FormEvent): void {
     event.preventDefault();
     setTyped(number.replace(/[\s().-]/g, ''));
@@ -30,19 +31,20 @@ export function CallersPage({ role }: { role: ListedPrograms['role'] }) {
     <div className="callers">
       <form className="find-caller" onSubmit={find}>
         <label className="field">
-          <span>{words.number}</span>
+          <span>{t('callers.number')}</span>
           <input
             required
             type="tel"
             autoComplete="off"
-            placeholder={words.example}
+            placeholder="+254700000001"
+            dir="ltr"
             pattern="\+[0-9 \(\)\.\-]{7,25}"
             value={number}
             onChange={(event) => setNumber(event.target.value)}
           />
         </label>
         <button type="submit" className="button button-main">
-          {words.find}
+          {t('callers.find')}
         </button>
       </form>
       {key ? (
@@ -59,11 +61,11 @@ function Recent() {
   const query = useQuery({ queryKey: ['callers', token], queryFn: callersApi.recent, refetchInterval: 15_000 });
   return (
     <section className="panel" aria-labelledby="recent-callers">
-      <h2 id="recent-callers">{words.recent}</h2>
+      <h2 id="recent-callers">{t('callers.recent')}</h2>
       {query.error ? (
         <p className="notice notice-danger">{query.error.message}</p>
       ) : query.data?.callers.length === 0 ? (
-        <p className="empty">{words.noneRecent}</p>
+        <p className="empty">{t('callers.noneRecent')}</p>
       ) : (
         <ul className="recent-callers">
           {query.data?.callers.map(({ caller, maskedNumber, serviceCode, seenAt }) => (
@@ -72,9 +74,9 @@ function Recent() {
                 type="button"
                 onClick={() => navigate(`/programs?callers=one&caller=${encodeURIComponent(caller)}`)}
               >
-                <span className="numbers">{maskedNumber}</span>
-                <span className="quiet numbers">{serviceCode}</span>
-                <span className="quiet small numbers">{toTime(seenAt)}</span>
+                <bdi className="numbers">{maskedNumber}</bdi>
+                <bdi className="quiet numbers">{serviceCode}</bdi>
+                <span className="quiet small numbers">{formatUtc(seenAt)}</span>
               </button>
             </li>
           ))}
@@ -82,8 +84,4 @@ function Recent() {
       )}
     </section>
   );
-}
-
-function toTime(iso: string): string {
-  return iso.slice(0, 16).replace('T', ' ');
 }

@@ -15,6 +15,11 @@ export function formatMoment(time: Moment): string {
   return show(time, { dateStyle: 'medium', timeStyle: 'medium' });
 }
 
+/** A moment of the services, whose days are counted in UTC. */
+export function formatUtc(time: Moment): string {
+  return show(time, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+}
+
 export function formatTime(time: Moment): string {
   return show(time, { timeStyle: 'medium' });
 }
@@ -23,6 +28,11 @@ export function formatNumber(value: number, digits = 0): string {
   return new Intl.NumberFormat(intlLocale(), { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(
     value,
   );
+}
+
+/** A part of one. */
+export function formatPercent(share: number): string {
+  return new Intl.NumberFormat(intlLocale(), { style: 'percent' }).format(share);
 }
 
 /** An amount that the protocol sends as text. */

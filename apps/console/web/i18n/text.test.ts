@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ar } from './ar.ts';
 import { en } from './en.ts';
@@ -8,6 +10,39 @@ import { type Forms, fillMessage, type MessageKey } from './text.ts';
 const others = Object.entries({ fr, sw, ar });
 const toForms = (message: string | Forms) => (typeof message === 'string' ? { other: message } : message);
 const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name]) => name).sort();
+
+const web = join(import.meta.dirname, '..');
+const sources = readdirSync(web, { recursive: true, encoding: 'utf8' })
+  .filter((path) => /\.tsx?$/.test(path) && !path.startsWith('i18n'))
+  .map((path) => ({ path, source: readFileSync(join(web, path), 'utf8') }));
+
+test.each(others)('%s has the keys of English, in the same order', (_, messages) => {
+  expect(Object.keys(messages)).toEqual(Object.keys(en));
+});
+
+test('every text is used', () => {
+  const whole = sources.map(({ source }) => source).join('\n');
+  // `programs.kind-${kind}` uses all that begin so; for `programs.${view}` the rest is a text of its own somewhere.
+  const beginnings = Array.from(whole.matchAll(/`([a-z]+\.[a-z-]*)\$\{/g), ([, beginning = '']) => beginning);
+  const isBuilt = (key: string) => (beginning: string) =>
+    key.startsWith(beginning) && (!beginning.endsWith('.') || whole.includes(`'${key.slice(beginning.length)}'`));
+  const isUsed = (key: string) => whole.includes(`'${key}'`) || beginnings.some(isBuilt(key));
+  expect(Object.keys(en).filter((key) => !isUsed(key))).toEqual([]);
+});
+
+test('no page has a text of its own beside these files', () => {
+  const notWords = ['GET', 'Palaver', 'https://matrix.example', 'mxc://server/id'];
+  const attribute = /(?:aria-label|title|placeholder|alt)="([^"]*\p{L}{3}[^"]*)"/gu;
+  const element = />\s*([^<>{}=()]*\p{L}{3}[^<>{}=()]*)<\//gu;
+  const beside = sources
+    .filter(({ path }) => path.endsWith('.tsx'))
+    .flatMap(({ path, source }) =>
+      [attribute, element].flatMap((pattern) =>
+        Array.from(source.matchAll(pattern), ([, text = '']) => ({ path, text: text.trim() })),
+      ),
+    );
+  expect(beside.filter(({ text }) => !notWords.includes(text))).toEqual([]);
+});
 
 test.each(others)('every text in %s has a value, and names the same values as the English one', (_, messages) => {
   for (const [key, message] of Object.entries(messages)) {

@@ -1,7 +1,8 @@
 import { type FormEvent, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { addState, type NewKind, newKinds } from './edit-program.ts';
-import { kindOf } from './kinds.ts';
+import { titleOf } from './kinds.ts';
 import type { ProgramFiles } from './program-api.ts';
 import type { ProgramModel } from './read-program.ts';
 
@@ -25,7 +26,7 @@ export function AddState({ model, onChange, onSelect }: AddStateProps) {
   return (
     <form className="add-state" onSubmit={submit}>
       <label className="field">
-        <span>{isTaken ? 'This name is taken' : 'New state'}</span>
+        <span>{t(isTaken ? 'programs.taken' : 'programs.newState')}</span>
         <input
           required
           value={name}
@@ -34,18 +35,18 @@ export function AddState({ model, onChange, onSelect }: AddStateProps) {
         />
       </label>
       <label className="field">
-        <span>Kind</span>
+        <span>{t('programs.kind')}</span>
         <select value={kind} onChange={(event) => setKind(event.target.value as NewKind)}>
           {newKinds.map((each) => (
             <option key={each} value={each}>
-              {kindOf(each).title}
+              {titleOf(each)}
             </option>
           ))}
         </select>
       </label>
       <button type="submit" className="button" disabled={isTaken}>
         <Icon name="plus" size={18} />
-        Add
+        {t('programs.add')}
       </button>
     </form>
   );

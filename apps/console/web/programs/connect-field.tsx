@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { connectStates } from './edit-program.ts';
 import { TargetField } from './editor-fields.tsx';
 import type { ProgramFiles } from './program-api.ts';
@@ -20,9 +21,9 @@ export function ConnectField({ model, state, onChange }: ConnectFieldProps) {
   }
   return (
     <form className="try-answer" onSubmit={submit}>
-      <TargetField model={model} label="Connect to" value={to} onChange={setTo} />
+      <TargetField model={model} label={t('programs.connectTo')} value={to} onChange={setTo} />
       <button type="submit" className="button button-small">
-        Connect
+        {t('programs.connect')}
       </button>
     </form>
   );

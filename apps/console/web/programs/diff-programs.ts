@@ -1,22 +1,54 @@
+import { t } from '../i18n/text.ts';
+import { titleOf } from './kinds.ts';
 import type { ProgramFiles } from './program-api.ts';
-import { readProgram } from './read-program.ts';
+import { type ProgramModel, readProgram } from './read-program.ts';
 
 export interface ProgramDiff {
   added: string[];
   removed: string[];
   changed: string[];
-  /** In words, one for each change. */
-  words: string[];
+  changes: ProgramChange[];
 }
 
-/** What a draft changes, as a person would say it. */
+export type ProgramChange =
+  | { is: 'isNew' | 'isRemoved'; name: string; kind: string }
+  | { is: 'differs'; name: string; fields: string[] }
+  | { is: 'newLanguage'; language: string }
+  | { is: 'newText'; language: string; key: string; text: string }
+  | { is: 'changedText'; language: string; was: string; text: string }
+  | { is: 'changedFile'; path: string }
+  | { is: 'onlySettings' };
+
+/** A change as a sentence in the language shown. */
+export function sayChange(change: ProgramChange): string {
+  switch (change.is) {
+    case 'isNew':
+    case 'isRemoved':
+      return t(`programs.${change.is}`, { name: change.name, kind: titleOf(change.kind) });
+    case 'differs':
+      return t('programs.differs', { name: change.name, fields: change.fields.join(', ') });
+    case 'newLanguage':
+      return t('programs.newLanguage', change);
+    case 'newText':
+      return t('programs.newText', change);
+    case 'changedText':
+      return t('programs.changedText', change);
+    case 'changedFile':
+      return t('programs.changedFile', change);
+    case 'onlySettings':
+      return t('programs.onlySettings');
+  }
+}
+
+/** What a draft changes. */
 export function diffPrograms(before: ProgramFiles, after: ProgramFiles): ProgramDiff {
   const [one, other] = [readProgram(before), readProgram(after)];
   const added = [...other.states.keys()].filter((name) => !one.states.has(name));
   const removed = [...one.states.keys()].filter((name) => !other.states.has(name));
-  const words = [
-    ...added.map((name) => `The ${other.states.get(name)?.kind} ${name} is new.`),
-    ...removed.map((name) => `The ${one.states.get(name)?.kind} ${name} is removed.`),
+  const kindIn = (model: ProgramModel, name: string) => model.states.get(name)?.kind ?? '';
+  const changes: ProgramChange[] = [
+    ...added.map((name) => ({ is: 'isNew' as const, name, kind: kindIn(other, name) })),
+    ...removed.map((name) => ({ is: 'isRemoved' as const, name, kind: kindIn(one, name) })),
   ];
   const changed = new Set<string>();
   for (const [name, { raw }] of other.states) {
@@ -26,24 +58,24 @@ export function diffPrograms(before: ProgramFiles, after: ProgramFiles): Program
     const differing = [...fields].filter((field) => JSON.stringify(raw[field]) !== JSON.stringify(earlier[field]));
     if (differing.length === 0) continue;
     changed.add(name);
-    words.push(`${name}: ${differing.join(', ')} ${differing.length === 1 ? 'is' : 'are'} different.`);
+    changes.push({ is: 'differs', name, fields: differing });
   }
   for (const [language, texts] of other.texts) {
     const earlier = one.texts.get(language);
-    if (!earlier) words.push(`The language ${language} is new.`);
+    if (!earlier) changes.push({ is: 'newLanguage', language });
     for (const [key, text] of texts) {
       const was = earlier?.get(key);
       if (was === text || (was === undefined && !earlier)) continue;
-      words.push(was === undefined ? `${language}: ${key} is “${text}”.` : `${language}: “${was}” becomes “${text}”.`);
+      changes.push(
+        was === undefined ? { is: 'newText', language, key, text } : { is: 'changedText', language, was, text },
+      );
       for (const [name, { raw }] of other.states)
         if (one.states.has(name) && JSON.stringify(raw).includes(`"${key}"`)) changed.add(name);
     }
   }
   const rest = new Set([...Object.keys(before), ...Object.keys(after)]);
   for (const path of rest)
-    if (/^(data|forms|flows)\//.test(path) && before[path] !== after[path])
-      words.push(`The file ${path} is different.`);
-  if (words.length === 0 && JSON.stringify(before) !== JSON.stringify(after))
-    words.push('Only comments or settings differ.');
-  return { added, removed, changed: [...changed], words };
+    if (/^(data|forms|flows)\//.test(path) && before[path] !== after[path]) changes.push({ is: 'changedFile', path });
+  if (changes.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) changes.push({ is: 'onlySettings' });
+  return { added, removed, changed: [...changed], changes };
 }

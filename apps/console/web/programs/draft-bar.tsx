@@ -1,4 +1,5 @@
 import { type ChangeEvent, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { fromZip, saveZip } from './folder-file.ts';
 import type { EditedDraft } from './use-draft.ts';
@@ -13,24 +14,24 @@ export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) 
     if (!file) return;
     const files = await fromZip(new Uint8Array(await file.arrayBuffer())).catch(() => ({}));
     const isProgram = 'program.yaml' in files;
-    setFault(isProgram ? '' : 'This is not a ZIP file of a program.');
+    setFault(isProgram ? '' : t('programs.notZip'));
     if (isProgram) draft.change(files);
   }
   return (
     <div className="draft-bar">
       <button type="button" className="button" disabled={!draft.canUndo} onClick={draft.undo}>
-        Undo
+        {t('programs.undo')}
       </button>
       <button type="button" className="button" disabled={!draft.canRedo} onClick={draft.redo}>
-        Redo
+        {t('programs.redo')}
       </button>
       <button type="button" className="button" onClick={() => void saveZip(name, draft.files)}>
         <Icon name="save" size={18} />
-        Export
+        {t('programs.export')}
       </button>
       <label className="button file-button">
-        Import…
-        <input type="file" accept=".zip" aria-label="Import a folder as ZIP" onChange={(event) => void load(event)} />
+        {t('programs.import')}
+        <input type="file" accept=".zip" aria-label={t('programs.importZip')} onChange={(event) => void load(event)} />
       </label>
       {fault && (
         <span className="small over" role="alert">
@@ -38,7 +39,7 @@ export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) 
         </span>
       )}
       <span className={status.kind === 'failed' ? 'small over' : 'small quiet'} role="status">
-        {status.kind === 'failed' ? status.message : status.kind === 'saved' ? 'Draft saved' : 'Saving…'}
+        {status.kind === 'failed' ? status.message : t(status.kind === 'saved' ? 'programs.saved' : 'programs.saving')}
       </span>
     </div>
   );

@@ -56,15 +56,15 @@ test('states, choices, fields and texts change their files alone, and a person r
 
   const added = addState(files, model, { name: 'bye', kind: 'end', file: 'more.yaml' });
   const changed = removeState(setText(added, 'en', 'about.text', 'All about seeds.'), ask);
-  const { words, ...diff } = diffPrograms(files, changed);
+  const { changes, ...diff } = diffPrograms(files, changed);
   expect(diff).toEqual({ added: ['bye'], removed: ['ask'], changed: ['about'] });
-  expect(words).toEqual([
-    'The end bye is new.',
-    'The prompt ask is removed.',
-    'en: “What this service is for.” becomes “All about seeds.”.',
-    'en: bye.text is “bye”.',
+  expect(changes).toEqual([
+    { is: 'isNew', name: 'bye', kind: 'end' },
+    { is: 'isRemoved', name: 'ask', kind: 'prompt' },
+    { is: 'changedText', language: 'en', was: 'What this service is for.', text: 'All about seeds.' },
+    { is: 'newText', language: 'en', key: 'bye.text', text: 'bye' },
   ]);
-  expect(diffPrograms(files, files).words).toEqual([]);
+  expect(diffPrograms(files, files).changes).toEqual([]);
 });
 
 test('a line on the map becomes what its state has for it', () => {

@@ -1,5 +1,7 @@
+import { formatDay, formatNumber } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
-import { lostOf, toPercent } from './heat.ts';
+import { lostOf, toPercent, toSeconds } from './heat.ts';
 import type { ProgramStats } from './program-api.ts';
 import { orderStates, type ProgramModel } from './read-program.ts';
 
@@ -15,26 +17,22 @@ export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
   const calls = stats.days.reduce((sum, day) => sum + day.calls, 0);
   const returning = stats.days.reduce((sum, day) => sum + day.returning, 0);
   if (calls === 0)
-    return (
-      <p className="empty">
-        Nobody has called this program between {stats.from} and {stats.to}.
-      </p>
-    );
+    return <p className="empty">{t('programs.noCalls', { from: formatDay(stats.from), to: formatDay(stats.to) })}</p>;
   const shown = stats.languages.reduce((sum, language) => sum + language.shown, 0);
   return (
     <div className="stack">
       <dl className="figures-head">
         <div>
-          <dt>Calls</dt>
-          <dd className="numbers">{calls.toLocaleString('en')}</dd>
+          <dt>{t('programs.calls')}</dt>
+          <dd className="numbers">{formatNumber(calls)}</dd>
         </div>
         <div>
-          <dt>Of returning callers</dt>
+          <dt>{t('programs.ofReturning')}</dt>
           <dd className="numbers">{toPercent(returning, calls)}</dd>
         </div>
         {stats.languages.map((language) => (
           <div key={language.language}>
-            <dt>Screens in {language.language}</dt>
+            <dt>{t('programs.screensIn', { language: language.language })}</dt>
             <dd className="numbers">{toPercent(language.shown, shown)}</dd>
           </div>
         ))}
@@ -45,20 +43,22 @@ export function Figures({ model, stats, selected, onSelect }: FiguresProps) {
   );
 }
 
+const columns = ['shown', 'answered', 'refused', 'back', 'exit', 'timedOut', 'lost', 'median'] as const;
+
 function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
   const counts = new Map(stats.states.map((state) => [state.state, state]));
   const order = [...orderStates(model), ...counts.keys()];
   const rows = [...new Set(order)].flatMap((name) => counts.get(name) ?? []);
   const most = Math.max(1, ...rows.map(({ shown }) => shown));
   return (
-    <ScrollRegion label="Funnel">
+    <ScrollRegion label={t('programs.funnel')}>
       <table className="funnel">
         <thead>
           <tr>
-            <th scope="col">Screen</th>
-            {['Shown', 'Answered', 'Refused', 'Back', 'Exit', 'Timed out', 'Lost', 'Median'].map((title) => (
-              <th key={title} scope="col" className="number">
-                {title}
+            <th scope="col">{t('programs.screen')}</th>
+            {columns.map((column) => (
+              <th key={column} scope="col" className="number">
+                {t(`programs.${column}`)}
               </th>
             ))}
           </tr>
@@ -78,11 +78,11 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
               {[row.shown, row.answered, row.refused, row.back, row.exited, row.timedOut].map((count, i) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list of columns
                 <td key={i} className="number">
-                  {count.toLocaleString('en')}
+                  {formatNumber(count)}
                 </td>
               ))}
               <td className="number">{toPercent(lostOf(row), row.shown)}</td>
-              <td className="number">{row.medianSeconds === null ? '–' : `${row.medianSeconds} s`}</td>
+              <td className="number">{toSeconds(row.medianSeconds)}</td>
             </tr>
           ))}
         </tbody>
@@ -94,19 +94,19 @@ function Funnel({ model, stats, selected, onSelect }: FiguresProps) {
 function Days({ stats }: { stats: ProgramStats }) {
   const most = Math.max(1, ...stats.days.map(({ calls }) => calls));
   return (
-    <ScrollRegion label="Calls by day">
+    <ScrollRegion label={t('programs.callsByDay')}>
       <table className="days">
         <thead>
           <tr>
-            <th scope="col">Day</th>
+            <th scope="col">{t('programs.day')}</th>
             <th scope="col" className="number">
-              Calls
+              {t('programs.calls')}
             </th>
             <th scope="col" className="number">
-              Returning
+              {t('programs.returning')}
             </th>
             <th scope="col" className="number">
-              Screens timed out
+              {t('programs.screensTimedOut')}
             </th>
             <td />
           </tr>
@@ -115,11 +115,11 @@ function Days({ stats }: { stats: ProgramStats }) {
           {stats.days.map(({ day, calls, returning, timedOut }) => (
             <tr key={day}>
               <th scope="row" className="numbers">
-                {day}
+                {formatDay(day)}
               </th>
-              <td className="number">{calls.toLocaleString('en')}</td>
-              <td className="number">{returning.toLocaleString('en')}</td>
-              <td className="number">{timedOut.toLocaleString('en')}</td>
+              <td className="number">{formatNumber(calls)}</td>
+              <td className="number">{formatNumber(returning)}</td>
+              <td className="number">{formatNumber(timedOut)}</td>
               <td className="day-bar">
                 <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
                   <rect className="bar-shown" width={(100 * calls) / most} height="8" />

@@ -1,18 +1,14 @@
+import { formatNumber, formatPercent, formatUnit } from '../i18n/format.ts';
 import type { Counts, ProgramStats } from './program-api.ts';
 
-export const heats = {
-  lost: 'Calls lost',
-  refused: 'Answers refused',
-  slow: 'Slow answers',
-  shown: 'Times shown',
-} as const;
-
-export type Heat = keyof typeof heats;
+export const heats = ['lost', 'refused', 'slow', 'shown'] as const;
+export type Heat = (typeof heats)[number];
 
 export interface StateHeat {
   /** Between 0 and 1. */
   share: number;
-  label: string;
+  /** In the language shown when it is called. */
+  label(): string;
 }
 
 const slowest = 60;
@@ -23,7 +19,11 @@ export function lostOf({ exited, timedOut }: Counts): number {
 }
 
 export function toPercent(part: number, whole: number): string {
-  return whole === 0 ? '–' : `${Math.round((100 * part) / whole)} %`;
+  return whole === 0 ? '–' : formatPercent(part / whole);
+}
+
+export function toSeconds(seconds: number | null): string {
+  return seconds === null ? '–' : formatUnit(seconds, 'second');
 }
 
 /** How strongly each state is coloured, with what it says there. */
@@ -37,7 +37,7 @@ function ofState(counts: Counts, heat: Heat, most: number): StateHeat {
   const { shown, refused, answered, medianSeconds } = counts;
   const part = (count: number, of: number) => ({
     share: of === 0 ? 0 : Math.min(1, count / of),
-    label: toPercent(count, of),
+    label: () => toPercent(count, of),
   });
   switch (heat) {
     case 'lost':
@@ -47,9 +47,9 @@ function ofState(counts: Counts, heat: Heat, most: number): StateHeat {
     case 'slow':
       return {
         share: Math.min(1, (medianSeconds ?? 0) / slowest),
-        label: medianSeconds === null ? '–' : `${medianSeconds} s`,
+        label: () => toSeconds(medianSeconds),
       };
     case 'shown':
-      return { share: shown / most, label: shown.toLocaleString('en') };
+      return { share: shown / most, label: () => formatNumber(shown) };
   }
 }

@@ -1,26 +1,32 @@
+import { t } from '../i18n/text.ts';
 import { nodeSize } from './lay-out-map.ts';
 
 const { width: w, height: h } = nodeSize;
 const rectangle = `M1 1H${w - 1}V${h - 1}H1Z`;
 const bars = `${rectangle}M10 1V${h - 1}M${w - 10} 1V${h - 1}`;
 
-/** The outlines of the kinds of states, as flow charts draw them, and what each is called. */
-export const kinds: Record<string, { title: string; outline: string }> = {
-  menu: { title: 'Menu', outline: toRounded(12) },
-  prompt: { title: 'Question', outline: `M14 1H${w - 1}L${w - 14} ${h - 1}H1Z` },
-  page: { title: 'Page', outline: `M1 1H${w - 17}L${w - 1} 17V${h - 1}H1ZM${w - 17} 1V17H${w - 1}` },
-  form: { title: 'Form', outline: `M1 7H${w - 7}V${h - 1}H1ZM5 7V3H${w - 3}V${h - 5}H${w - 7}` },
-  action: { title: 'Action', outline: bars },
-  branch: { title: 'Branch', outline: `M22 1H${w - 22}L${w - 1} ${h / 2}L${w - 22} ${h - 1}H22L1 ${h / 2}Z` },
-  set: { title: 'Values', outline: rectangle },
-  call: { title: 'Sub-flow', outline: bars },
-  each: { title: 'Loop', outline: `M14 1H${w - 14}L${w - 1} 14V${h - 1}H1V14Z` },
-  return: { title: 'Return', outline: `M22 1H${w - 1}V${h - 1}H22L1 ${h / 2}Z` },
-  end: { title: 'End', outline: toRounded(h / 2 - 1) },
-  outside: { title: 'Inherited', outline: toRounded(6) },
+/** The outlines of the kinds of states, as flow charts draw them. */
+const outlines = {
+  menu: toRounded(12),
+  prompt: `M14 1H${w - 1}L${w - 14} ${h - 1}H1Z`,
+  page: `M1 1H${w - 17}L${w - 1} 17V${h - 1}H1ZM${w - 17} 1V17H${w - 1}`,
+  form: `M1 7H${w - 7}V${h - 1}H1ZM5 7V3H${w - 3}V${h - 5}H${w - 7}`,
+  action: bars,
+  branch: `M22 1H${w - 22}L${w - 1} ${h / 2}L${w - 22} ${h - 1}H22L1 ${h / 2}Z`,
+  set: rectangle,
+  call: bars,
+  each: `M14 1H${w - 14}L${w - 1} 14V${h - 1}H1V14Z`,
+  return: `M22 1H${w - 1}V${h - 1}H22L1 ${h / 2}Z`,
+  end: toRounded(h / 2 - 1),
+  outside: toRounded(6),
 };
 
-export const kindOf = (kind: string) => kinds[kind] ?? { title: kind || 'No kind', outline: rectangle };
+const isKnown = (kind: string): kind is keyof typeof outlines => Object.hasOwn(outlines, kind);
+
+export const outlineOf = (kind: string) => (isKnown(kind) ? outlines[kind] : rectangle);
+
+/** What a kind is called; the name in the file where the console does not know it. */
+export const titleOf = (kind: string) => (isKnown(kind) ? t(`programs.kind-${kind}`) : kind || t('programs.noKind'));
 
 function toRounded(r: number): string {
   const arc = (x: number, y: number) => `A${r} ${r} 0 0 1 ${x} ${y}`;

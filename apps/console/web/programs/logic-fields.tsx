@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { TextField } from './editor-fields.tsx';
 import { type Path, type ProgramModel, type ProgramState, type Raw, toRecord } from './read-program.ts';
@@ -37,12 +38,12 @@ export function LogicFields({ model, state, set }: LogicFieldsProps) {
           onClick={() => set(['when'], [...(Array.isArray(raw.when) ? raw.when : []), { that: 'true', to }])}
         >
           <Icon name="plus" size={16} />
-          Add a condition
+          {t('programs.addCondition')}
         </button>
       )}
       {kind === 'action' && (
         <AddName
-          label="New outcome"
+          label={t('programs.newOutcome')}
           taken={Object.keys(toRecord(raw.outcomes))}
           onAdd={(name) => set(['outcomes', name], to)}
         />
@@ -81,7 +82,7 @@ function ValueFields({ path, value, set }: ValueFieldsProps) {
               <button
                 type="button"
                 className="icon-button"
-                aria-label={`Remove ${[...path, key].join(' › ')}`}
+                aria-label={t('programs.removeEntry', { name: [...path, key].join(' › ') })}
                 onClick={() => set([...path, key], undefined)}
               >
                 <Icon name="close" size={16} />
@@ -91,7 +92,7 @@ function ValueFields({ path, value, set }: ValueFieldsProps) {
         ))}
         {openMaps.includes(name) && (
           <AddName
-            label={`New entry of ${name}`}
+            label={t('programs.newEntry', { name })}
             taken={Object.keys(inner)}
             onAdd={(key) => set([...path, key], key)}
           />
@@ -134,7 +135,7 @@ function AddName({ label, taken, onAdd }: AddNameProps) {
       </label>
       <button type="submit" className="button button-small">
         <Icon name="plus" size={16} />
-        Add
+        {t('programs.add')}
       </button>
     </form>
   );

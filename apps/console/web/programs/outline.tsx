@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import type { StateHeat } from './heat.ts';
-import { kindOf } from './kinds.ts';
+import { titleOf } from './kinds.ts';
 import { orderStates, type ProgramModel, sayIn } from './read-program.ts';
 
 interface OutlineProps {
@@ -78,7 +79,7 @@ export function Outline({ model, selected, onSelect, problems, heat, found }: Ou
   }
 
   return (
-    <div className="outline" role="tree" aria-label={`Outline of ${model.name}`} ref={list}>
+    <div className="outline" role="tree" aria-label={t('programs.outlineOf', { name: model.name })} ref={list}>
       {shown.map((row, index) => {
         const { id, state, level, by, hasChildren, isRepeated } = row;
         const kind = model.states.get(state)?.kind ?? 'outside';
@@ -99,19 +100,23 @@ export function Outline({ model, selected, onSelect, problems, heat, found }: Ou
               onSelect(state);
             }}
           >
-            {by && <span className="outline-by">{by}</span>}
-            <strong>{state}</strong>
-            <span className="badge">{kindOf(kind).title}</span>
-            {isRepeated ? (
-              <span className="quiet small">see above</span>
-            ) : (
-              <span className="outline-text">{sayIn(model, model.states.get(state)?.raw.text)}</span>
-            )}
-            {stateHeat && !isRepeated && <span className="badge badge-warn numbers">{stateHeat.label}</span>}
-            {faults > 0 && !isRepeated && (
-              <span className="badge badge-danger">
-                {faults} {faults === 1 ? 'problem' : 'problems'}
+            {by && (
+              <span className="outline-by" dir="auto">
+                {by}
               </span>
+            )}
+            <strong>{state}</strong>
+            <span className="badge">{titleOf(kind)}</span>
+            {isRepeated ? (
+              <span className="quiet small">{t('programs.seeAbove')}</span>
+            ) : (
+              <span className="outline-text" dir="auto">
+                {sayIn(model, model.states.get(state)?.raw.text)}
+              </span>
+            )}
+            {stateHeat && !isRepeated && <span className="badge badge-warn numbers">{stateHeat.label()}</span>}
+            {faults > 0 && !isRepeated && (
+              <span className="badge badge-danger">{t('programs.problems', { count: faults })}</span>
             )}
           </div>
         );

@@ -1,5 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
+import { formatDay } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { navigate } from '../location.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Link } from '../ui/link.tsx';
@@ -19,11 +21,13 @@ export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; 
             </h2>
             <p className="numbers">{toCodes(version, codes)}</p>
             <p className="badges">
-              <span className="badge">{languages.join(', ') || 'no language'}</span>
+              <span className="badge">{languages.join(', ') || t('programs.noLanguage')}</span>
               <span className={isPublished ? 'badge badge-ok' : 'badge'}>
-                {version === null ? 'not in use' : isPublished ? 'published' : 'from the folder'}
+                {t(version === null ? 'programs.notInUse' : isPublished ? 'programs.published' : 'programs.fromFolder')}
               </span>
-              {draft && <span className="badge badge-warn">draft of {draft.updatedAt.slice(0, 10)}</span>}
+              {draft && (
+                <span className="badge badge-warn">{t('programs.draftOf', { day: formatDay(draft.updatedAt) })}</span>
+              )}
             </p>
           </li>
         ))}
@@ -33,8 +37,8 @@ export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; 
 }
 
 function toCodes(version: string | null, codes: string[]): string {
-  if (version === null) return 'no code yet';
-  return codes.length > 0 ? codes.join(', ') : 'every other code';
+  if (version === null) return t('programs.noCode');
+  return codes.length > 0 ? codes.join(', ') : t('programs.otherCodes');
 }
 
 function NewProgram() {
@@ -55,11 +59,11 @@ function NewProgram() {
   return (
     <form className="new-program" onSubmit={(event) => void create(event)}>
       <label className="field">
-        <span>Name of a new program</span>
+        <span>{t('programs.newName')}</span>
         <input required pattern="[a-z][a-z0-9\-]*" value={name} onChange={(event) => setName(event.target.value)} />
       </label>
       <label className="field">
-        <span>Service code</span>
+        <span>{t('programs.code')}</span>
         <input
           required
           pattern="\*[0-9*]+#"
@@ -70,7 +74,7 @@ function NewProgram() {
       </label>
       <button type="submit" className="button button-main">
         <Icon name="plus" size={18} />
-        Create
+        {t('programs.create')}
       </button>
       {fault && (
         <p className="over" role="alert">

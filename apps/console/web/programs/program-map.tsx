@@ -1,4 +1,5 @@
 import {
+  type AriaLabelConfig,
   Background,
   Controls,
   type Edge,
@@ -10,6 +11,7 @@ import {
   useReactFlow,
 } from '@xyflow/react';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { t, useLocale } from '../i18n/text.ts';
 import { useTheme } from '../theme.ts';
 import type { StateHeat } from './heat.ts';
 import { layOutMap, type MapLayout, nodeSize } from './lay-out-map.ts';
@@ -77,6 +79,8 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
     <div
       className={isConnectable ? 'program-map map-connectable' : 'program-map'}
       ref={region}
+      // Coordinates run from left to right in every language.
+      dir="ltr"
       onKeyDown={move}
       data-ready={isReady}
     >
@@ -97,14 +101,30 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
         edgesFocusable={false}
         elementsSelectable={false}
         onlyRenderVisibleElements
-        aria-label={`Map of ${model.name}`}
+        aria-label={t('programs.mapOf', { name: model.name })}
+        ariaLabelConfig={useMapLabels()}
       >
         <Background gap={22} />
         <Controls showInteractive={false} fitViewOptions={fit} />
-        <MiniMap pannable zoomable ariaLabel="Overview of the map" nodeClassName={toMiniClass} />
+        <MiniMap pannable zoomable ariaLabel={t('programs.overview')} nodeClassName={toMiniClass} />
       </ReactFlow>
-      {!isReady && <p className="map-wait quiet">Laying out {model.states.size} states…</p>}
+      {!isReady && <p className="map-wait quiet">{t('programs.layingOut', { count: model.states.size })}</p>}
     </div>
+  );
+}
+
+/** The names of the map's own buttons in the language shown. */
+function useMapLabels(): Partial<AriaLabelConfig> {
+  const locale = useLocale();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the texts are those of the language
+  return useMemo(
+    () => ({
+      'controls.ariaLabel': t('programs.controls'),
+      'controls.zoomIn.ariaLabel': t('programs.zoomIn'),
+      'controls.zoomOut.ariaLabel': t('programs.zoomOut'),
+      'controls.fitView.ariaLabel': t('programs.fitView'),
+    }),
+    [locale],
   );
 }
 

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { isRefused } from '../api/call-service.ts';
 import { useOperatorToken } from '../api/operator-token.ts';
-import { words as callerWords } from '../callers/words.ts';
+import { t } from '../i18n/text.ts';
 import { useLocation } from '../location.ts';
 import { Link } from '../ui/link.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
@@ -27,40 +27,36 @@ export function ProgramsView() {
         <div>
           <h1>
             {isCallers ? (
-              callerWords.title
+              t('callers.title')
             ) : name === null ? (
-              'Programs'
+              t('app.programs')
             ) : (
               <>
-                <Link href="/programs">Programs</Link> / {name}
+                <Link href="/programs">{t('app.programs')}</Link> / <bdi>{name}</bdi>
               </>
             )}
           </h1>
-          {isCallers ? (
-            <p>{callerWords.intro}</p>
-          ) : (
-            name === null && <p>What service codes answer: every screen, where it leads, and where callers give up.</p>
-          )}
+          {isCallers ? <p>{t('callers.intro')}</p> : name === null && <p>{t('programs.intro')}</p>}
         </div>
         {name === null && (
-          <nav className="tabs" aria-label="Programs and callers">
+          <nav className="tabs" aria-label={t('programs.tabs')}>
             <Link href="/programs" aria-current={isCallers ? undefined : 'page'}>
-              Programs
+              {t('app.programs')}
             </Link>
             <Link href="/programs?callers=one" aria-current={isCallers ? 'page' : undefined}>
-              {callerWords.title}
+              {t('callers.title')}
             </Link>
           </nav>
         )}
       </div>
       {isRefused(query.error) ? (
-        <section className="panel" aria-label="Sign in">
+        <section className="panel" aria-label={t('operator.signIn')}>
           <OperatorSignIn message={query.error?.message ?? ''} />
         </section>
       ) : query.error ? (
         <p className="notice notice-danger">{query.error.message}</p>
       ) : isCallers && query.data ? (
-        <Suspense fallback={<p className="quiet">Loading…</p>}>
+        <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
           <CallersPage role={query.data.role} />
         </Suspense>
       ) : name !== null && query.data ? (
@@ -68,7 +64,7 @@ export function ProgramsView() {
       ) : query.data ? (
         <ProgramList programs={query.data.programs} mayEdit={mayEdit} />
       ) : (
-        <p className="quiet">Loading…</p>
+        <p className="quiet">{t('app.loading')}</p>
       )}
     </>
   );

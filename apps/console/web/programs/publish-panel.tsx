@@ -1,8 +1,10 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatMoment } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
-import type { ProgramDiff } from './diff-programs.ts';
+import { type ProgramDiff, sayChange } from './diff-programs.ts';
 import { programApi } from './program-api.ts';
 import type { EditedDraft } from './use-draft.ts';
 
@@ -22,10 +24,13 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
   const [outcome, setOutcome] = useState<{ isFault: boolean; text: string }>();
   const versions = useQuery({ queryKey: ['program-versions', name, token], queryFn: () => programApi.versions(name) });
 
-  async function act(run: () => Promise<{ version: string }>, done: string): Promise<void> {
+  async function act(
+    run: () => Promise<{ version: string }>,
+    done: 'programs.nowInUse' | 'programs.inUseAgain',
+  ): Promise<void> {
     try {
       const { version } = await run();
-      setOutcome({ isFault: false, text: `${version} ${done}` });
+      setOutcome({ isFault: false, text: t(done, { version }) });
       setNote('');
     } catch (error) {
       setOutcome({ isFault: true, text: error instanceof Error ? error.message : String(error) });
@@ -41,57 +46,59 @@ export function PublishPanel({ name, draft, diff, hasFaults }: PublishProps) {
   return (
     <section className="panel publish-panel" aria-labelledby={heading}>
       <div className="panel-head">
-        <h2 id={heading}>Publish</h2>
+        <h2 id={heading}>{t('programs.publish')}</h2>
       </div>
       {outcome && (
         <p className={outcome.isFault ? 'notice notice-danger' : 'notice'} role="status">
           {outcome.text}
         </p>
       )}
-      {diff.words.length === 0 ? (
-        <p className="empty">The draft is what callers get now.</p>
+      {diff.changes.length === 0 ? (
+        <p className="empty">{t('programs.asPublished')}</p>
       ) : (
         <ul className="diff-words">
-          {diff.words.map((word) => (
-            <li key={word}>{word}</li>
+          {diff.changes.map(sayChange).map((sentence) => (
+            <li key={sentence} dir="auto">
+              {sentence}
+            </li>
           ))}
         </ul>
       )}
       <div className="field-row">
         <label className="field">
-          <span>Note for the history</span>
+          <span>{t('programs.note')}</span>
           <input value={note} maxLength={200} onChange={(event) => setNote(event.target.value)} />
         </label>
         <button
           type="button"
           className="button button-main"
-          disabled={hasFaults || diff.words.length === 0}
-          onClick={() => void act(publish, 'is in use.')}
+          disabled={hasFaults || diff.changes.length === 0}
+          onClick={() => void act(publish, 'programs.nowInUse')}
         >
-          Publish
+          {t('programs.publish')}
         </button>
       </div>
-      {hasFaults && <p className="small over">A program with problems cannot be published.</p>}
-      <h3>History</h3>
+      {hasFaults && <p className="small over">{t('programs.cannotPublish')}</p>}
+      <h3>{t('programs.history')}</h3>
       <ol className="history">
         {versions.data?.versions.map(({ version, usedAt, publishedBy, note: words, isCurrent }) => (
           <li key={version}>
             <span>
-              <code>{version.slice(version.indexOf('@') + 1)}</code> {new Date(usedAt).toLocaleString()}
-              {publishedBy && ` by ${publishedBy}`}
+              <code>{version.slice(version.indexOf('@') + 1)}</code> {formatMoment(usedAt)}
+              {publishedBy && ` ${t('programs.by', { name: publishedBy })}`}
               {words && <em>: {words}</em>}
             </span>
             {isCurrent ? (
-              <span className="badge badge-ok">in use</span>
+              <span className="badge badge-ok">{t('programs.inUse')}</span>
             ) : (
               <button
                 type="button"
                 className="button button-small"
-                aria-label={`Roll back to ${version}`}
-                onClick={() => void act(() => programApi.rollBack(name, version), 'is in use again.')}
+                aria-label={t('programs.rollBackTo', { version })}
+                onClick={() => void act(() => programApi.rollBack(name, version), 'programs.inUseAgain')}
               >
                 <Icon name="replay" size={16} />
-                Roll back
+                {t('programs.rollBack')}
               </button>
             )}
           </li>

@@ -1,4 +1,5 @@
 import { useId, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { ConnectField } from './connect-field.tsx';
 import { addOption, removeState, renameState, setField, setText } from './edit-program.ts';
@@ -30,8 +31,10 @@ export function StateEditor(props: EditorProps) {
   return (
     <div className="state-editor">
       <NameField key={state.name} name={state.name} onRename={rename} />
-      {typeof state.raw.text === 'string' && <Texts {...props} textKey={state.raw.text} isScreen title="Text" />}
-      {typeof message === 'string' && <Texts {...props} textKey={message} title="Message" />}
+      {typeof state.raw.text === 'string' && (
+        <Texts {...props} textKey={state.raw.text} isScreen label="programs.textIn" />
+      )}
+      {typeof message === 'string' && <Texts {...props} textKey={message} label="programs.messageIn" />}
       {state.kind === 'prompt' && <QuestionFields state={state} set={set} />}
       {Array.isArray(state.raw.options) && <Options {...props} set={set} />}
       {(state.kind === 'menu' || state.kind === 'page') && state.raw.from === undefined && (
@@ -41,7 +44,7 @@ export function StateEditor(props: EditorProps) {
           onClick={() => onChange(addOption(files, model, state, model.start ?? state.name))}
         >
           <Icon name="plus" size={16} />
-          Add a choice
+          {t('programs.addChoice')}
         </button>
       )}
       <Ways model={model} state={state} set={set} />
@@ -58,7 +61,7 @@ export function StateEditor(props: EditorProps) {
         }}
       >
         <Icon name="trash" size={16} />
-        Delete {state.name}
+        {t('programs.delete', { name: state.name })}
       </button>
     </div>
   );
@@ -70,7 +73,7 @@ function NameField({ name, onRename }: { name: string; onRename(name: string): v
   const [value, setValue] = useState(name);
   return (
     <label className="field">
-      <span>Name</span>
+      <span>{t('programs.name')}</span>
       <input
         value={value}
         pattern="[A-Za-z][A-Za-z0-9_]*"
@@ -86,13 +89,13 @@ function NameField({ name, onRename }: { name: string; onRename(name: string): v
 
 interface TextsProps extends EditorProps {
   textKey: string;
-  title: string;
+  label: 'programs.textIn' | 'programs.messageIn';
   /** The text is that of the screen, not of a choice. */
   isScreen?: boolean;
 }
 
 /** A text in all languages side by side, each with what it takes of a screen. */
-function Texts({ model, state, onChange, textKey, title, isScreen = false }: TextsProps) {
+function Texts({ model, state, onChange, textKey, label, isScreen = false }: TextsProps) {
   const id = useId();
   return (
     <div className="texts-row">
@@ -103,29 +106,29 @@ function Texts({ model, state, onChange, textKey, title, isScreen = false }: Tex
         return (
           <div key={language} className="field">
             <label className="text-head" htmlFor={`${id}-${language}`}>
-              <span>
-                {title}, {language}
-              </span>
+              <span>{t(label, { language })}</span>
               <span className={`numbers${used > limit ? ' over' : ''}`}>
                 {used}/{limit}
-                {screens.length > 1 && ` · ${screens.length} screens`}
+                {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
               </span>
             </label>
             {isScreen ? (
               <textarea
                 id={`${id}-${language}`}
                 lang={language}
+                dir="auto"
                 rows={3}
                 value={text}
-                placeholder="inherited"
+                placeholder={t('programs.inherited')}
                 onChange={(event) => onChange(setText(model.files, language, textKey, event.target.value))}
               />
             ) : (
               <input
                 id={`${id}-${language}`}
                 lang={language}
+                dir="auto"
                 value={text}
-                placeholder="inherited"
+                placeholder={t('programs.inherited')}
                 onChange={(event) => onChange(setText(model.files, language, textKey, event.target.value))}
               />
             )}
@@ -146,21 +149,25 @@ function Options(props: EditorProps & { set: Set }) {
         // biome-ignore lint/suspicious/noArrayIndexKey: a choice is known by its place
         <li key={i}>
           <fieldset>
-            <legend>Choice {String(option.key ?? i + 1)}</legend>
-            {typeof option.text === 'string' && <Texts {...props} textKey={option.text} title="Text" />}
+            <legend>{t('programs.choice', { key: String(option.key ?? i + 1) })}</legend>
+            {typeof option.text === 'string' && <Texts {...props} textKey={option.text} label="programs.textIn" />}
             {isQuestion ? (
-              <TextField label="Value" value={option.value} onChange={(value) => set(['options', i, 'value'], value)} />
+              <TextField
+                label={t('programs.value')}
+                value={option.value}
+                onChange={(value) => set(['options', i, 'value'], value)}
+              />
             ) : (
               <TargetField
                 model={model}
-                label="Leads to"
+                label={t('programs.leadsTo')}
                 value={option.to}
                 onChange={(to) => set(['options', i, 'to'], to)}
               />
             )}
             {!isQuestion && (
               <TextField
-                label="Shown only when"
+                label={t('programs.shownWhen')}
                 value={option.when}
                 onChange={(when) => set(['options', i, 'when'], when === '' ? undefined : when)}
               />
@@ -168,11 +175,11 @@ function Options(props: EditorProps & { set: Set }) {
             <button
               type="button"
               className="button button-small"
-              aria-label={`Remove choice ${i + 1}`}
+              aria-label={t('programs.removeChoice', { key: i + 1 })}
               onClick={() => set(['options'], (state.raw.options as unknown[]).toSpliced(i, 1))}
             >
               <Icon name="close" size={16} />
-              Remove
+              {t('programs.remove')}
             </button>
           </fieldset>
         </li>
@@ -195,7 +202,7 @@ function QuestionFields({ state, set }: { state: ProgramState; set: Set }) {
     <div className="field-row">
       {raw.validator === undefined && (
         <label className="field">
-          <span>Type of answer</span>
+          <span>{t('programs.answerType')}</span>
           <select value={String(raw.type ?? '')} onChange={(event) => set(['type'], event.target.value)}>
             {[...new Set([...types, String(raw.type ?? 'text')])].map((type) => (
               <option key={type}>{type}</option>
@@ -205,13 +212,13 @@ function QuestionFields({ state, set }: { state: ProgramState; set: Set }) {
       )}
       {raw.validator === undefined && (
         <>
-          <TextField label="At least" value={raw.min} onChange={(value) => set(['min'], toLimit(value))} />
-          <TextField label="At most" value={raw.max} onChange={(value) => set(['max'], toLimit(value))} />
+          <TextField label={t('programs.atLeast')} value={raw.min} onChange={(value) => set(['min'], toLimit(value))} />
+          <TextField label={t('programs.atMost')} value={raw.max} onChange={(value) => set(['max'], toLimit(value))} />
         </>
       )}
-      <TextField label="Saved as" value={raw.save} onChange={(value) => set(['save'], value)} />
+      <TextField label={t('programs.savedAs')} value={raw.save} onChange={(value) => set(['save'], value)} />
       <TextField
-        label="Asked only when"
+        label={t('programs.askedWhen')}
         value={raw.when}
         onChange={(value) => set(['when'], value === '' ? undefined : value)}
       />
@@ -221,7 +228,7 @@ function QuestionFields({ state, set }: { state: ProgramState; set: Set }) {
           checked={raw.optional === true}
           onChange={(event) => set(['optional'], event.target.checked || undefined)}
         />
-        May be skipped
+        {t('programs.maySkip')}
       </label>
     </div>
   );
@@ -237,7 +244,7 @@ function Ways({ model, state, set }: { model: ProgramModel; state: ProgramState;
           <TargetField
             key={path.join('.')}
             model={model}
-            label={path[0] === 'to' ? 'Leads to' : `${label} leads to`}
+            label={path[0] === 'to' ? t('programs.leadsTo') : t('programs.wayLeadsTo', { label })}
             value={to}
             onChange={(next) => set(path, next)}
           />
@@ -251,7 +258,7 @@ function Conditions({ state, set }: { state: ProgramState; set: Set }) {
     <TextField
       // biome-ignore lint/suspicious/noArrayIndexKey: a condition is known by its place
       key={i}
-      label={`Condition ${i + 1}`}
+      label={t('programs.condition', { number: i + 1 })}
       value={that}
       onChange={(value) => set(['when', i, 'that'], value)}
     />

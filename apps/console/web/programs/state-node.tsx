@@ -1,7 +1,8 @@
 import { Handle, Position } from '@xyflow/react';
 import { memo } from 'react';
+import { t, useLocale } from '../i18n/text.ts';
 import type { StateHeat } from './heat.ts';
-import { kindOf } from './kinds.ts';
+import { outlineOf, titleOf } from './kinds.ts';
 import { nodeSize } from './lay-out-map.ts';
 
 export interface StateNodeData extends Record<string, unknown> {
@@ -38,7 +39,9 @@ export const StateNode = memo(function StateNode({ data }: { data: StateNodeData
     isConnectable,
     onSelect,
   } = data;
-  const { title, outline } = kindOf(kind);
+  // What is kept between renders is drawn again in another language.
+  useLocale();
+  const title = titleOf(kind);
   const classes = ['state-node', `state-${kind}`];
   if (isSelected) classes.push('state-selected');
   if (isEdited) classes.push('state-edited');
@@ -56,22 +59,25 @@ export const StateNode = memo(function StateNode({ data }: { data: StateNodeData
         onClick={() => onSelect(name)}
       >
         <svg viewBox={`0 0 ${nodeSize.width} ${nodeSize.height}`} aria-hidden="true" focusable="false">
-          <path d={outline} />
+          <path d={outlineOf(kind)} />
         </svg>
         <span className="state-name">
           {isStart && <i className="start-dot" />}
           {name}
         </span>
         <span className="visually-hidden">
-          {title}
-          {isStart && ', start'}
-          {isEdited && ', changed'}
+          {[title, ...(isStart ? [t('programs.isStart')] : []), ...(isEdited ? [t('programs.isChanged')] : [])].join(
+            ', ',
+          )}
         </span>
-        <span className="state-text">{text || title}</span>
-        {heat && <span className="state-heat numbers">{heat.label}</span>}
+        <span className="state-text" dir="auto">
+          {text || title}
+        </span>
+        {heat && <span className="state-heat numbers">{heat.label()}</span>}
         {problems > 0 && (
           <span className="state-problems numbers">
-            {problems} <span className="visually-hidden">{problems === 1 ? 'problem' : 'problems'}</span>
+            <span aria-hidden="true">{problems}</span>
+            <span className="visually-hidden">{t('programs.problems', { count: problems })}</span>
           </span>
         )}
       </button>

@@ -1,6 +1,8 @@
 import { useId } from 'react';
-import { toPercent } from './heat.ts';
-import { kindOf } from './kinds.ts';
+import { formatNumber } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
+import { toPercent, toSeconds } from './heat.ts';
+import { titleOf } from './kinds.ts';
 import type { Counts, Problem, ProgramFiles } from './program-api.ts';
 import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
 import { countText, previewScreens } from './screen-preview.ts';
@@ -24,10 +26,10 @@ export function StatePanel({ model, selected, onSelect, problems, counts, onChan
     <section className="panel state-panel" aria-labelledby={heading}>
       <div className="panel-head">
         <h2 id={heading}>{selected}</h2>
-        <span className="badge">{kindOf(state?.kind ?? 'outside').title}</span>
+        <span className="badge">{titleOf(state?.kind ?? 'outside')}</span>
       </div>
       {problems.map(({ file, line, message }) => (
-        <p key={`${file}:${line}:${message}`} className="notice notice-danger small">
+        <p key={`${file}:${line}:${message}`} className="notice notice-danger small" lang="en" dir="ltr">
           {file}:{line} {message}
         </p>
       ))}
@@ -40,12 +42,10 @@ export function StatePanel({ model, selected, onSelect, problems, counts, onChan
           )}
           <Ways model={model} state={state} onSelect={onSelect} />
           {counts && <Fare counts={counts} />}
-          <p className="quiet small">
-            {state.file}, line {state.line}
-          </p>
+          <p className="quiet small">{t('programs.place', { file: state.file, line: state.line })}</p>
         </>
       ) : (
-        <p className="quiet">A state of the program that this one extends.</p>
+        <p className="quiet">{t('programs.inheritedState')}</p>
       )}
     </section>
   );
@@ -80,11 +80,11 @@ function TextIn({ model, state, language, textKey }: TextInProps) {
         <span>{language}</span>
         <span className={`numbers${used > limit ? ' over' : ' quiet'}`}>
           {used}/{limit}
-          {screens.length > 1 && `, ${screens.length} screens`}
+          {screens.length > 1 && ` · ${t('programs.screens', { count: screens.length })}`}
         </span>
       </figcaption>
-      <p className="screen-preview" lang={language}>
-        {text === undefined ? `${textKey} (inherited or missing)` : screens[0]}
+      <p className="screen-preview" lang={language} dir="auto">
+        {text === undefined ? t('programs.missingText', { key: textKey }) : screens[0]}
       </p>
     </figure>
   );
@@ -94,7 +94,7 @@ function Ways({ model, state, onSelect }: { model: ProgramModel; state: ProgramS
   const from = [...model.states.values()].filter(({ links }) => links.some(({ to }) => to === state.name));
   return (
     <dl className="ways">
-      {state.links.length > 0 && <dt>Leads to</dt>}
+      {state.links.length > 0 && <dt>{t('programs.leadsTo')}</dt>}
       {state.links.map(({ to, label, path }) => (
         <dd key={path.join('.')}>
           <button type="button" className="link-button" onClick={() => onSelect(to)}>
@@ -103,7 +103,7 @@ function Ways({ model, state, onSelect }: { model: ProgramModel; state: ProgramS
           {label && <span className="quiet small">{toWords(model, label)}</span>}
         </dd>
       ))}
-      {from.length > 0 && <dt>Reached from</dt>}
+      {from.length > 0 && <dt>{t('programs.reachedFrom')}</dt>}
       {from.map(({ name }) => (
         <dd key={name}>
           <button type="button" className="link-button" onClick={() => onSelect(name)}>
@@ -123,13 +123,13 @@ function toWords(model: ProgramModel, label: string): string {
 function Fare({ counts }: { counts: Counts }) {
   const { shown, answered, refused, back, exited, timedOut, medianSeconds } = counts;
   const rows: [string, string][] = [
-    ['Shown', shown.toLocaleString('en')],
-    ['Answered', toPercent(answered, shown)],
-    ['Back', toPercent(back, shown)],
-    ['Exit', toPercent(exited, shown)],
-    ['Timed out', toPercent(timedOut, shown)],
-    ['Answers refused', toPercent(refused, refused + answered)],
-    ['Median time', medianSeconds === null ? '–' : `${medianSeconds} s`],
+    [t('programs.shown'), formatNumber(shown)],
+    [t('programs.answered'), toPercent(answered, shown)],
+    [t('programs.back'), toPercent(back, shown)],
+    [t('programs.exit'), toPercent(exited, shown)],
+    [t('programs.timedOut'), toPercent(timedOut, shown)],
+    [t('programs.heat-refused'), toPercent(refused, refused + answered)],
+    [t('programs.medianTime'), toSeconds(medianSeconds)],
   ];
   return (
     <dl className="facts fare">

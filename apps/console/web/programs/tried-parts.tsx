@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import type { TriedCall } from './program-api.ts';
 import { addFlow, type TriedStep } from './record-flow.ts';
-import { words } from './try-words.ts';
 import type { EditedDraft } from './use-draft.ts';
 
 interface TriedPartsProps {
@@ -19,7 +19,7 @@ export function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) 
     <>
       {Object.keys(values).length > 0 && (
         <>
-          <h3>{words.values}</h3>
+          <h3>{t('try.values')}</h3>
           <dl className="facts">
             {Object.entries(values).map(([key, value]) => (
               <div key={key} className="facts-row">
@@ -32,11 +32,11 @@ export function TriedParts({ tried, steps, draft, onOutcome }: TriedPartsProps) 
       )}
       {actions.length > 0 && (
         <>
-          <h3>{words.actions}</h3>
+          <h3>{t('try.actions')}</h3>
           {actions.map((action, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: actions are in the order in which they ran
             <label key={i} className="field">
-              <span>{words.actionIn(action.action, action.state)}</span>
+              <span>{t('try.actionIn', { action: action.action, state: action.state })}</span>
               <select value={action.outcome} onChange={(event) => onOutcome(action.state, event.target.value)}>
                 {action.outcomes.map((outcome) => (
                   <option key={outcome}>{outcome}</option>
@@ -57,11 +57,11 @@ function RawExchange({ exchange: { path, request, reply } }: Pick<TriedCall, 'ex
   const [isOpen, setOpen] = useState(false);
   return (
     <details className="try-raw" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{words.raw}</summary>
+      <summary>{t('try.raw')}</summary>
       {isOpen && (
         <>
-          <pre>{`POST ${path}\nContent-Type: ${request.contentType}\n\n${request.body}`}</pre>
-          <pre>{`200 OK\nContent-Type: ${reply.contentType}\n\n${reply.body}`}</pre>
+          <pre dir="ltr">{`POST ${path}\nContent-Type: ${request.contentType}\n\n${request.body}`}</pre>
+          <pre dir="ltr">{`200 OK\nContent-Type: ${reply.contentType}\n\n${reply.body}`}</pre>
         </>
       )}
     </details>
@@ -77,16 +77,21 @@ function RecordFlow({ code, steps, draft }: { code: string } & Pick<TriedPartsPr
     const { files, path } = await addFlow(draft.files, { name, code, steps });
     draft.change(files);
     setName('');
-    setNotice(words.recorded(path));
+    setNotice(t('try.recorded', { path }));
   }
   return (
     <form className="try-answer" onSubmit={(event) => void record(event)}>
       <label className="field">
-        <span>{words.recordName}</span>
+        <span>{t('try.recordName')}</span>
         <input required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
       </label>
-      <button type="submit" className="button" disabled={!steps} title={steps ? words.recordNote : words.dialledAnew}>
-        {words.record}
+      <button
+        type="submit"
+        className="button"
+        disabled={!steps}
+        title={t(steps ? 'try.recordNote' : 'try.dialledAnew')}
+      >
+        {t('try.record')}
       </button>
       <p role="status" className={notice ? 'small' : 'visually-hidden'}>
         {notice}

@@ -1,7 +1,7 @@
 import { useState } from 'react';
+import { t } from '../i18n/text.ts';
 import type { Trial } from './program-api.ts';
 import { TryPhone } from './try-phone.tsx';
-import { words } from './try-words.ts';
 import type { EditedDraft } from './use-draft.ts';
 
 interface TryPanelProps {
@@ -13,6 +13,8 @@ interface TryPanelProps {
 
 type Adapter = NonNullable<Trial['adapter']>;
 
+const adapters: Record<Adapter, string> = { 'africas-talking': 'Africa’s Talking', arkesel: 'Arkesel' };
+
 /** One phone or two that play the draft through the telecom gateway of choice. */
 export function TryPanel({ languages, ...rest }: TryPanelProps) {
   const [language, setLanguage] = useState(languages[0] ?? 'en');
@@ -23,7 +25,7 @@ export function TryPanel({ languages, ...rest }: TryPanelProps) {
     <div className="try-panel">
       <div className="try-options">
         <label className="field">
-          <span>{words.language}</span>
+          <span>{t('app.language')}</span>
           <select value={language} onChange={(event) => setLanguage(event.target.value)}>
             {languages.map((each) => (
               <option key={each}>{each}</option>
@@ -31,9 +33,9 @@ export function TryPanel({ languages, ...rest }: TryPanelProps) {
           </select>
         </label>
         <label className="field">
-          <span>{words.adapter}</span>
+          <span>{t('try.adapter')}</span>
           <select value={adapter} onChange={(event) => setAdapter(event.target.value as Adapter)}>
-            {Object.entries(words.adapters).map(([key, title]) => (
+            {Object.entries(adapters).map(([key, title]) => (
               <option key={key} value={key}>
                 {title}
               </option>
@@ -41,11 +43,11 @@ export function TryPanel({ languages, ...rest }: TryPanelProps) {
           </select>
         </label>
         <button type="button" className="button" aria-pressed={hasSecond} onClick={() => setSecond(!hasSecond)}>
-          {hasSecond ? words.removeSecond : words.addSecond}
+          {t(hasSecond ? 'try.putAway' : 'try.second')}
         </button>
       </div>
-      <TryPhone key={`1 ${language}`} {...shared} title={words.first} phoneNumber="+254700000001" />
-      {hasSecond && <TryPhone key={`2 ${language}`} {...shared} title={words.second} phoneNumber="+254700000002" />}
+      <TryPhone key={`1 ${language}`} {...shared} title={t('try.first')} phoneNumber="+254700000001" />
+      {hasSecond && <TryPhone key={`2 ${language}`} {...shared} title={t('try.second')} phoneNumber="+254700000002" />}
     </div>
   );
 }

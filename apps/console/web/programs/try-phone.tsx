@@ -1,9 +1,10 @@
 import { type FormEvent, useEffect, useId, useState } from 'react';
+import { formatMs } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { programApi, type Trial, type TriedCall } from './program-api.ts';
 import type { TriedStep } from './record-flow.ts';
 import { countText } from './screen-preview.ts';
 import { TriedParts } from './tried-parts.tsx';
-import { words } from './try-words.ts';
 import type { EditedDraft } from './use-draft.ts';
 
 interface TryPhoneProps {
@@ -68,12 +69,12 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
   }
   async function timeOut(): Promise<void> {
     await play({ timedOut: call?.inputs ?? [] });
-    setNotice(words.timedOut);
+    setNotice(t('try.timedOut'));
   }
   async function retry(): Promise<void> {
     const before = call?.tried.exchange.reply.body;
     const tried = await again();
-    if (tried) setNotice(tried.exchange.reply.body === before ? words.sameReply : words.otherReply);
+    if (tried) setNotice(t(tried.exchange.reply.body === before ? 'try.sameReply' : 'try.otherReply'));
   }
   function choose(state: string, outcome: string): void {
     const next = { ...outcomes, [state]: outcome };
@@ -87,7 +88,9 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
     <section className="panel try-phone" aria-labelledby={heading}>
       <div className="panel-head">
         <h2 id={heading}>{title}</h2>
-        <span className="small quiet numbers">{phoneNumber}</span>
+        <span className="small quiet numbers" dir="ltr">
+          {phoneNumber}
+        </span>
       </div>
       {fault && (
         <p className="notice notice-danger" role="alert">
@@ -96,48 +99,48 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
       )}
       {tried && (
         <>
-          <output className="screen-preview" aria-live="polite" lang={tried.language}>
+          <output className="screen-preview" aria-live="polite" dir="auto" lang={tried.language}>
             {tried.screen}
           </output>
           <p className="small quiet numbers">
-            {used}/{limit} · {tried.state} · {call.ms} ms
+            {used}/{limit} · {tried.state} · {formatMs(call.ms)}
           </p>
         </>
       )}
       <form className="try-answer" onSubmit={send}>
         <input
           className="input"
-          aria-label={words.answer}
+          aria-label={t('phone.answer')}
           autoComplete="off"
           value={answer}
           disabled={!tried || tried.ended}
           onChange={(event) => setAnswer(event.target.value)}
         />
         <button type="submit" className="button button-main" disabled={!tried}>
-          {tried?.ended ? words.callAgain : words.send}
+          {t(tried?.ended ? 'try.callAgain' : 'phone.send')}
         </button>
       </form>
       <div className="actions">
         <button type="button" className="button button-small" onClick={() => void play({})}>
-          {words.restart}
+          {t('try.restart')}
         </button>
         <button
           type="button"
           className="button button-small"
           disabled={!tried || tried.ended}
-          title={words.timeOutNote}
+          title={t('try.timeOutNote')}
           onClick={() => void timeOut()}
         >
-          {words.timeOut}
+          {t('try.timeOut')}
         </button>
         <button
           type="button"
           className="button button-small"
           disabled={!tried}
-          title={words.retryNote}
+          title={t('try.retryNote')}
           onClick={() => void retry()}
         >
-          {words.retry}
+          {t('try.retry')}
         </button>
       </div>
       <p role="status" className={notice ? 'small' : 'visually-hidden'}>

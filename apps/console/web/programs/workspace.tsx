@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatDay } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { navigate, useLocation } from '../location.ts';
 import { Icon } from '../ui/icon.tsx';
 import { AddState } from './add-state.tsx';
@@ -22,15 +24,8 @@ const YamlView = lazy(async () => ({ default: (await import('./yaml-view.tsx')).
 
 const ResultsView = lazy(async () => ({ default: (await import('../results/results-view.tsx')).ResultsView }));
 
-const views = {
-  map: 'Map',
-  outline: 'Outline',
-  yaml: 'YAML',
-  figures: 'Figures',
-  results: 'Results',
-  publish: 'Publish',
-} as const;
-type ViewName = keyof typeof views;
+const views = ['map', 'outline', 'yaml', 'figures', 'results', 'publish'] as const;
+type ViewName = (typeof views)[number];
 
 interface WorkspaceProps {
   name: string;
@@ -52,7 +47,7 @@ export function Workspace({ name, mayEdit }: WorkspaceProps) {
         : programApi.draft(name),
   });
   if (draft.error) return <p className="notice notice-danger">{draft.error.message}</p>;
-  if (!draft.data) return <p className="quiet">Loading…</p>;
+  if (!draft.data) return <p className="quiet">{t('app.loading')}</p>;
   // The menus that come with the service have no program file, so there is nothing to publish: they are only shown.
   const isProgram = 'program.yaml' in draft.data.files;
   return (
@@ -131,10 +126,10 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
   return (
     <div className="workspace">
       <div className="workspace-bar">
-        <nav className="tabs" aria-label="Show as">
-          {(Object.keys(views) as ViewName[]).filter(isShown).map((key) => (
+        <nav className="tabs" aria-label={t('programs.showAs')}>
+          {views.filter(isShown).map((key) => (
             <button key={key} type="button" aria-pressed={key === view} onClick={() => go({ view: key })}>
-              {views[key]}
+              {t(`programs.${key}`)}
             </button>
           ))}
         </nav>
@@ -142,14 +137,13 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
           <>
             <Search model={model} found={found} search={search} onSearch={setSearch} onSelect={select} />
             <label className="field">
-              <span>Colour by</span>
+              <span>{t('programs.colourBy')}</span>
               <select value={heat} onChange={(event) => setHeat(event.target.value as Heat | 'none')}>
-                {Object.entries(heats).map(([key, title]) => (
+                {[...heats, 'none' as const].map((key) => (
                   <option key={key} value={key}>
-                    {title}
+                    {t(`programs.heat-${key}`)}
                   </option>
                 ))}
-                <option value="none">Nothing</option>
               </select>
             </label>
             <VersionField name={name} version={version} />
@@ -157,7 +151,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
             {mayEdit && (
               <button type="button" className="button" aria-pressed={isTrying} onClick={() => setTrying(!isTrying)}>
                 <Icon name="phone" size={18} />
-                Try it
+                {t('programs.tryIt')}
               </button>
             )}
             {mayEdit && <DraftBar name={name} draft={draft} />}
@@ -172,7 +166,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
           ) : view === 'outline' ? (
             <Outline {...shared} {...marks} />
           ) : view === 'yaml' ? (
-            <Suspense fallback={<p className="quiet">Loading…</p>}>
+            <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
               <YamlView
                 files={files}
                 file={file in files ? file : 'program.yaml'}
@@ -183,7 +177,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
               />
             </Suspense>
           ) : view === 'results' ? (
-            <Suspense fallback={<p className="quiet">Loading…</p>}>
+            <Suspense fallback={<p className="quiet">{t('app.loading')}</p>}>
               <ResultsView program={name} />
             </Suspense>
           ) : view === 'publish' && mayEdit ? (
@@ -191,7 +185,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
           ) : stats.data ? (
             <Figures {...shared} stats={stats.data} />
           ) : (
-            <p className="quiet">{stats.error?.message ?? 'Loading…'}</p>
+            <p className="quiet">{stats.error?.message ?? t('app.loading')}</p>
           )}
         </div>
         {isProgramShown && isTrying && (
@@ -249,7 +243,7 @@ interface SearchProps {
 function Search({ model, found, search, onSearch, onSelect }: SearchProps) {
   return (
     <label className="field">
-      <span>Find a state or text</span>
+      <span>{t('programs.find')}</span>
       <input
         type="search"
         list="program-states"
@@ -277,13 +271,14 @@ function VersionField({ name, version }: { name: string; version: string }) {
   const versions = useQuery({ queryKey: ['program-versions', name, token], queryFn: () => programApi.versions(name) });
   return (
     <label className="field">
-      <span>Version</span>
+      <span>{t('programs.version')}</span>
       <select value={version} onChange={(event) => go({ version: event.target.value })}>
-        <option value="">Draft, or in use</option>
+        <option value="">{t('programs.draftOrInUse')}</option>
         {versions.data?.versions.map(({ version: id, usedAt, isCurrent }) => (
           <option key={id} value={id}>
-            {id.slice(id.indexOf('@') + 1)} · {usedAt.slice(0, 10)}
-            {isCurrent ? ' · in use' : ''}
+            {[id.slice(id.indexOf('@') + 1), formatDay(usedAt), ...(isCurrent ? [t('programs.inUse')] : [])].join(
+              ' · ',
+            )}
           </option>
         ))}
       </select>
@@ -295,10 +290,8 @@ function Problems({ problems, onSelect }: { problems: Problem[]; onSelect(state:
   if (problems.length === 0) return null;
   return (
     <details className="notice notice-warn problems">
-      <summary>
-        {problems.length} {problems.length === 1 ? 'problem' : 'problems'}
-      </summary>
-      <ul>
+      <summary>{t('programs.problems', { count: problems.length })}</summary>
+      <ul lang="en" dir="ltr">
         {problems.map(({ file, line, state, message }) => (
           <li key={`${file}:${line}:${message}`}>
             {state !== undefined && (
@@ -319,7 +312,8 @@ function Problems({ problems, onSelect }: { problems: Problem[]; onSelect(state:
 
 /** The outline where the window is too small for a map. */
 function toView(view: string | null): ViewName {
-  if (view !== null && view in views) return view as ViewName;
+  const asked = views.find((name) => name === view);
+  if (asked) return asked;
   return window.matchMedia('(max-width: 45rem)').matches ? 'outline' : 'map';
 }
 

@@ -6,6 +6,7 @@ import { searchKeymap } from '@codemirror/search';
 import { EditorState } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
+import { t } from '../i18n/text.ts';
 import type { Problem, ProgramFiles } from './program-api.ts';
 
 interface YamlViewProps {
@@ -42,7 +43,7 @@ export function YamlView({ files, file, problems, isReadOnly, onFile, onChange }
           yaml(),
           syntaxHighlighting(defaultHighlightStyle),
           keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap, indentWithTab]),
-          EditorView.contentAttributes.of({ 'aria-label': file }),
+          EditorView.contentAttributes.of({ 'aria-label': file, tabindex: '0' }),
           EditorView.editable.of(!isReadOnly),
           EditorState.readOnly.of(isReadOnly),
           EditorView.updateListener.of((update) => {
@@ -77,14 +78,14 @@ export function YamlView({ files, file, problems, isReadOnly, onFile, onChange }
   return (
     <div className="yaml-view">
       <label className="field">
-        <span>File</span>
+        <span>{t('programs.file')}</span>
         <select value={file} onChange={(event) => onFile(event.target.value)}>
           {Object.keys(files).map((path) => (
             <option key={path}>{path}</option>
           ))}
         </select>
       </label>
-      <div className="yaml-host" ref={host} />
+      <div className="yaml-host" dir="ltr" ref={host} />
     </div>
   );
 }

@@ -1,8 +1,8 @@
 import { useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { download, downloadBytes } from '../ui/download.ts';
 import { Icon } from '../ui/icon.tsx';
 import { type ExportedResult, type Filter, resultsApi, type SetRef } from './results-api.ts';
-import { words } from './words.ts';
 
 const formats = { csv: 'CSV', xlsx: 'XLSX', json: 'JSON' } as const;
 type Format = keyof typeof formats;
@@ -26,8 +26,8 @@ export function ExportButtons({ set, filter, mayExport }: { set: SetRef; filter:
   }
   return (
     <fieldset className="exports">
-      <legend className="small quiet">{words.exportAs}</legend>
-      <div className="actions" title={mayExport ? words.exportNote : words.mayNotExport}>
+      <legend className="small quiet">{t('results.export')}</legend>
+      <div className="actions" title={t(mayExport ? 'results.exportNote' : 'results.mayNotExport')}>
         {(Object.keys(formats) as Format[]).map((format) => (
           <button key={format} type="button" className="button" disabled={!mayExport} onClick={() => void save(format)}>
             <Icon name="save" size={16} />

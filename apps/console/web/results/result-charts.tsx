@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useId } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatDay, formatNumber, formatPercent } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { type DayCount, type Filter, type Question, resultsApi, type SetRef } from './results-api.ts';
-import { words } from './words.ts';
 
 interface ResultChartsProps {
   set: SetRef;
@@ -20,15 +21,15 @@ export function ResultCharts({ set, filter, onChoose }: ResultChartsProps) {
     queryFn: () => resultsApi.summary(set, filter),
   });
   if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{words.loading}</p>;
+  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
   const { count, days, questions, isPartial } = query.data;
-  if (count === 0) return <p className="empty">{words.noMatch}</p>;
+  if (count === 0) return <p className="empty">{t('results.noMatch')}</p>;
   return (
     <>
-      {isPartial && <p className="notice notice-warn">{words.partial}</p>}
+      {isPartial && <p className="notice notice-warn">{t('results.partial')}</p>}
       <div className="result-charts">
-        <ChartPanel title={words.byDay} note={words.answered(count)}>
-          <Columns columns={fillDays(days).map(({ day, count }) => ({ label: day, count }))} />
+        <ChartPanel title={t('results.byDay')} note={t('results.answers', { count })}>
+          <Columns columns={fillDays(days).map(({ day, count }) => ({ label: formatDay(day), count }))} />
         </ChartPanel>
         {questions.map((question) => (
           <ChartPanel key={question.name} title={question.name} note={toNote(question)}>
@@ -41,8 +42,9 @@ export function ResultCharts({ set, filter, onChoose }: ResultChartsProps) {
 }
 
 function toNote(question: Question): string {
-  const answered = question.answered === 0 ? words.noAnswers : words.answered(question.answered);
-  return question.kind === 'numbers' ? `${answered}, ${words.middle(question.median, question.mean)}` : answered;
+  const answers = question.answered === 0 ? t('results.noAnswers') : t('results.answers', { count: question.answered });
+  if (question.kind !== 'numbers') return answers;
+  return t('results.numbers', { answers, median: question.median, mean: question.mean });
 }
 
 function ChartPanel({ title, note, children }: { title: string; note: string; children: React.ReactNode }) {
@@ -65,9 +67,9 @@ function QuestionChart({ question, onChoose }: { question: Question; onChoose(va
     case 'numbers':
       return <Columns columns={question.bins.map(({ from, to, count }) => ({ label: `${from}–${to}`, count }))} />;
     case 'dates':
-      return <Columns columns={fillDays(question.days).map(({ day, count }) => ({ label: day, count }))} />;
+      return <Columns columns={fillDays(question.days).map(({ day, count }) => ({ label: formatDay(day), count }))} />;
     case 'texts':
-      return <p className="quiet">{words.texts(question.distinct)}</p>;
+      return <p className="quiet">{t('results.texts', { count: question.distinct })}</p>;
   }
 }
 
@@ -82,7 +84,7 @@ function Bars({ question, onChoose }: { question: Question & { kind: 'choices' }
         <rect className="bar-shown" width={(100 * count) / most} height="4" />
       </svg>
       <span className="numbers bar-count">
-        {count.toLocaleString('en')} <span className="quiet">{Math.round((100 * count) / answered)}%</span>
+        {formatNumber(count)} <span className="quiet">{formatPercent(count / answered)}</span>
       </span>
     </>
   );
@@ -90,12 +92,12 @@ function Bars({ question, onChoose }: { question: Question & { kind: 'choices' }
     <ul className="bars">
       {values.map(({ value, count }) => (
         <li key={value}>
-          <button type="button" title={words.filterBy(name, value)} onClick={() => onChoose(value)}>
+          <button type="button" title={t('results.filterBy', { column: name, value })} onClick={() => onChoose(value)}>
             {bar(value, count)}
           </button>
         </li>
       ))}
-      {others > 0 && <li className="bars-others">{bar(words.others, others)}</li>}
+      {others > 0 && <li className="bars-others">{bar(t('results.others'), others)}</li>}
     </ul>
   );
 }
@@ -113,8 +115,8 @@ function Columns({ columns }: { columns: Column[] }) {
   const [first, last] = [columns[0], columns.at(-1)];
   const figures = columns.filter(({ count }) => count > 0).map(({ label, count }) => `${label}: ${count}`);
   return (
-    <div className="columns">
-      <span className="small quiet numbers">{most.toLocaleString('en')}</span>
+    <div className="columns" dir="ltr">
+      <span className="small quiet numbers">{formatNumber(most)}</span>
       <svg viewBox="0 0 300 100" preserveAspectRatio="none" role="img" aria-label={figures.join(', ')}>
         <line className="grid-line" x1="0" x2="300" y1="0.5" y2="0.5" />
         <line className="grid-line" x1="0" x2="300" y1="99.5" y2="99.5" />

@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatUtc } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { Link } from '../ui/link.tsx';
 import { ScrollRegion } from '../ui/scroll-region.tsx';
 import { type Filter, type ListedResult, resultsApi, type SetRef, type Status } from './results-api.ts';
-import { words } from './words.ts';
 
 const pageSize = 25;
 const badges: Record<Status, string> = {
@@ -38,7 +39,7 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
   });
   async function retry(id?: string): Promise<void> {
     try {
-      setNotice(words.retried(await resultsApi.retry(set, id)));
+      setNotice(t('results.retried', { count: await resultsApi.retry(set, id) }));
       await queries.invalidateQueries({ queryKey: ['results'] });
       await queries.invalidateQueries({ queryKey: ['result-sets'] });
     } catch (error) {
@@ -46,7 +47,7 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
     }
   }
   if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{words.loading}</p>;
+  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
   const { results, total, isPartial } = query.data;
   const columns = [...new Set(results.flatMap(({ values }) => Object.keys(values)))];
   const isDelivered = set.source !== 'records';
@@ -55,24 +56,24 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
       <p role="status" className={notice ? 'notice' : 'visually-hidden'}>
         {notice}
       </p>
-      {isPartial && <p className="notice notice-warn">{words.partial}</p>}
+      {isPartial && <p className="notice notice-warn">{t('results.partial')}</p>}
       {isDelivered && mayRetry && failed > 1 && (
         <div className="actions">
           <button type="button" className="button" onClick={() => void retry()}>
-            {words.retryAll(failed)}
+            {t('results.retryAll', { count: failed })}
           </button>
         </div>
       )}
       {results.length === 0 ? (
-        <p className="empty">{words.noMatch}</p>
+        <p className="empty">{t('results.noMatch')}</p>
       ) : (
-        <ScrollRegion label={words.table}>
+        <ScrollRegion label={t('results.table')}>
           <table className="results-table">
             <thead>
               <tr>
-                <th scope="col">{words.time}</th>
-                <th scope="col">{words.caller}</th>
-                {isDelivered && <th scope="col">{words.delivery}</th>}
+                <th scope="col">{t('results.time')}</th>
+                <th scope="col">{t('results.caller')}</th>
+                {isDelivered && <th scope="col">{t('results.delivery')}</th>}
                 {columns.map((column) => (
                   <th key={column} scope="col">
                     {column}
@@ -83,17 +84,17 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
             <tbody>
               {results.map((result) => (
                 <tr key={result.id}>
-                  <td className="numbers">{result.createdAt.slice(0, 16).replace('T', ' ')}</td>
+                  <td className="numbers">{formatUtc(result.createdAt)}</td>
                   <td className="numbers">
                     {mayOpenCallers ? (
                       <Link
                         href={`/programs?callers=one&caller=${encodeURIComponent(result.caller)}`}
-                        aria-label={words.openCaller(result.maskedNumber)}
+                        aria-label={t('results.openCaller', { number: result.maskedNumber })}
                       >
-                        {result.maskedNumber}
+                        <bdi>{result.maskedNumber}</bdi>
                       </Link>
                     ) : (
-                      result.maskedNumber
+                      <bdi>{result.maskedNumber}</bdi>
                     )}
                   </td>
                   {isDelivered && (
@@ -102,7 +103,9 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
                     </td>
                   )}
                   {columns.map((column) => (
-                    <td key={column}>{result.values[column]}</td>
+                    <td key={column}>
+                      <bdi>{result.values[column]}</bdi>
+                    </td>
                   ))}
                 </tr>
               ))}
@@ -111,23 +114,25 @@ export function ResultTable({ set, filter, failed, mayRetry, mayOpenCallers }: R
         </ScrollRegion>
       )}
       {total > 0 && (
-        <nav className="pager" aria-label={words.table}>
+        <nav className="pager" aria-label={t('results.table')}>
           <button
             type="button"
             className="button"
             disabled={offset === 0}
             onClick={() => setOffset(Math.max(0, offset - pageSize))}
           >
-            {words.previous}
+            {t('results.previous')}
           </button>
-          <span className="numbers">{words.page(offset + 1, Math.min(offset + pageSize, total), total)}</span>
+          <span className="numbers">
+            {t('results.page', { first: offset + 1, last: Math.min(offset + pageSize, total), total })}
+          </span>
           <button
             type="button"
             className="button"
             disabled={offset + pageSize >= total}
             onClick={() => setOffset(offset + pageSize)}
           >
-            {words.next}
+            {t('results.next')}
           </button>
         </nav>
       )}
@@ -140,12 +145,18 @@ function Delivery({ result: { delivery }, onRetry }: { result: ListedResult; onR
   const { status, attempts, fault } = delivery;
   return (
     <div className="delivery">
-      <span className={badges[status]}>{words.statuses[status]}</span>
-      {attempts > 0 && status !== 'sent' && <span className="small quiet">{words.attempts(attempts)}</span>}
-      {fault && status !== 'sent' && <span className="small break">{fault}</span>}
+      <span className={badges[status]}>{t(`results.status-${status}`)}</span>
+      {attempts > 0 && status !== 'sent' && (
+        <span className="small quiet">{t('results.attempts', { count: attempts })}</span>
+      )}
+      {fault && status !== 'sent' && (
+        <span className="small break" lang="en" dir="auto">
+          {fault}
+        </span>
+      )}
       {status === 'failed' && onRetry && (
         <button type="button" className="button button-small" onClick={onRetry}>
-          {words.retry}
+          {t('results.retry')}
         </button>
       )}
     </div>

@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
+import { formatNumber } from '../i18n/format.ts';
+import { t } from '../i18n/text.ts';
 import { programApi } from '../programs/program-api.ts';
 import { Icon } from '../ui/icon.tsx';
 import { ExportButtons } from './export-buttons.tsx';
 import { ResultCharts } from './result-charts.tsx';
 import { ResultTable } from './result-table.tsx';
-import { type Filter, type ListedSet, noFilter, resultsApi } from './results-api.ts';
-import { words } from './words.ts';
+import { type Filter, type ListedSet, noFilter, resultsApi, type Status } from './results-api.ts';
 import '../styles/results.css';
 
 const toKey = ({ source, name }: Pick<ListedSet, 'source' | 'name'>) => `${source}/${name}`;
@@ -25,10 +26,10 @@ export function ResultsView({ program }: { program: string }) {
   const [filter, setFilter] = useState(noFilter);
   const [isChart, setChart] = useState(false);
   if (query.error) return <p className="notice notice-danger">{query.error.message}</p>;
-  if (!query.data) return <p className="quiet">{words.loading}</p>;
+  if (!query.data) return <p className="quiet">{t('app.loading')}</p>;
   const { sets } = query.data;
   const listed = sets.find((set) => toKey(set) === chosen) ?? sets[0];
-  if (!listed) return <p className="empty">{words.nothing}</p>;
+  if (!listed) return <p className="empty">{t('results.nothing')}</p>;
   const set = { program, source: listed.source, name: listed.name };
   const isSms = listed.source === 'messages';
   // Another set or filter begins at its first page.
@@ -46,12 +47,12 @@ export function ResultsView({ program }: { program: string }) {
         />
         <Filters set={listed} filter={filter} onFilter={setFilter} />
         {!isSms && (
-          <nav className="tabs" aria-label={words.as}>
+          <nav className="tabs" aria-label={t('results.as')}>
             <button type="button" aria-pressed={!isChart} onClick={() => setChart(false)}>
-              {words.table}
+              {t('results.table')}
             </button>
             <button type="button" aria-pressed={isChart} onClick={() => setChart(true)}>
-              {words.charts}
+              {t('results.charts')}
             </button>
           </nav>
         )}
@@ -62,10 +63,10 @@ export function ResultsView({ program }: { program: string }) {
           <button
             type="button"
             className="button button-small"
-            aria-label={words.removeFilter(filter.column)}
+            aria-label={t('results.removeFilter', { column: filter.column })}
             onClick={() => setFilter({ ...filter, column: '', value: '' })}
           >
-            {words.only(filter.column, filter.value)}
+            <bdi>{`${filter.column}: ${filter.value}`}</bdi>
             <Icon name="close" size={14} />
           </button>
         </p>
@@ -96,11 +97,15 @@ export function ResultsView({ program }: { program: string }) {
 function SetField({ sets, set, onSet }: { sets: ListedSet[]; set: ListedSet; onSet(key: string): void }) {
   return (
     <label className="field">
-      <span>{words.set}</span>
+      <span>{t('results.set')}</span>
       <select value={toKey(set)} onChange={(event) => onSet(event.target.value)}>
         {sets.map((each) => (
           <option key={toKey(each)} value={toKey(each)}>
-            {`${words.sources[each.source]}: ${each.source === 'messages' ? words.sms : each.name} (${each.count})`}
+            {t('results.setOf', {
+              source: t(`results.${each.source}`),
+              name: each.source === 'messages' ? 'SMS' : each.name,
+              count: each.count,
+            })}
           </option>
         ))}
       </select>
@@ -120,21 +125,21 @@ function Filters({ set, filter, onFilter }: FiltersProps) {
   return (
     <>
       <label className="field">
-        <span>{words.from}</span>
+        <span>{t('results.from')}</span>
         <input type="date" value={filter.from} onChange={change('from')} />
       </label>
       <label className="field">
-        <span>{words.to}</span>
+        <span>{t('results.to')}</span>
         <input type="date" value={filter.to} onChange={change('to')} />
       </label>
       {set.source !== 'records' && (
         <label className="field">
-          <span>{words.status}</span>
+          <span>{t('results.delivery')}</span>
           <select value={filter.status} onChange={change('status')}>
-            <option value="">{words.anyStatus}</option>
+            <option value="">{t('results.anyStatus')}</option>
             {Object.entries(set.statuses).map(([status, count]) => (
               <option key={status} value={status}>
-                {`${words.statuses[status as keyof typeof words.statuses]} (${count})`}
+                {`${t(`results.status-${status as Status}`)} (${formatNumber(count)})`}
               </option>
             ))}
           </select>
@@ -142,7 +147,7 @@ function Filters({ set, filter, onFilter }: FiltersProps) {
       )}
       {set.source !== 'messages' && (
         <label className="field">
-          <span>{words.search}</span>
+          <span>{t('results.search')}</span>
           <input type="search" maxLength={100} value={filter.search} onChange={change('search')} />
         </label>
       )}
