@@ -21,11 +21,11 @@ export interface StartOptions {
 
 /** Starts a real process for a test and collects what it prints. */
 export function startProcess(command: string, args: string[], options: StartOptions = {}): TestProcess {
-  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const { PATH, HOME, NODE_COMPILE_CACHE, TEST_NODE_OPTIONS } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd,
     detached: options.group ?? false,
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ...options.env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, NODE_OPTIONS: TEST_NODE_OPTIONS, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
