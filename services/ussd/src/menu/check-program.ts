@@ -4,7 +4,7 @@ import { parseDataFiles } from './data-files.ts';
 import type { Registry } from './menu.ts';
 import { type LocaleFile, parseLocale } from './parse-locale.ts';
 import { type MenuFile, parseMenu } from './parse-menu.ts';
-import { isMenuPath, languageOf, type ProgramSource, programFile } from './program-source.ts';
+import { isMenuPath, languageOf, type ProgramSource, programFile, type SourceFile } from './program-source.ts';
 
 /** What a program may extend: its states and its texts, parsed. */
 export interface ParsedProgram {
@@ -27,16 +27,14 @@ export function parseProgram({ files }: ProgramSource): ParsedProgram {
 let lastBase: { files: ProgramSource['files']; parsed: ParsedProgram } | undefined;
 
 function parseBase(base: ProgramSource): ParsedProgram {
-  const { files } = base;
-  const isSame = files.length === lastBase?.files.length;
-  if (lastBase && isSame && files.every(({ path, text }, i) => isFile(lastBase?.files[i], path, text)))
-    return lastBase.parsed;
-  lastBase = { files, parsed: parseProgram(base) };
+  if (!lastBase || !areSame(lastBase.files, base.files)) lastBase = { files: base.files, parsed: parseProgram(base) };
   return lastBase.parsed;
 }
 
-function isFile(file: ProgramSource['files'][number] | undefined, path: string, text: string): boolean {
-  return file?.path === path && file.text === text;
+function areSame(some: ProgramSource['files'], others: ProgramSource['files']): boolean {
+  const isSame = ({ file, path, text }: SourceFile, other?: SourceFile) =>
+    file === other?.file && path === other.path && text === other.text;
+  return some.length === others.length && some.every((one, at) => isSame(one, others[at]));
 }
 
 const maxStates = 2_000;
@@ -44,7 +42,7 @@ const tooManyStates = `a program has at most ${maxStates} states`;
 
 /** Parses and checks a program. `base` is what `extends: palaver` means. Runs in browsers too. */
 export function checkProgram(source: ProgramSource, registry: Registry, base: ProgramSource): MenuCheck {
-  const own = parseProgram(source);
+  const own = areSame(source.files, base.files) ? parseBase(base) : parseProgram(source);
   const isExtension = own.files.some(({ header }) => header?.extends !== undefined);
   const states = own.files.reduce((sum, file) => sum + file.states.size, 0);
   if (states > maxStates)
