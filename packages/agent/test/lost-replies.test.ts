@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { createGate } from './gate-plugin.ts';
 import { collectFrames } from './read-frames.ts';
-import { agentTemplate, startTestAgent } from './test-agent.ts';
+import { agentTemplate, request, startTestAgent } from './test-agent.ts';
 
 /**
  * An agent whose line to PostgreSQL can break while a statement of it is under way. The server does not notice and commits
@@ -56,6 +56,7 @@ async function startOnBreakingLine(options: Parameters<typeof startTestAgent>[0]
     line,
     store,
     hold,
+    url: agent.url,
     ana: await agent.createUser(),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
@@ -113,4 +114,14 @@ test('the begin of a run is committed after it was undone: its session is not bl
   await begin.release();
   await untilFilled('agent_run');
   expect((await ana.say(sessionId, 'hello')).body.message.status).toBe('complete');
+});
+
+test('while the database is away, routes of users and of operators answer 503 and say why', async () => {
+  await using own = await startOnBreakingLine();
+  own.line.cut();
+  const unavailable = { status: 503, body: { code: 'UNAVAILABLE', message: expect.stringContaining('database') } };
+  expect(await own.ana.send('GET', '/sessions')).toMatchObject(unavailable);
+  expect(await request(`${own.url}/users/${own.ana.did}/export`)).toMatchObject(unavailable);
+  own.line.restore();
+  await waitFor('the database', async () => (await own.ana.send('GET', '/sessions')).status === 200);
 });

@@ -41,10 +41,6 @@ async function start(options: Partial<ServerOptions> = {}, change?: (server: Ser
   server.get('/pay', async () => {
     throw new AppError('PAYMENT_REQUIRED', 'Pay first', { details: { claimIds: ['c1'] } });
   });
-  server.get('/slow', async () => {
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    return { done: true };
-  });
   change?.(server);
   url = await listen(server, { host: '127.0.0.1', port: 0 });
 }
@@ -263,11 +259,25 @@ describe('cross-origin rules', () => {
 });
 
 test('closing lets a request in flight finish and takes no new ones', async () => {
-  await start();
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  await start({}, (own) =>
+    own.get('/slow', async () => {
+      reached.resolve();
+      await released.promise;
+      return { done: true };
+    }),
+  );
   const inFlight = fetch(`${url}/slow`);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await reached.promise;
   const closing = closeServer(server);
-  await expect(fetch(`${url}/health`)).rejects.toThrow();
+  await waitFor('the port to close', () =>
+    fetch(`${url}/health`).then(
+      () => false,
+      () => true,
+    ),
+  );
+  released.resolve();
   expect(await (await inFlight).json()).toEqual({ done: true });
   await closing;
 });

@@ -99,6 +99,8 @@ export interface ServerOptions extends Edge {
   isUpload?: ((request: { method: string; url: string }) => boolean) | undefined;
   /** Longest URL in bytes, headers aside. */
   maxUrlLength?: number;
+  /** An error that clients may know of although it is none of ours, such as a database that is away; undefined for all others. */
+  toKnownError?: ((error: unknown) => AppError | undefined) | undefined;
   /** Error bodies of another shape than the shared one. */
   toErrorBody?: ((error: AppError) => object) | undefined;
   /** The reply of `GET /health`; `healthy: false` makes it a 503. */
@@ -127,8 +129,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const { requestTimeoutMs = 30_000, isUpload } = options;
   const longestRequestMs = isUpload ? Math.max(longestUploadMs, requestTimeoutMs) : requestTimeoutMs;
   const toBody = options.toErrorBody ?? toErrorBody;
+  const toKnown = (error: unknown) => options.toKnownError?.(error) ?? error;
   const send = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    sendError(error, request, reply, toBody);
+    sendError(toKnown(error), request, reply, toBody);
   const server: Server = Fastify({
     loggerInstance: options.logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -188,7 +191,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   refuseForeignPages(server, options.cors?.origins ?? []);
   if (options.cors) await addCors(server, options.cors);
   const metrics = addMetrics(server, options.name);
-  const recentErrors = addRecentErrors(server);
+  const recentErrors = addRecentErrors(server, toKnown);
   const operatorGuard = addOperatorGuards(server, options, metrics);
 
   addLifecycle(server, options);

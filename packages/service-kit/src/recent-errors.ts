@@ -20,12 +20,12 @@ const kept = 50;
  * The last refusals and the last faults of this process, for operators: the request id leads to the log. Faults have a list of
  * their own, so that a flood of bad requests does not wash them away.
  */
-export function addRecentErrors(server: FastifyInstance): () => RecentError[] {
+export function addRecentErrors(server: FastifyInstance, toKnown: (error: unknown) => unknown): () => RecentError[] {
   const refusals: RecentError[] = [];
   const faults: RecentError[] = [];
   const replies = new WeakMap<object, { code: string; message: string }>();
   server.addHook('onError', (request, _reply, error, done) => {
-    const { code, message } = toAppError(error);
+    const { code, message } = toAppError(toKnown(error));
     replies.set(request, { code, message: maskText(message).slice(0, 300) });
     done();
   });

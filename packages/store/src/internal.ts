@@ -20,4 +20,4 @@ export { createPrivateFile } from './open-sqlite.ts';
 export { engineOf } from './open-store.ts';
 export { parsePostgresUrl } from './postgres-hosts.ts';
 export { timeReaderOf } from './read-time.ts';
-export { faultKind } from './store-error.ts';
+export { faultKind, toUnavailable } from './store-error.ts';

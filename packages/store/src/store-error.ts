@@ -1,3 +1,5 @@
+import { AppError } from '@palaver/contract';
+
 /**
  * What is wrong with a database.
  *
@@ -71,6 +73,19 @@ export function faultKind(error: unknown): StoreErrorKind | undefined {
   if (typeof errcode === 'number') return sqliteFaults[errcode & 0xff];
   if (typeof code === 'string' && postgresFaultCode.test(code)) return 'unreachable';
   return postgresFaultMessage.test(error.message) ? 'unreachable' : undefined;
+}
+
+const passing: readonly StoreErrorKind[] = ['unreachable', 'locked', 'unwritable', 'overloaded', 'closed'];
+
+/** What a client is told of a database that cannot be used now; `undefined` for every other error. */
+export function toUnavailable(error: unknown): AppError | undefined {
+  const kind = faultKind(error);
+  // An error with a path is of a file, not of a connection.
+  if (kind === undefined || !passing.includes(kind) || (error as { path?: string }).path !== undefined)
+    return undefined;
+  return new AppError('UNAVAILABLE', 'The database cannot be used now. Please try again in a moment.', {
+    cause: error,
+  });
 }
 
 export function messageOf(error: unknown): string {

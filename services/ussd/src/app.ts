@@ -11,7 +11,7 @@ import {
   type ZodTypeProvider,
 } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
-import { type KeyRing, timeReaderOf } from '@palaver/store/internal';
+import { type KeyRing, timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { ProgramServers } from './actions/http-actions.ts';
 import type { UssdConfig } from './config.ts';
 import { createDomain } from './domain.ts';
@@ -47,6 +47,7 @@ export async function createUssdApp(parts: UssdParts): Promise<Server> {
     logger,
     ...toEdge(config),
     bodyLimit: ussdLimits.bodyBytes,
+    toKnownError: toUnavailable,
     probes: createProbes({
       redis,
       withoutRedis: 'Rate limits are not enforced.',

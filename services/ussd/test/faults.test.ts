@@ -135,6 +135,11 @@ describe('the database going away', () => {
       expect.objectContaining({ status: 'degraded', database: 'disconnected', uptime: expect.any(Number) }),
     ]);
     expect((await service.get('/metrics')).status).toBe(200);
+    const reports = await service.get('/api/ussd/reports');
+    expect([reports.status, await reports.json()]).toEqual([
+      503,
+      expect.objectContaining({ code: 'UNAVAILABLE', message: expect.stringContaining('database') }),
+    ]);
     proxy.restore();
     await waitFor('recovery', async () => (await service.say('a', '1')).startsWith('CON About'));
     expect((await service.get('/health')).status).toBe(200);

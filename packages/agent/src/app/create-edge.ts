@@ -10,7 +10,7 @@ import {
   toEdge,
 } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
-import { timeReaderOf } from '@palaver/store/internal';
+import { timeReaderOf, toUnavailable } from '@palaver/store/internal';
 import type { Redis } from 'ioredis';
 import { Counter } from 'prom-client';
 import { addAuth, createRouteMatcher, type PublicRoute } from '../auth/auth-hook.ts';
@@ -96,6 +96,7 @@ function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise
     logger,
     ...toEdge(config),
     bodyLimit: config.BODY_LIMIT_BYTES,
+    toKnownError: toUnavailable,
     isUpload: ({ method, url }) => method === 'POST' && /^\/files(\?|$)/.test(url),
     probes: createProbes({
       redis,
