@@ -143,13 +143,13 @@ export async function walkPhoneStory({ dir, url: gatewayUrl, access, payer }: Wo
   const store = await openStore<Pick<UssdTables, 'ussd_money_account' | 'ussd_money_entry'>>(databaseUrl);
   const accounts = await store.db.selectFrom('ussd_money_account').selectAll().orderBy('id').execute();
   expect(accounts.map(({ id, balance }) => [id.replace(/[0-9a-f-]{36}/, 'ana'), balance])).toEqual([
-    ['holder:ana:uixo', 500_000],
-    ['system:paid:uixo', 2_000_000],
-    ['system:rewards:uixo', -2_500_000],
-    ['system:transit:uixo', 0],
+    ['holder:ana:uixo', '500000'],
+    ['system:paid:uixo', '2000000'],
+    ['system:rewards:uixo', '-2500000'],
+    ['system:transit:uixo', '0'],
   ]);
   const entries = await store.db.selectFrom('ussd_money_entry').select('amount').execute();
-  expect(entries.reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
+  expect(entries.reduce((sum, { amount }) => sum + BigInt(amount), 0n)).toBe(0n);
   await store.close();
 }
 

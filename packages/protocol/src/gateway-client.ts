@@ -79,7 +79,7 @@ export function toAccessHeaders({ apiKey, ucan }: Pick<GatewayAccess, 'apiKey' |
  */
 export interface GatewayFault {
   ok: false;
-  kind: 'missing' | 'invalid' | 'access' | 'unsupported' | 'timeout' | 'unavailable';
+  kind: 'missing' | 'invalid' | 'access' | 'unsupported' | 'timeout' | 'too-large' | 'unavailable';
   status: number | undefined;
   message: string;
 }
@@ -157,7 +157,7 @@ export function createGatewayClient(access: GatewayAccess): GatewayClient {
         redirect: 'error',
       });
       const text = await readText(response, maxBytes);
-      if (text === undefined) return toFault('unavailable', response.status, 'the answer is too large');
+      if (text === undefined) return toFault('too-large', response.status, 'the answer is too large');
       const body: unknown = text === '' ? undefined : JSON.parse(text);
       return response.ok ? { ok: true, value: body } : toRefusal(response.status, body);
     } catch (error) {

@@ -18,7 +18,7 @@ const txSchema = z.object({
 });
 
 export type TxResponse = z.infer<typeof responseSchema>;
-type Read<T> = ({ ok: true } & T) | GatewayFault;
+export type Read<T> = ({ ok: true } & T) | GatewayFault;
 
 /**
  * Reads the name of the chain and the height of its latest block.
@@ -101,7 +101,7 @@ export async function broadcastTx(
   return { ok: true, code: response.code, codespace: response.codespace, log: response.raw_log };
 }
 
-const searchSchema = z.object({
+export const searchSchema = z.object({
   txs: z.array(z.object({ body: z.object({ memo: z.string() }).nullish() })),
   tx_responses: z.array(responseSchema),
   total: z.string(),
@@ -115,74 +115,6 @@ export async function readTxOfSequence(
   const query = { query: `tx.acc_seq='${address}/${sequence}'`, page: '1', limit: '1' };
   const result = await gateway.get('/cosmos/tx/v1beta1/txs', { query, timeoutMs: 10_000 });
   return result.ok ? { ok: true, response: searchSchema.parse(result.value).tx_responses[0] } : result;
-}
-
-/**
- * Coins that reached an address in a transaction.
- *
- * @example
- * ```ts
- * import type { Transfer } from '@palaver/protocol';
- *
- * export const toLine = ({ sender, amount, memo }: Transfer) => `${sender} paid ${amount}: ${memo}`;
- * ```
- */
-export interface Transfer {
-  hash: string;
-  /** Its place among the transfers to the address in this transaction: one message may pay several times. */
-  index: number;
-  height: number;
-  memo: string;
-  sender: string;
-  /** As the chain writes it: `700uixo,3ibc/…`. */
-  amount: string;
-}
-
-const pageSize = 100;
-
-/**
- * Everything that was paid to an address in a range of blocks, in the order of the chain.
- *
- * @example
- * ```ts
- * import { type GatewayClient, readTransfers } from '@palaver/protocol';
- *
- * export const paymentsTo = (gateway: GatewayClient, address: string) =>
- *   readTransfers(gateway, { address, from: 100, to: 200 });
- * ```
- */
-export async function readTransfers(
-  gateway: GatewayClient,
-  { address, from, to }: { address: string; from: number; to: number },
-): Promise<Read<{ transfers: Transfer[] }>> {
-  const query = `transfer.recipient='${address}' AND tx.height>=${from} AND tx.height<=${to}`;
-  const transfers: Transfer[] = [];
-  for (let page = 1; ; page += 1) {
-    const options = { query, page: String(page), limit: String(pageSize), order_by: 'ORDER_BY_ASC' };
-    const result = await gateway.get('/cosmos/tx/v1beta1/txs', {
-      query: options,
-      timeoutMs: 10_000,
-      maxBytes: 16_000_000,
-    });
-    if (!result.ok) return result;
-    const { txs, tx_responses: responses, total } = searchSchema.parse(result.value);
-    for (const [index, response] of responses.entries()) {
-      if (response.code === 0) transfers.push(...toTransfers(response, txs[index]?.body?.memo ?? '', address));
-    }
-    if (responses.length === 0 || page * pageSize >= Number(total)) return { ok: true, transfers };
-  }
-}
-
-/** Transfers of fees belong to no message and are left out. */
-function toTransfers(response: TxResponse, memo: string, address: string): Transfer[] {
-  return response.events
-    .filter(({ type }) => type === 'transfer')
-    .map(({ attributes }) => Object.fromEntries(attributes.map(({ key, value }) => [key, value])))
-    .filter((of) => of.recipient === address && of.msg_index !== undefined)
-    .map(({ sender = '', amount = '' }, index) => {
-      const texts = { memo: toStorable(memo), sender: toStorable(sender), amount: toStorable(amount) };
-      return { hash: response.txhash, index, height: Number(response.height), ...texts };
-    });
 }
 
 /** Chains take U+0000 in a memo; PostgreSQL stores no text that has it. */

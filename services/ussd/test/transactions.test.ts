@@ -45,8 +45,8 @@ test.each(engines)('on %s viewers list unclear payments, admins decide, and the 
     ['2', repeated],
   ]) {
     await store.transaction(async (trx) => {
-      await post(trx, { id: `reward:${id}`, entries: { 'system:rewards:uixo': -70, 'holder:a:uixo': 70 }, now: 1 });
-      await post(trx, { id: `payout:${id}`, entries: { 'holder:a:uixo': -70, 'system:transit:uixo': 70 }, now: 1 });
+      await post(trx, { id: `reward:${id}`, entries: { 'system:rewards:uixo': -70n, 'holder:a:uixo': 70n }, now: 1 });
+      await post(trx, { id: `payout:${id}`, entries: { 'holder:a:uixo': -70n, 'system:transit:uixo': 70n }, now: 1 });
       await sql`insert into ussd_payout (id, account_id, address, denom, amount, status, created_at)
         values (${id}, 'a', 'ixo1', 'uixo', 70, 'sending', 1)`.execute(trx);
       await sql`insert into ussd_tx (id, message, memo, status, alone, attempts, next_at, bytes, hash, sequence, timeout_height, created_at)

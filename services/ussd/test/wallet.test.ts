@@ -150,7 +150,7 @@ test('rewards are sent to a phone number without showing its wallet, and five nu
     .executeTakeFirstOrThrow();
   await store.db
     .insertInto('ussd_money_account')
-    .values({ id: `holder:${ana.id}:uixo`, balance: 9000 })
+    .values({ id: `holder:${ana.id}:uixo`, balance: '9000' })
     .execute();
   const setAddress = (value: string) =>
     store.db.updateTable('ussd_account').set({ address: value }).where('phone', '=', ben).execute();

@@ -97,7 +97,7 @@ export function createPayoutActions(
 /** An address that cannot be decrypted is none. */
 const isLinked = (address: string | null | undefined): address is string => !!address && address !== unreadableText;
 
-const formatUnits = (amount: number, denom: string) => formatCoin({ denom, amount: String(amount) });
+const formatUnits = (amount: number | bigint, denom: string) => formatCoin({ denom, amount: String(amount) });
 
 /** An amount as people type it in the smallest unit of its coin: `2.5` IXO are 2500000 uixo. */
 function toUnits(text: string, denom: string): number | undefined {

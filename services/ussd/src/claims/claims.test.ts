@@ -47,14 +47,25 @@ test.each(engines)('on %s the reward of a number without an account waits for on
   expect((await claims.find([claim.source])).get(claim.source)?.fault).toBe('collection 1: notfound');
   await store.db.updateTable('ussd_claim').set({ status: 'submitted' }).execute();
   const paid = { evaluation: { status: 'APPROVED' }, payments_status: { approval: 'PAID' } };
-  answers.set(`/ixo/claims/claim/${id}`, { claim: { amount: [{ denom: 'uixo', amount: '7000000' }], ...paid } });
+  // More than a number, or a 64-bit integer, holds exactly.
+  const huge = '123456789012345678901';
+  const reward = [
+    { denom: 'uixo', amount: '7000000' },
+    { denom: 'aevmos', amount: huge },
+  ];
+  answers.set(`/ixo/claims/claim/${id}`, { claim: { amount: reward, ...paid } });
 
   expect(await claims.process()).toEqual({ unclaimed: 1 });
   const balances = async () => {
     const rows = await store.db.selectFrom('ussd_money_account').selectAll().orderBy('id').execute();
     return Object.fromEntries(rows.map((row) => [row.id, row.balance]));
   };
-  expect(await balances()).toEqual({ 'system:rewards:uixo': -7_000_000, 'system:unclaimed:uixo': 7_000_000 });
+  const received = { 'system:rewards:uixo': '-7000000', 'system:rewards:aevmos': `-${huge}` };
+  expect(await balances()).toEqual({
+    ...received,
+    'system:unclaimed:uixo': '7000000',
+    'system:unclaimed:aevmos': huge,
+  });
   const { phone } = await store.db.selectFrom('ussd_claim').select('phone').executeTakeFirstOrThrow();
   const holder = { id: 'a', phone, name: 'Ana', pin: '', address: null, did: null, created_at: 1 };
   const untried = { link_tries: 0, link_tried_at: 0, failed: 0, failed_total: 0, locks: 0, locked_until: null };
@@ -64,9 +75,11 @@ test.each(engines)('on %s the reward of a number without an account waits for on
     .execute();
   for (let round = 0; round < 2; round += 1) expect(await claims.process()).toEqual({ paid: 1 });
   expect(await balances()).toEqual({
-    'holder:a:uixo': 7_000_000,
-    'system:rewards:uixo': -7_000_000,
-    'system:unclaimed:uixo': 0,
+    ...received,
+    'holder:a:uixo': '7000000',
+    'holder:a:aevmos': huge,
+    'system:unclaimed:uixo': '0',
+    'system:unclaimed:aevmos': '0',
   });
 });
 
@@ -156,19 +169,26 @@ test('a strange reply or a reward that cannot be booked holds up no other claim'
   const unreadable = await Promise.all(Array.from({ length: 20 }, (_, i) => add(`unreadable${i}`, 'strange')));
   const huge = await add('huge', '1');
   const good = await add('good', '1');
+  const refused = await add('refused', '1');
+  await sql`create trigger refuse before insert on ussd_money_entry when new.transaction_id like ${sql.lit(`%${refused}%`)}
+    begin select raise(abort, 'refused by the test'); end`.execute(store.db);
   for (const id of unreadable) answers.set(`/ixo/claims/claim/${id}`, paid(''));
   answers.set(`/ixo/claims/claim/${huge}`, paid('1000000000000000000000'));
   answers.set(`/ixo/claims/claim/${good}`, paid('700'));
-  for (const id of [...unreadable, huge, good]) await setSubmitted(id);
+  answers.set(`/ixo/claims/claim/${refused}`, paid('800'));
+  for (const id of [...unreadable, refused, huge, good]) await setSubmitted(id);
 
   await claims.process();
   const [queued] = await claims.list({ status: 'queued', limit: 5 });
   expect(queued).toMatchObject({ fault: 'collection strange: an answer of another form', checked_at: now });
   const first = now;
   now += 5_000;
-  expect(await claims.process()).toEqual({ queued: 1, submitted: 21, paid: 1 });
-  expect(await claims.list({ status: 'paid', limit: 5 })).toMatchObject([{ id: good, reward: '0.0007 IXO' }]);
-  expect((await claims.find(['huge'])).get('huge')).toMatchObject({ fault: expect.stringContaining('is too large') });
+  expect(await claims.process()).toEqual({ queued: 1, submitted: 21, paid: 2 });
+  const rewards = (await claims.list({ status: 'paid', limit: 5 })).map(({ id, reward }) => [id, reward]);
+  expect(Object.fromEntries(rewards)).toEqual({ [huge]: '1000000000000000 IXO', [good]: '0.0007 IXO' });
+  expect((await claims.find(['refused'])).get('refused')).toMatchObject({
+    fault: expect.stringContaining('refused by the test'),
+  });
   expect((await claims.find(['queued'])).get('queued')?.checked_at).toBe(first); // written once a minute
   await store.close();
 });

@@ -233,6 +233,28 @@ const migrations: readonly Migration[] = [
     },
   },
   outboxResendMigration('ussd', '025-tx-resend'),
+  {
+    name: '026-money-of-any-size',
+    async up(trx) {
+      const change = async (table: string, columns: string, values: string) => {
+        await sql.raw(`create table ${table}_new (${columns})`).execute(trx);
+        await sql.raw(`insert into ${table}_new select ${values} from ${table}`).execute(trx);
+        await sql.raw(`drop table ${table}`).execute(trx);
+        await sql.raw(`alter table ${table}_new rename to ${table}`).execute(trx);
+      };
+      await change(
+        'ussd_money_account',
+        `id text primary key, balance text not null check (balance not like '-%' or id like 'system:%')`,
+        'id, cast(balance as text)',
+      );
+      await change(
+        'ussd_money_entry',
+        `transaction_id text not null, account_id text not null, amount text not null, created_at bigint not null,
+         primary key (transaction_id, account_id)`,
+        'transaction_id, account_id, cast(amount as text), created_at',
+      );
+    },
+  },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

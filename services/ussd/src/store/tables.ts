@@ -33,8 +33,9 @@ export interface UssdTables {
   ussd_link: LinkTable;
   ussd_payout: PayoutTable;
   ussd_tx: OutboxRow;
-  ussd_money_account: { id: string; balance: number };
-  ussd_money_entry: { transaction_id: string; account_id: string; amount: number; created_at: number };
+  /** Amounts as digits: coins with 18 decimals are more than a 64-bit integer holds. */
+  ussd_money_account: { id: string; balance: string };
+  ussd_money_entry: { transaction_id: string; account_id: string; amount: string; created_at: number };
   ussd_input: { session_id: string; version: number; sealed: string; seen_at: number };
 }
 

@@ -23,35 +23,32 @@ export const systemAccounts = (denom: string) => ({
 /** Books a transaction; false where its id is booked already. Throws where a holder has too little. */
 export async function post(
   trx: Trx,
-  { id, entries, now }: { id: string; entries: Record<string, number>; now: number },
+  { id, entries, now }: { id: string; entries: Record<string, bigint>; now: number },
 ): Promise<boolean> {
   // In one order everywhere, so that two transactions never wait for each other in a circle.
   const booked = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1));
-  if (booked.reduce((sum, [, amount]) => sum + amount, 0) !== 0) throw new Error(`transaction ${id} does not balance`);
+  if (booked.reduce((sum, [, amount]) => sum + amount, 0n) !== 0n)
+    throw new Error(`transaction ${id} does not balance`);
   for (const [account_id, amount] of booked) {
-    if (!Number.isSafeInteger(amount)) throw new Error(`transaction ${id} is too large`);
     const inserted = await trx
       .insertInto('ussd_money_entry')
-      .values({ transaction_id: id, account_id, amount, created_at: now })
+      .values({ transaction_id: id, account_id, amount: String(amount), created_at: now })
       .onConflict((conflict) => conflict.doNothing())
       .executeTakeFirst();
     if (!inserted.numInsertedOrUpdatedRows) return false;
     await trx
       .insertInto('ussd_money_account')
-      .values({ id: account_id, balance: 0 })
+      .values({ id: account_id, balance: '0' })
       .onConflict((conflict) => conflict.doNothing())
       .execute();
-    await trx
-      .updateTable('ussd_money_account')
-      .set((eb) => ({ balance: eb('balance', '+', amount) }))
-      .where('id', '=', account_id)
-      .execute();
+    const balance = String((await lockBalance(trx, account_id)) + amount);
+    await trx.updateTable('ussd_money_account').set({ balance }).where('id', '=', account_id).execute();
   }
   return true;
 }
 
 /** Locks an account until the commit and gives its balance. */
-export async function lockBalance(trx: Trx, id: string): Promise<number> {
+export async function lockBalance(trx: Trx, id: string): Promise<bigint> {
   // An update that changes nothing takes the row's lock on PostgreSQL; SQLite has the whole file.
   const row = await trx
     .updateTable('ussd_money_account')
@@ -59,5 +56,5 @@ export async function lockBalance(trx: Trx, id: string): Promise<number> {
     .where('id', '=', id)
     .returning('balance')
     .executeTakeFirst();
-  return row?.balance ?? 0;
+  return BigInt(row?.balance ?? 0);
 }

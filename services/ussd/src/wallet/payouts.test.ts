@@ -26,11 +26,11 @@ test.each(engines)('on %s a payment that the chain refuses for good is given bac
   const order = { accountId: 'a', address: account.address, amount: 60, now };
   const orders = [1, 2].map(() => store.transaction((trx) => payouts.send(trx, order)));
   expect((await Promise.all(orders)).map(({ ok }) => ok).toSorted()).toEqual([false, true]);
-  expect(await payouts.balanceOf('a', now)).toEqual({ balance: 30, sendable: 30 });
+  expect(await payouts.balanceOf('a', now)).toEqual({ balance: 30n, sendable: 30 });
 
   const [row] = (await outbox.list('waiting', 10)) as [OutboxRow];
   for (let round = 0; round < 2; round += 1) await store.transaction((trx) => onPayoutSettled(trx, row, 'dead'));
-  expect(await payouts.balanceOf('a', now)).toEqual({ balance: 90, sendable: 90 });
+  expect(await payouts.balanceOf('a', now)).toEqual({ balance: 90n, sendable: 90 });
   expect(await payouts.list('a', 5)).toMatchObject([{ status: 'failed', amount: 60 }]);
 
   // An instance of an older version has settled the transaction and not the payment.
@@ -41,6 +41,6 @@ test.each(engines)('on %s a payment that the chain refuses for good is given bac
   await store.db.updateTable('ussd_tx').set({ status: 'included' }).where('id', '=', next.id).execute();
   for (let round = 0; round < 2; round += 1) await settlePayouts(store);
   expect(await payouts.list('a', 5)).toMatchObject([{ status: 'sent', amount: 40 }, { status: 'failed' }]);
-  expect(await payouts.balanceOf('a', now + 1)).toEqual({ balance: 50, sendable: 50 });
+  expect(await payouts.balanceOf('a', now + 1)).toEqual({ balance: 50n, sendable: 50 });
   await store.close();
 });

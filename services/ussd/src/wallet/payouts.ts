@@ -24,7 +24,7 @@ export type PayoutResult = { ok: true; id: string } | { ok: false; reason: 'notE
 export interface Payouts {
   denom: string;
   /** What a holder has, and what of it they can send now. */
-  balanceOf(accountId: string, now: number): Promise<{ balance: number; sendable: number }>;
+  balanceOf(accountId: string, now: number): Promise<{ balance: bigint; sendable: number }>;
   /** Takes coins off the holder and hands them to the outbox, in the caller's transaction. */
   send(trx: Trx, payout: NewPayout): Promise<PayoutResult>;
   /** The newest first. */
@@ -66,9 +66,9 @@ export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
         .select('balance')
         .where('id', '=', holderAccount(accountId, denom))
         .executeTakeFirst();
-      const balance = row?.balance ?? 0;
+      const balance = BigInt(row?.balance ?? 0);
       const left = Number(limit.amount) - (await readSent(db, accountId, now));
-      return { balance, sendable: Math.max(0, Math.min(balance, left)) };
+      return { balance, sendable: Math.max(0, Math.min(Number(balance), left)) };
     },
     async send(trx, { accountId, address, amount, now }) {
       const holder = holderAccount(accountId, denom);
@@ -78,7 +78,8 @@ export function createPayouts({ store, outbox, limit }: PayoutParts): Payouts {
       if ((await readSent(trx, accountId, now)) + amount > Number(limit.amount))
         return { ok: false, reason: 'overLimit' };
       const id = randomUUID();
-      await post(trx, { id: `${entryPrefix}${id}`, entries: { [holder]: -amount, [system.transit]: amount }, now });
+      const units = BigInt(amount);
+      await post(trx, { id: `${entryPrefix}${id}`, entries: { [holder]: -units, [system.transit]: units }, now });
       const row = { id, account_id: accountId, address, denom, amount, status: 'sending' as const, created_at: now };
       await trx.insertInto('ussd_payout').values(cipher.sealRow(sealedTables.payout, row)).execute();
       const coins = [{ denom, amount: String(amount) }];
@@ -100,7 +101,7 @@ export async function bookReward(
   reward: { claimId: string; accountId: string | undefined; coins: readonly Coin[]; now: number },
 ): Promise<void> {
   for (const { denom, amount } of reward.coins) {
-    const units = Number(amount);
+    const units = BigInt(amount);
     const { rewards, unclaimed } = systemAccounts(denom);
     const holder = reward.accountId === undefined ? unclaimed : holderAccount(reward.accountId, denom);
     const entries = { [rewards]: -units, [holder]: units };
@@ -126,7 +127,8 @@ export async function bookUnclaimed(store: Pick<Store<UssdTables>, 'db' | 'trans
         .where('transaction_id', '<', `reward:${claimId};`)
         .where('account_id', 'like', 'system:unclaimed:%')
         .execute();
-      for (const { account_id: unclaimed, amount } of entries) {
+      for (const { account_id: unclaimed, ...entry } of entries) {
+        const amount = BigInt(entry.amount);
         const denom = unclaimed.slice(systemAccounts('').unclaimed.length);
         const moved = { [unclaimed]: -amount, [holderAccount(accountId, denom)]: amount };
         await post(trx, { id: `claimed:${claimId}:${denom}`, entries: moved, now });
@@ -163,7 +165,8 @@ export async function onPayoutSettled(trx: Trx, row: OutboxRow, outcome: 'includ
   if (!taken) throw new Error(`there are no books of ${row.id}`);
   const { transit, paid } = systemAccounts(taken.account_id.split(':').slice(2).join(':'));
   const isPaid = outcome === 'included';
-  const back = { [transit]: taken.amount, [isPaid ? paid : taken.account_id]: -taken.amount };
+  const amount = BigInt(taken.amount);
+  const back = { [transit]: amount, [isPaid ? paid : taken.account_id]: -amount };
   await post(trx, { id: `${isPaid ? 'paid' : 'returned'}:${row.id}`, entries: back, now: Date.now() });
   await trx
     .updateTable('ussd_payout')

@@ -1,0 +1,53 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { createGatewayClient } from '../src/gateway-client.ts';
+import { readTransfers } from '../src/read-transfers.ts';
+
+/** A node with so many payments, each of which it prints with so many bytes. */
+async function startNode(count: number, bytesOf: (index: number) => number) {
+  const limits: number[] = [];
+  const server = createServer((request, response) => {
+    const { searchParams } = new URL(request.url ?? '', 'http://node');
+    const [page, limit] = [Number(searchParams.get('page')), Number(searchParams.get('limit'))];
+    limits.push(limit);
+    const found = Array.from({ length: count }, (_, index) => index).slice((page - 1) * limit, page * limit);
+    const attributes = Object.entries({ recipient: 'ixo1to', sender: 'ixo1from', amount: '7uixo', msg_index: '0' });
+    const events = [{ type: 'transfer', attributes: attributes.map(([key, value]) => ({ key, value })) }];
+    const answer = {
+      txs: found.map((index) => ({ body: { memo: `payment ${index}` } })),
+      tx_responses: found.map((index) => ({
+        ...{
+          height: String(index),
+          txhash: `HASH${index}`,
+          code: 0,
+          codespace: '',
+          raw_log: 'x'.repeat(bytesOf(index)),
+        },
+        events,
+      })),
+      total: String(count),
+    };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const gateway = createGatewayClient({ url: `http://127.0.0.1:${port}` });
+  return { gateway, limits, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
+test.each([
+  ['a page', () => 165_000, 50],
+  ['one transaction', (index: number) => (index === 107 ? 17_000_000 : 10), 1],
+])(
+  'where %s is too large for one answer, smaller pages are read, each payment once',
+  async (_what, bytesOf, smallest) => {
+    await using node = await startNode(120, bytesOf);
+    const read = await readTransfers(node.gateway, { address: 'ixo1to', from: 1, to: 500 });
+    if (!read.ok) throw new Error(read.message);
+    expect(read.transfers.map(({ memo }) => memo)).toEqual(
+      Array.from({ length: 120 }, (_, index) => `payment ${index}`),
+    );
+    expect(Math.min(...node.limits)).toBe(smallest);
+  },
+);
