@@ -23,16 +23,20 @@ export function createAgentClient({ url, did, signer }: { url: string; did: stri
   return {
     createSession,
     abort,
-    /** Where a delegation is asked for, approving signs and posts exactly that one. */
+    /** Where a delegation is asked for, approving signs and posts exactly that one; an invocation is sent with the answer. */
     async answerApproval(
-      { runId, approvalId, capability }: SseEventData['approval_request'],
+      { runId, approvalId, capability, invocation }: SseEventData['approval_request'],
       approved: boolean,
     ): Promise<void> {
       if (capability && approved) {
         const capabilities = [capability as Capability];
         await storeDelegation((await createDelegation({ issuer: signer, audience: did, capabilities })).serialized);
       }
-      await answerApproval(runId, approvalId, { approved });
+      const signed =
+        invocation && approved
+          ? await createInvocation({ issuer: signer, ...invocation, capability: invocation.capability as Capability })
+          : undefined;
+      await answerApproval(runId, approvalId, { approved, ...(signed && { invocation: signed.serialized }) });
     },
     /** Sends a message and hands over the events of its run, through as many connections as it takes. */
     async send(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { capabilitySchema } from './delegation.ts';
 import { agentLimits } from './limits.ts';
-import { jsonObjectSchema, timestampSchema } from './primitives.ts';
+import { jsonObjectSchema, timestampSchema, ucanTokenSchema } from './primitives.ts';
 import { approvalStatuses } from './run-status.ts';
 
 export const approvalSchema = z
@@ -15,6 +15,10 @@ export const approvalSchema = z
     capability: capabilitySchema.optional().meta({
       description:
         'Where the call waits for a delegation: what it has to grant. A delegation of it, posted to `/delegation`, is the approval.',
+    }),
+    invocation: z.object({ audience: z.string(), capability: capabilitySchema }).optional().meta({
+      description:
+        'Where the call is made with an invocation that the user signs: to whom it is made out, and what for. Send it with the answer.',
     }),
     status: z.enum(approvalStatuses),
     askedAt: timestampSchema,
@@ -46,6 +50,9 @@ export const answerApprovalSchema = z
     approved: z.boolean(),
     reason: z.string().min(1).max(agentLimits.approvalReasonCharacters).optional().meta({
       description: 'Why it is refused, in words for the model.',
+    }),
+    invocation: ucanTokenSchema.optional().meta({
+      description: 'Where the approval has `invocation`: the invocation that the user signed.',
     }),
   })
   .meta({ id: 'AnswerApproval', description: 'Whether a tool may run.' });

@@ -46,8 +46,9 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
   };
 }
 
-function toQuestion({ toolName, args, capability }: SseEventData['approval_request']): string {
+function toQuestion({ toolName, args, capability, invocation }: SseEventData['approval_request']): string {
   const call = `${toolName} ${toPrintableJson(args)}`;
+  if (invocation) return `${call} needs an invocation of ${toPrintableJson(invocation.capability)}. Sign it? (y/n) `;
   if (!capability) return `${call} needs your approval. Run it? (y/n) `;
   return `${call} needs a delegation of ${toPrintableJson(capability)}. Sign it? (y/n) `;
 }

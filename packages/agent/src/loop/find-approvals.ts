@@ -13,7 +13,7 @@ interface LoopParts {
 }
 
 /**
- * What the calls of a step wait for: the user's word, a delegation, or both. Calls that would fail anyway, with wrong
+ * What the calls of a step wait for: the user's word, a delegation, an invocation, or several of them. Calls that would fail anyway, with wrong
  * arguments, are not asked about.
  */
 export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {
@@ -24,7 +24,7 @@ export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Pr
       return [checked.gated];
     }),
   );
-  return [...asked.flat(), ...(await findDelegations(toolCalls, parts))];
+  return [...asked.flat(), ...(await findDelegations(toolCalls, parts)), ...(await findInvocations(toolCalls, parts))];
 }
 
 /** The delegations that calls of a step lack. */
@@ -39,9 +39,19 @@ export async function findDelegations(toolCalls: ToolCall[], { tools, rt }: Loop
   return asked.flat();
 }
 
+/** The invocations that the user has to sign for calls of a step. */
+async function findInvocations(toolCalls: ToolCall[], { tools, rt }: LoopParts): Promise<GatedCall[]> {
+  const asked = toolCalls.map((call) => {
+    const checked = checkCall(call, tools);
+    const invocation = checked?.tool.needsInvocation?.(rt);
+    return checked && invocation ? [{ ...checked.gated, invocation }] : [];
+  });
+  return asked.flat();
+}
+
 function checkCall({ id, name, args, fault }: ToolCall, tools: BoundTools) {
   const tool = tools.get(name);
-  if (!(tool?.needsApproval || tool?.needsDelegation) || fault !== undefined) return undefined;
+  if (!(tool?.needsApproval || tool?.needsDelegation || tool?.needsInvocation) || fault !== undefined) return undefined;
   const checked = checkArguments(tool, args);
   if ('error' in checked) return undefined;
   return { tool, args: checked.args, gated: { toolCallId: id, toolName: name, args: toShownArgs(tool, args) } };

@@ -19,6 +19,8 @@ export interface ToolCallParts {
   rt: RuntimeContext;
   middlewares: TurnMiddlewares;
   faults: ArgumentFaults;
+  /** What the user signed for this call. */
+  invocation?: string | undefined;
   onProgress?(progress: ToolProgress): void;
 }
 
@@ -28,7 +30,7 @@ export interface ToolCallParts {
  */
 export async function runToolCall(
   { fault, ...call }: { toolCallId: string; toolName: string; args: unknown; fault?: string | undefined },
-  { tool, rt, middlewares, faults, onProgress }: ToolCallParts,
+  { tool, rt, middlewares, faults, invocation, onProgress }: ToolCallParts,
 ): Promise<ToolOutcome> {
   if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.` };
   const earlier = faults.get(call.toolName) ?? 0;
@@ -50,7 +52,7 @@ export async function runToolCall(
     timer.refresh();
     onProgress?.(progress);
   };
-  const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId, reportProgress };
+  const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId, invocation, reportProgress };
   try {
     const request = { ...call, args: checked.args };
     const work = middlewares.wrapToolCall(request, async ({ args }) => tool.execute(args, toolRt), toolRt);

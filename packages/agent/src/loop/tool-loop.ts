@@ -150,7 +150,7 @@ interface ToolCallLoopParts extends ToolLoopParts {
 }
 
 async function callTool(
-  { tools, rt, run, middlewares, faults, refusalOf, parentId }: ToolCallLoopParts,
+  { tools, rt, run, middlewares, faults, refusalOf, parentId, steps }: ToolCallLoopParts,
   { id: toolCallId, name, args, fault }: ModelResult['toolCalls'][number],
 ): Promise<ToolOutcome> {
   const tool = tools.get(name);
@@ -174,7 +174,8 @@ async function callTool(
       if (told) run.emit('tool_call', { ...call, status: 'isRunning', progress });
     });
     const request = { toolCallId, toolName: name, args, fault };
-    const outcome = await runToolCall(request, { tool, rt, middlewares, faults, onProgress });
+    const invocation = steps?.signedFor(toolCallId);
+    const outcome = await runToolCall(request, { tool, rt, middlewares, faults, invocation, onProgress });
     if (outcome.error === undefined && tools.isCallers(name)) return { isHandedOff: true };
     if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
     return outcome;

@@ -71,6 +71,8 @@ export interface RuntimeContext {
   shared: Record<string, unknown>;
   /** Set while one of the plugin's tools runs. */
   toolCallId: string | undefined;
+  /** Set while a tool runs for which the user has signed an invocation: see `needsInvocation` of a tool. */
+  invocation?: string | undefined;
   /** For a tool that takes long: shows the client how far it is, and starts its time limit again. */
   reportProgress(progress: ToolProgress): void;
   /** Headers (`traceparent`) for requests to other services, so that they join this trace; none where traces are off. */

@@ -48,6 +48,11 @@ export interface Tool {
    * the tool runs then. Only tools of the main agent can wait.
    */
   needsDelegation?: (args: unknown, rt: RuntimeContext) => Awaitable<Capability | undefined>;
+  /**
+   * The invocation that the user signs for a call, with their own key. The run waits until they have, and the tool finds it in
+   * `rt.invocation`. Only tools of the main agent can wait.
+   */
+  needsInvocation?: (rt: RuntimeContext) => { audience: string; capability: Capability } | undefined;
   /** The arguments as clients see them, in events, approvals and stored messages: leave out what is secret. */
   showArgs?(args: Record<string, unknown>): Record<string, unknown>;
   /** It may run twice for one call, because it only reads: a run whose instance dies while it runs can be continued by another. */

@@ -31,7 +31,7 @@ export interface CarryOutParts {
   queue: SessionQueue;
   logger: Logger;
   turnTimeoutMs: number;
-  approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun'>;
+  approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'signedFor'>;
   execute: Execute;
   /** Gives a run up for another instance to take over; false where that is not possible. */
   release?(owned: OwnedRun): Promise<boolean>;
@@ -77,7 +77,8 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
 /** Of a run whose tools may have begun: what was approved stays approved. */
 async function loadRecorded({ steps }: Begun, runId: string, { approvals }: CarryOutParts): Promise<RecordedRun> {
   if (steps.length === 0) return { steps, approvals: [] };
-  return { steps, approvals: await approvals.ofRun(runId), hasBegun: true };
+  const signed = await approvals.signedFor(runId);
+  return { steps, approvals: await approvals.ofRun(runId), signed, hasBegun: true };
 }
 
 function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutParts): Promise<TurnOutcome> {

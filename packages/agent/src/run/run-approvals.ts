@@ -62,6 +62,8 @@ export function createRunApprovals(parts: RunApprovalParts) {
             details: { approval: known },
           },
         );
+      if (known.status === 'pending' && known.invocation && answer.approved)
+        throw new AppError('VALIDATION_FAILED', 'Sign `invocation` of the approval and send it as `invocation`.');
       const message = known.status === 'pending' ? 'The run does not wait any more.' : `It is ${known.status}.`;
       throw new AppError('APPROVAL_ANSWERED', message, { details: { approval: known } });
     }
@@ -92,7 +94,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
     async wait(entry: LiveRun): Promise<RecordedRun> {
       const { runId, signal } = entry.run;
       let isStreamed = false;
-      const { steps, ...answered } = await waiters.wait(runId, signal, async () => {
+      const { steps, approvals: answered } = await waiters.wait(runId, signal, async () => {
         const asked = await approvals.ofRun(runId);
         if (!asked) return { approvals: [], steps: undefined };
         emitNew(entry.run, asked);
@@ -108,7 +110,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
         return undefined;
       });
       if (!steps) throw new Error('the steps or approvals of the run cannot be decrypted');
-      return { ...answered, steps };
+      return { approvals: answered, steps, signed: await approvals.signedFor(runId) };
     },
 
     /** An answer of the run's user; throws where there is nothing to answer or the answer is another one already. */
@@ -140,6 +142,8 @@ export function createRunApprovals(parts: RunApprovalParts) {
 
     /** All of a run; none where they cannot be decrypted, so that nothing counts as approved. */
     ofRun: async (runId: string): Promise<Approval[]> => (await approvals.ofRun(runId)) ?? [],
+
+    signedFor: approvals.signedFor,
 
     /** What a run waits for. */
     pending: async (runId: string): Promise<Approval[]> =>

@@ -40,6 +40,8 @@ export interface RunSteps {
   hasBegun: boolean;
   /** Why a call that needs approval must not run, in words for the model. */
   refusalOf(toolCallId: string): string | undefined;
+  /** The invocation that the user signed for a call. */
+  signedFor(toolCallId: string): string | undefined;
   /** Before the next step. Throws where the run has another owner by now. */
   end(outcomes: ToolOutcome[]): Promise<void>;
 }
@@ -57,6 +59,8 @@ interface StepBody {
 export interface RecordedRun {
   steps: StoredStep[];
   approvals: Approval[];
+  /** The invocations that the user signed, by call. */
+  signed?: ReadonlyMap<string, string>;
   /** Its owner died while it ran. */
   hasBegun?: boolean;
 }
@@ -113,6 +117,7 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       if (asked.length === 0) return gated.includes(toolCallId) ? toRefusal(undefined) : undefined;
       return toRefusal(asked.find(({ status }) => status !== 'approved') ?? asked[0]);
     },
+    signedFor: (toolCallId) => recorded.signed?.get(toolCallId),
     async end(outcomes) {
       const [isOwn] = await Promise.all([
         runs.endStep({ ...owned, number, outcomes: JSON.stringify(outcomes) }),
@@ -134,9 +139,15 @@ export function canContinueAfter(stored: StoredStep[]): boolean {
 
 function toRefusal(approval: Approval | undefined): string | undefined {
   if (approval?.status === 'approved') return undefined;
+  if (approval?.invocation) return toUnsigned(approval);
   if (approval?.capability) return toMissing(approval.capability, approval.reason);
   if (approval?.status === 'expired') return 'APPROVAL_EXPIRED: the user did not answer in time. It was not run.';
   return `APPROVAL_REFUSED: the user did not approve this call. It was not run.${approval?.reason ? ` Reason: ${approval.reason}` : ''}`;
+}
+
+function toUnsigned({ toolName, reason }: Approval): string {
+  const missing = `AUTHORIZATION_REQUIRED: the user has not signed an invocation for ${toolName}. It was not run.`;
+  return reason ? `${missing} Reason: ${reason}` : missing;
 }
 
 function toMissing({ can, with: resource }: Capability, reason: string | undefined): string {

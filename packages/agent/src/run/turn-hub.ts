@@ -27,7 +27,7 @@ export interface TurnHubParts
   /** The time of messages: that of the database, where instances share one. */
   now?(): number;
   clients: Pick<SessionClients, 'notify'>;
-  approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'refuse' | 'pending'>;
+  approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'signedFor' | 'refuse' | 'pending'>;
   /** A run that was aborted or released is not of this instance: it may have no owner any more. */
   onElsewhere?(): void;
   /** Called at the end of every turn handed in, also of one that could not begin, before its reader gets `done`. Never rejects. */

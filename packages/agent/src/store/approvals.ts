@@ -1,9 +1,9 @@
 import type { Approval } from '@palaver/contract';
-import type { ApprovalStatus } from '@palaver/contract/internal';
 import type { Store } from '@palaver/store';
 import type { Capability } from '@palaver/ucan';
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import { type ApprovalRow, fromApprovalRow } from './approval-row.ts';
 import { databaseTime } from './database-time.ts';
 import type { OwnedRun, StepBegin } from './run-records.ts';
 import type { AgentDatabase } from './schema.ts';
@@ -36,6 +36,8 @@ export interface ApprovalAnswer {
   approvalId: string;
   approved: boolean;
   reason?: string | undefined;
+  /** Where the approval asks for one: what the user signed. */
+  invocation?: string | undefined;
 }
 
 /** A tool call that runs only with an approval. */
@@ -46,7 +48,11 @@ export interface GatedCall {
   args: Record<string, unknown>;
   /** Where it waits for a delegation: what is missing. */
   capability?: Capability;
+  /** Where it is made with an invocation of the user: what they have to sign. */
+  invocation?: InvocationRequest;
 }
+
+export type InvocationRequest = NonNullable<Approval['invocation']>;
 
 /** A step whose tools wait for the user. */
 export interface GatedStep extends StepBegin {
@@ -54,14 +60,12 @@ export interface GatedStep extends StepBegin {
   calls: GatedCall[];
 }
 
-type ApprovalRow = Selectable<AgentDatabase['agent_approval']>;
-
 export type ApprovalStore = ReturnType<typeof createApprovalStore>;
 
 /** The approvals of runs. One that is answered does not change any more. */
 export function createApprovalStore({ db, engine, cipher, transaction }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
-  const toApproval = (row: ApprovalRow) => fromRow(cipher.openRow(sealedTables.approval, row));
+  const toApproval = (row: ApprovalRow) => fromApprovalRow(cipher.openRow(sealedTables.approval, row));
   const ofLiveRuns = sql<boolean>`exists (
     select 1 from agent_run where agent_run.id = agent_approval.run_id and agent_run.ended_at is null
   )`;
@@ -86,7 +90,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
           .values(cipher.sealRow(sealedTables.step, row))
           .onConflict((conflict) => conflict.doNothing())
           .execute();
-        const rows = calls.map(({ toolCallId, toolName, args, capability }) =>
+        const rows = calls.map(({ toolCallId, toolName, args, capability, invocation }) =>
           cipher.sealRow(sealedTables.approval, {
             id: uuidv7(),
             run_id: runId,
@@ -95,6 +99,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
             tool_name: toolName,
             args: JSON.stringify(args),
             capability: capability ? JSON.stringify(capability) : null,
+            invocation: invocation ? JSON.stringify(invocation) : null,
             status: 'pending' as const,
             asked_at: now,
             expires_at: sql<number>`${now} + ${sql.lit(timeoutMs)}`,
@@ -125,7 +130,15 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
         .orderBy('id')
         .execute();
       const opened = rows.map((row) => cipher.openRow(sealedTables.approval, row, { args: '', reason: '' }));
-      return opened.some(({ args, reason }) => args === '' || reason === '') ? undefined : opened.map(fromRow);
+      return opened.some(({ args, reason }) => args === '' || reason === '') ? undefined : opened.map(fromApprovalRow);
+    },
+
+    /** The invocations that the user signed for calls of a run, by call. */
+    async signedFor(runId: string): Promise<Map<string, string>> {
+      const query = db.selectFrom('agent_approval').select(['id', 'call_id', 'signed']).where('run_id', '=', runId);
+      const rows = await query.where('status', '=', 'approved').where('signed', 'is not', null).execute();
+      const opened = rows.map((row) => cipher.openRow(sealedTables.approval, row, { signed: '' }));
+      return new Map(opened.map(({ call_id, signed }) => [call_id, signed ?? '']));
     },
 
     /** The frames that ask for the approvals of a run are stored: whoever reads the run sees them. */
@@ -166,11 +179,12 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
 
     /** Undefined where it is not there, not the user's, or not pending any more. */
     answer: (
-      { userDid, runId, approvalId, approved, reason }: ApprovalAnswer,
+      { userDid, runId, approvalId, approved, reason, invocation }: ApprovalAnswer,
       record: (trx: Transaction<AgentDatabase>, approval: Approval) => Promise<void>,
     ): Promise<Approval | undefined> =>
       transaction(async (trx) => {
-        const sealed = cipher.sealRow(sealedTables.approval, { id: approvalId, reason: reason ?? null });
+        const given = { id: approvalId, reason: reason ?? null, signed: (approved && invocation) || null };
+        const sealed = cipher.sealRow(sealedTables.approval, given);
         const row = await trx
           .updateTable('agent_approval')
           .set({
@@ -178,6 +192,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
             answered_at: now,
             answered_by: userDid,
             reason: sealed.reason,
+            signed: sealed.signed,
           })
           .where('id', '=', approvalId)
           .where('run_id', '=', runId)
@@ -186,6 +201,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
           .where('expires_at', '>', now)
           .where(ofLiveRuns)
           .$if(approved, (query) => query.where('capability', 'is', null))
+          .$if(approved && invocation === undefined, (query) => query.where('invocation', 'is', null))
           .returningAll()
           .executeTakeFirst();
         if (!row) return undefined;
@@ -258,24 +274,4 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return [...new Set(rows.map(({ run_id }) => run_id))];
     },
   };
-}
-
-function fromRow(row: ApprovalRow): Approval {
-  return {
-    approvalId: row.id,
-    toolCallId: row.call_id,
-    toolName: row.tool_name,
-    args: JSON.parse(row.args),
-    ...(row.capability !== null && { capability: JSON.parse(row.capability) }),
-    status: row.status as ApprovalStatus,
-    askedAt: toTime(row.asked_at),
-    expiresAt: toTime(row.expires_at),
-    ...(row.answered_at !== null && { answeredAt: toTime(row.answered_at) }),
-    ...(row.answered_by !== null && { answeredBy: row.answered_by }),
-    ...(row.reason !== null && { reason: row.reason }),
-  };
-}
-
-function toTime(epochMs: number): string {
-  return new Date(epochMs).toISOString();
 }

@@ -197,4 +197,11 @@ export const agentMigrations: readonly Migration[] = [
             and agent_delegation.agent_did = agent_known_delegation.agent_did)`.execute(db);
     },
   },
+  {
+    name: '011-approvals-by-invocation',
+    async up(db) {
+      await db.schema.alterTable('agent_approval').addColumn('invocation', 'text').execute();
+      await db.schema.alterTable('agent_approval').addColumn('signed', 'text').execute();
+    },
+  },
 ];

@@ -103,6 +103,10 @@ interface ApprovalTable {
   streamed: Generated<number>;
   /** JSON of what a delegation has to grant; null where the call waits for the user's word. */
   capability: string | null;
+  /** JSON of the invocation that the user has to sign; null where none is asked for. */
+  invocation: string | null;
+  /** The invocation that the user signed. */
+  signed: string | null;
 }
 
 /** A message that was sent with an `Idempotency-Key`. */

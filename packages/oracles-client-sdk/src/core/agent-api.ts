@@ -51,7 +51,11 @@ export function createAgentApi({ json }: Transport) {
     abort: (sessionId: string, runId?: string) =>
       json<{ ok: true; aborted: boolean }>('/messages/abort', { method: 'POST', body: { sessionId, runId } }),
 
-    answerApproval: (runId: string, approvalId: string, body: { approved: boolean; reason?: string | undefined }) =>
+    answerApproval: (
+      runId: string,
+      approvalId: string,
+      body: { approved: boolean; reason?: string | undefined; invocation?: string | undefined },
+    ) =>
       json<{ approval: Approval }>(`/runs/${encodeURIComponent(runId)}/approvals/${encodeURIComponent(approvalId)}`, {
         method: 'POST',
         body,

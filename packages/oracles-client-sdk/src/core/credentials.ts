@@ -36,6 +36,8 @@ export interface CredentialCache {
   renewDelegation(oracleDid: string): Promise<SignedArtifact>;
   /** Signs a delegation of one capability. It signs nobody in, so it is not cached. */
   grant(oracleDid: string, capability: GrantedCapability): Promise<SignedArtifact>;
+  /** Signs an invocation of one capability, made out to a service that the agent calls for the user. */
+  invoke(audience: string, capability: GrantedCapability): Promise<SignedArtifact>;
 }
 
 type Kind = 'invocation' | 'delegation';
@@ -98,12 +100,13 @@ export function createCredentialCache(options: CredentialCacheOptions): Credenti
       if (find(kind, oracleDid)?.serialized === refused) forget(kind, oracleDid);
     },
     grant: (oracleDid, capability) => createDelegation(oracleDid, capability).catch(refuseToSign),
+    invoke: (audience, capability) => (createInvocation ?? signNothing)(audience, capability).catch(refuseToSign),
     renewDelegation: (oracleDid) => sign('delegation', oracleDid, createDelegation),
   };
 }
 
 async function signNothing(): Promise<never> {
-  throw new Error('This client signs no delegations.');
+  throw new Error('This client signs nothing of this kind.');
 }
 
 function refuseToSign(cause: unknown): never {

@@ -33,6 +33,8 @@ export interface Approval {
   args: Arguments;
   /** Where the call waits for a delegation: what it has to grant. Approving it signs exactly this. */
   capability?: GrantedCapability | undefined;
+  /** Where the call is made with an invocation of the user: approving it signs exactly this. */
+  invocation?: { audience: string; capability: GrantedCapability } | undefined;
   status: ApprovalStatus;
   askedAt: string;
   expiresAt: string;

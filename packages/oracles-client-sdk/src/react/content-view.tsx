@@ -39,7 +39,8 @@ export function ContentView({ content: { name, props }, components }: ContentVie
 
 /** Pages without a component named `Approval` can answer too: the agent waits. */
 function ApprovalView({ approval, answer }: { approval: Approval; answer: AnswerApproval | undefined }): ReactNode {
-  const { toolName, args, capability, status } = approval;
+  const { toolName, args, status } = approval;
+  const capability = approval.capability ?? approval.invocation?.capability;
   return (
     <fieldset data-oracle-approval={status}>
       <legend>{status === 'pending' ? `May ${toolName} run?` : `${toolName}: ${status}`}</legend>

@@ -33,8 +33,13 @@ export function createSignerWallet(signer: TokenSigner, options: SignerWalletOpt
         capabilities: capability ? [capability as Capability] : capabilities,
         expiration: expireIn(delegationSeconds),
       }),
-    createInvocation: (audience) =>
-      mintToken({ signer, audience, capabilities: capabilities.slice(0, 1), expiration: expireIn(invocationSeconds) }),
+    createInvocation: (audience, capability) =>
+      mintToken({
+        signer,
+        audience,
+        capabilities: capability ? [capability as Capability] : capabilities.slice(0, 1),
+        expiration: expireIn(invocationSeconds),
+      }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { defineOraclePlugin, tool } from '@palaver/agent';
-import { createSigner } from '@palaver/ucan';
+import { createSigner, parseToken } from '@palaver/ucan';
 import { delegate } from '@ucanto/core';
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
@@ -92,6 +92,15 @@ it('signs exactly what an agent lacks, and its run continues', async () => {
         needsDelegation: (_args, { user }) => capability(user.did),
         execute: (_args, { ucan, user }) => ucan.hasCapability(capability(user.did)),
       }),
+      open: tool({
+        description: 'Opens a vault.',
+        input: z.object({}),
+        needsInvocation: ({ user }) => ({ audience: issuer.did(), capability: capability(user.did) }),
+        execute: async (_args, { invocation }) => {
+          const { ok } = await parseToken(invocation ?? '');
+          return { issuer: ok?.issuer, audience: ok?.audience, capabilities: ok?.capabilities };
+        },
+      }),
     }),
   });
   await using agent = await startAgent({}, [bank]);
@@ -102,17 +111,27 @@ it('signs exactly what an agent lacks, and its run continues', async () => {
   const chat = createChat({ transport, sessionId });
   const stop = chat.start();
   await vi.waitFor(() => expect(chat.get().isLoading).toBe(false), 20_000);
-  const sent = chat.send('/tool withdraw {}');
-  const asked = await vi.waitFor(() => {
-    const [approval] = chat.get().messages.flatMap(({ approvals = [] }) => approvals);
-    expect(approval).toMatchObject({ status: 'pending', capability: capability(wallet.did) });
-    return approval as Approval;
-  }, 20_000);
-  expect(await chat.answerApproval(asked.approvalId, { approved: true })).toMatchObject({ status: 'approved' });
-  await sent;
+  const approve = async (message: string) => {
+    const sent = chat.send(message);
+    const asked = await vi.waitFor(() => {
+      const approvals = chat.get().messages.flatMap((said) => said.approvals ?? []);
+      const pending = approvals.find(({ status }) => status === 'pending');
+      expect(pending).toBeDefined();
+      return pending as Approval;
+    }, 20_000);
+    expect(await chat.answerApproval(asked.approvalId, { approved: true })).toMatchObject({ status: 'approved' });
+    await sent;
+    return asked;
+  };
+  const own = capability(wallet.did);
+  expect(await approve('/tool withdraw {}')).toMatchObject({ capability: own });
+  expect(await approve('/tool open {}')).toMatchObject({ invocation: { audience: issuer.did(), capability: own } });
   await vi.waitFor(() => {
     const calls = chat.get().messages.flatMap(({ toolCalls = [] }) => toolCalls);
-    expect(calls).toMatchObject([{ name: 'withdraw', status: 'done', output: true }]);
+    expect(calls).toMatchObject([
+      { name: 'withdraw', status: 'done', output: true },
+      { name: 'open', output: { issuer: wallet.did, audience: issuer.did(), capabilities: [own] } },
+    ]);
   }, 20_000);
   stop();
 });

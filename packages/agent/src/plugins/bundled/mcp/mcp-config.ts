@@ -20,6 +20,11 @@ const serverSchema = z
     protected: z.union([z.boolean(), z.array(z.string())]).default(false),
     /** With it, invocations of protected tools are made out to the server under the user's delegation. */
     did: z.string().regex(didPattern, 'expected a DID').optional(),
+    /** Who signs invocations of protected tools: the agent, under the user's delegation, or the user. */
+    sign: z.enum(['agent', 'user']).default('agent'),
+  })
+  .refine(({ sign, did }) => sign === 'agent' || did !== undefined, {
+    error: 'sign: "user" needs the did of the server',
   })
   .refine(({ url, command }) => (url === undefined) !== (command === undefined), { error: 'needs a url or a command' })
   .refine((server) => server.url !== undefined || server.protected === false, {
@@ -49,7 +54,7 @@ export const mcpConfigSchema = z.object({
     .prefault('[]')
     .meta({
       description:
-        'MCP servers whose tools the agent may use, as a JSON list: name, url or command with args, protected, did.',
+        'MCP servers whose tools the agent may use, as a JSON list: name, url or command with args, protected, did, sign.',
       example: '[{"name":"files","url":"https://mcp.example/mcp","protected":true}]',
       secret: true,
     }),

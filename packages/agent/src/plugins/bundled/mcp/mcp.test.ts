@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { createTempDir, freePort, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
-import { createDelegation, createSigner, createVerifier } from '@palaver/ucan';
+import { createDelegation, createInvocation, createSigner, createVerifier } from '@palaver/ucan';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ask } from '../../../../test/ask-approval.ts';
-import { readUntil, streamTurn, textOf } from '../../../../test/read-frames.ts';
+import { collectFrames, readUntil, streamTurn, textOf } from '../../../../test/read-frames.ts';
 import { startTestAgent, type TestAgent } from '../../../../test/test-agent.ts';
 import { mcpConfigSchema } from './mcp-config.ts';
 
@@ -186,6 +186,40 @@ describe('a protected tool', () => {
     const mcpInvocations = { vault__open_door: 'dXNlcg==' };
     expect((await useTool(agent, 'vault__open_door', { door: 'x' }, { mcpInvocations })).status).toBe('done');
     expect(server.seen[1]?.authorization).toBe('Bearer dXNlcg==');
+  });
+
+  it('of a server for which users sign: the run waits, also across a restart, and the call is made with what they signed', async () => {
+    await using server = await startProtectedServer();
+    const vault = (await createSigner()).did();
+    const config = { name: 'vault', url: server.url, protected: true, did: vault, sign: 'user' };
+    await using agent = await startAgent([config]);
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const opening = '/tool vault__open_door {"door":"the gate"}';
+    const { asked, frames } = await ask(ana, sessionId, opening);
+    const capability = { can: 'mcp/call', with: ana.did, nb: { server: vault, tool: 'open.door' } };
+    expect(asked).toMatchObject({ toolName: 'vault__open_door', invocation: { audience: vault, capability } });
+    expect(asked.capability).toBeUndefined();
+    void frames.next().catch(() => undefined);
+    await agent.restart();
+    const answer = (given: object) => ana.send('POST', `/runs/${asked.runId}/approvals/${asked.approvalId}`, given);
+    expect(await answer({ approved: true })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    const { serialized } = await createInvocation({ issuer: ana.signer, audience: vault, capability });
+    const { status, body } = await answer({ approved: true, invocation: serialized });
+    expect([status, body.approval.status]).toEqual([200, 'approved']);
+    expect(JSON.stringify(body)).not.toContain(serialized);
+    const end = await collectFrames(await ana.follow(asked.runId));
+    expect(end.findLast(({ event }) => event === 'tool_call')?.data).toMatchObject({ output: 'the gate is open' });
+    expect(JSON.stringify(end)).not.toContain(serialized);
+    expect(server.seen).toMatchObject([{ authorization: `Bearer ${serialized}`, 'x-auth-type': 'ucan' }]);
+
+    const again = await ask(ana, sessionId, opening);
+    await ana.send('POST', `/runs/${again.asked.runId}/approvals/${again.asked.approvalId}`, { approved: false });
+    const refused = (await readUntil(again.frames, 'done')).findLast(({ event }) => event === 'tool_call');
+    expect(refused?.data.error).toMatch(/^AUTHORIZATION_REQUIRED: the user has not signed an invocation/);
+    // One that comes with the message is not asked for.
+    const mcpInvocations = { vault__open_door: 'dXNlcg==' };
+    expect((await useTool(agent, 'vault__open_door', { door: 'x' }, { mcpInvocations })).status).toBe('done');
   });
 
   it('whose server refuses the invocation says so', async () => {

@@ -70,24 +70,29 @@ function hashName(name: string): string {
 }
 
 function toTool(server: McpServer, name: string, { name: tool, description, inputSchema }: McpTool): Tool {
-  const { protected: isProtected, did } = server.config;
+  const { protected: isProtected, did, sign } = server.config;
   const needsInvocation = isProtected === true || (Array.isArray(isProtected) && isProtected.includes(tool));
   const toCapability = ({ user }: RuntimeContext) => ({ can: 'mcp/call', with: user.did, nb: { server: did, tool } });
   const hasOwn = ({ message }: RuntimeContext) => message.mcpInvocations?.[name] !== undefined;
 
   /** The user's own invocation, or one that stands on their delegation. */
   async function findInvocation(rt: RuntimeContext): Promise<string> {
-    const own = rt.message.mcpInvocations?.[name];
+    const own = rt.message.mcpInvocations?.[name] ?? rt.invocation;
     if (own !== undefined) return own;
-    if (did !== undefined)
+    if (did !== undefined && sign === 'agent')
       return (await rt.ucan.mintInvocation({ audience: did, capability: toCapability(rt) })).serialized;
     throw new ToolError('AUTHORIZATION_REQUIRED', `the user has to sign an invocation for ${name} first; ask them to`);
   }
 
+  const toNeed = (audience: string): Pick<Tool, 'needsDelegation' | 'needsInvocation'> =>
+    sign === 'user'
+      ? { needsInvocation: (rt) => (hasOwn(rt) ? undefined : { audience, capability: toCapability(rt) }) }
+      : { needsDelegation: (_args, rt) => (hasOwn(rt) ? undefined : toCapability(rt)) };
+
   return {
     description: description.slice(0, maxDescription),
     input: inputSchema,
-    ...(needsInvocation && did && { needsDelegation: (_args, rt) => (hasOwn(rt) ? undefined : toCapability(rt)) }),
+    ...(needsInvocation && did && toNeed(did)),
     async execute(args: Record<string, unknown>, rt: RuntimeContext) {
       const invocation = needsInvocation ? await findInvocation(rt) : undefined;
       return server.call({ tool, args, signal: rt.abortSignal, invocation, onProgress: rt.reportProgress });
