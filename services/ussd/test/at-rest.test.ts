@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import { engines, searchDatabase } from '@palaver/test-kit';
+import { openStore } from '@palaver/store';
+import { createTempDir, engines, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import { withPersonData } from '../src/commands/person-data.ts';
+import type { UssdTables } from '../src/store/tables.ts';
 import { startAgent } from './agent-fixture.ts';
-import { startService, type TestService } from './service-fixture.ts';
+import { startService, type TestService, testKey } from './service-fixture.ts';
 
 const phoneNumber = '+254700000091';
 const name = 'Xylozebra';
@@ -55,6 +58,25 @@ describe.each(engines)('what the gateway keeps on %s', (engine) => {
     const user = `${service.url}/api/ussd/users/${encodeURIComponent(phoneNumber)}`;
     expect((await fetch(user, { method: 'DELETE' })).status).toBe(200);
     expect(await service.say('again', '2*1*Another*4071*4071', own)).toContain('Another');
+  });
+
+  test('of an account that an earlier version wrote in the clear is encrypted by `keys rotate`, and the caller is known again', async () => {
+    const DATA_ENCRYPTION_KEY = key();
+    await using service = await startService(engine, { DATA_ENCRYPTION_KEY });
+    await leaveTraces(service);
+    const store = await openStore<UssdTables>(service.databaseUrl);
+    // What a wrong PIN left.
+    await store.db.updateTable('ussd_account').set({ phone: phoneNumber, name, address }).execute();
+    await store.close();
+    expect(await service.say('unknown', '2*2', own)).not.toContain('PIN');
+    expect(await searchDatabase(service.databaseUrl, canaries)).not.toEqual([]);
+    await using dir = await createTempDir();
+    const secrets = { DATA_ENCRYPTION_KEY, PIN_ENCRYPTION_KEY: testKey };
+    const env = { ...secrets, DATABASE_URL: service.databaseUrl, DATA_DIR: dir.path, LOG_LEVEL: 'silent' };
+    const rotate = () => withPersonData(env, (data) => data.encrypt({ actor: 'command', from: null }));
+    expect([await rotate(), await rotate()]).toEqual([1, 0]);
+    expect(await searchDatabase(service.databaseUrl, canaries)).toEqual([]);
+    await expectWhole(service);
   });
 
   test('from before there was a key keeps its look-ups; other keys do not start', async () => {
