@@ -107,7 +107,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
     const call = log(page).getByText('set_page_theme', { exact: true });
     await call.waitFor();
     await call.click();
-    await log(page).getByRole('region', { name: 'Result of set_page_theme' }).waitFor();
+    await log(page).getByRole('group', { name: 'Result of set_page_theme' }).waitFor();
     await log(page).getByText('Reasoning').first().click();
     await log(page).getByText('The user asks for a chart.').waitFor();
     await keepPicture(page, 'chat-dark');

@@ -98,7 +98,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     const [, address = ''] = /'(.*)'/.exec(curl ?? '') ?? [];
     const asked = (await (await fetch(address)).json()) as { collections: unknown[] };
     expect(asked.collections).toHaveLength(1);
-    expect(await page.getByRole('region', { name: 'Answer' }).textContent()).toContain('"quota": "1000"');
+    expect(await page.getByRole('group', { name: 'Answer' }).textContent()).toContain('"quota": "1000"');
     await keepPicture(page, 'explorer-routes');
 
     await page.getByLabel('pagination.limit').fill('many');

@@ -13,7 +13,15 @@ import { en } from '../web/i18n/en.ts';
 import { fr } from '../web/i18n/fr.ts';
 import { sw } from '../web/i18n/sw.ts';
 import type { Messages } from '../web/i18n/text.ts';
-import { findBarriers, keepPicture, openPage, overflow, startTestConsole, type TestConsole } from './start-console.ts';
+import {
+  findBarriers,
+  findSmallTargets,
+  keepPicture,
+  openPage,
+  overflow,
+  startTestConsole,
+  type TestConsole,
+} from './start-console.ts';
 
 const program = {
   'program.yaml': `name: market
@@ -345,12 +353,20 @@ async function findEnglish(page: Page, messages: Messages): Promise<string[]> {
 }
 
 test.each(Object.entries({ fr, sw, ar }))('every part of the page is in %s', async (locale, messages) => {
-  await using opened = await openPage(palaver, '/programs', { locale, size: locale === 'ar' ? 'phone' : 'desktop' });
+  const isArabic = locale === 'ar';
+  await using opened = await openPage(
+    palaver,
+    '/programs',
+    isArabic ? { locale, size: 'phone', isTouch: true } : { locale },
+  );
   const { page, complaints } = opened;
   const check = async (part: string) => {
     expect([part, await findEnglish(page, messages)]).toEqual([part, []]);
     expect([part, await overflow(page)]).toEqual([part, 0]);
-    if (locale === 'ar') expect([part, await findBarriers(page)]).toEqual([part, []]);
+    if (isArabic) {
+      expect([part, await findBarriers(page)]).toEqual([part, []]);
+      expect([part, await findSmallTargets(page)]).toEqual([part, []]);
+    }
     await keepPicture(page, `programs-${part}-${locale}`);
   };
   const open = async (part: string, query: string, ready: string) => {

@@ -1,22 +1,14 @@
 import { expect, test } from 'vitest';
-import { findBarriers, keepPicture, looks, openPage, overflow, sizes, type TestConsole } from './start-console.ts';
-
-interface Target {
-  name: string;
-  width: number;
-  height: number;
-}
-
-/** Controls smaller than 44 by 44 pixels, but for links inside a sentence. */
-const smallTargets = `(() => {
-  const controls = [...document.querySelectorAll('button, a, select, summary, input:not([type=file])')];
-  return controls.flatMap((control) => {
-    const { width, height } = control.getBoundingClientRect();
-    const isInSentence = control.matches('p a, .skip-link');
-    if (width === 0 || isInSentence || (width >= 44 && height >= 44)) return [];
-    return [{ name: control.outerHTML.slice(0, 120), width, height }];
-  });
-})()`;
+import {
+  findBarriers,
+  findSmallTargets,
+  keepPicture,
+  looks,
+  openPage,
+  overflow,
+  sizes,
+  type TestConsole,
+} from './start-console.ts';
 
 /** Every page but Programs, whose own scenarios check it, and what shows that it has its content. */
 const pages = [
@@ -128,7 +120,7 @@ export function shellScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), path, { size: 'phone', isTouch: true });
     const { page } = opened;
     await page.getByText(settled).first().waitFor();
-    expect(await page.evaluate<Target[]>(smallTargets)).toEqual([]);
+    expect(await findSmallTargets(page)).toEqual([]);
     expect(await overflow(page)).toBe(0);
   });
 }

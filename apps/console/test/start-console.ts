@@ -114,11 +114,10 @@ export async function openPage(
 
 interface Finding {
   id: string;
-  impact: string | null;
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/** Serious and critical findings of axe on the page as it stands. */
+/** The findings of axe on the page as it stands. */
 export async function findBarriers(page: Page): Promise<string[]> {
   // Injected by the debugger: the page's own policy lets in no script from elsewhere.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
@@ -129,11 +128,31 @@ export async function findBarriers(page: Page): Promise<string[]> {
     // It would also gather details of every element that passes.
     return (await checker.run({ resultTypes: ['violations'] })).violations;
   });
-  return findings
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
-    );
+  return findings.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+  );
+}
+
+interface Target {
+  name: string;
+  width: number;
+  height: number;
+}
+
+/**
+ * Controls smaller than 44 by 44 pixels, but for links inside a sentence and the states on a map, which is zoomed. A
+ * checkbox is as large as its label.
+ */
+export function findSmallTargets(page: Page): Promise<Target[]> {
+  return page.evaluate<Target[]>(`(() => {
+    const controls = [...document.querySelectorAll('button, a, select, summary, input:not([type=file])')];
+    return controls.flatMap((control) => {
+      const { width, height } = (control.closest('.check-field') ?? control).getBoundingClientRect();
+      const isExempt = control.matches('p a, .skip-link, .state-node');
+      if (width === 0 || isExempt || (width >= 44 && height >= 44)) return [];
+      return [{ name: control.outerHTML.slice(0, 120), width, height }];
+    });
+  })()`);
 }
 
 /** How many pixels the page is wider than its window. */
