@@ -50,7 +50,7 @@ export const ussdDebugRecordSchema = z
       status: z.literal('active'),
       context: z.object({
         sessionId: z.string(),
-        phoneNumber: phoneNumberSchema,
+        phoneNumber: z.string().meta({ description: 'E.164; masked for the role `viewer`.' }),
         serviceCode: z.string(),
         message: z.string().meta({ description: 'The last menu text shown; never holds a secret.' }),
         isAuthenticated: z.boolean(),
@@ -75,7 +75,7 @@ export type UssdSessionsRecord = z.infer<typeof ussdSessionsRecordSchema>;
 export const ussdReportSchema = z
   .object({
     reference: z.string().meta({ description: 'The reference number the reporter was shown.' }),
-    phoneNumber: z.string().meta({ description: 'E.164.' }),
+    phoneNumber: z.string().meta({ description: 'E.164; masked for the role `viewer`.' }),
     type: z.string().meta({ description: 'The kind of activity chosen in the menu.' }),
     amount: z.string().meta({ description: 'A decimal number as text, so that no digit is lost.' }),
     createdAt: timestampSchema,

@@ -18,7 +18,8 @@ async function fill(databaseUrl: string): Promise<void> {
     fields: JSON.stringify({ crop: 'maize' }),
     created_at: at + 1_000 + i,
   }));
-  const older = { ...record, id: 'old', fields: JSON.stringify({ crop: 'beans', member: number }), created_at: at };
+  const fields = JSON.stringify({ crop: 'beans', member: number, contact: Number(number) });
+  const older = { ...record, id: 'old', fields, created_at: at };
   for (let i = 0; i < newer.length; i += 100)
     await store.db
       .insertInto('ussd_record')
@@ -79,18 +80,19 @@ test.each(engines)('on %s viewers see masked numbers, operators whole ones, expo
   const csv = await (await service.get('/api/ussd/records/market/order?format=csv', operator)).text();
   const lines = csv.split('\r\n');
   expect(lines).toHaveLength(1_003);
-  expect(lines[0]).toBe('id,phoneNumber,createdAt,crop,member');
-  expect(lines[1_001]).toBe(`old,${phoneNumber},2026-11-17T10:00:00.000Z,beans,${number}`);
+  expect(lines[0]).toBe('id,phoneNumber,createdAt,crop,member,contact');
+  expect(lines[1_001]).toBe(`old,${phoneNumber},2026-11-17T10:00:00.000Z,beans,${number},${number}`);
 });
 
-test('viewers see the numbers of reporters masked', async () => {
+test('viewers see the numbers of reporters and of open sessions masked', async () => {
   await using dir = await createTempDir();
   const file = `${dir.path}/operators.json`;
   const viewer = { authorization: `Bearer ${addOperator(file, { name: 'viewer', role: 'viewer' })}` };
   await using service = await startService('sqlite', { OPERATORS_FILE: file });
   await register(service, 'r');
   expect(await service.say('a', '3*4*2.5*4071')).toContain('Reference');
-  for (const route of ['/api/ussd/reports', '/api/ussd/reports?format=csv']) {
+  await service.say('open', '');
+  for (const route of ['/api/ussd/reports', '/api/ussd/reports?format=csv', '/api/ussd/debug/open']) {
     const text = await (await service.get(route, viewer)).text();
     expect(text, route).toContain('+25470000****');
     expect(text, route).not.toContain(number);

@@ -6,13 +6,17 @@ export type WhoAsks = FastifyRequest['operator'];
 /** What the role of an operator may see of rows: for viewers the caller's number is masked, also where an answer holds it. */
 export function showCallersTo(operator: WhoAsks): <Row extends { phoneNumber: string }>(row: Row) => Row {
   if (operator?.role !== 'viewer') return (row) => row;
-  return (row) => {
-    const { phoneNumber } = row;
-    const masked = maskPhone(phoneNumber);
-    if (masked === phoneNumber) return row;
-    // Without its plus, so that both ways of writing it are found.
-    return JSON.parse(JSON.stringify(row).replaceAll(phoneNumber.slice(1), masked.slice(1)));
-  };
+  return maskCaller;
+}
+
+function maskCaller<Row extends { phoneNumber: string }>(row: Row): Row {
+  // Without its plus, so that both ways of writing it are found.
+  const digits = row.phoneNumber.replace(/^\+/, '');
+  const mask = (_name: string, value: unknown) =>
+    typeof value === 'string' || String(value) === digits
+      ? String(value).replaceAll(digits, () => maskPhone(digits))
+      : value;
+  return JSON.parse(JSON.stringify(row, mask));
 }
 
 export async function* showPieces<Row>(pieces: AsyncIterable<Row[]>, show: (row: Row) => Row): AsyncGenerator<Row[]> {

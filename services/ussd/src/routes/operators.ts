@@ -64,7 +64,7 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
     typed.get(
       '/api/ussd/debug/:sessionId',
       { schema: { params: ussdSessionParamsSchema, response: { 200: ussdDebugRecordSchema } } },
-      async ({ params }) => {
+      async ({ params, operator }) => {
         const now = parts.clock.now();
         // An id that no gateway could have sent is unknown; PostgreSQL would not even take all of them.
         const session = visibleAsciiPattern.test(params.sessionId) ? await sessions.load(params.sessionId) : undefined;
@@ -73,7 +73,8 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
         }
         const { program } = unpackOpening(session.opening);
         const menu = program === undefined ? undefined : await parts.programs.find(program);
-        return toDebugRecord(session, await sessions.listActive(now), menu);
+        const { phoneNumber } = showCallersTo(operator)({ phoneNumber: session.phone });
+        return toDebugRecord({ ...session, phone: phoneNumber }, await sessions.listActive(now), menu);
       },
     );
 
