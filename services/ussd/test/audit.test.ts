@@ -40,6 +40,15 @@ describe.each(engines)('audit on %s', (engine) => {
     for (const secret of ['4071', '5083', '9999', '254700000001', 'Ana']) expect(text).not.toContain(secret);
   });
 
+  test('a claim that an operator submits again leaves a line', async () => {
+    const claiming = { GATEWAY_URL: 'http://127.0.0.1:1', CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' };
+    await using service = await startService(engine, claiming);
+    expect((await fetch(`${service.url}/api/ussd/claims/none/retry`, { method: 'POST' })).status).toBe(404);
+    expect(await readAudit(service, 'action=operator.write')).toMatchObject([
+      { subject: 'none', details: { route: '/api/ussd/claims/:id/retry' } },
+    ]);
+  });
+
   test('a retry of a report leaves no second line', async () => {
     await using service = await startService(engine);
     await register(service, 'r');
