@@ -8,10 +8,19 @@ export async function saveZip(name: string, files: ProgramFiles): Promise<void> 
   downloadBytes(`${name}.zip`, zipSync(Object.fromEntries(entries)), 'application/zip');
 }
 
+/** More than the service takes of a program; a small ZIP file may unpack to more than a tab can hold. */
+const maxBytes = 8 * 1024 * 1024;
+
 /** Reads it back; the folder that holds `program.yaml` may have any name. */
 export async function fromZip(bytes: Uint8Array<ArrayBuffer>): Promise<ProgramFiles> {
   const { strFromU8, unzipSync } = await import('fflate');
-  const entries = Object.entries(unzipSync(bytes)).filter(([path]) => !path.endsWith('/'));
+  let total = 0;
+  const filter = ({ name, originalSize }: { name: string; originalSize: number }) => {
+    total += originalSize;
+    if (total > maxBytes) throw new Error('the files are too large for a program');
+    return !name.endsWith('/');
+  };
+  const entries = Object.entries(unzipSync(bytes, { filter }));
   const main = entries.map(([path]) => path).find((path) => /(^|\/)program\.yaml$/.test(path)) ?? 'program.yaml';
   const root = main.slice(0, -'program.yaml'.length);
   return Object.fromEntries(
