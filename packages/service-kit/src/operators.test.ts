@@ -86,3 +86,19 @@ test('wrong tokens are counted and limited for their address alone', async () =>
   expect(await from('192.0.2.2', 'the-one-token')).toBe(200);
   expect(await service.server.metrics.metrics()).toMatch(/operator_tokens_refused_total\{service="test"\} 10\n/);
 });
+
+test('through a proxy on this machine, whoever guesses tokens blocks only themselves', async () => {
+  await using service = await start({ token: 'the-one-token' });
+  const from = async (addresses: string, token: string, remoteAddress = '127.0.0.1') => {
+    const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': addresses };
+    return (await service.server.inject({ url: '/read', headers, remoteAddress })).statusCode;
+  };
+  // What stands left of the last address is the client's own word.
+  for (let i = 0; i < 10; i += 1) expect(await from(`203.0.113.${i}, 192.0.2.1`, `guess-${i}`)).toBe(401);
+  expect(await from('192.0.2.1', 'the-one-token')).toBe(429);
+  expect(await from('192.0.2.2', 'the-one-token')).toBe(200);
+  expect((await service.ask('GET', '/read', 'the-one-token')).status).toBe(200);
+  // From elsewhere the header is anyone's word.
+  for (let i = 0; i < 10; i += 1) expect(await from(`192.0.2.${i}`, `guess-${i}`, '198.51.100.7')).toBe(401);
+  expect(await from('192.0.2.99', 'the-one-token', '198.51.100.7')).toBe(429);
+});
