@@ -113,3 +113,19 @@ test('what the services did is kept over a restart, and alarms reach the webhook
     told.some(({ kind, state }) => kind === 'down' && state === 'raised'),
   );
 });
+
+test('a service that refuses the console is not reported as down', async () => {
+  await using dir = await createTempDir();
+  let looks = 0;
+  const busy = await serve((_request, reply) => {
+    looks += 1;
+    reply.writeHead(429).end();
+  });
+  const targets = { USSD_URL: busy.url, AGENT_URL: busy.url, GATEWAY_URL: busy.url };
+  const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, OPERATOR_TOKEN: 'secret' };
+  const running = await startConsole({ ...env, ...targets, METRICS_INTERVAL_SECONDS: '1' });
+  closers.push(() => running.close());
+  await waitFor('five looks at each', () => looks >= 15);
+  const reply = await fetch(`${running.url}/history?hours=1`, { headers: { authorization: 'Bearer secret' } });
+  expect(await reply.json()).toMatchObject({ alarms: [], refused: ['ussd-gateway', 'agent', 'gateway'] });
+});

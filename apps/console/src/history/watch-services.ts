@@ -144,7 +144,7 @@ async function readMetrics(url: string, token: string | undefined, closing: Abor
     const reply = await fetch(`${url.replace(/\/$/, '')}/metrics`, { signal, ...(headers && { headers }) });
     const text = await reply.text();
     if (reply.ok && text.length < maxMetricsBytes) return { text, isRefused: false };
-    return { isRefused: reply.status === 401 || reply.status === 403 };
+    return { isRefused: [401, 403, 429].includes(reply.status) };
   } catch {
     return { isRefused: false };
   }
