@@ -10,6 +10,7 @@ import {
   createProbes,
   createRateLimit,
   type openRedis,
+  type RateLimit,
   toEdge,
 } from '@palaver/service-kit/internal';
 import type { FastifyInstance } from 'fastify';
@@ -94,7 +95,9 @@ export async function createGatewayApp(parts: GatewayParts): Promise<Server> {
     if (limit) addRateLimit(limited, { ...limits, limit });
     if (config.GATEWAY_TX) await limited.register(async (scope) => addTx(scope, shared, handleQuery));
     if (config.GATEWAY_RPC)
-      await limited.register((scope) => addRpc(scope, config.GATEWAY_RPC ?? '', { ...parts, authorize, metrics }));
+      await limited.register((scope) =>
+        addRpc(scope, config.GATEWAY_RPC ?? '', { ...parts, authorize, metrics, limit }),
+      );
     await limited.register(async (scope) => addQueries(scope, config, handleQuery));
   });
   // Without a file or folder the first node that is reached is asked.
@@ -206,9 +209,9 @@ function addTx(scope: FastifyInstance, { config, matchHeader, ...shared }: Share
 async function addRpc(
   scope: FastifyInstance,
   url: string,
-  parts: GatewayParts & { metrics: GatewayMetrics },
+  parts: GatewayParts & { metrics: GatewayMetrics; limit: RateLimit | undefined },
 ): Promise<void> {
-  const { config, logger, authorize, metrics } = parts;
+  const { config, logger, authorize, metrics, limit } = parts;
   const maxBytes = (config.GATEWAY_CACHE_MB * 1024 * 1024) / 4;
   const cache = createCache<RpcReply>({ maxBytes, weigh: weighReply, staleMs: 0 });
   const perClient = config.GATEWAY_RPC_QUERIES_PER_CLIENT;
@@ -218,5 +221,5 @@ async function addRpc(
   const { GATEWAY_TIMEOUT_MS: timeoutMs, GATEWAY_PINNED_TTL_MS: pinnedTtlMs } = config;
   const client = createRpcClient({ url, timeoutMs, pinnedTtlMs, cache });
   const allowed = new Set(config.GATEWAY_RPC_METHODS);
-  addRpcRoutes(scope, { client, allowed, subscriptions, authorize, perMinute: config.GATEWAY_RATE_LIMIT_PER_MINUTE });
+  addRpcRoutes(scope, { client, allowed, subscriptions, authorize, limit });
 }

@@ -183,6 +183,37 @@ test('the same keys and limits hold; without the variable there is nothing', asy
   expect((await plain.get('/events')).status).toBe(404);
 });
 
+test('every message of a socket and every request of a batch counts for its key and its address', async () => {
+  const key = { name: 'a', sha256: '2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683', perMinute: 12 };
+  await using node = await startFixtureNode();
+  await using rpc = await startRpcNode();
+  const env = { GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: rpc.url };
+  const keyed = { ...env, GATEWAY_AUTH: 'api-key', GATEWAY_API_KEYS_FILE: 'given' };
+  const headers = { 'x-api-key': 'key' };
+  const status = { jsonrpc: '2.0', id: 1, method: 'status', params: {} };
+  const batch = Array.from({ length: 20 }, () => status);
+  const talk = async (gateway: TestGateway) => {
+    const { received, send, state } = await openSocket(gateway, headers);
+    for (let round = 0; round < 20 && state.closed === 0; round += 1) {
+      send(round, 'health');
+      await waitFor('an answer or the end', () => received.length > round || state.closed > 0);
+    }
+    return { answers: received.length, closed: state.closed };
+  };
+
+  await using first = await startTestGateway(keyed, { authorize: authorizeApiKey([key]) });
+  expect(await talk(first)).toEqual({ answers: 11, closed: 1013 });
+  expect((await post(first, status, headers)).status).toBe(429);
+  await using second = await startTestGateway(keyed, { authorize: authorizeApiKey([key]) });
+  expect((await post(second, batch, headers)).status).toBe(429);
+
+  await using third = await startTestGateway({ ...env, GATEWAY_RATE_LIMIT_PER_MINUTE: '12' });
+  expect(await talk(third)).toEqual({ answers: 11, closed: 1013 });
+  expect((await post(third, status)).status).toBe(429);
+  await using fourth = await startTestGateway({ ...env, GATEWAY_RATE_LIMIT_PER_MINUTE: '12' });
+  expect((await post(fourth, batch)).status).toBe(429);
+});
+
 test('events come as a stream to whoever asks with HTTP alone', async () => {
   await using pair = await startPair();
   const query = "tm.event='Tx'";

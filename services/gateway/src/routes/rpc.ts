@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { AppError, type ErrorCode } from '@palaver/contract';
 import { eventStreamHeaders } from '@palaver/contract/internal';
 import { clientAddress } from '@palaver/service-kit';
-import { isJsonTooDeep, toAddressKey } from '@palaver/service-kit/internal';
+import { isJsonTooDeep, type RateLimit, toAddressKey, toRateError } from '@palaver/service-kit/internal';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import type { Authorize } from '../auth/authorize.ts';
@@ -14,9 +14,12 @@ import type { SubscriptionRefusal, Subscriptions } from '../rpc/subscriptions.ts
 export interface RpcParts extends AnswerParts {
   subscriptions: Subscriptions;
   authorize: Authorize;
-  /** Messages a minute from one socket; 0 is without limit. */
-  perMinute: number;
+  /** Of requests from one address. */
+  limit: RateLimit | undefined;
 }
+
+/** Counts a call and checks its credentials, as for a request of its own; undefined where it may go on. */
+type AdmitCall = () => Promise<AppError | undefined>;
 
 const bodyLimit = 1024 * 1024;
 const maxBatch = 20;
@@ -40,6 +43,11 @@ export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
     const signal = signalOfClose(reply);
     const batch = Array.isArray(request.body) ? request.body : [request.body];
     if (batch.length > maxBatch) throw new AppError('BAD_REQUEST', `A batch has at most ${maxBatch} requests.`);
+    const admit = createAdmitCall(request, parts);
+    for (const _other of batch.slice(1)) {
+      const refusal = await admit();
+      if (refusal) throw refusal;
+    }
     const answers = await Promise.all(batch.map((json) => answerRpc(json, parts, signal)));
     const texts = answers.map(({ text }) => text);
     if (answers.some(({ isOutage }) => isOutage)) reply.code(503).header('retry-after', '1');
@@ -50,7 +58,7 @@ export function addRpcRoutes(scope: FastifyInstance, parts: RpcParts): void {
 
   scope.get('/rpc/:method', { preHandler: guard }, (request, reply) => answerUri(request, reply, parts));
   scope.get('/rpc/websocket', { websocket: true, preValidation: guard }, (socket, request) =>
-    serveSocket(socket, clientOf(request), parts),
+    serveSocket(socket, { ...parts, address: clientOf(request), admit: createAdmitCall(request, parts) }),
   );
   if (allowed.has('subscribe')) scope.get('/events', { preHandler: guard }, serveEvents(parts));
 }
@@ -80,13 +88,26 @@ function signalOfClose(reply: FastifyReply): AbortSignal {
   return controller.signal;
 }
 
-function serveSocket(socket: WebSocket, client: string, parts: RpcParts): void {
-  const { allowed, subscriptions, perMinute } = parts;
+function createAdmitCall(request: FastifyRequest, { limit, authorize }: RpcParts): AdmitCall {
+  const path = request.url.split('?', 1)[0] ?? '';
+  return async () => {
+    const standing = await limit?.(clientOf(request));
+    if (standing?.isOver) return toRateError(standing);
+    const authorized = await authorize(request, path);
+    return authorized.ok ? undefined : authorized.error;
+  };
+}
+
+interface SocketParts extends RpcParts {
+  address: string;
+  admit: AdmitCall;
+}
+
+function serveSocket(socket: WebSocket, parts: SocketParts): void {
+  const { allowed, subscriptions, address, admit } = parts;
   const left = new AbortController();
   const leaves = new Map<string, () => void>();
   let inFlight = 0;
-  let counted = 0;
-  const minute = setInterval(() => (counted = 0), 60_000).unref();
   const heartbeat = setInterval(() => socket.ping(), heartbeatMs).unref();
   const send = (text: string) => {
     if (socket.bufferedAmount > maxBuffered) socket.terminate();
@@ -103,7 +124,7 @@ function serveSocket(socket: WebSocket, client: string, parts: RpcParts): void {
     let isLeft = false;
     leaves.set(query, () => (isLeft = true));
     let isConfirmed = false;
-    const subscribed = await subscriptions.subscribe(client, query, {
+    const subscribed = await subscriptions.subscribe(address, query, {
       onEvent: (result) => {
         if (isConfirmed) send(toRpcText(id, { ok: true, result }));
       },
@@ -139,19 +160,20 @@ function serveSocket(socket: WebSocket, client: string, parts: RpcParts): void {
     return send((await answerRpc(json, parts, left.signal)).text);
   };
 
+  const end = ({ code }: AppError) =>
+    code === 'RATE_LIMITED' ? socket.close(1013, 'too many requests') : socket.close(1008, 'not allowed any more');
+
   socket.on('message', (data) => {
-    counted += 1;
-    if (inFlight >= maxInFlight || (perMinute > 0 && counted > perMinute))
-      return socket.close(1013, 'too many requests');
+    if (inFlight >= maxInFlight) return socket.close(1013, 'too many requests');
     inFlight += 1;
-    answer(String(data))
+    admit()
+      .then((refusal) => (refusal ? end(refusal) : answer(String(data))))
       .catch(() => socket.close(1011, 'internal error'))
       .finally(() => (inFlight -= 1));
   });
   socket.on('error', () => socket.terminate());
   socket.on('close', () => {
     left.abort();
-    clearInterval(minute);
     clearInterval(heartbeat);
     for (const leave of leaves.values()) leave();
   });
