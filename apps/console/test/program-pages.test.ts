@@ -12,7 +12,6 @@ import { ar } from '../web/i18n/ar.ts';
 import { en } from '../web/i18n/en.ts';
 import { fr } from '../web/i18n/fr.ts';
 import { sw } from '../web/i18n/sw.ts';
-import type { Messages } from '../web/i18n/text.ts';
 import {
   findBarriers,
   findSmallTargets,
@@ -339,14 +338,11 @@ test('states are connected by drawing a line; actions, branches and values are e
 });
 
 /** Texts of the console that are English on a page in another language; names in the program stay as they are. */
-async function findEnglish(page: Page, messages: Messages): Promise<string[]> {
-  const shown = await page.evaluate(() => {
-    const attributes = ['aria-label', 'title', 'placeholder'];
-    return [...document.querySelectorAll('main *')].flatMap((element) => [
-      ...attributes.map((name) => element.getAttribute(name) ?? ''),
-      ...[...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ textContent }) => textContent ?? ''),
-    ]);
-  });
+async function findEnglish(page: Page, messages: Record<string, unknown>): Promise<string[]> {
+  const shown: string[] = await page.evaluate(`[...document.querySelectorAll('main *')].flatMap((element) => [
+    ...['aria-label', 'title', 'placeholder'].map((name) => element.getAttribute(name) ?? ''),
+    ...[...element.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ textContent }) => textContent ?? ''),
+  ])`);
   const own = new Set<unknown>(Object.values(messages));
   const english = new Set<unknown>(Object.values(en).filter((text) => !own.has(text)));
   return shown.filter((text) => english.has(text) && !program['program.yaml'].includes(text));

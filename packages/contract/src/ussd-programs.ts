@@ -51,7 +51,10 @@ export const programVersionsSchema = z
       }),
     ),
   })
-  .meta({ id: 'UssdProgramVersions', description: 'The versions of a program that are kept, the one used last first.' });
+  .meta({
+    id: 'UssdProgramVersions',
+    description: 'The versions of a program that are kept, the one used last first.',
+  });
 
 const problemSchema = z.object({
   file: z.string(),

@@ -19,7 +19,7 @@ export interface DurationsOptions {
 }
 
 /**
- * A histogram of seconds that counts by itself: the library's own one checks and hashes the labels of every value, which costs
+ * A histogram of seconds that counts without the library, whose own one checks and hashes the labels of every value, which costs
  * more than a reply from a cache.
  */
 export class Durations extends Histogram {

@@ -1,5 +1,5 @@
 // One line for each text of the console, in one file so that a translator sees the whole.
-import type { Messages } from './text.ts';
+import type { Messages } from './messages.ts';
 
 export const sw: Messages = {
   'app.skip': 'Ruka hadi maudhui',

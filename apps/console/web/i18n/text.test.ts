@@ -4,8 +4,9 @@ import { expect, test } from 'vitest';
 import { ar } from './ar.ts';
 import { en } from './en.ts';
 import { fr } from './fr.ts';
+import type { Forms, MessageKey } from './messages.ts';
 import { sw } from './sw.ts';
-import { type Forms, fillMessage, type MessageKey } from './text.ts';
+import { fillMessage } from './text.ts';
 
 const others = Object.entries({ fr, sw, ar });
 const toForms = (message: string | Forms) => (typeof message === 'string' ? { other: message } : message);

@@ -1,14 +1,10 @@
 import { useSyncExternalStore } from 'react';
 import type { en } from './en.ts';
+import type { Forms, MessageKey, Messages } from './messages.ts';
 
 /** The languages of the console, by their own names. */
 export const locales = { en: 'English', fr: 'Français', sw: 'Kiswahili', ar: 'العربية' } as const;
 export type Locale = keyof typeof locales;
-
-/** A sentence in the forms that `Intl.PluralRules` chooses from by `count`. */
-export type Forms = { other: string } & Partial<Record<Intl.LDMLPluralRule, string>>;
-export type MessageKey = keyof typeof en;
-export type Messages = { [Key in MessageKey]: (typeof en)[Key] extends string ? string : Forms };
 
 type English<Key extends MessageKey> = (typeof en)[Key] extends { other: infer Other } ? Other : (typeof en)[Key];
 type Names<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never;
