@@ -160,6 +160,13 @@ export const scenarios: readonly Scenario[] = [
     prepare: async () => ({ failover: true }),
     inject: async ({ redis }) => redis?.failOver(),
   },
+  {
+    name: 'a master of a Redis Cluster fails over',
+    services: all,
+    engines: joined,
+    prepare: async () => ({ cluster: true }),
+    inject: async ({ redis }) => redis?.failOver(),
+  },
   { name: 'PostgreSQL out of connections', services: stateful, engines: joined, inject: exhaustConnections },
   {
     name: 'disk full',

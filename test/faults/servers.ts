@@ -9,6 +9,7 @@ import {
   type RunningRedis,
   startPostgres,
   startRedis,
+  startRedisCluster,
   startTcpProxy,
   type TcpProxy,
   waitFor,
@@ -87,6 +88,23 @@ export async function openRedisWorld(opened: AsyncDisposableStack): Promise<Redi
       server = (await startRedis([], port)) as RunningRedis;
     },
     failOver: noStandby,
+  };
+}
+
+/** Three masters, each with a replica, reached directly: the nodes give each other's addresses to clients. */
+export async function openCluster(opened: AsyncDisposableStack): Promise<RedisWorld | { reason: string }> {
+  // Also tells whether this machine can have Redis.
+  const probe = await startRedis();
+  if ('reason' in probe) return probe;
+  await probe.stop();
+  const { url, failOver } = opened.use(await startRedisCluster({ withReplicas: true }));
+  return {
+    serviceUrl: url,
+    url: () => url,
+    proxy: opened.use(await startTcpProxy(portOf(probe))),
+    kill: () => {},
+    restart: noStandby,
+    failOver,
   };
 }
 

@@ -10,7 +10,14 @@ import {
   type TestProcess,
   waitFor,
 } from '@palaver/test-kit/servers';
-import { openPostgresWorld, openRedisWorld, openSentinel, type PostgresWorld, type RedisWorld } from './servers.ts';
+import {
+  openCluster,
+  openPostgresWorld,
+  openRedisWorld,
+  openSentinel,
+  type PostgresWorld,
+  type RedisWorld,
+} from './servers.ts';
 
 export type ServiceName = 'ussd' | 'agent' | 'gateway';
 export type Engine = 'sqlite' | 'postgres';
@@ -59,6 +66,8 @@ export interface WorldOptions {
   dataDir?: string;
   /** PostgreSQL has a standby, Redis a replica and a Sentinel. */
   failover?: boolean;
+  /** Redis is a cluster whose masters have replicas. */
+  cluster?: boolean;
   /** Another checkout for the first instance, which creates the schema. */
   otherRoot?: string;
 }
@@ -72,7 +81,8 @@ export async function createWorld(options: WorldOptions): Promise<World | { reas
   const env: Record<string, string> = { ...defaultEnv, DATA_DIR: dataDir, ...options.env };
   const world: Pick<World, 'postgres' | 'redis' | 'node'> = {};
   if (engine === 'postgres') {
-    const redis = await (options.failover ? openSentinel(opened) : openRedisWorld(opened));
+    const open = options.cluster ? openCluster : options.failover ? openSentinel : openRedisWorld;
+    const redis = await open(opened);
     if ('reason' in redis) return redis;
     world.redis = redis;
     env.REDIS_URL = redis.serviceUrl;

@@ -1,60 +1,17 @@
 // Two instances that are joined by a Redis Cluster of three nodes.
-import {
-  createTempDir,
-  createTestDatabase,
-  freePort,
-  type RunningRedis,
-  startRedis,
-  testWithRedis,
-  waitFor,
-} from '@palaver/test-kit';
+import { createTestDatabase, startRedisCluster, testWithRedis } from '@palaver/test-kit';
 import { createSigner } from '@palaver/ucan';
-import { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { openSocket } from './connect-socket.ts';
 import { collectFrames } from './read-frames.ts';
 import { startTestAgent } from './test-agent.ts';
 
-const slots = 16_384;
-
-interface ClusterNode {
-  url: string;
-  busPort: number;
-}
-
-async function startNode(stack: AsyncDisposableStack): Promise<ClusterNode> {
-  const { path } = stack.use(await createTempDir());
-  const busPort = await freePort();
-  const settings = ['--cluster-announce-ip', '127.0.0.1', '--cluster-port', String(busPort), '--dir', path];
-  const node = (await startRedis(['--cluster-enabled', 'yes', ...settings])) as RunningRedis;
-  stack.defer(() => node.stop());
-  return { url: node.url, busPort };
-}
-
-/** Three masters with a third of the slots each; gives the address. */
-async function startCluster(stack: AsyncDisposableStack): Promise<string> {
-  const first = await startNode(stack);
-  const nodes = [first, await startNode(stack), await startNode(stack)];
-  const clients = nodes.map(({ url }) => new Redis(url));
-  for (const [index, client] of clients.entries()) {
-    const begin = Math.ceil((index * slots) / nodes.length);
-    const end = Math.ceil(((index + 1) * slots) / nodes.length) - 1;
-    await client.call('CLUSTER', 'ADDSLOTSRANGE', begin, end);
-    if (index > 0) await client.call('CLUSTER', 'MEET', '127.0.0.1', new URL(first.url).port, first.busPort);
-  }
-  await waitFor('the cluster', async () => {
-    const states = await Promise.all(clients.map((client) => client.call('CLUSTER', 'INFO')));
-    return states.every((state) => /cluster_state:ok.*cluster_known_nodes:3/s.test(String(state)));
-  });
-  for (const client of clients) client.disconnect();
-  return `redis+cluster://${nodes.map(({ url }) => new URL(url).host).join(',')}`;
-}
-
 testWithRedis('limits, streams, queues and sockets are shared by way of a cluster', async ({ redisUrl: _ }) => {
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await createTestDatabase('postgres'));
   const ORACLE_PRIVATE_KEY = (await createSigner()).toSecret();
-  const env = { REDIS_URL: await startCluster(stack), ORACLE_PRIVATE_KEY, SENDS_PER_MINUTE: '12' };
+  const cluster = stack.use(await startRedisCluster());
+  const env = { REDIS_URL: cluster.url, ORACLE_PRIVATE_KEY, SENDS_PER_MINUTE: '12' };
   const agents = [
     stack.use(await startTestAgent({ env, databaseUrl: database.url })),
     stack.use(await startTestAgent({ env, databaseUrl: database.url })),

@@ -8,6 +8,7 @@ export { type Column, listColumns } from './list-columns.ts';
 export { startPgbouncer } from './pgbouncer.ts';
 export { startProcess, type TestProcess } from './process.ts';
 export { type RunningRedis, startRedis } from './redis.ts';
+export { startRedisCluster } from './redis-cluster.ts';
 export { testWithRedis } from './redis-fixture.ts';
 export { listTables, searchDatabase } from './search-database.ts';
 export { createSelfSignedCertificate } from './self-signed-certificate.ts';
