@@ -2,6 +2,7 @@
 // never arrive at the service behind as a request of its own.
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { closeServer, createLogger, createServer as createService, listen, loadConfig } from '@palaver/service-kit';
 import { afterEach, expect, test } from 'vitest';
 import { createConsoleApp } from '../src/app.ts';
@@ -41,8 +42,16 @@ async function start() {
   return { port: Number(port), arrived };
 }
 
-/** Writes bytes as they are and gives everything that came back until the other side ended or was silent. */
-async function send(port: number, ...lines: string[]): Promise<string> {
+/** A request that is not whole, as the service reads it, gets no reply. */
+const silentMs = 150;
+
+/** Writes bytes as they are and gives everything that came back until the other side ended, or for a moment. */
+const send = (port: number, ...lines: string[]) => exchange(port, lines, sleep(silentMs));
+
+/** The same, until the other side ended. */
+const sendToEnd = (port: number, ...lines: string[]) => exchange(port, lines);
+
+async function exchange(port: number, lines: string[], limit?: Promise<unknown>): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   let reply = '';
@@ -52,7 +61,7 @@ async function send(port: number, ...lines: string[]): Promise<string> {
   socket.on('error', () => {});
   socket.write(lines.join('\r\n'));
   const ended = once(socket, 'close');
-  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 150))]);
+  await (limit ? Promise.race([ended, limit]) : ended);
   socket.destroy();
   return reply;
 }
@@ -117,12 +126,12 @@ test('a method that has no body gets 400 for one, and the connection ends', asyn
       [chunked, '', chunk],
       [length, '', smuggled],
     ]) {
-      const reply = await send(port, ...request, ...body);
+      const reply = await sendToEnd(port, ...request, ...body);
       expect([method, reply.split('\r\n')[0]]).toEqual([method, 'HTTP/1.1 400 Bad Request']);
       expect(reply.toLowerCase()).toContain('connection: close');
       expect(reply.match(/HTTP\/1\.1/g)).toHaveLength(1);
     }
-    const empty = await send(port, ...request, 'Content-Length: 0', 'Connection: close', '', '');
+    const empty = await sendToEnd(port, ...request, 'Content-Length: 0', 'Connection: close', '', '');
     expect([method, empty.split('\r\n')[0]]).not.toEqual([method, 'HTTP/1.1 400 Bad Request']);
   }
   expect(arrived.filter((request) => request.includes('/credits'))).toEqual([]);

@@ -18,7 +18,7 @@ let ana: TestUser;
 let sessionId: string;
 
 beforeAll(async () => {
-  agent = await startTestAgent({ env: { BROWSER_TOOL_TIMEOUT_MS: '600' } });
+  agent = await startTestAgent({ env: { BROWSER_TOOL_TIMEOUT_MS: '3000' } });
   ana = await agent.createUser();
 });
 afterEach(() => {

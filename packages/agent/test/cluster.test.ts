@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { testWithRedis, waitFor } from '@palaver/test-kit';
 import { createSigner } from '@palaver/ucan';
 import { describe, expect } from 'vitest';
 import { openSocket } from './connect-socket.ts';
+import { collectText } from './read-frames.ts';
 import { delegate, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 /**
@@ -40,13 +40,13 @@ describe('several instances', () => {
   }) => {
     const sessionId = await one.createSession();
     const stream = await one.stream(sessionId, '/long 400');
-    const here = stream.text();
-    const there = two.follow(stream.headers.get('x-run-id') ?? '', '?after=3').then((reply) => reply.text());
-    await sleep(600);
+    const there = collectText(await two.follow(stream.headers.get('x-run-id') ?? '', '?after=3'));
+    const here = collectText(stream);
+    await waitFor('frames on both instances', () => [here, there].every(({ text }) => text.includes('id: 5\n')));
     expect((await two.abort(sessionId)).body).toEqual({ ok: true, aborted: true, success: true });
-    const whole = await here;
+    const whole = await here.whole;
     expect(whole).toMatch(/"status":"aborted"[^\n]*\}\n\n$/);
-    expect(await there).toBe(whole.slice(whole.indexOf('event: message\nid: 4\n')));
+    expect(await there.whole).toBe(whole.slice(whole.indexOf('event: message\nid: 4\n')));
   });
 
   it('a page connected to one instance answers a turn that runs on the other', async ({

@@ -105,7 +105,7 @@ describe.concurrent('several processes on one PostgreSQL', () => {
     const runs = await Promise.all(
       [frozen, cutOff].map(async ({ user }) => {
         const sessionId = await user.createSession();
-        const response = await user.stream(sessionId, '/long 60');
+        const response = await user.stream(sessionId, '/long 300');
         await readUntil(readFrames(response), 'message');
         const queued = third.user.say(sessionId, '/long 5');
         await waitFor('the second question', async () => (await third.user.messages(sessionId)).length === 2);
@@ -124,7 +124,7 @@ describe.concurrent('several processes on one PostgreSQL', () => {
     cutOff.line.restore();
     for (const [index, { sessionId, runId, queued }] of runs.entries()) {
       const all = await collectFrames(await third.user.follow(runId));
-      expect([textOf(all), all.at(-1)?.data.status]).toEqual([words(60), 'complete']);
+      expect([textOf(all), all.at(-1)?.data.status]).toEqual([words(300), 'complete']);
       expect((await queued).body.message).toMatchObject({ status: 'complete', content: words(5) });
       const owner = agent.instances[index];
       if (!owner) throw new Error('no owner');
@@ -146,7 +146,7 @@ describe.concurrent('several processes on one PostgreSQL', () => {
     await using agent = await startInstances(2);
     const [one, two] = agent.instances;
     const sessionId = await one.user.createSession();
-    const response = await one.user.stream(sessionId, '/long 260');
+    const response = await one.user.stream(sessionId, '/long 400');
     const runId = response.headers.get('x-run-id') ?? '';
     const queued = await one.user.stream(sessionId, 'hello');
     const queuedId = queued.headers.get('x-run-id') ?? '';
@@ -157,7 +157,7 @@ describe.concurrent('several processes on one PostgreSQL', () => {
     // The stream ends without `done`, and continues on the other instance frame by frame.
     expect(begun.at(-1)?.event).toBe('message');
     const rest = await collectFrames(await two.user.follow(runId, `?after=${begun.at(-1)?.id}`));
-    expect(textOf([...begun, ...rest])).toBe(words(260));
+    expect(textOf([...begun, ...rest])).toBe(words(400));
     expect(rest.at(-1)?.data.status).toBe('complete');
     expect((await collectFrames(await two.user.follow(queuedId))).at(-1)?.data.status).toBe('complete');
   });

@@ -6,7 +6,7 @@ import { createSigner } from '@palaver/ucan';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { createGate } from './gate-plugin.ts';
-import { collectFrames, readFrames, readUntil, textOf } from './read-frames.ts';
+import { collectFrames, collectText, readFrames, readUntil, textOf } from './read-frames.ts';
 import { type OwnRedis, startOwnRedis } from './redis-server.ts';
 import { startTestAgent, type TestAgent, type TestAgentOptions, type TestUser } from './test-agent.ts';
 
@@ -68,13 +68,13 @@ describe('PostgreSQL without Redis', () => {
     const [one, two] = pair.users;
     const sessionId = await one.createSession();
     const stream = await one.stream(sessionId, '/long 400');
-    const here = stream.text();
-    const there = two.follow(stream.headers.get('x-run-id') ?? '', '?after=3').then((reply) => reply.text());
-    await sleep(600);
+    const there = collectText(await two.follow(stream.headers.get('x-run-id') ?? '', '?after=3'));
+    const here = collectText(stream);
+    await waitFor('frames on both instances', () => [here, there].every(({ text }) => text.includes('id: 5\n')));
     expect((await two.abort(sessionId)).body).toEqual({ ok: true, aborted: true, success: true });
-    const whole = await here;
+    const whole = await here.whole;
     expect(whole).toMatch(/"status":"aborted"[^\n]*\}\n\n$/);
-    expect(await there).toBe(whole.slice(whole.indexOf('event: message\nid: 4\n')));
+    expect(await there.whole).toBe(whole.slice(whole.indexOf('event: message\nid: 4\n')));
   });
 });
 

@@ -11,7 +11,7 @@ describe.concurrent.each(engines)('the process on %s', (engine) => {
     await using agent = await createAgentInstances(engine);
     const { process: first, user: before } = await agent.start();
     const sessionId = await before.createSession();
-    const response = await before.stream(sessionId, '/long 80');
+    const response = await before.stream(sessionId, '/long 300');
     const runId = response.headers.get('x-run-id') ?? '';
     const frames = readFrames(response);
     await readUntil(frames, 'message');
@@ -25,8 +25,8 @@ describe.concurrent.each(engines)('the process on %s', (engine) => {
     expect(await user.liveRun(sessionId)).toMatchObject({ runId });
     const replay = await collectFrames(await user.follow(runId));
     expect(replay.map(({ id }) => id)).toEqual(replay.map((_, index) => index + 1));
-    expect(textOf(replay)).toMatch(/^word1 word2 .* word79 word80$/);
-    expect(textOf(replay).split(' ')).toHaveLength(80);
+    expect(textOf(replay)).toMatch(/^word1 word2 .* word299 word300$/);
+    expect(textOf(replay).split(' ')).toHaveLength(300);
     expect(replay.at(-1)?.data.status).toBe('complete');
     const messages = await user.messages(sessionId);
     expect(messages[1]).toMatchObject({ status: 'complete', content: textOf(replay) });

@@ -32,6 +32,16 @@ export async function collectFrames(response: Response): Promise<Frame[]> {
   return frames;
 }
 
+/** The text of a stream as far as it has come, and whole once it has ended. */
+export function collectText(response: Response): { readonly text: string; whole: Promise<string> } {
+  const collected = { text: '', whole: read() };
+  async function read(): Promise<string> {
+    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) collected.text += chunk;
+    return collected.text;
+  }
+  return collected;
+}
+
 /** A whole turn, from its send to its last frame. */
 export async function streamTurn(user: TestUser, sessionId: string, message: string, more = {}): Promise<Frame[]> {
   const response = await user.stream(sessionId, message, more);

@@ -71,17 +71,18 @@ describe('SQLite faults', () => {
   test('a lock of another connection is waited for, and told when it stays', async () => {
     await using database = await createTestDatabase('sqlite');
     const store = await openStore(database.url, { waitMs: 300 });
+    const patient = await openStore(database.url, { waitMs: 60_000 });
     const other = new DatabaseSync(database.url.slice('file:'.length));
     other.exec('begin immediate');
     await expect(sql`create table a (id int)`.execute(store.db)).rejects.toMatchObject({ kind: 'locked' });
     await expect(store.transaction(async () => {})).rejects.toMatchObject({ kind: 'locked' });
     expect(await failure(database.url, { waitMs: 50 })).toMatchObject({ kind: 'locked' });
-    const waiting = sql`create table a (id int)`.execute(store.db);
+    const waiting = sql`create table a (id int)`.execute(patient.db);
     await new Promise((resolve) => setTimeout(resolve, 50));
     other.exec('rollback');
     await waiting;
     other.close();
-    await store.close();
+    for (const opened of [store, patient]) await opened.close();
   });
 
   test('the database is durable at every commit, and in WAL mode', async () => {

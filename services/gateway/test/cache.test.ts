@@ -3,7 +3,16 @@ import { waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { parseProtoFiles } from '../src/descriptors/parse-proto-files.ts';
 import { type NodeCall, startFixtureNode } from './fixture-node.ts';
-import { startTestGateway } from './start-test-gateway.ts';
+import { startTestGateway, type TestGateway } from './start-test-gateway.ts';
+
+/** How many requests have reached the gateway from now on. */
+function countRequests({ server }: TestGateway): () => number {
+  let count = 0;
+  server.server.on('request', () => {
+    count += 1;
+  });
+  return () => count;
+}
 
 const cacheOf = (response: Response) => response.headers.get('x-cache');
 
@@ -112,9 +121,10 @@ test.each(['60000', '0'])('equal requests at the same time share one call, with 
     },
   });
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: ttl });
+  const received = countRequests(gateway);
   const requests = Array.from({ length: 5 }, () => gateway.get('/fixture/item/1'));
-  await waitFor('the call', () => waiting.length > 0);
-  await sleep(50);
+  await waitFor('the call', () => waiting.length > 0 && received() === 5);
+  await sleep(50); // for the last one to join
   for (const go of waiting) go();
   const states = (await Promise.all(requests)).map(cacheOf).sort();
   expect(states).toEqual(['miss', 'shared', 'shared', 'shared', 'shared']);
@@ -136,12 +146,13 @@ test('the call is cancelled at the node when its last client leaves', async () =
     },
   });
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
+  const received = countRequests(gateway);
   const [first, second] = [new AbortController(), new AbortController()];
   const requests = [first, second].map(({ signal }) =>
     fetch(`${gateway.url}/fixture/item/1`, { signal }).catch(() => 'left'),
   );
-  const call = await waitFor('the call', () => calls[0]);
-  await sleep(50);
+  const call = await waitFor('the call', () => (received() === 2 ? calls[0] : undefined));
+  await sleep(50); // for the second one to join
   first.abort();
   let cancelled = false;
   call.cancelled.then(() => (cancelled = true));

@@ -5,7 +5,7 @@ import { statSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { createTempDir } from '@palaver/test-kit';
+import { createTempDir, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUssd } from '../src/main.ts';
 import { phoneNumber, serviceCode, startService, type TestService } from './service-fixture.ts';
@@ -251,8 +251,11 @@ describe('the key of PINs', () => {
 test('a request in flight is answered before the service closes', async () => {
   await using service = await startService();
   const body = JSON.stringify({ sessionId: 's', serviceCode, phoneNumber, text: '' });
+  const received = Promise.withResolvers<void>();
+  const closing = Promise.withResolvers<void>();
   const answered = new Promise<string>((resolve, reject) => {
-    const sent = request(`${service.url}/api/ussd`, { method: 'POST', headers: json }, (response) => {
+    const headers = { ...json, expect: '100-continue' };
+    const sent = request(`${service.url}/api/ussd`, { method: 'POST', headers }, (response) => {
       let text = '';
       response.on('data', (chunk) => {
         text += chunk;
@@ -260,11 +263,21 @@ test('a request in flight is answered before the service closes', async () => {
       response.on('end', () => resolve(text));
     });
     sent.on('error', reject);
+    // The service has the head of the request.
+    sent.on('continue', received.resolve);
     sent.write(body.slice(0, 20));
-    setTimeout(() => sent.end(body.slice(20)), 200);
+    void closing.promise.then(() => sent.end(body.slice(20)));
   });
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  await service.close();
+  await received.promise;
+  const closed = service.close();
+  await waitFor('the port to close', () =>
+    fetch(`${service.url}/health`).then(
+      ({ ok }) => !ok,
+      () => true,
+    ),
+  );
+  closing.resolve();
+  await closed;
   expect(await answered).toMatch(/^CON /);
 });
 

@@ -173,7 +173,8 @@ describe('a result nobody waits for is ignored and counted:', () => {
     const frames = await streamTurn(user, sessionId, useReadPage, declared);
     expect(outcomeOf(frames, 'browser_tool_call')).toMatchObject({ status: 'error' });
     expect(textOf(frames)).toContain('TOOL_TIMEOUT');
-    page.socket.emit('tool_result', { toolCallId: page.calls[0].toolCallId, result: 'late' });
+    const { toolCallId } = await waitFor('the call', () => page.calls[0]);
+    page.socket.emit('tool_result', { toolCallId, result: 'late' });
     await waitFor('it to be counted', async () => (await countIgnored(hasty.url)) === 1);
     page.socket.disconnect();
   });
