@@ -5,7 +5,8 @@ import { openStore } from '@palaver/store';
 import { createTempDir, createTestDatabase, engines, searchDatabase, startProcess, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import type { UssdTables } from '../src/store/tables.ts';
-import { startService, type TestService, testKey } from './service-fixture.ts';
+import { startCommitCutter } from './commit-cutter.ts';
+import { startService, type TestService, testKey, ussdTemplate } from './service-fixture.ts';
 import { startSmsServer } from './sms-server.ts';
 import { writeProgram } from './write-program.ts';
 
@@ -232,6 +233,36 @@ test.each([
   expect(server.requests).toHaveLength(wanted.requests);
   expect(new Set(server.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
 });
+
+test.each([
+  ['its claim', /update "ussd_sms"/],
+  ['its end', /update "ussd_sms".*\0\0\0\x04sent/s],
+])(
+  'PostgreSQL: where the reply to the write of %s is lost, a message is sent once and known to be sent',
+  async (_, pattern) => {
+    await using server = await startSmsServer();
+    await using dir = await writeProgram(files);
+    await using database = await createTestDatabase('postgres', ussdTemplate);
+    await using cutter = await startCommitCutter(new URL(database.url));
+    const sender = {
+      SMS_PROVIDER: 'twilio',
+      SMS_URL: server.url,
+      SMS_USER: 'me',
+      SMS_TOKEN: 'secret',
+      SMS_FROM: 'Palaver',
+    };
+    await using service = await startService('sqlite', {
+      DATABASE_URL: cutter.url,
+      USSD_PROGRAMS: dir.path,
+      ...sender,
+    });
+    cutter.arm(pattern);
+    await press(service, 'a', '1*3');
+    await waitFor('the end', async () => ['sent', 'failed'].includes((await list(service))[0]?.status ?? ''));
+    expect(await list(service)).toMatchObject([{ status: 'sent', attempts: 1 }]);
+    expect([server.requests.length, cutter.cuts()]).toEqual([1, 1]);
+  },
+);
 
 test('without a provider messages are files, and a provider without its variables does not start', async () => {
   await using dir = await writeProgram(files);

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@palaver/service-kit';
 import type { DatabaseClock, Store } from '@palaver/store';
@@ -44,6 +45,9 @@ const maxAttempts = 50;
 /** Sent side by side. */
 const batch = 10;
 const stopMs = 3_000;
+/** How long a write is repeated while the database is away: two of them and a request between fit into a lease. */
+const writeMs = 15_000;
+const maxPauseMs = 2_000;
 
 /** Sends what is queued in a table, one instance at a time for each row, until it is sent or has failed for good. */
 export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
@@ -84,7 +88,7 @@ async function sendDue<Table extends 'ussd_submission' | 'ussd_sms'>(
       .orderBy('next_at')
       .limit(batch)
       .execute();
-    await Promise.all(due.map((row) => sendOne(parts, row as UssdTables[Table])));
+    await Promise.all(due.map((row) => sendOne(parts, row as UssdTables[Table], signal)));
     if (due.length < batch) return;
   }
 }
@@ -92,19 +96,27 @@ async function sendDue<Table extends 'ussd_submission' | 'ussd_sms'>(
 async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
   { store, table, claimedStatus, send, onDone, clock, logger }: Parts<Table>,
   row: UssdTables[Table],
+  signal: AbortSignal,
 ): Promise<void> {
-  const change = (set: Partial<OutboxColumns>, from: Pick<OutboxColumns, 'status' | 'next_at'>) =>
-    store.db
+  const tryChange = async (set: Partial<OutboxColumns>, from: Pick<OutboxColumns, 'status' | 'next_at'>) => {
+    const { numUpdatedRows } = await store.db
       .updateTable(table as 'ussd_sms')
       .set(set as Partial<UssdTables['ussd_sms']>)
       .where('id', '=', row.id)
       .where('status', '=', from.status as 'queued')
       .where('next_at', '=', from.next_at)
       .executeTakeFirst();
-  const claimed = { status: claimedStatus, next_at: clock.now() + leaseMs };
+    return numUpdatedRows > 0n;
+  };
+  const change = (...args: Parameters<typeof tryChange>) => repeat(() => tryChange(...args), signal);
+  // By chance, so that no other instance has the same and a claim whose reply was lost is known as this one.
+  const claimed = { status: claimedStatus, next_at: clock.now() + leaseMs + randomInt(10_000) };
   const attempts = row.attempts + 1;
-  const taken = await change({ ...claimed, attempts }, row);
-  if (taken.numUpdatedRows === 0n) return;
+  const isTaken = await repeat(async (isRepeated) => {
+    const set = { ...claimed, attempts };
+    return (isRepeated && (await tryChange(set, claimed))) || (await tryChange(set, row));
+  }, signal);
+  if (!isTaken) return;
   const delivery = await send(row).catch(toFault);
   if (delivery.ok) {
     await change({ status: 'sent', next_at: null, fault: null }, claimed);
@@ -118,6 +130,19 @@ async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
   await change({ fault, ...rest }, claimed);
   onDone?.(isOver ? 'failed' : 'retried');
   logger.warn({ table, id: row.id, attempts, fault, isOver }, 'an entry of the outbox was not delivered');
+}
+
+/** The database may be away for a moment, and the reply to a write be lost: what was sent must not be forgotten. */
+async function repeat<T>(write: (isRepeated: boolean) => Promise<T>, signal: AbortSignal): Promise<T> {
+  const endsAt = performance.now() + writeMs;
+  for (let pauseMs = 100, isRepeated = false; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs), isRepeated = true) {
+    try {
+      return await write(isRepeated);
+    } catch (error) {
+      if (signal.aborted || performance.now() + pauseMs > endsAt) throw error;
+    }
+    await sleep(pauseMs, undefined, { ref: false });
+  }
 }
 
 const toFault = (error: unknown): Delivery => ({ ok: false, fault: String(error), isFinal: false });
