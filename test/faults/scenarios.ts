@@ -126,6 +126,12 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'PostgreSQL connections dropped',
+    services: stateful,
+    engines: joined,
+    inject: async ({ postgres }) => postgres?.proxy.drop(),
+  },
+  {
     name: 'PostgreSQL stalled for 3 s',
     services: stateful,
     engines: joined,
