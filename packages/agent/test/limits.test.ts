@@ -2,6 +2,7 @@
 import { memoryLimits } from '@palaver/contract/internal';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import { openSocket } from './connect-socket.ts';
 import { startTestAgent, type TestUser } from './test-agent.ts';
 
 const full = (code: string) => ({ status: 429, body: { statusCode: 429, code } });
@@ -88,6 +89,23 @@ test('an address writes so often a minute, whatever its keys; it may always read
   ] as const)
     expect(await ana.send(method, path, method === 'POST' ? {} : undefined)).toMatchObject(full('RATE_LIMITED'));
   expect((await ana.send('GET', '/sessions')).status).toBe(200);
+});
+
+test.each([
+  ['of an address', {}],
+  ['of a user whose address speaks for many', { SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' }],
+])('events %s count like writes; a socket over the limit is told and disconnected', async (_whose, shared) => {
+  await using agent = await startTestAgent({ env: { WRITES_PER_MINUTE_PER_ADDRESS: '12', ...shared } });
+  const ana = await agent.createUser();
+  const query = { sessionId: await ana.createSession() };
+  const tab = openSocket(agent.url, { query, auth: { invocation: ana.invocation } });
+  await tab.event('connected');
+  let answered = 0;
+  for (let index = 0; index < 100; index += 1)
+    tab.socket.emit('approval_response', { runId: 'r', approvalId: 'a', approved: true }, () => (answered += 1));
+  expect(await tab.event('error')).toMatchObject({ code: 'RATE_LIMITED' });
+  await tab.disconnected();
+  expect(answered).toBeLessThanOrEqual(12);
 });
 
 test('an address that speaks for many users is not counted', async () => {

@@ -6,6 +6,8 @@ import {
   addRateLimit,
   addStoreMetrics,
   createProbes,
+  createRateLimit,
+  type RateLimit,
   toDataFolder,
   toEdge,
 } from '@palaver/service-kit/internal';
@@ -63,7 +65,13 @@ const ownPublicRoutes = [
 export async function createEdge(parts: EdgeParts, started: CloseStack): Promise<Server> {
   const { config, logger, store, identity, cluster, turns } = parts;
   const server = await createAgentServer(parts);
-  const sockets = addSockets(server, parts);
+  const limits = {
+    name: 'agent-writes',
+    perMinute: config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend,
+    redis: parts.redis,
+  };
+  const limit = createRateLimit(limits);
+  const sockets = addSockets(server, parts, limit);
   started.defer(() => sockets.close());
   // Nothing new is taken in while turns in flight finish; tabs stay connected for their sake.
   started.defer(async () => {
@@ -74,9 +82,8 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   const isPublic = createRouteMatcher([...ownPublicRoutes, ...turns.plugins.publicRoutes, ...parts.authExcludedRoutes]);
   // Before authentication: anyone can make as many keys as they like.
   addRateLimit(server, {
-    name: 'agent-writes',
-    perMinute: config.WRITES_PER_MINUTE_PER_ADDRESS ?? config.SENDS_PER_MINUTE * agentLimits.writesPerSend,
-    redis: parts.redis,
+    ...limits,
+    limit,
     key: (request) => (isRead(request.method) ? undefined : turns.clientKey(request)),
   });
   addAuth(server, { ...identity.auth, isPublic });
@@ -116,7 +123,7 @@ function createAgentServer({ config, logger, store, redis }: EdgeParts): Promise
   });
 }
 
-function addSockets(server: Server, { config, logger, redis, identity, cluster, turns }: EdgeParts) {
+function addSockets(server: Server, { config, logger, redis, identity, cluster, turns }: EdgeParts, limit: RateLimit) {
   const ignoredResults = new Counter({
     name: 'agent_ignored_client_results_total',
     help: 'Results of pages that came late, twice or from a stranger.',
@@ -130,7 +137,7 @@ function addSockets(server: Server, { config, logger, redis, identity, cluster, 
     redis,
     registry: cluster.sockets,
     sessions: turns.sessions,
-    logger,
+    ...{ logger, limit, clientKey: turns.clientKey },
     onResult: turns.browserCalls.settle,
     onApproval: turns.access.answerApproval,
     onIgnored: () => ignoredResults.inc(),

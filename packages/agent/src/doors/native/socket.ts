@@ -21,6 +21,7 @@ import {
   type Edge,
   isAllowedPage,
   isServedHost,
+  type RateLimit,
   rawClientAddress,
   toAddressKey,
   toOriginRules,
@@ -29,11 +30,13 @@ import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
 import { type AuthorizeOptions, authorize, type Identity } from '../../auth/authorize.ts';
+import type { ClientKey } from '../../auth/client-key.ts';
 import type { SocketRegistry } from '../../cluster/socket-registry.ts';
 import type { BrowserResult } from '../../loop/browser-calls.ts';
 import type { BrowserCall } from '../../run/session-clients.ts';
 import type { ApprovalAnswer } from '../../store/approvals.ts';
 import type { SessionStore } from '../../store/sessions.ts';
+import { createHandlers } from './socket-handlers.ts';
 
 export interface SocketParts extends AuthorizeOptions {
   server: Server;
@@ -43,6 +46,9 @@ export interface SocketParts extends AuthorizeOptions {
   sessions: SessionStore;
   logger: Logger;
   registry: SocketRegistry;
+  /** Of what one address sends, whether by requests or by sockets. */
+  limit: RateLimit;
+  clientKey: ClientKey;
   /** Joins the sockets of all instances. */
   redis: Redis | undefined;
   /** A page answered a request; false where nobody here waits for it. */
@@ -56,6 +62,8 @@ export interface SocketParts extends AuthorizeOptions {
 interface SocketData {
   sessionId: string;
   did: string;
+  /** What its events are counted by: the address, or the user where that speaks for many. */
+  counter: string;
   expiration: number;
   /** The delegation that signed the user in, where it was not an invocation: it can be revoked. */
   delegationCid: string | undefined;
@@ -112,7 +120,7 @@ export function createSocketTransport(parts: SocketParts) {
 
   io.on('connection', (socket) => {
     forgetRequest(socket);
-    const { sessionId, did, expiration, delegationCid } = socket.data;
+    const { sessionId, did, expiration, delegationCid, counter } = socket.data;
     void socket.join(delegationCid ? [sessionId, toDelegationRoom({ did, cid: delegationCid })] : sessionId);
     const expiry = disconnectAt(socket, expiration);
     const registered = { sessionId, userDid: did, socketId: socket.id };
@@ -125,7 +133,7 @@ export function createSocketTransport(parts: SocketParts) {
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
       socket.emit(name, toSocketPayload(name, payload));
     const timestamp = () => new Date().toISOString();
-    const on = createHandlers(socket, parts.logger);
+    const on = createHandlers(socket, { ...parts, counter });
     on('ping', () => reply('pong', { timestamp: timestamp() }));
     on('subscribe', () => reply('subscribed', { sessionId, events: serverEvents.map(({ name }) => name) }));
     on('list-events', () =>
@@ -231,14 +239,16 @@ async function admit({ handshake, request }: Socket, parts: SocketParts): Promis
   if (!query.success || !auth.success)
     throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
   const { invocation, ucanDelegation: delegation } = auth.data;
-  const client = toAddressKey(rawClientAddress(request, parts.edge.trustProxy));
-  const result = await authorize({ invocation, delegation, client }, parts);
+  const ip = rawClientAddress(request, parts.edge.trustProxy);
+  const address = parts.clientKey({ ip, socket: request.socket });
+  const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
   if ('error' in result) throw result.error;
   const { did, expiration, delegation: own }: Identity = result.identity;
   const { sessionId } = query.data;
   if (!(await parts.sessions.find(did, sessionId)))
     throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-  return { sessionId, did, expiration, delegationCid: invocation === undefined ? own?.view.cid : undefined };
+  const delegationCid = invocation === undefined ? own?.view.cid : undefined;
+  return { sessionId, did, expiration, delegationCid, counter: address ?? did };
 }
 
 /** A room of its own kind: those of sessions are named by a UUID. */
@@ -264,21 +274,6 @@ function forgetRequest({ conn, handshake }: Socket): void {
   (conn as { request: unknown }).request = null;
   handshake.headers = {};
   handshake.auth = {};
-}
-
-type Handler = (payload: unknown, acknowledge: (reply: unknown) => void) => void;
-
-/** Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. */
-function createHandlers(socket: Socket, logger: Logger) {
-  return (event: (typeof clientEvents)[number]['name'], handle: Handler): void => {
-    socket.on(event, (payload: unknown, acknowledge?: unknown) => {
-      try {
-        handle(payload, typeof acknowledge === 'function' ? (reply) => acknowledge(reply) : () => {});
-      } catch (error) {
-        logger.warn({ err: error, event }, 'a socket event could not be handled');
-      }
-    });
-  };
 }
 
 /** A socket lives as long as its credential: when that expires, the client gets an error and is disconnected. */
