@@ -1,9 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { testPrograms } from '@palaver/ussd/commands/test-programs';
-import { expect, test, vi } from 'vitest';
-
-// The survey loads the engine of forms.
-vi.setConfig({ testTimeout: 180_000 });
+import { expect, test } from 'vitest';
 
 test('the programs of this folder pass their own tests', async () => {
   const { ok, lines } = await testPrograms({ folder: fileURLToPath(new URL('.', import.meta.url)) });

@@ -71,7 +71,7 @@ test('an encrypted backup taken under load restores every account that was confi
     1,
     expect.stringContaining('damaged; nothing was restored'),
   ]);
-}, 120_000);
+});
 
 test('a database on PostgreSQL is restored from pg_dump', async ({ skip }) => {
   await using database = await createTestDatabase('postgres');

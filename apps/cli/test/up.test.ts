@@ -106,7 +106,7 @@ test('up reports each service as it comes up, and a person at a terminal is left
   const port = env.find((pair) => pair.startsWith('USSD_PORT'))?.split('=')[1];
   expect((await fetch(`http://127.0.0.1:${port}/no-such-path`)).status).toBe(404);
   const log = join(dir.path, 'data/palaver.log');
-  await vi.waitFor(() => expect(readFileSync(log, 'utf8')).toContain('no-such-path'), 120_000);
+  await vi.waitFor(() => expect(readFileSync(log, 'utf8')).toContain('no-such-path'), 150_000);
   const lines = child.output().split('\r\n');
   expect(lines[0]).toBe('Starting Palaver …');
   for (const { title } of Object.values(services)) {

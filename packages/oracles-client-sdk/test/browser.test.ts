@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { createTempDir, freePort, launchBrowser, startProcess, waitFor } from '@palaver/test-kit';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildPage } from './build-page.ts';
 import {
   createKey,
@@ -16,9 +16,6 @@ import {
 import { serveFiles } from './serve-files.ts';
 import { payFirst, settleClaim, startAgent, type TestAgent } from './start-agent.ts';
 import { startHomeserver, startProtocol } from './start-protocol.ts';
-
-// A real browser and real processes on a machine that may be busy.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let browser: Awaited<ReturnType<typeof launchBrowser>>;
 let agent: TestAgent;

@@ -1,13 +1,11 @@
 import { launchBrowser, waitFor } from '@palaver/test-kit';
-import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { buildPage } from './build-page.ts';
 import { createKey, newSession, openPage, type Page } from './open-page.ts';
 import type { Guest, Segment } from './page/guest-interface.ts';
 import { serveFiles } from './serve-files.ts';
 import { startAgent, type TestAgent } from './start-agent.ts';
 import { startLiveKit } from './start-livekit.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 });
 
 // biome-ignore lint/style/noProcessEnv: LiveKit comes from no package; who has it names it.
 const { LIVEKIT_SERVER_BIN: binary, SCREENSHOTS: folder } = process.env;

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createScriptedModel, defineOraclePlugin } from '@palaver/agent';
 import { launchBrowser } from '@palaver/test-kit';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { buildPage } from './build-page.ts';
 import { openPage } from './open-page.ts';
 import { serveFiles } from './serve-files.ts';
 import { startAgent } from './start-agent.ts';
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const weather = defineOraclePlugin({
   name: 'weather',

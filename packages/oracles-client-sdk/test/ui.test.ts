@@ -1,13 +1,11 @@
 import { createScriptedModel } from '@palaver/agent';
 import { launchBrowser } from '@palaver/test-kit';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildPage } from './build-page.ts';
 import { findBarriers } from './find-barriers.ts';
 import { openPage, words } from './open-page.ts';
 import { serveFiles } from './serve-files.ts';
 import { startAgent, type TestAgent } from './start-agent.ts';
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 let agent: TestAgent;
 let site: Awaited<ReturnType<typeof serveFiles>>;

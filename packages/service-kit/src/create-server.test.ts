@@ -142,7 +142,7 @@ describe('errors have the contract’s body', () => {
   });
 });
 
-describe('the time a request may take', { timeout: 20_000 }, () => {
+describe('the time a request may take', () => {
   test('may be longer than that of an upload', async () => {
     await start({ requestTimeoutMs: 3_600_000, isUpload: () => false });
     expect((await fetch(`${url}/health`)).status).toBe(200);

@@ -2,13 +2,10 @@
 // continued at the next dial.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { startAgent } from './agent-fixture.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
-
-// Loading the engine of forms takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
 
 const full = 'This call can take no more input. Please dial again to continue where you stopped.';
 

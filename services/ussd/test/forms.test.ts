@@ -2,14 +2,11 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir, createTestDatabase, engines, startProcess, waitFor } from '@palaver/test-kit';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
 import { createForms } from '../src/forms/forms.ts';
 import type { FormSource } from '../src/forms/protocol.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
-
-// Loading the engine takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
 
 const fixtures = join(import.meta.dirname, 'forms');
 
@@ -199,7 +196,7 @@ test("a session stays on the version of its form, follows its caller's language,
     await caller.dial();
     return (await caller.press('1')).startsWith('CON Your full name');
   };
-  await waitFor('the new version', isNew, 120_000);
+  await waitFor('the new version', isNew);
   await using other = await service.startAnother({ USSD_LANGUAGE: 'fr' });
   expect(await first.press('Ana', other)).toMatch(/^CON How many people\?/);
   expect(await first.press('5')).toMatch(/^CON Add Child/);

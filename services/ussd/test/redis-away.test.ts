@@ -51,11 +51,11 @@ test('Redis that is away at the start, killed and back empty: limits of all inst
     const redis = await startRedis([], port);
     if ('reason' in redis) return skip(redis.reason);
     try {
-      await waitFor('both instances', isConnected, 20_000);
+      await waitFor('both instances', isConnected);
       expect(await ask(`192.0.2.${outage}`)).toEqual([...Array(5).fill(200), ...Array(3).fill(429)]);
     } finally {
       await redis.stop();
     }
-    await waitFor('health to show the outage', async () => !(await isConnected()), 20_000);
+    await waitFor('health to show the outage', async () => !(await isConnected()));
   }
 });

@@ -64,7 +64,7 @@ async function list(service: TestService, query = ''): Promise<Listed[]> {
 }
 
 const untilStatus = (service: TestService, status: string, count = 1) =>
-  waitFor(`${count} ${status}`, async () => (await list(service, `?status=${status}`)).length === count, 90_000);
+  waitFor(`${count} ${status}`, async () => (await list(service, `?status=${status}`)).length === count);
 
 describe.each(engines)('messages on %s', (engine) => {
   test('are sent once, retried, listed, limited, encrypted and erased', async () => {
@@ -219,7 +219,7 @@ test.each([
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ sessionId: 'k', serviceCode: '*384*8#', phoneNumber, text: '1*3' }),
   });
-  await waitFor('the request', () => server.requests.length === 1, 90_000);
+  await waitFor('the request', () => server.requests.length === 1);
   first.kill('SIGKILL');
   await first.exited;
   await using second = await startService('sqlite', env);

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { toMenuSources, toRegistry } from '../src/actions/default-menu.ts';
 import { defaultSignatures } from '../src/actions/default-signatures.ts';
 import { exploreForm, questionsOf } from '../src/explore/explore-form.ts';
@@ -17,9 +17,6 @@ import type { Menu } from '../src/menu/menu.ts';
 import { countPages, renderScreen } from '../src/menu/render.ts';
 import { readMenuSource, readProgramSource } from '../src/programs/read-source.ts';
 import { type Sample, samples, toXForm } from './sample-forms.ts';
-
-// Loading the engine takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
 
 const survey = join(import.meta.dirname, '../../../examples/household-survey');
 

@@ -110,7 +110,7 @@ it('signs exactly what an agent lacks, and its run continues', async () => {
   const { sessionId } = await createAgentApi(transport).createSession();
   const chat = createChat({ transport, sessionId });
   const stop = chat.start();
-  await vi.waitFor(() => expect(chat.get().isLoading).toBe(false), 20_000);
+  await vi.waitFor(() => expect(chat.get().isLoading).toBe(false), 150_000);
   const approve = async (message: string) => {
     const sent = chat.send(message);
     const asked = await vi.waitFor(() => {
@@ -118,7 +118,7 @@ it('signs exactly what an agent lacks, and its run continues', async () => {
       const pending = approvals.find(({ status }) => status === 'pending');
       expect(pending).toBeDefined();
       return pending as Approval;
-    }, 20_000);
+    }, 150_000);
     expect(await chat.answerApproval(asked.approvalId, { approved: true })).toMatchObject({ status: 'approved' });
     await sent;
     return asked;
@@ -132,6 +132,6 @@ it('signs exactly what an agent lacks, and its run continues', async () => {
       { name: 'withdraw', status: 'done', output: true },
       { name: 'open', output: { issuer: wallet.did, audience: issuer.did(), capabilities: [own] } },
     ]);
-  }, 20_000);
+  }, 150_000);
   stop();
 });

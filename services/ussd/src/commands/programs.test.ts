@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { createTempDir } from '@palaver/test-kit';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeProgram } from '../../test/write-program.ts';
 import { checkProgramFiles } from './check-menu-files.ts';
 import { formatFlow } from './flow.ts';
@@ -11,9 +11,6 @@ import { importForm } from './import-form.ts';
 import { writeNewProgram } from './new-program.ts';
 import { runProgram } from './run-program.ts';
 import { testPrograms } from './test-programs.ts';
-
-// Loading the engine of forms takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 180_000 });
 
 /** The environment of a service in production. Whatever of it reached a try-out would keep it from starting. */
 const production = {

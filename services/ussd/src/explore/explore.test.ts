@@ -2,11 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { explorePrograms } from '../commands/explore-programs.ts';
-
-// Loading the engine of forms takes seconds on a busy machine.
-vi.setConfig({ testTimeout: 300_000 });
 
 async function writeProgram(states: string, texts: string, more: Record<string, string> = {}) {
   const dir = await createTempDir();
