@@ -26,7 +26,7 @@ async function listKept({ db }: Store<never>): Promise<Record<string, string[]>>
   return Object.fromEntries(await Promise.all(kept));
 }
 
-describe.each(engines)('a running agent on %s', (engine) => {
+describe.concurrent.each(engines)('a running agent on %s', (engine) => {
   test('removes what is past the age set by its variables and keeps the rest', async () => {
     const env: Record<string, string> = { RETENTION_DELEGATIONS_DAYS: '4' };
     await using agent = await startTestAgent({ engine, env });

@@ -37,7 +37,7 @@ async function startLossyProxy() {
   return { ...proxy, lost };
 }
 
-describe.each(engines.map((engine, index) => [engine, index] as const))('on %s', (engine, index) => {
+describe.concurrent.each(engines.map((engine, index) => [engine, index] as const))('on %s', (engine, index) => {
   test('every message is on the chain once, whatever is lost and whichever instance dies', async () => {
     await using database = await createTestDatabase(engine);
     await using proxy = await startLossyProxy();

@@ -45,7 +45,7 @@ async function startInstance(env: Record<string, string>, shiftMs: number) {
   };
 }
 
-test.each([200_000, -200_000])(
+test.concurrent.each([200_000, -200_000])(
   'a machine whose clock is off by %d ms expires nobody, and locks for as long as the others do',
   async (shiftMs) => {
     await using database = await createTestDatabase('postgres');

@@ -7,7 +7,7 @@ import { register, startService } from './service-fixture.ts';
 
 const ages = [1, 30, 60];
 
-describe.each(engines)('on %s', (engine) => {
+describe.concurrent.each(engines)('on %s', (engine) => {
   test('a running service removes rows that are past their retention period, and keeps the others', async () => {
     await using service = await startService(engine, {
       SESSION_TIMEOUT_SECONDS: '1800',

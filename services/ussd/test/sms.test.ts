@@ -66,7 +66,7 @@ async function list(service: TestService, query = ''): Promise<Listed[]> {
 const untilStatus = (service: TestService, status: string, count = 1) =>
   waitFor(`${count} ${status}`, async () => (await list(service, `?status=${status}`)).length === count);
 
-describe.each(engines)('messages on %s', (engine) => {
+describe.concurrent.each(engines)('messages on %s', (engine) => {
   test('are sent once, retried, listed, limited, encrypted and erased', async () => {
     await using server = await startSmsServer();
     await using dir = await writeProgram(files);
@@ -136,7 +136,7 @@ describe.each(engines)('messages on %s', (engine) => {
   });
 });
 
-test.each([
+test.concurrent.each([
   {
     SMS_PROVIDER: 'twilio',
     path: '/2010-04-01/Accounts/me/Messages.json',
@@ -190,7 +190,7 @@ test.each([
   expect((await list(service, '?status=failed')).map(({ fault }) => fault)).toContain('UserInBlacklist');
 });
 
-test.each([
+test.concurrent.each([
   { SMS_PROVIDER: 'webhook', status: 'sent', requests: 2 },
   { SMS_PROVIDER: 'twilio', status: 'failed', requests: 1 },
 ])('an instance that is killed while it sends leaves a message that is $status with $SMS_PROVIDER', async (wanted) => {
@@ -234,7 +234,7 @@ test.each([
   expect(new Set(server.requests.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
 });
 
-test.each([
+test.concurrent.each([
   ['its claim', /update "ussd_sms"/],
   ['its end', /update "ussd_sms".*\0\0\0\x04sent/s],
 ])(
@@ -264,7 +264,7 @@ test.each([
   },
 );
 
-test('without a provider messages are files, and a provider without its variables does not start', async () => {
+test.concurrent('without a provider messages are files, and a provider without its variables does not start', async () => {
   await using dir = await writeProgram(files);
   await using data = await createTempDir();
   await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path, DATA_DIR: data.path });
