@@ -9,8 +9,8 @@ export default defineConfig({
     pool: 'forks',
     // The files of a worker share its modules. Loading them for each took most of the CPU time of small files.
     isolate: false,
-    // One more than there are cores, because tests with processes and timers mostly wait.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than there are cores, because tests with processes and timers mostly wait.
+    maxWorkers: availableParallelism() + 2,
     // Tests that are marked as concurrent are those that start processes and mostly wait for them.
     maxConcurrency: 3,
     sequence: { sequencer: LongestFirst },
