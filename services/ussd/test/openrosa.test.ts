@@ -118,6 +118,22 @@ test('new versions of forms are fetched with their files, and are there without 
   expect(changes).toBe(1);
 });
 
+test('a password is not sent unasked where others could read it', async () => {
+  const asked: RequestInit[] = [];
+  const answer = async (_: unknown, init: RequestInit = {}) => {
+    asked.push(init);
+    return new Response('', { status: 401 });
+  };
+  vi.stubGlobal('fetch', answer);
+  try {
+    const client = createOpenRosaClient({ server: 'http://forms.example', credentials: formsServerCredentials });
+    expect(await client.send('uuid:1', '<data/>')).toMatchObject({ ok: false, refused: false });
+    expect(asked).toHaveLength(1);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
 test('a list of openings alone is read once, and what closes nothing is no element', () => {
   const steps = (count: number) => countSteps(() => elementsOf('<xform>'.repeat(count), 'xform'));
   expect(steps(20_000)).toBeLessThan(2.5 * steps(10_000));
@@ -127,13 +143,15 @@ test('a list of openings alone is read once, and what closes nothing is no eleme
   ]);
 });
 
-test('a server that asks for Basic authentication gets it, in UTF-8, once it has asked', async () => {
+test.each([
+  ['asks for Basic authentication', { 'www-authenticate': 'Basic realm="forms", charset="UTF-8"' }],
+  ['does not say what it takes, such as ODK Central,', {}],
+])('a server that %s gets it, in UTF-8, once it has refused', async (_, challenge) => {
   const given: (string | undefined)[] = [];
   const server = createServer((request, response) => {
     given.push(request.headers.authorization);
     request.resume();
-    if (request.headers.authorization === undefined)
-      response.writeHead(401, { 'www-authenticate': 'Basic realm="forms", charset="UTF-8"' }).end();
+    if (request.headers.authorization === undefined) response.writeHead(401, challenge).end();
     else response.writeHead(201).end();
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

@@ -269,8 +269,8 @@ test('viewers read, operators draft, admins publish; nobody writes where program
     { '../program.yaml': 'x' },
     { 'forms/form.xlsx': 'x' },
     { 'locales/a/b.yaml': 'x' },
-    { 'program.yaml': 'x'.repeat(256 * 1024 + 1) },
-    Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`a${i}.yaml`, 'x'.repeat(250_000)])),
+    { 'program.yaml': 'x'.repeat(2_000_001) },
+    Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`a${i}.yaml`, 'x'.repeat(1_700_000)])),
     Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`data/${i}.csv`, 'a'])),
     {},
   ])

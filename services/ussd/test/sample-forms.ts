@@ -48,6 +48,19 @@ export const samples: Record<string, Sample> = {
     binds: bind('a', 'type="int"') + bind('b', 'type="decimal" constraint=". &lt;= /data/a"'),
     body: input('a') + input('b'),
   },
+  'required note that is always shown': {
+    data: '<a/><n/><g><o/><b/></g>',
+    binds:
+      ['n', 'g/o'].map((name) => bind(name, 'type="string" readonly="true()" required="true()"')).join('') +
+      bind('g', 'relevant="string-length(/data/a) &gt; 0"'),
+    body: input('a') + input('n', 'Read this') + group('g', 'More', input('g/o', 'And this') + input('g/b')),
+  },
+  'choices that begin with what is typed': {
+    data: '<s/><a/>',
+    binds: bind('s', 'type="string" required="true()"') + bind('a', 'type="string" required="true()"'),
+    body: input('s') + select1('a', choices('crops', '[starts-with(name, /data/s)]')),
+    more: instance('crops', item('banana'), item('beans')),
+  },
   date: { data: '<a/>', binds: bind('a', 'type="date" constraint=". &gt; today()"'), body: input('a') },
   time: { data: '<a/>', binds: bind('a', 'type="time"'), body: input('a') },
   'date and time': { data: '<a/>', binds: bind('a', 'type="dateTime"'), body: input('a') },

@@ -213,3 +213,10 @@ test('a claim of a program that is dialled is shown and recorded, and filed nowh
   expect(claims).toEqual([{ claim: 'planting', fields: { trees: 3 } }]);
   expect(output.read().toString()).toContain('Claim planting (not really filed): {"trees":3}');
 });
+
+test('a file that is too large is named, with its size and the limit', async () => {
+  await using dir = await writeProgram({ ...field, 'data/markets.csv': 'x'.repeat(2_000_001) });
+  expect((await checkProgramFiles({ folder: dir.path })).lines.join()).toMatch(
+    /markets\.csv.*: has 2000001 bytes: a file has at most 2000000$/,
+  );
+});

@@ -29,6 +29,7 @@ export async function exploreForm(options: FormExploreOptions): Promise<FormExpl
   const { language, phoneNumber, take } = call;
   const result: FormExploration = { submissions: [], seen: new Set(), faults: [] };
   const constants = readConstants(conditionsOf(source.xml));
+  const choices = choicesOf(source.xml);
   // After some answers a question may have no answer; it is a fault where no walk came past it.
   const [passed, stuck] = [new Set<string>(), new Map<string, string>()];
   for (const manner of manners) {
@@ -39,6 +40,7 @@ export async function exploreForm(options: FormExploreOptions): Promise<FormExpl
         manner,
         constants,
         samples,
+        choices,
         press: (shown, input) =>
           forms.press(source, {
             language,
@@ -88,6 +90,12 @@ function conditionsOf(xml: string): string[] {
       .replace(/&gt;/g, '>')
       .replace(/&lt;/g, '<'),
   );
+}
+
+/** Some values of its choices. */
+function choicesOf(xml: string): string[] {
+  const values = xml.matchAll(/<(name|value)>([^<>&]{1,40})<\/\1>/g);
+  return [...new Set(values.take(200).map(([, , value = '']) => value.trim()))].slice(0, 5);
 }
 
 function plainPath(at: string): string {

@@ -18,6 +18,8 @@ export interface Walk {
   /** What the form compares with. */
   constants?: Constants;
   samples?: readonly string[];
+  /** Values of the form's choices: what is typed may have to be like one of them. */
+  choices?: readonly string[];
 }
 
 /** A form of a thousand questions, each asked three times. */
@@ -25,7 +27,16 @@ const maxSteps = 3_000;
 /** From here on counts are small and nothing is added, so that forms with repeats in repeats end. */
 const manySteps = 100;
 
+/** How often an earlier question gets another answer because a later one has none. */
+const maxReturns = 40;
+
 const backKeys = ['0', '00'];
+
+interface Asked {
+  shown: ShownForm;
+  answers: readonly string[];
+  tries: number;
+}
 
 /** A form that cannot be filled in to its end. */
 export class WalkFault extends Error {
@@ -42,23 +53,32 @@ export class WalkFault extends Error {
 /** Fills in a form with made-up answers until it is complete. */
 export async function walkForm(walk: Walk): Promise<Submission> {
   const { press, see } = walk;
-  let shown: ShownForm | undefined;
-  let input: string | undefined;
-  let tries = 0;
-  let answers: string[] = [];
+  const asked: Asked[] = [];
+  let returns = 0;
+  let fault: WalkFault | undefined;
   for (let step = 0; step < maxSteps; step++) {
-    const reply = await press(shown, input);
+    const last = asked.at(-1);
+    const reply = await press(last?.shown, last?.answers[last.tries]);
     if (reply.kind === 'complete') return reply.submission;
     if (reply.kind === 'left') throw new WalkFault('the form was left');
     see?.(reply);
-    const isAgain = shown?.progress.at === reply.progress.at && reply.screen.hint !== undefined;
-    tries = isAgain ? tries + 1 : 0;
-    if (!isAgain) answers = answersTo(reply.screen, walk, step);
-    const next = answers[tries];
-    if (next === undefined) throw toFault(reply, answers.length);
-    [shown, input] = [reply, next];
+    const isAgain = last?.shown.progress.at === reply.progress.at && reply.screen.hint !== undefined;
+    if (!isAgain) asked.push({ shown: reply, answers: answersTo(reply.screen, walk, step), tries: 0 });
+    else Object.assign(last, { shown: reply, tries: last.tries + 1 });
+    // What a question was answered with may leave a later one without an answer.
+    while (isUsedUp(asked.at(-1))) {
+      const { shown, answers } = asked.pop() as Asked;
+      fault ??= toFault(shown, answers.length);
+      const before = asked.at(-1);
+      if (!before || returns++ >= maxReturns) throw fault;
+      before.tries += 1;
+    }
   }
-  throw new WalkFault(`the form does not end after ${maxSteps} answers`);
+  throw fault ?? new WalkFault(`the form does not end after ${maxSteps} answers`);
+}
+
+function isUsedUp(asked: Asked | undefined): boolean {
+  return asked !== undefined && asked.tries >= asked.answers.length;
 }
 
 function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFault {
@@ -69,7 +89,11 @@ function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFa
   return new WalkFault(`${at}: ${fault}; record a dialogue in flows/ that answers it`, at);
 }
 
-function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk, step: number): string[] {
+function answersTo(
+  screen: FormScreen,
+  { manner, constants, samples = [], choices = [] }: Walk,
+  step: number,
+): string[] {
   const { type, options = [], optional, answer, count = 0 } = screen;
   const keys = options.map(({ key }) => key);
   const turn = typeof manner === 'number' ? (manner * 7919 + step * 104_729) >>> 0 : 0;
@@ -85,7 +109,18 @@ function answersTo(screen: FormScreen, { manner, constants, samples = [] }: Walk
   const ordered = manner === 'last' ? keys.toReversed() : rotate(keys);
   const two = ordered.slice(0, 2);
   const answers: Record<FormScreen['type'], string[]> = {
-    text: rotate(['Ana', ...texts, ...samples, 'a', '12345', '0712345678', 'ana@example.org', 'ABC-123', ...numbers]),
+    text: rotate([
+      'Ana',
+      ...texts,
+      ...samples,
+      'a',
+      '12345',
+      '0712345678',
+      'ana@example.org',
+      'ABC-123',
+      ...choices,
+      ...numbers,
+    ]),
     integer: [
       ...(isLate ? ['1'] : []),
       ...rotate(['3', '1', '12', '0', '40']),

@@ -53,6 +53,22 @@ export function canKeep(node: FormNode): boolean {
   return readAnswer(node).length > 0 && !node.validationState.violation;
 }
 
+/**
+ * A required note forbids the answers that it is shown for, by its own condition or that of a group of notes. One that stands among
+ * questions without a condition would stop everyone who is asked them: it forbids nothing.
+ */
+export function forbids(note: FormNode): boolean {
+  if (!note.validationState.violation) return false;
+  for (let node: FormNode | null = note; node; node = node.parent) {
+    if ((node.definition.bind.relevant.expression ?? always) !== always) return true;
+    if (node.parent?.currentState.children?.some((other) => !silent.includes(other.nodeType))) return false;
+  }
+  return false;
+}
+
+const always = 'true()';
+const silent = ['note', 'model-value'];
+
 const emptyAsNull = ['int', 'decimal', 'date', 'time', 'dateTime'];
 
 function setAnswer(node: FormNode, values: readonly string[]): void {

@@ -1,4 +1,4 @@
-import { answerQuestion, canKeep, clearAnswer, readAnswer, screenTypeOf, toHint } from './answers.ts';
+import { answerQuestion, canKeep, clearAnswer, forbids, readAnswer, screenTypeOf, toHint } from './answers.ts';
 import type { FormCall, FormHint, FormProgress, FormReply } from './protocol.ts';
 import { hasMatch, toScreen } from './screens.ts';
 import { isBlank, type Stop, stopsOf } from './walk.ts';
@@ -70,8 +70,7 @@ interface Asked {
 function answer({ stop, input, call, show, stay, goOn }: Asked): FormReply {
   const { node } = stop;
   const type = screenTypeOf(node);
-  // A required note forbids the answers that it is shown for.
-  if (type === 'note' && node.validationState.violation) return stay({ key: 'form.blocked' });
+  if (type === 'note' && forbids(node)) return stay({ key: 'form.blocked' });
   if (type === 'note') return input === '1' || input === '' ? goOn() : stay({ key: 'hint.choice' });
   if (input === keys.skip && canKeep(node)) return goOn();
   const isSkipped = !node.currentState.required && (input === keys.skip || input === '');
@@ -114,7 +113,7 @@ function goBack(root: FormRoot, stops: readonly Stop[], index: number, show: Ask
 
 async function send(root: FormRoot, { take = {} }: FormCall, show: Asked['show']): Promise<FormReply> {
   // As in ODK Collect, a calculation that is empty or out of its limits keeps no form from being sent.
-  const asked = new Set(stopsOf(root).map(({ at }) => at));
+  const asked = new Set(stopsOf(root).flatMap(({ at, node }) => (isHarmlessNote(node) ? [] : at)));
   const wrong = root.validationState.violations?.find(({ reference }) => asked.has(reference));
   if (wrong) return show(wrong.reference, { hint: toHint(wrong.violation) });
   const xml = await readInstance(root);
@@ -131,6 +130,10 @@ async function send(root: FormRoot, { take = {} }: FormCall, show: Asked['show']
       values: Object.fromEntries(Object.entries(take).map(([name, path]) => [name, findAnswer(answers, path)])),
     },
   };
+}
+
+function isHarmlessNote(node: FormNode): boolean {
+  return screenTypeOf(node) === 'note' && !forbids(node);
 }
 
 function attributeOf(attributes: string, name: string): string {

@@ -1,4 +1,4 @@
-import { canKeep, readAnswer, screenTypeOf, toChoiceKey } from './answers.ts';
+import { canKeep, forbids, readAnswer, screenTypeOf, toChoiceKey } from './answers.ts';
 import type { FormHint, FormScreen } from './protocol.ts';
 import type { Stop } from './walk.ts';
 import type { FormItem, FormNode, FormText } from './xforms.ts';
@@ -25,7 +25,7 @@ export function toScreen(stop: Stop, { search, hint }: ScreenOptions): FormScree
   const type = screenTypeOf(node);
   const { label, hint: help, required } = node.currentState;
   const screen: FormScreen = { type, body: joinLines([...titlesOf(stop), toPlain(label), toPlain(help)]), ...added };
-  if (type === 'note') return node.validationState.violation ? { ...screen, hint: { key: 'form.blocked' } } : screen;
+  if (type === 'note') return forbids(node) ? { ...screen, hint: { key: 'form.blocked' } } : screen;
   if (!required) screen.optional = true;
   const options = node.currentState.valueOptions;
   if (canKeep(node)) screen.answer = toAnswerText(node);

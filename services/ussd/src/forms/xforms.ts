@@ -32,7 +32,12 @@ export interface FormNode {
     value: unknown;
     valueOptions: readonly FormItem[] | null;
   };
-  definition: { bodyElement?: { bounds?: { start?: string; end?: string } } };
+  /** Without a condition `relevant` is `true()`. */
+  definition: {
+    bind: { relevant: { expression: string | null } };
+    bodyElement?: { bounds?: { start?: string; end?: string } };
+  };
+  parent: FormNode | null;
   validationState: {
     violation?: Violation | null;
     violations?: readonly { reference: string; violation: Violation }[];

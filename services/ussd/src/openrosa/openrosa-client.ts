@@ -36,7 +36,8 @@ export interface OpenRosaOptions {
 const maxBytes = 8_000_000;
 
 export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }: OpenRosaOptions): OpenRosaClient {
-  const { origin } = new URL(server);
+  const { origin, protocol, hostname } = new URL(server);
+  const isPrivate = protocol === 'https:' || ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
 
   async function request(url: string, init: { method: string; body?: FormData }): Promise<Response> {
     // Credentials and forms stay with the server that was configured.
@@ -45,7 +46,8 @@ export function createOpenRosaClient({ server, credentials, timeoutMs = 20_000 }
     const signal = AbortSignal.timeout(timeoutMs);
     const headers = { 'x-openrosa-version': '1.0', date: new Date().toUTCString() };
     const first = await fetch(url, { ...init, headers, signal, redirect: 'manual' });
-    const challenge = first.headers.get('www-authenticate');
+    // ODK Central takes Basic and does not say so. Unasked, a password is sent only where nobody can read it.
+    const challenge = first.headers.get('www-authenticate') ?? (isPrivate ? 'Basic' : undefined);
     if (first.status !== 401 || !challenge || !credentials) return first;
     await first.body?.cancel();
     const authorization = authorize(credentials, { method: init.method, path: `${pathname}${search}`, challenge });

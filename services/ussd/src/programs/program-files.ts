@@ -4,7 +4,20 @@ import type { ProgramSource } from '../menu/program-source.ts';
 /** The files of a program by their path. */
 export type ProgramFileMap = Readonly<Record<string, string>>;
 
-export const programLimits = { files: 200, fileBytes: 256 * 1024, bytes: 1024 * 1024 } as const;
+/** The largest public form that a phone can fill in has 1.6 MB. */
+export const programLimits = { files: 200, fileBytes: 2_000_000, bytes: 8_000_000 } as const;
+
+/** Says which file is too large, and that it is; `undefined` where none is. */
+export function sizeFault(
+  files: readonly { path: string; bytes: number }[],
+): { path?: string; message: string } | undefined {
+  const large = files.find(({ bytes }) => bytes > programLimits.fileBytes);
+  if (large)
+    return { path: large.path, message: `has ${large.bytes} bytes: a file has at most ${programLimits.fileBytes}` };
+  const sum = files.reduce((all, { bytes }) => all + bytes, 0);
+  if (sum <= programLimits.bytes) return undefined;
+  return { message: `the files have ${sum} bytes together: a program has at most ${programLimits.bytes}` };
+}
 
 const filePath =
   /^(?:[\w-]{1,60}\.ya?ml|locales\/[\w-]{1,35}\.ya?ml|data\/[\w.-]{1,80}\.(?:csv|json)|forms\/[\w.-]{1,80}\.(?:xml|csv|geojson)|flows\/[\w.-]{1,80}\.ya?ml)$/;
@@ -17,10 +30,8 @@ export const programFilesSchema = z.record(z.string(), z.string()).superRefine((
   for (const path of Object.keys(files)) if (!filePath.test(path)) refuse(pathHint, path);
   const entries = Object.entries(files);
   if (entries.length === 0 || entries.length > programLimits.files) refuse(`1 to ${programLimits.files} files`);
-  const sizes = entries.map(([, text]) => Buffer.byteLength(text));
-  if (sizes.some((size) => size > programLimits.fileBytes))
-    refuse(`at most ${programLimits.fileBytes} bytes in a file`);
-  if (sizes.reduce((sum, size) => sum + size, 0) > programLimits.bytes) refuse(`at most ${programLimits.bytes} bytes`);
+  const large = sizeFault(entries.map(([path, text]) => ({ path, bytes: Buffer.byteLength(text) })));
+  if (large) refuse(large.message, ...(large.path === undefined ? [] : [large.path]));
   if (entries.some(([, text]) => text.includes('\0'))) refuse('files are texts');
 });
 

@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { convertXlsForm, XlsFormFault } from '../forms/convert-xlsform.ts';
 import { type ProgramSource, programFile, type SourceFile } from '../menu/program-source.ts';
+import { sizeFault } from './program-files.ts';
 
 export interface MenuSources {
   /** One file, or a folder whose `.yaml` files together are the menu. */
@@ -21,8 +22,6 @@ export class SourceFault extends Error {
   }
 }
 
-const maxFileBytes = 1_000_000;
-const maxProgramBytes = 8_000_000;
 /** The folders of a program beside its own YAML files. Recorded dialogues in `flows` are no part of what runs. */
 const parts = { locales: /\.ya?ml$/, data: /\.(csv|json)$/, forms: /\.(xml|xlsx|csv|geojson)$/ };
 const yaml = /\.ya?ml$/;
@@ -65,8 +64,8 @@ export async function readProgramSource(folder: string): Promise<ProgramSource> 
     }),
   );
   const files = [...own, ...inFolders.flat()];
-  if (files.reduce((sum, { text }) => sum + text.length, 0) > maxProgramBytes)
-    throw new SourceFault(folder, 'the program is too large');
+  const large = sizeFault(files.map(({ file, text }) => ({ path: file, bytes: Buffer.byteLength(text) })));
+  if (large) throw new SourceFault(large.path ?? folder, large.message);
   return { name: basename(folder), files };
 }
 
@@ -79,7 +78,8 @@ async function readFolder(path: string, pattern: RegExp): Promise<SourceFile[]> 
 }
 
 async function readOne(file: string, path: string): Promise<SourceFile> {
-  if ((await statOf(file)).size > maxFileBytes) throw new SourceFault(file, 'the file is too large');
+  const large = sizeFault([{ path: file, bytes: (await statOf(file)).size }]);
+  if (large) throw new SourceFault(file, large.message);
   if (!path.endsWith('.xlsx')) return { file, path, text: await readFile(file, 'utf8').catch(refuse(file)) };
   // A version keeps what it was converted to: other instances need no converter.
   const text = await convertXlsForm(await readFile(file).catch(refuse(file))).catch((error: unknown) => {
