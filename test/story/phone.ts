@@ -1,13 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import {
-  broadcastTx,
-  createGatewayClient,
-  createSigningAccount,
-  readAccount,
-  readLatestBlock,
-  toEvaluateClaim,
-} from '@palaver/protocol';
+import { createGatewayClient, createSigningAccount, toEvaluateClaim } from '@palaver/protocol';
 import { openStore } from '@palaver/store';
 import { freePort, startProcess, waitFor } from '@palaver/test-kit';
 import { createInvocation, createSigner } from '@palaver/ucan';
@@ -20,7 +13,14 @@ const main = join(import.meta.dirname, '../../services/ussd/src/main.ts');
 const admin = 'ixo1lrwx36agqruf2tlp6jzr9snsee09ksrvue5j3j';
 
 /** A phone reports, the report becomes a claim, its reward shows on the phone and is paid out, whenever the service is killed. */
-export async function walkPhoneStory({ dir, url: gatewayUrl, access, payer }: World): Promise<void> {
+export async function walkPhoneStory({
+  dir,
+  url: gatewayUrl,
+  access,
+  payer,
+  amountOf,
+  transact,
+}: World): Promise<void> {
   const client = createGatewayClient(access);
   const databaseUrl = `file:${join(dir, 'phone.db')}`;
   const port = await freePort();
@@ -78,8 +78,11 @@ export async function walkPhoneStory({ dir, url: gatewayUrl, access, payer }: Wo
   await process_();
   await killAndStart();
   await processUntil('submitted');
-  const listed = await fetch(`${url}/api/ussd/claims?status=submitted`);
-  const { claims } = (await listed.json()) as { claims: { id: string; source: string }[] };
+  const listClaims = async (status: string) => {
+    const listed = await fetch(`${url}/api/ussd/claims?status=${status}`);
+    return ((await listed.json()) as { claims: { id: string; source: string }[] }).claims;
+  };
+  const claims = await listClaims('submitted');
   expect(claims).toHaveLength(1);
   const claimId = claims[0]?.id ?? '';
   expect(await client.get(`/ixo/claims/claim/${claimId}`)).toMatchObject({
@@ -88,31 +91,27 @@ export async function walkPhoneStory({ dir, url: gatewayUrl, access, payer }: Wo
   });
 
   const evaluator = await createSigningAccount(randomBytes(32).toString('hex'), { fee: '0uixo', gas: 300_000 });
-  const [latest, account] = [await readLatestBlock(client), await readAccount(client, evaluator.address)];
-  if (!latest.ok || !account.ok) throw new Error('the chain can be read');
-  const verdict = {
-    claimId,
-    collectionId: '1',
-    agentDid: 'did:x:e',
-    agentAddress: evaluator.address,
-    adminAddress: admin,
+  const evaluate = (id: string, isApproved: boolean) => {
+    const by = { agentDid: 'did:x:e', agentAddress: evaluator.address, adminAddress: admin, oracle: 'did:x:o' };
+    return transact(evaluator, toEvaluateClaim({ claimId: id, collectionId: '1', ...by, isApproved }), '');
   };
-  const { bytes } = await evaluator.sign({
-    ...{ messages: [toEvaluateClaim({ ...verdict, oracle: 'did:x:o', isApproved: true })], memo: '' },
-    ...{ chainId: latest.chainId, ...account, timeoutHeight: latest.height + 100 },
-  });
-  expect(await broadcastTx(client, Buffer.from(bytes).toString('base64'))).toMatchObject({ ok: true, code: 0 });
+  await evaluate(claimId, true);
   await killAndStart();
   await processUntil('paid');
   await killAndStart();
   expect(await say('l2', '2*2*4071*2')).toContain('paid 2.5 IXO');
 
   // The books of the chain: what the collection paid is what the agent and the evaluator have.
-  const amountOf = async (address: string) => {
-    const result = await client.get(`/cosmos/bank/v1beta1/balances/${address}/by_denom`, { query: { denom: 'uixo' } });
-    return Number((result as { value: { balance: { amount: string } } }).value.balance.amount);
-  };
   expect([await amountOf(payer), await amountOf(evaluator.address)]).toEqual([97_000_000, 500_000]);
+
+  // A report that the evaluator rejects brings nothing.
+  expect(await say('p2', '3*1*7*4071')).toContain('Your report is filed.');
+  await processUntil('submitted');
+  const [rejected] = await listClaims('submitted');
+  await evaluate(rejected?.id ?? '', false);
+  await killAndStart();
+  await processUntil('rejected');
+  expect(await say('l3', '2*2*4071*2')).toContain('rejected');
 
   // The reward goes to wallets: 1.5 to the own, 0.5 to that of another phone, and no more in a day.
   const [own, bens] = [await linkWallet(url, say), await linkWallet(url, say, '+254700000002')];
