@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createLogger } from '@palaver/service-kit';
 import { countSteps, createTempDir, waitFor } from '@palaver/test-kit';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { exportSubmissions, listSubmissions, retrySubmissions } from '../src/commands/submissions.ts';
 import { startFetching } from '../src/openrosa/fetch-forms.ts';
 import { createOpenRosaClient, elementsOf } from '../src/openrosa/openrosa-client.ts';

@@ -236,6 +236,8 @@ test.concurrent.each([
 
 test.concurrent.each([
   ['its claim', /update "ussd_sms"/],
+  // As the protocol writes the parameter: its length, then its bytes.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the protocol is binary
   ['its end', /update "ussd_sms".*\0\0\0\x04sent/s],
 ])(
   'PostgreSQL: where the reply to the write of %s is lost, a message is sent once and known to be sent',

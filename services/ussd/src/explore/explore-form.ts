@@ -94,8 +94,8 @@ function conditionsOf(xml: string): string[] {
 
 /** Some values of its choices. */
 function choicesOf(xml: string): string[] {
-  const values = xml.matchAll(/<(name|value)>([^<>&]{1,40})<\/\1>/g);
-  return [...new Set(values.take(200).map(([, , value = '']) => value.trim()))].slice(0, 5);
+  const values = Array.from(xml.matchAll(/<(name|value)>([^<>&]{1,40})<\/\1>/g), ([, , value = '']) => value.trim());
+  return [...new Set(values.slice(0, 200))].slice(0, 5);
 }
 
 function plainPath(at: string): string {
