@@ -94,19 +94,22 @@ test('an address writes so often a minute, whatever its keys; it may always read
 test.each([
   ['of an address', {}],
   ['of a user whose address speaks for many', { SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' }],
-])('events %s count like writes; a socket over the limit is told and disconnected', async (_whose, shared) => {
-  await using agent = await startTestAgent({ env: { WRITES_PER_MINUTE_PER_ADDRESS: '12', ...shared } });
-  const ana = await agent.createUser();
-  const query = { sessionId: await ana.createSession() };
-  const tab = openSocket(agent.url, { query, auth: { invocation: ana.invocation } });
-  await tab.event('connected');
-  let answered = 0;
-  for (let index = 0; index < 100; index += 1)
-    tab.socket.emit('approval_response', { runId: 'r', approvalId: 'a', approved: true }, () => (answered += 1));
-  expect(await tab.event('error')).toMatchObject({ code: 'RATE_LIMITED' });
-  await tab.disconnected();
-  expect(answered).toBeLessThanOrEqual(12);
-});
+])(
+  'events %s count like writes; a socket over the limit receives an error and is disconnected',
+  async (_whose, shared) => {
+    await using agent = await startTestAgent({ env: { WRITES_PER_MINUTE_PER_ADDRESS: '12', ...shared } });
+    const ana = await agent.createUser();
+    const query = { sessionId: await ana.createSession() };
+    const tab = openSocket(agent.url, { query, auth: { invocation: ana.invocation } });
+    await tab.event('connected');
+    let answered = 0;
+    for (let index = 0; index < 100; index += 1)
+      tab.socket.emit('approval_response', { runId: 'r', approvalId: 'a', approved: true }, () => (answered += 1));
+    expect(await tab.event('error')).toMatchObject({ code: 'RATE_LIMITED' });
+    await tab.disconnected();
+    expect(answered).toBeLessThanOrEqual(12);
+  },
+);
 
 test('an address that speaks for many users is not counted', async () => {
   const env = { WRITES_PER_MINUTE_PER_ADDRESS: '2', SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' };

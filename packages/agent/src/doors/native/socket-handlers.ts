@@ -15,7 +15,7 @@ interface HandlerParts {
 
 /**
  * Events of clients are looked at only in their catalogue; a handler that throws must not take the process down. Each counts
- * like a request that writes: a socket that is over the limit receives an error and is disconnected.
+ * like a request that writes: a socket over the limit receives an error and is disconnected.
  */
 export function createHandlers(socket: Socket, { logger, limit, counter }: HandlerParts) {
   return (event: (typeof clientEvents)[number]['name'], handle: Handler): void => {
