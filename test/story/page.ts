@@ -147,6 +147,9 @@ export async function walkPageStory({ url: gatewayUrl, access, ana, eve, amountO
     return actions.length === 3 && actions.every(({ status }) => status === 'included');
   });
 
+  const operators = await fetch(`${agent.url}/actions/transactions?status=included`);
+  expect(((await operators.json()) as { transactions: object[] }).transactions).toHaveLength(3);
+
   // The books, on the chain and here, to the unit.
   expect([await amountOf(payTo), await amountOf(shop)]).toEqual([2000, 4500]);
   expect(await amountOf(ana.account.address)).toBe(1_000_000 - 2000 - 4500);

@@ -68,6 +68,9 @@ test('usage is claimed once, approved usage stays paid, and rejected usage is re
   await processUntil({ rejected: 1, paid: others.length });
   await killAndStart();
   expect((await process()).body.claims).toEqual({ rejected: 1, paid: others.length });
+  const transactions = async (headers = {}) => request(`${agent.url}/claims/transactions?status=included`, { headers });
+  expect((await transactions()).body.transactions).toHaveLength(submitted.length);
+  expect((await transactions({ 'x-forwarded-for': '192.0.2.1' })).status).toBe(401);
   const balances = await Promise.all([ana, ben].map(async (user) => (await user.send('GET', '/credits')).body.balance));
   expect(balances[0] + balances[1]).toBe(20 - 4 + first.credits);
   agent.process.kill();

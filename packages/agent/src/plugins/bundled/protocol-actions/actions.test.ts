@@ -1,10 +1,11 @@
 import { createGatewayClient, createSigningAccount, createTxOutbox } from '@palaver/protocol';
 import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTestDatabase, engines } from '@palaver/test-kit';
+import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
+import { removeSettled } from '../../remove-settled.ts';
 import { createActions, onActionSettled } from './actions.ts';
-import { type ActionsDatabase, actionsMigrations, actionsPersonalData } from './actions-schema.ts';
+import { type ActionsDatabase, actionsMigrations, actionsPersonalData, actionsRetention } from './actions-schema.ts';
 
 const referenceOf = (did: string) => `person:${did.slice(-3)}`;
 const message = { typeUrl: '/cosmos.bank.v1beta1.MsgSend', value: new Uint8Array(2) };
@@ -60,6 +61,19 @@ test.each(engines)(
     await store.db.updateTable('agent_action').set({ created_at: 1 }).execute();
     expect(await order('next day', perDay)).toBe('ordered');
     expect(await actions.list(reference, 100)).toEqual([]);
+    // What is settled is removed after its time; what is on its way stays.
+    const left = async () =>
+      (await store.db.selectFrom('agent_action').select('status').execute()).map(({ status }) => status);
+    await fail();
+    await store.db
+      .updateTable('agent_action')
+      .set({ created_at: Date.now() - 3 * 86_400_000 })
+      .execute();
+    expect(await order('on its way', 1n)).toBe('ordered');
+    const removing = removeSettled({ store, logger, days: 2, rules: actionsRetention, everyMs: 10 });
+    await waitFor('the refused orders to be removed', async () => !(await left()).includes('failed'));
+    await removing.stop();
+    expect(await left()).toEqual(['sending']);
     await store.close();
   },
 );
