@@ -95,10 +95,10 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promi
     const known = findings.find((other) => other.state === state && other.message === message);
     if (known) known.languages?.push(language);
     else {
-      const place = menu.places.get(state) ?? { file: '', line: 1 };
+      const { file, line } = menu.places.get(state) ?? { file: '', line: 1 };
       const dialled = typed && [menu.codes[0] ?? 'any code', ...typed];
       findings.push({
-        ...{ kind, program: menu.id, languages: [language], ...place, state, message },
+        ...{ kind, program: menu.id, languages: [language], file, line, state, message },
         ...(dialled && { typed: dialled }),
       });
     }
@@ -112,7 +112,10 @@ async function walkProgram(walk: ProgramWalk, findings: ExploreFinding[]): Promi
 type Listed = [kind: ExploreFinding['kind'], finding: Pick<Finding, 'state' | 'message'> & Partial<Finding>];
 
 function listFindings(menu: Menu, found: Exploration): Listed[] {
-  const unreached = [...menu.states.keys()].filter((name) => !found.reached.has(name) && isShown(menu, name));
+  // Of what a program extends it may use a part.
+  const unreached = [...menu.places].flatMap(([name, { inherited }]) =>
+    inherited || found.reached.has(name) || !isShown(menu, name) ? [] : name,
+  );
   const circles = findCircles(menu, found.ways).map((group) => group.sort());
   const missed = [...found.forms].flatMap(([name, { seen }]) => {
     const state = menu.states.get(name);

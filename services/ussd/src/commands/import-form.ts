@@ -12,7 +12,7 @@ import type { MenuReport } from './check-menu-files.ts';
 import { makeProgramFolder, toProgramName } from './new-program.ts';
 
 export interface FormImport {
-  /** An XForm (.xml) or an XLSForm (.xlsx). */
+  /** An XForm (.xml) or an XLSForm (.xlsx, .xls). */
   form: string;
   /** A program's folder; a new program is written where there is none. */
   folder: string;
@@ -57,7 +57,7 @@ function toPaths(attachments: Record<string, string>): Record<string, string> {
 
 async function readForm(form: string): Promise<string> {
   try {
-    return form.endsWith('.xlsx') ? await convertXlsForm(await readFile(form)) : await readFile(form, 'utf8');
+    return /\.xlsx?$/.test(form) ? await convertXlsForm(form, await readFile(form)) : await readFile(form, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (error instanceof XlsFormFault || code === 'ENOENT')

@@ -66,6 +66,19 @@ test('a recorded dialogue gives the answers that nobody can guess, and limits ar
   expect(short.lines.join('\n')).toMatch(/state thanks: not reached[\s\S]*stopped at the limit$/);
 });
 
+test('what a program does not use of the one it extends is no note', async () => {
+  await using dir = await writeProgram(
+    `
+  home: { kind: menu, text: home, options: [{ text: a, to: own }] }
+  own: { kind: page, text: exact, requires: authenticated }
+`,
+    'home: Home\na: A\nexact: Exactly\n',
+  );
+  const { ok, lines } = await explorePrograms({ folder: dir.path });
+  expect(ok).toBe(true);
+  expect(lines.join('\n')).not.toContain('not reached');
+});
+
 test('the bundled program and every program of examples/ have no fault in any language', async () => {
   await using dir = await createTempDir();
   writeFileSync(join(dir.path, 'program.yaml'), 'name: bundled\nextends: palaver\n');

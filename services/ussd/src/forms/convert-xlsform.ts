@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -14,14 +14,18 @@ export class XlsFormFault extends Error {
   override readonly name = 'XlsFormFault';
 }
 
-/** Turns an XLSForm (`.xlsx`) into the XML that engines read, by pyxform. What was converted before is remembered. */
-export async function convertXlsForm(bytes: Uint8Array): Promise<string> {
-  const hash = createHash('sha256').update(bytes).digest('hex');
+/**
+ * Turns an XLSForm into the XML that engines read, by pyxform. A form without settings has the name of its file as its id. What was
+ * converted before is remembered.
+ */
+export async function convertXlsForm(file: string, bytes: Uint8Array): Promise<string> {
+  const name = basename(file);
+  const hash = createHash('sha256').update(`${name}\0`).update(bytes).digest('hex');
   const before = known.get(hash);
   if (before !== undefined) return before;
   const folder = await mkdtemp(join(tmpdir(), 'palaver-xlsform-'));
   try {
-    const [input, output] = [join(folder, 'form.xlsx'), join(folder, 'form.xml')];
+    const [input, output] = [join(folder, name), join(folder, `${name}.xml`)];
     await writeFile(input, bytes);
     // Validation by Java is for those who write forms; ODK's engine refuses what it cannot run.
     await run('xls2xform', ['--skip_validate', input, output], { timeout: timeoutMs });

@@ -65,7 +65,9 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
     exit,
     ...(login !== undefined && states.has(login) && { login }),
     states: new Map(Array.from(states, ([name, { state }]) => [name, state])),
-    places: new Map(Array.from(states, ([name, { file, lineOf }]) => [name, { file, line: lineOf() }])),
+    places: new Map(
+      Array.from(states, ([name, { file, lineOf, inherited = false }]) => [name, { file, line: lineOf(), inherited }]),
+    ),
     locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
     registry,
     records: header?.records ?? {},

@@ -208,8 +208,8 @@ export interface Menu {
   /** Where a caller logs in who comes to a state that requires it. */
   login?: string;
   states: ReadonlyMap<string, State>;
-  /** Where each state is defined. */
-  places: ReadonlyMap<string, { file: string; line: number }>;
+  /** Where each state is defined; `inherited` in what the program extends. */
+  places: ReadonlyMap<string, { file: string; line: number; inherited?: boolean }>;
   locales: Locales;
   registry: Registry;
   /** The type of every value that some state may give. */

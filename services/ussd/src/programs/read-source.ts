@@ -82,7 +82,7 @@ async function readOne(file: string, path: string): Promise<SourceFile> {
   if (large) throw new SourceFault(file, large.message);
   if (!path.endsWith('.xlsx')) return { file, path, text: await readFile(file, 'utf8').catch(refuse(file)) };
   // A version keeps what it was converted to: other instances need no converter.
-  const text = await convertXlsForm(await readFile(file).catch(refuse(file))).catch((error: unknown) => {
+  const text = await convertXlsForm(file, await readFile(file).catch(refuse(file))).catch((error: unknown) => {
     if (!(error instanceof XlsFormFault)) throw error;
     throw new SourceFault(file, error.message);
   });
