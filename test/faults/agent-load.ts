@@ -11,7 +11,7 @@ const turnsPerSession = 6;
 const requestMs = 30_000;
 const settleMs = 60_000;
 const words = 20;
-/** With what explains why a run continues: who owns it, and when the database last heard of that instance. */
+/** With the reason why a run has not ended: who owns it, and the last heartbeat of that instance. */
 const liveRuns = `select run.session_id, run.id, run.number, run.status, run.epoch, run.aborting, run.instance,
     run.created_at, run.started_at, owner.seen_at, (select max(seen_at) from agent_instance) as latest_seen_at
   from agent_run as run left join agent_instance as owner on owner.id = run.instance

@@ -77,7 +77,7 @@ export function faultKind(error: unknown): StoreErrorKind | undefined {
 
 const passing: readonly StoreErrorKind[] = ['unreachable', 'locked', 'unwritable', 'overloaded', 'closed'];
 
-/** The error for clients while the database cannot be used; `undefined` for every other error. */
+/** The reply to a client whose request met a database that cannot be used now; `undefined` for every other error. */
 export function toUnavailable(error: unknown): AppError | undefined {
   const kind = faultKind(error);
   // An error with a path is of a file, not of a connection.
