@@ -22,7 +22,20 @@ import {
   type TestConsole,
 } from './start-console.ts';
 
+const form = `<h:html xmlns="http://www.w3.org/2002/xforms" xmlns:h="http://www.w3.org/1999/xhtml" xmlns:jr="http://openrosa.org/javarosa">
+<h:head><h:title>Visit</h:title><model>
+<instance><data id="visit" version="1"><crop/><trees/><meta><instanceID/></meta></data></instance>
+<bind nodeset="/data/crop" type="string" required="true()"/>
+<bind nodeset="/data/trees" type="int"/>
+<bind nodeset="/data/meta/instanceID" type="string" readonly="true()" jr:preload="uid"/>
+</model></h:head>
+<h:body>
+<input ref="/data/crop"><label>Which crop?</label></input>
+<input ref="/data/trees"><label>How many trees?</label></input>
+</h:body></h:html>`;
+
 const program = {
+  'forms/visit.xml': form,
   'program.yaml': `name: market
 codes: ["*384*9#"]
 extends: palaver
@@ -31,15 +44,17 @@ start: home
 records:
   order: { crop: text, bags: integer, note: text }
 states:
-  home: { kind: menu, text: t.home, options: [{ text: t.order, to: crop }] }
+  home: { kind: menu, text: t.home, options: [{ text: t.order, to: crop }, { text: t.visit, to: visit }] }
   crop: { kind: prompt, text: t.crop, type: text, save: crop, to: bags }
   bags: { kind: prompt, text: t.bags, type: integer, min: 1, max: 99, save: bags, to: note }
   note: { kind: prompt, text: t.note, type: text, save: note, to: keep }
   keep: { kind: action, store: order, fields: { crop: crop, bags: bags, note: note }, outcomes: { stored: tell } }
   tell: { kind: action, sms: { text: t.thanks }, outcomes: { queued: done, refused: done } }
+  visit: { kind: form, form: forms/visit.xml, to: done }
   done: { kind: end, text: t.thanks }
 `,
-  'locales/en.yaml': 't: { home: Market, order: Order, crop: Crop?, bags: Bags?, note: Note?, thanks: Thank you }\n',
+  'locales/en.yaml':
+    't: { home: Market, order: Order, visit: Visit, crop: Crop?, bags: Bags?, note: Note?, thanks: Thank you }\n',
 };
 const crops = ['maize', 'beans', 'maize', 'sorghum', 'maize', 'beans'];
 const customer = '+254711000003';
@@ -151,6 +166,28 @@ test('results are filtered, drawn, exported in three formats and sent again', as
   expect(complaints).toEqual([]);
 });
 
+test('a submitted form is a row with its answers and where it is, and is drawn and exported', async () => {
+  expect(await dial('visit', '+254711000005', '2*cassava*12*1')).toMatch(/^END Thank you/);
+  await using opened = await openPage(palaver, '/programs?program=market&view=results');
+  const { page, complaints } = opened;
+  await page.getByRole('combobox', { name: 'Show' }).selectOption({ label: 'Form: visit (1)' });
+  const row = page.getByRole('row', { name: /cassava/ });
+  await row.getByRole('cell', { name: '12', exact: true }).waitFor();
+  await row.getByRole('cell', { name: 'stored' }).waitFor();
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'CSV', exact: true }).click(),
+  ]);
+  expect(readFileSync(await saved.path(), 'utf8')).toMatch(/\+254711000005,.*cassava,12/);
+  await page.getByRole('button', { name: 'Charts' }).click();
+  await page
+    .getByRole('figure', { name: 'crop' })
+    .getByRole('button', { name: /^cassava 1 100%/ })
+    .waitFor();
+  await keepPicture(page, 'results-form');
+  expect(complaints).toEqual([]);
+});
+
 test('a caller is masked, shown, unlocked, given a new PIN and an address, and erased', async () => {
   await using opened = await openPage(palaver, '/programs');
   const { page, complaints } = opened;
@@ -242,7 +279,7 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await second.getByText('+254700000002', { exact: true }).waitFor();
   await phone.locator('output').getByText('Bags?').waitFor();
   await keepPicture(page, 'programs-try');
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findBarriers(page, 'all')).toEqual([]);
   await page.getByRole('button', { name: 'Put away' }).click();
   await phone.getByRole('button', { name: 'Time out' }).click();
   await phone.getByText('the caller dials again').waitFor();
@@ -323,7 +360,7 @@ test('states are connected by drawing a line; actions, branches and values are e
   expect(await large.getByLabel('true leads to').last().inputValue()).toBe('total');
   await page.getByText('Draft saved').waitFor();
   await keepPicture(page, 'programs-logic');
-  expect(await findBarriers(page)).toEqual([]);
+  expect(await findBarriers(page, 'all')).toEqual([]);
   await page.getByRole('button', { name: 'Undo' }).click();
   await large.getByLabel('Condition 3').waitFor({ state: 'detached' });
 
@@ -334,6 +371,11 @@ test('states are connected by drawing a line; actions, branches and values are e
   await page.keyboard.press('Enter');
   await large.getByLabel('Condition 3').waitFor();
   expect(await large.getByLabel('true leads to').last().inputValue()).toBe('total');
+
+  const undo = page.getByRole('button', { name: 'Undo' });
+  while (await undo.isEnabled()) await undo.click();
+  await page.locator('[data-state=total]').waitFor({ state: 'detached' });
+  await page.getByText('Draft saved').waitFor();
   expect(complaints).toEqual([]);
 });
 
@@ -360,7 +402,7 @@ test.each(Object.entries({ fr, sw, ar }))('every part of the page is in %s', asy
     expect([part, await findEnglish(page, messages)]).toEqual([part, []]);
     expect([part, await overflow(page)]).toEqual([part, 0]);
     if (isArabic) {
-      expect([part, await findBarriers(page)]).toEqual([part, []]);
+      expect([part, await findBarriers(page, 'all')]).toEqual([part, []]);
       expect([part, await findSmallTargets(page)]).toEqual([part, []]);
     }
     await keepPicture(page, `programs-${part}-${locale}`);
@@ -426,7 +468,7 @@ test.each(['light', 'dark'] as const)('no barrier in the %s theme at three width
       [390, 844],
     ] as const) {
       await page.setViewportSize({ width, height });
-      expect(await findBarriers(page)).toEqual([]);
+      expect(await findBarriers(page, 'all')).toEqual([]);
       expect(await overflow(page)).toBe(0);
       await keepPicture(page, `results-${name}-${theme}-${width}`);
     }

@@ -114,11 +114,12 @@ export async function openPage(
 
 interface Finding {
   id: string;
+  impact: string | null;
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/** The findings of axe on the page as it stands. */
-export async function findBarriers(page: Page): Promise<string[]> {
+/** Findings of axe on the page as it stands: the serious and critical ones, or all. */
+export async function findBarriers(page: Page, which: 'grave' | 'all' = 'grave'): Promise<string[]> {
   // Injected by the debugger: the page's own policy lets in no script from elsewhere.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const findings = await page.evaluate(async () => {
@@ -128,9 +129,11 @@ export async function findBarriers(page: Page): Promise<string[]> {
     // It would also gather details of every element that passes.
     return (await checker.run({ resultTypes: ['violations'] })).violations;
   });
-  return findings.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
-  );
+  return findings
+    .filter(({ impact }) => which === 'all' || impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+    );
 }
 
 interface Target {
@@ -161,7 +164,7 @@ export async function overflow(page: Page): Promise<number> {
 }
 
 const pictures = process.env.PICTURES;
-const readmePictures = ['phone', 'chat', 'explorer', 'operations'];
+const readmePictures = ['phone', 'programs', 'chat', 'explorer', 'operations'];
 
 /** `PICTURES=all` keeps every picture in dist/pictures, to look at; `PICTURES=readme` renews those of the README. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
