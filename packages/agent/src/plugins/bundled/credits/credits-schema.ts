@@ -75,8 +75,8 @@ export interface UsageClaimTable {
   created_at: number;
 }
 
-/** The kinds of transactions by which credit becomes revenue. */
-export const usageKinds = ['charge', 'debt', 'claim'] as const;
+/** Transactions by which credit became revenue, and which no usage claim has; the words of their index. */
+export const unclaimedUsage = sql<boolean>`usage_claim is null and kind in ('charge', 'debt', 'claim')`;
 
 export type TransactionKind =
   | 'grant'
@@ -190,7 +190,9 @@ export const creditsMigrations: Migration[] = [
     async up(db) {
       await sql`alter table agent_credit_transaction add column usage_claim text`.execute(db);
       await sql`create index agent_credit_unclaimed on agent_credit_transaction (user_did, created_at)
-        where usage_claim is null and kind in ('charge', 'debt', 'claim')`.execute(db);
+        where ${unclaimedUsage}`.execute(db);
+      await sql`create index agent_credit_claimed on agent_credit_transaction (usage_claim)
+        where usage_claim is not null`.execute(db);
       await sql`create table agent_usage_claim (
         id text primary key, claim_id text not null, user_did text not null, content text not null,
         credits bigint not null, status text not null, fault text, checked_at bigint not null,

@@ -3,9 +3,10 @@ import { type GatewayClient, type OutboxRow, type TxOutbox, toSubmitClaim } from
 import { readClaim, readCollection, toClaimId } from '@palaver/protocol/internal';
 import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
+import { sql } from 'kysely';
 import type { Trx } from './credits-books.ts';
 import type { Ledger } from './credits-ledger.ts';
-import { type CreditsDatabase, systemAccounts, type UsageClaimTable, usageKinds } from './credits-schema.ts';
+import { type CreditsDatabase, systemAccounts, type UsageClaimTable, unclaimedUsage } from './credits-schema.ts';
 
 export interface UsageClaimParts {
   store: Store<CreditsDatabase>;
@@ -35,7 +36,11 @@ export function createUsageClaims(parts: UsageClaimParts) {
 
   async function collect(): Promise<void> {
     const until = Math.floor(Date.now() / parts.periodMs) * parts.periodMs;
-    const users = await unclaimed(db.selectFrom('agent_credit_transaction').select('user_did').distinct(), until)
+    const users = await db
+      .selectFrom('agent_credit_transaction')
+      .select('user_did')
+      .distinct()
+      .where(isUnclaimed(until))
       .limit(usersAtOnce)
       .execute();
     if (users.length === 0) return;
@@ -51,15 +56,17 @@ export function createUsageClaims(parts: UsageClaimParts) {
   /** The transactions, their claim and its message for the chain change together: each is part of one claim. */
   async function add(trx: Trx, { did, until, admin }: { did: string; until: number; admin: string }): Promise<void> {
     const id = randomUUID();
-    const taken = await unclaimed(trx.updateTable('agent_credit_transaction').set({ usage_claim: id }), until)
+    const taken = await trx
+      .updateTable('agent_credit_transaction')
+      .set({ usage_claim: id })
       .where('user_did', '=', did)
+      .where(isUnclaimed(until))
       .returning(['kind', 'created_at'])
       .execute();
     const { sum } = await trx
       .selectFrom('agent_credit_entry as entry')
       .innerJoin('agent_credit_transaction as transaction', 'transaction.id', 'entry.transaction_id')
       .select(({ fn }) => fn.sum<number | null>('entry.amount').as('sum'))
-      .where('transaction.user_did', '=', did)
       .where('transaction.usage_claim', '=', id)
       .where('entry.account_id', '=', systemAccounts.revenue)
       .executeTakeFirstOrThrow();
@@ -143,15 +150,7 @@ export async function onUsageSettled(trx: Trx, row: OutboxRow, outcome: 'include
   await setStatus(trx, row.id.slice(entryPrefix.length), { from: ['sending'], status, fault: row.fault });
 }
 
-interface Narrowable<Query> {
-  where(column: 'usage_claim', operator: 'is', value: null): Query;
-  where(column: 'kind', operator: 'in', value: typeof usageKinds): Query;
-  where(column: 'created_at', operator: '<', value: number): Query;
-}
-
-function unclaimed<Query extends Narrowable<Query>>(query: Query, until: number): Query {
-  return query.where('usage_claim', 'is', null).where('kind', 'in', usageKinds).where('created_at', '<', until);
-}
+const isUnclaimed = (until: number) => sql<boolean>`${unclaimedUsage} and created_at < ${until}`;
 
 /** False where it has another status by now. */
 async function setStatus(
