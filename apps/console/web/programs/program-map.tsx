@@ -35,6 +35,8 @@ export interface ProgramMapProps {
 }
 
 const nodeTypes = { state: StateNode, file: FileNode };
+/** Fewer states are in sight at once; the overview would only cover some of them. */
+const overviewFrom = 20;
 const fit = { padding: 0.12, maxZoom: 1 };
 
 export function ProgramMap(props: ProgramMapProps) {
@@ -95,6 +97,8 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
         fitViewOptions={fit}
         nodesDraggable={false}
         nodesConnectable={isConnectable}
+        onMoveStart={() => region.current?.classList.add('map-moving')}
+        onMoveEnd={() => region.current?.classList.remove('map-moving')}
         connectionRadius={nodeSize.width / 2}
         onConnect={({ source, target }) => onConnect?.(source, target)}
         nodesFocusable={false}
@@ -106,7 +110,9 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
       >
         <Background gap={22} />
         <Controls showInteractive={false} fitViewOptions={fit} />
-        <MiniMap pannable zoomable ariaLabel={t('programs.overview')} nodeClassName={toMiniClass} />
+        {model.states.size >= overviewFrom && (
+          <MiniMap pannable zoomable ariaLabel={t('programs.overview')} nodeClassName={toMiniClass} />
+        )}
       </ReactFlow>
       {!isReady && <p className="map-wait quiet">{t('programs.layingOut', { count: model.states.size })}</p>}
     </div>
