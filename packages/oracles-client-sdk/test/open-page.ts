@@ -8,6 +8,8 @@ export type Page = Awaited<ReturnType<Browser['newPage']>>;
 export interface PageLog {
   /** How long the last message was, each time it was drawn. */
   lengths: number[];
+  /** The states of actions, in the order in which they were drawn. */
+  drawn: string[];
   signed: number;
   payments: string[][];
   transactions: unknown[];

@@ -26,6 +26,7 @@ const wallet = {
 const log = {
   signed: 0,
   lengths: [] as number[],
+  drawn: [] as string[],
   payments: [] as string[][],
   transactions: [] as unknown[],
   calls: [] as unknown[],
@@ -131,11 +132,15 @@ function Chat({ sessionId }: { sessionId: string }) {
       setPaints(paints + 1);
       return `painted ${colour}`;
     },
-    render: ({ status, isExecuting, args, result, error }) => (
-      <section className="card" data-action={isExecuting ? 'executing' : status} style={{ borderColor: args.colour }}>
-        Box {args.colour}: {status} {String(result ?? error ?? '')} (theme {theme})
-      </section>
-    ),
+    render({ status, isExecuting, args, result, error }) {
+      const state = isExecuting ? 'executing' : status;
+      log.drawn.push(state);
+      return (
+        <section className="card" data-action={state} style={{ borderColor: args.colour }}>
+          Box {args.colour}: {status} {String(result ?? error ?? '')} (theme {theme})
+        </section>
+      );
+    },
   });
   return (
     <article id="chat" data-theme={theme} data-status={chat.status} data-connected={chat.isRealTimeConnected}>
