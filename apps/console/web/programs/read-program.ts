@@ -71,7 +71,25 @@ export function readProgram(files: ProgramFiles): ProgramModel {
   };
 }
 
-function parse(text: string): { value: Raw; lineOf(state: string): number } {
+interface ParsedFile {
+  value: Raw;
+  lineOf(state: string): number;
+}
+
+const maxParsed = 100;
+const parsed = new Map<string, ParsedFile>();
+
+/** A change touches one file or two; the others are not parsed again at each key that is pressed. */
+function parse(text: string): ParsedFile {
+  const known = parsed.get(text) ?? parseText(text);
+  parsed.delete(text);
+  parsed.set(text, known);
+  const [oldest] = parsed.keys();
+  if (parsed.size > maxParsed && oldest !== undefined) parsed.delete(oldest);
+  return known;
+}
+
+function parseText(text: string): ParsedFile {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false });
   const lineOf = (state: string) => {
