@@ -279,7 +279,7 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await second.getByText('+254700000002', { exact: true }).waitFor();
   await phone.locator('output').getByText('Bags?').waitFor();
   await keepPicture(page, 'programs-try');
-  expect(await findBarriers(page, 'all')).toEqual([]);
+  expect(await findBarriers(page)).toEqual([]);
   await page.getByRole('button', { name: 'Put away' }).click();
   await phone.getByRole('button', { name: 'Time out' }).click();
   await phone.getByText('the caller dials again').waitFor();
@@ -360,7 +360,7 @@ test('states are connected by drawing a line; actions, branches and values are e
   expect(await large.getByLabel('true leads to').last().inputValue()).toBe('total');
   await page.getByText('Draft saved').waitFor();
   await keepPicture(page, 'programs-logic');
-  expect(await findBarriers(page, 'all')).toEqual([]);
+  expect(await findBarriers(page)).toEqual([]);
   await page.getByRole('button', { name: 'Undo' }).click();
   await large.getByLabel('Condition 3').waitFor({ state: 'detached' });
 
@@ -402,7 +402,7 @@ test.each(Object.entries({ fr, sw, ar }))('every part of the page is in %s', asy
     expect([part, await findEnglish(page, messages)]).toEqual([part, []]);
     expect([part, await overflow(page)]).toEqual([part, 0]);
     if (isArabic) {
-      expect([part, await findBarriers(page, 'all')]).toEqual([part, []]);
+      expect([part, await findBarriers(page)]).toEqual([part, []]);
       expect([part, await findSmallTargets(page)]).toEqual([part, []]);
     }
     await keepPicture(page, `programs-${part}-${locale}`);
@@ -468,7 +468,7 @@ test.each(['light', 'dark'] as const)('no barrier in the %s theme at three width
       [390, 844],
     ] as const) {
       await page.setViewportSize({ width, height });
-      expect(await findBarriers(page, 'all')).toEqual([]);
+      expect(await findBarriers(page)).toEqual([]);
       expect(await overflow(page)).toBe(0);
       await keepPicture(page, `results-${name}-${theme}-${width}`);
     }

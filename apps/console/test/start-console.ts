@@ -114,12 +114,11 @@ export async function openPage(
 
 interface Finding {
   id: string;
-  impact: string | null;
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/** Findings of axe on the page as it stands: the serious and critical ones, or all. */
-export async function findBarriers(page: Page, which: 'grave' | 'all' = 'grave'): Promise<string[]> {
+/** Findings of axe on the page as it stands, of any impact. */
+export async function findBarriers(page: Page): Promise<string[]> {
   // Injected by the debugger: the page's own policy lets in no script from elsewhere.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const findings = await page.evaluate(async () => {
@@ -129,11 +128,9 @@ export async function findBarriers(page: Page, which: 'grave' | 'all' = 'grave')
     // It would also gather details of every element that passes.
     return (await checker.run({ resultTypes: ['violations'] })).violations;
   });
-  return findings
-    .filter(({ impact }) => which === 'all' || impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
-    );
+  return findings.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+  );
 }
 
 interface Target {
