@@ -379,6 +379,80 @@ test('states are connected by drawing a line; actions, branches and values are e
   expect(complaints).toEqual([]);
 });
 
+/** A tree of 300 menus in five files, with ways across. */
+function toLargeProgram(): Record<string, string> {
+  const size = 300;
+  const files: Record<string, string> = { 'locales/en.yaml': 't: { more: More }\n' };
+  for (let i = 0; i < size; i++) {
+    const path = i < 60 ? 'program.yaml' : `part${Math.floor(i / 60)}.yaml`;
+    files[path] ??=
+      i === 0
+        ? 'name: large\ncodes: ["*384*300#"]\nextends: palaver\nlanguages: [en]\nstart: s0\nstates:\n'
+        : 'states:\n';
+    const options = [2 * i + 1, 2 * i + 2, (i * 7 + 3) % size].map((to) => `{ text: t.more, to: s${to % size} }`);
+    files[path] += `  s${i}: { kind: menu, text: t.s${i}, options: [${options.join(', ')}] }\n`;
+    files['locales/en.yaml'] += `t.s${i}: Screen ${i}\n`;
+  }
+  return files;
+}
+
+/** What the page's own thread works for each frame while something is done, and how many frames came late. */
+async function measureFrames(page: Page, act: () => Promise<void>): Promise<string> {
+  const debug = await page.context().newCDPSession(page);
+  await debug.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const worked = async () => {
+    const { metrics } = await debug.send('Performance.getMetrics');
+    return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0);
+  };
+  await page.evaluate(`{
+    globalThis.frameTimes = [];
+    let last = performance.now();
+    const note = (now) => { frameTimes.push(now - last); last = now; requestAnimationFrame(note); };
+    requestAnimationFrame(note);
+  }`);
+  const before = await worked();
+  await act();
+  const ms = (await worked()) - before;
+  const frames = await page.evaluate<number[]>('frameTimes');
+  const late = frames.filter((time) => time > 34).length;
+  return `${(ms / frames.length).toFixed(1)} ms of work a frame, ${late} of ${frames.length} frames late`;
+}
+
+test('a program of 300 states is panned, zoomed and edited on the map', async () => {
+  await post('/programs/large/draft', { files: toLargeProgram(), revision: 0 }, 'PUT');
+  await using opened = await openPage(palaver, '/programs?program=large&view=map');
+  const { page, complaints } = opened;
+  await page.locator('.program-map[data-ready=true] [data-state=s299]').waitFor();
+  expect(await page.locator('[data-state]').count()).toBeGreaterThan(200);
+  const { x, y } = (await page.locator('.program-map').boundingBox()) ?? { x: 0, y: 0 };
+  const viewport = page.locator('.react-flow__viewport');
+  const whole = await viewport.getAttribute('style');
+  const pan = async () => {
+    await page.mouse.move(x + 300, y + 20);
+    await page.mouse.down();
+    for (let i = 1; i <= 20; i++) await page.mouse.move(x + 300 + 10 * i, y + 20 + 6 * i);
+    await page.mouse.up();
+  };
+  console.log(`300 states, pan of the whole map: ${await measureFrames(page, pan)}`);
+  expect(await viewport.getAttribute('style')).not.toBe(whole);
+  const zoom = async () => {
+    for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -220);
+    await expect.poll(() => page.locator('[data-state]').count()).toBeLessThan(200);
+  };
+  console.log(`300 states, zoom: ${await measureFrames(page, zoom)}`);
+  console.log(`300 states, pan near: ${await measureFrames(page, pan)}`);
+  await page.getByLabel('Find a state or text').fill('s250');
+  const text = page.getByRole('region', { name: 's250', exact: true }).getByLabel('Text, en').first();
+  await text.waitFor();
+  const edit = async () => {
+    await text.fill('');
+    await text.pressSequentially('Other words');
+    await page.locator('[data-state=s250]').getByText('Other words').waitFor();
+  };
+  console.log(`300 states, edit: ${await measureFrames(page, edit)}`);
+  expect(complaints).toEqual([]);
+});
+
 /** Texts of the console that are English on a page in another language; names in the program stay as they are. */
 async function findEnglish(page: Page, messages: Record<string, unknown>): Promise<string[]> {
   const shown: string[] = await page.evaluate(`[...document.querySelectorAll('main *')].flatMap((element) => [
