@@ -106,6 +106,7 @@ export function phoneScenarios(palaver: () => TestConsole): void {
     await using opened = await openPage(palaver(), '/phone', look);
     const { page } = opened;
     const phone = handset(page, 'Phone A');
+    await phone.getByRole('button', { name: 'Call' }).waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await phone.getByRole('button', { name: 'Call' }).click();
     await page.getByText('preMenu').waitFor();

@@ -49,6 +49,9 @@ test('states, choices, fields and texts change their files alone, and a person r
   expect(setField(files, ask, ['max'], 50)['more.yaml']).toContain('max: 50');
   expect(setField(files, ask, ['type'], undefined)['more.yaml']).not.toContain('type:');
   expect(setText(files, 'en', 'home.text', 'Karibu')['locales/en.yaml']).toContain('text: Karibu');
+  // A space is typed before the word that follows it.
+  const typed = setText(files, 'en', 'home.text', 'Karibu ');
+  expect(readProgram(typed).texts.get('en')?.get('home.text')).toBe('Karibu ');
   expect(setField(files, ask, ['max'], 50)['program.yaml']).toBe(files['program.yaml']);
   const withOption = readProgram(addOption(files, model, home, 'ask'));
   expect(withOption.states.get('home')?.links.map(({ to }) => to)).toEqual(['about', 'ask']);

@@ -104,7 +104,7 @@ function parseText(text: string): ParsedFile {
 }
 
 function toTexts(value: unknown, path: string[] = [], texts = new Map<string, string>()): Map<string, string> {
-  if (typeof value === 'string') texts.set(path.join('.'), value.trim());
+  if (typeof value === 'string') texts.set(path.join('.'), value);
   else for (const [key, inner] of Object.entries(toRecord(value))) toTexts(inner, [...path, key], texts);
   return texts;
 }
@@ -137,7 +137,7 @@ export function sayIn({ languages, texts }: ProgramModel, key: unknown, language
   if (typeof key !== 'string') return '';
   const order = language === undefined ? languages : [language];
   for (const name of order) {
-    const text = texts.get(name)?.get(key);
+    const text = texts.get(name)?.get(key)?.trim();
     if (text !== undefined) return text;
   }
   return key;

@@ -101,7 +101,7 @@ function Texts({ model, state, onChange, textKey, label, isScreen = false }: Tex
     <div className="texts-row">
       {model.languages.map((language) => {
         const text = model.texts.get(language)?.get(textKey) ?? '';
-        const screens = isScreen ? previewScreens(model, state, language) : [text];
+        const screens = isScreen ? previewScreens(model, state, language) : [text.trim()];
         const { used, limit } = countText(screens[0] ?? '');
         return (
           <div key={language} className="field">

@@ -35,10 +35,12 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
   const [fault, setFault] = useState('');
   const [notice, setNotice] = useState('');
   const [answer, setAnswer] = useState('');
+  const [isAsking, setAsking] = useState(false);
   const [outcomes, setOutcomes] = useState<Record<string, string>>({});
 
   async function play({ inputs = [], timedOut, steps = [], outcomes: chosen = outcomes }: Next) {
     setNotice('');
+    setAsking(true);
     try {
       await draft.settle();
       const started = performance.now();
@@ -53,6 +55,8 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
     } catch (error) {
       setFault(error instanceof Error ? error.message : String(error));
       return undefined;
+    } finally {
+      setAsking(false);
     }
   }
   /** The same request once more, which adds no step. */
@@ -116,7 +120,7 @@ export function TryPhone({ name, title, phoneNumber, draft, language, adapter, o
           disabled={!tried || tried.ended}
           onChange={(event) => setAnswer(event.target.value)}
         />
-        <button type="submit" className="button button-main" disabled={!tried}>
+        <button type="submit" className="button button-main" disabled={!tried || isAsking}>
           {t(tried?.ended ? 'try.callAgain' : 'phone.send')}
         </button>
       </form>
