@@ -136,7 +136,9 @@ test('what the signer did not sign for this chain, this sequence and this time i
   const forged = await sign(client, rich, message);
   forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
   expect(await code(forged)).toBe(4);
-  expect(await code(randomBytes(40))).toBe(2);
+  expect(await code(new Uint8Array(40).fill(0xff))).toBe(2);
+  const unknownField = [0x78, 0x01];
+  expect(await code(Uint8Array.from([...(await sign(client, rich, message)), ...unknownField]))).toBe(2);
   // Signed by somebody, but not by the owner of the coins: taken, and without effect.
   const theft = await broadcast(client, await sign(client, stranger, message));
   expect(theft.code).toBe(0);
