@@ -5,18 +5,17 @@ import { expect, vi } from 'vitest';
 import { startOwnRedis } from './redis-server.ts';
 import { startTestAgent } from './test-agent.ts';
 
-/** What an instance asks by itself: heartbeats, its own runs, approvals whose time is over, the sweep, retention. */
-const upkeep = /agent_instance|agent_lease|"instance" = \$1 and "ended_at" is null|expires_at <= |^delete from/;
+/** Statements of the instance, not of a turn: heartbeats, its own runs, approvals whose time is over, the sweep, retention. */
+const upkeep = /agent_instance|agent_lease|"instance" = \$1 and "ended_at" is null|expires_at <= /;
 
-/** Every statement of a turn that goes to PostgreSQL; the second and later inserts of frames, one a second, left out. */
+/** Every statement of a turn that goes to PostgreSQL. */
 function countStatements() {
   const statements: string[] = [];
   const query = pg.Client.prototype.query;
   const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
     const [first] = args;
     const text = typeof first === 'string' ? first : (first as { text: string }).text;
-    const isRepeated = text.startsWith('insert into agent_frame') && statements.includes(text);
-    if (!upkeep.test(text) && !isRepeated) statements.push(text);
+    if (!upkeep.test(text)) statements.push(text);
     return (query as (...all: unknown[]) => never).apply(this, args);
   });
   return { statements, stop: () => spy.mockRestore() };
@@ -31,6 +30,7 @@ testWithRedis('a turn of 50 words takes at most 9 statements and 10 Redis comman
   const admin = new Redis(redis.url);
   await admin.config('RESETSTAT');
   const counted = countStatements();
+  const started = performance.now();
   try {
     expect((await ana.say(sessionId, '/long 50')).body.message.status).toBe('complete');
   } finally {
@@ -47,6 +47,11 @@ testWithRedis('a turn of 50 words takes at most 9 statements and 10 Redis comman
   process.stderr.write(
     `a turn of 50 words takes ${counted.statements.length} statements, ${sent} commands: ${names}\n`,
   );
-  expect(counted.statements.length, counted.statements.join('\n')).toBeLessThanOrEqual(9);
+  // Frames are written once a second, however many words there are: a slow machine needs more of these, and of nothing else.
+  const seconds = Math.floor((performance.now() - started) / 1000);
+  const inserts = counted.statements.filter((text) => text.startsWith('insert into agent_frame'));
+  const others = counted.statements.length - inserts.length;
+  expect(inserts.length).toBeLessThanOrEqual(1 + seconds);
+  expect(others + 1, counted.statements.join('\n')).toBeLessThanOrEqual(9);
   expect(sent).toBeLessThanOrEqual(10);
 });

@@ -4,6 +4,7 @@ import { createServer, request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { waitFor } from '@palaver/test-kit';
 import { expect, test, vi } from 'vitest';
+import { surveyProgram } from './openrosa-server.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
 
@@ -18,21 +19,8 @@ const {
 } = env;
 
 const form = readFileSync(join(import.meta.dirname, 'forms/short.xml'), 'utf8');
-const program = {
-  'program.yaml': `name: survey
-codes: ["*384*9#"]
-extends: palaver
-languages: [en]
-start: home
-states:
-  home: { kind: menu, text: home.title, options: [{ text: home.begin, to: survey }] }
-  survey: { kind: form, form: forms/server/short.xml, to: thanks }
-  thanks: { kind: page, text: home.thanks }
-`,
-  'locales/en.yaml': 'home: { title: Survey, begin: Begin, thanks: Thanks. }\n',
-};
 
-/** Stands where Central's nginx stands. `cuts` counts replies to submissions that it keeps to itself. */
+/** Answers in place of Central's nginx. `cuts` counts the replies to submissions that it does not pass on. */
 async function startProxy(cuts: { left: number; submissions: number }) {
   const server = createServer((incoming, outgoing) => {
     const headers = { ...incoming.headers, 'x-forwarded-proto': 'https' };
@@ -117,7 +105,7 @@ test('forms come from ODK Central, and submissions arrive there once', async ({ 
   await using _proxy = await startProxy(cuts);
   const project = await createCentral();
   await project.publish('1');
-  await using dir = await writeProgram(program);
+  await using dir = await writeProgram(surveyProgram);
   await using service = await startService('sqlite', {
     USSD_PROGRAMS: dir.path,
     FORMS_SERVER: `${domain}/v1/projects/${project.id}`,

@@ -17,6 +17,21 @@ export interface OpenRosaServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** A program with the form `short` of a server. */
+export const surveyProgram = {
+  'program.yaml': `name: survey
+codes: ["*384*9#"]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: home.title, options: [{ text: home.begin, to: survey }] }
+  survey: { kind: form, form: forms/server/short.xml, to: thanks }
+  thanks: { kind: page, text: home.thanks }
+`,
+  'locales/en.yaml': 'home: { title: Survey, begin: Begin, thanks: Thanks. }\n',
+};
+
 const user = 'gateway';
 const password = 'open sesame';
 

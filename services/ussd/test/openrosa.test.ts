@@ -1,5 +1,5 @@
 // Forms that come from an OpenRosa server and go back to it, over connections that break.
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -9,31 +9,11 @@ import { expect, test, vi } from 'vitest';
 import { exportSubmissions, listSubmissions, retrySubmissions } from '../src/commands/submissions.ts';
 import { startFetching } from '../src/openrosa/fetch-forms.ts';
 import { createOpenRosaClient, elementsOf } from '../src/openrosa/openrosa-client.ts';
-import { formsServerCredentials, formsServerEnv, startOpenRosaServer } from './openrosa-server.ts';
+import { formsServerCredentials, formsServerEnv, startOpenRosaServer, surveyProgram } from './openrosa-server.ts';
 import { startService, type TestService, testKey } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 const short = readFileSync(join(import.meta.dirname, 'forms/short.xml'), 'utf8');
-
-async function writeProgram() {
-  const dir = await createTempDir();
-  writeFileSync(
-    join(dir.path, 'program.yaml'),
-    `
-name: survey
-codes: ["*384*9#"]
-extends: palaver
-languages: [en]
-start: home
-states:
-  home: { kind: menu, text: home.title, options: [{ text: home.begin, to: survey }] }
-  survey: { kind: form, form: forms/server/short.xml, to: thanks }
-  thanks: { kind: page, text: home.thanks }
-`,
-  );
-  mkdirSync(join(dir.path, 'locales'));
-  writeFileSync(join(dir.path, 'locales/en.yaml'), 'home: { title: Survey, begin: Begin, thanks: Thanks. }\n');
-  return dir;
-}
 
 const fillIn = (service: TestService, session: string, name: string) =>
   service.say(session, `1*${name}*3*2*1`, { serviceCode: '*384*9#' });
@@ -55,7 +35,7 @@ async function list(service: TestService, query = ''): Promise<Listed[]> {
 test('a submission arrives once in spite of cut connections; a refused one waits for an operator', async () => {
   await using server = await startOpenRosaServer();
   server.forms.set('short', { xml: short, version: '1', media: {} });
-  await using dir = await writeProgram();
+  await using dir = await writeProgram(surveyProgram);
   await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path, ...formsServerEnv(server) });
   // Two instances send, and the first connections break: before the server has it, and after.
   await using other = await service.startAnother({ DATA_DIR: dir.path });

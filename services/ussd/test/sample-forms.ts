@@ -1,4 +1,4 @@
-// Small forms, one feature of ODK XForms each, in the shape in which pyxform writes them.
+// Small forms, one feature of ODK XForms each, in the shape in which pyxform writes them. They are data, so they share one file.
 
 export interface Sample {
   /** Elements of the instance. */

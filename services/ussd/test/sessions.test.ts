@@ -135,8 +135,9 @@ describe.each(engines)('sessions on %s', (engine) => {
   });
 
   test('a session known to have expired is not rebuilt, and the debug lookup finds nothing', async () => {
-    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '3' });
+    await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '5' });
     await service.say('s', '1');
+    expect((await service.get('/api/ussd/debug/s')).status).toBe(200);
     await waitFor('the session to expire', async () => (await service.get('/api/ussd/debug/s')).status === 404);
     expect(await service.say('s', '1*1')).toBe('END Your session has expired. Please dial again.');
     const second = await service.startAnother();
