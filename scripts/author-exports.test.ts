@@ -1,4 +1,4 @@
-// What authors import: each export of a package's main entry explains itself with an example, which `code-blocks.test.ts`
+// What authors import: each export of a package's main entry explains itself with an example, which `code-blocks.system.test.ts`
 // compiles, and whatever the agent's documented hooks take or give can be imported too.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-// The whole suite, or only what lies under the given folders: `node scripts/test.ts services/ussd`.
+// Without arguments all tests but those of whole systems, which are slow: `*.system.test.ts` start processes, browsers or
+// several services, or pack the repository. With arguments those under the given folders, systems included:
+// `node scripts/test.ts services/ussd`, `node scripts/test.ts .system.test.ts`.
 // Other arguments go to Vitest unchanged. The last line is always `N passed, N failed, N skipped`.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +13,9 @@ process.chdir(root);
 // Tests start hundreds of processes that load the same modules: compiled once, they start with a third less CPU time.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/node-compile');
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
-if (filter.length === 0) {
+const systemTests = '.system.test.ts';
+if (filter.length === 0) options.cliExclude = [`**/*${systemTests}`];
+if (filter.length === 0 || filter[0] === systemTests) {
   // Bundled, they take half of the rest. Bundling takes seconds, which a run of a few files does not win back.
   const programs = [
     ...['agent', 'devnode', 'gateway', 'ussd'].map((service) => `services/${service}/src/main.ts`),

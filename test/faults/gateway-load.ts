@@ -3,6 +3,8 @@ import { createCallers, type Load, pickUrl, type Tally } from './load.ts';
 import type { World } from './world.ts';
 
 const callers = 4;
+/** Leaves the services CPU time for what is tried. */
+const pauseMs = 5;
 const requestMs = 15_000;
 
 /** Clients that ask for the same thing; an answer that differs from the first counts as lost. */
@@ -34,7 +36,10 @@ export function createGatewayLoad(world: World): Load {
 
   return {
     ...createCallers(callers, async (_index, isStopped) => {
-      while (!isStopped()) await ask().catch(() => sleep(50));
+      while (!isStopped()) {
+        await ask().catch(() => sleep(50));
+        await sleep(pauseMs);
+      }
     }),
     lastConfirmed: () => confirmedAt,
     async check(): Promise<Tally> {

@@ -3,6 +3,8 @@ import { createCallers, type Load, pickUrl, readRows, type Tally } from './load.
 import type { World } from './world.ts';
 
 const callers = 4;
+/** Leaves the services CPU time for what is tried. */
+const pauseMs = 20;
 const requestMs = 15_000;
 const answerMs = 60_000;
 const pin = '4071';
@@ -67,6 +69,7 @@ export function createUssdLoad(world: World, options: { leaveEarly?: boolean } =
       const reference = /Reference: (\w{9})/.exec(reply)?.[1];
       if (reference) report.reference = reference;
       else if (reply !== '') findings.push(`no reference in: ${reply.slice(0, 120)}`);
+      await sleep(pauseMs);
     }
   }
 

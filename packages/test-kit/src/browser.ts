@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { loadTestPrograms } from './install-tools.ts';
 
 const installed = [
@@ -34,6 +34,8 @@ const unwanted = new Set([
  * switches for it.
  */
 export async function launchBrowser(extra: readonly string[] = []): Promise<Browser> {
+  // Here, because loading it takes a second, which most test files would spend for nothing.
+  const { chromium } = await import('playwright-core');
   const faults: string[] = [];
   for await (const { path, args } of candidates()) {
     try {

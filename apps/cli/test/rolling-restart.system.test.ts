@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import {
   balancerCheckMs,
@@ -51,6 +52,8 @@ async function rollUnderLoad(main: string, env: Record<string, string>, ask: (ur
     while (!stop) {
       asked += 1;
       await ask(balancer.url).catch((error: unknown) => failures.push(error));
+      // A restart takes seconds: more requests would only take its CPU time.
+      await sleep(20);
     }
   });
   for (const [index, { port, process }] of instances.entries()) {
@@ -63,7 +66,7 @@ async function rollUnderLoad(main: string, env: Record<string, string>, ask: (ur
     silent.destroy();
     instances[index] = await start(port);
     await waitFor('the instance to be ready', async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok);
-    await new Promise((resolve) => setTimeout(resolve, 4 * balancerCheckMs));
+    await sleep(4 * balancerCheckMs);
   }
   stop = true;
   await Promise.all(load);
