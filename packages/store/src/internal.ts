@@ -20,4 +20,5 @@ export { createPrivateFile } from './open-sqlite.ts';
 export { engineOf } from './open-store.ts';
 export { parsePostgresUrl } from './postgres-hosts.ts';
 export { timeReaderOf } from './read-time.ts';
+export { runForEach } from './run-for-each.ts';
 export { faultKind, toUnavailable } from './store-error.ts';

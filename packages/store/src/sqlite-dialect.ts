@@ -11,6 +11,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { bindValue } from './bind-value.ts';
+import { EachRow } from './run-for-each.ts';
 import { faultKind, StoreError } from './store-error.ts';
 
 const statementCacheSize = 500;
@@ -152,6 +153,9 @@ class SqliteConnection implements DatabaseConnection {
 
   #execute<R>({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): QueryResult<R> {
     const { statement, returnsRows } = this.#prepare(sql);
+    const [first] = parameters;
+    if (first instanceof EachRow)
+      return { rows: first.rows.map((row) => Number(statement.run(...row.map(bindValue)).changes) as R) };
     const values = parameters.map(bindValue);
     if (returnsRows) return { rows: statement.all(...values) as R[] };
     const { changes, lastInsertRowid } = statement.run(...values);

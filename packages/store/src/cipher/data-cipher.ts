@@ -114,8 +114,9 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
       return createHmac('sha256', indexKeys().hashKey).update(`${purpose}\n${text}`).digest('hex');
     },
 
-    /** The row as it is stored. Columns that it lacks are left out. */
+    /** The row as it is stored: itself where nothing is encrypted. Columns that it lacks are left out. */
     sealRow<Row extends object>(table: SealedTable, row: Row): Row {
+      if (!ring && encryptedOf(table.sealed, row).length === 0) return row;
       const stored = { ...row } as Cells;
       for (const column of table.sealed) {
         const text = stored[column];
@@ -130,10 +131,14 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
     },
 
     /**
-     * The row as it was before `sealRow`. It must hold the columns of the key. A cell that cannot be decrypted is an error,
-     * unless `instead` has a value for it: lists and exports show what they can.
+     * The row as it was before `sealRow`: itself where nothing is encrypted. It must hold the columns of the key. A cell that
+     * cannot be decrypted is an error, unless `instead` has a value for it: lists and exports show what they can.
      */
     openRow<Row extends object>(table: SealedTable, row: Row, instead: Cells = {}): Row {
+      const tokens = encryptedOf(table.tokens, row);
+      const sealed = encryptedOf(table.sealed, row);
+      // A row of SQLite is slow to copy.
+      if (tokens.length + sealed.length === 0) return row;
       const opened = { ...row } as Cells;
       const set = (column: string, read: () => string) => {
         try {
@@ -144,9 +149,8 @@ export function createDataCipher(keys: readonly Uint8Array[] = []) {
           onUnreadable?.({ table: table.table, column, error });
         }
       };
-      for (const column of encryptedOf(table.tokens, row)) set(column, () => openToken(opened[column] as string));
-      for (const column of encryptedOf(table.sealed, row))
-        set(column, () => open(opened[column] as string, cellOf(table, column, opened)));
+      for (const column of tokens) set(column, () => openToken(opened[column] as string));
+      for (const column of sealed) set(column, () => open(opened[column] as string, cellOf(table, column, opened)));
       return opened as Row;
     },
 

@@ -26,7 +26,8 @@ import {
   unpackOpening,
 } from './session.ts';
 import type { SessionCache } from './session-cache.ts';
-import type { SessionStore, SessionWrite } from './session-store.ts';
+import type { SessionStore } from './session-store.ts';
+import type { SessionWrite } from './session-writes.ts';
 import type { TextHashFor } from './text-hash.ts';
 import { type Part, toNewParts, toParts } from './text-parts.ts';
 
@@ -287,7 +288,8 @@ async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome):
     seenAt: request.now,
     day: known ? known.day : parts.sessions.dayOf(request.now),
   };
-  const write: SessionWrite = { session };
+  const isStep = known?.status === sessionStatus.active && !ended && request.text !== '';
+  const write: SessionWrite = { session, isStep };
   const resume = toResume(outcome, { now: request.now, isFull });
   if (resume) write.resume = resume;
   if (kind === 'opened' && opening.notice) write.noticeShown = true;

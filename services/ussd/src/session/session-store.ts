@@ -1,19 +1,20 @@
-import type { DataCipher, Store } from '@palaver/store';
+import type { Store } from '@palaver/store';
 import { sql, type Transaction } from 'kysely';
 import { createBatchLoader } from '../store/batch-loader.ts';
 import type { DailyTables } from '../store/daily-tables.ts';
-import { type ColumnType, createRowWriter, type Row } from '../store/row-writer.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
 import type { SessionTable, UssdTables } from '../store/tables.ts';
 import { type Session, sessionStatus } from './session.ts';
-
-export interface SessionWrite {
-  session: Session;
-  /** The form to offer at this phone's next dial; `null` takes the offer back. */
-  resume?: { form: string | null; at: number };
-  /** The notice for this phone stands on the screen and is not kept any longer. */
-  noticeShown?: boolean;
-}
+import {
+  type ApplyWrites,
+  forgetNotices,
+  fromRow,
+  type SessionWrite,
+  toForms,
+  toRow,
+  toShown,
+} from './session-writes.ts';
+import { createSqliteWriter } from './sqlite-writer.ts';
 
 export interface SessionStore {
   load(id: string): Promise<Session | undefined>;
@@ -24,7 +25,7 @@ export interface SessionStore {
   dayOf(now: number): number;
 }
 
-const columns: Record<keyof SessionTable, ColumnType> = {
+const columns: Record<keyof SessionTable, 'text' | 'bigint' | 'integer'> = {
   id: 'text',
   phone: 'text',
   service_code: 'text',
@@ -49,7 +50,7 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs, daily 
     isolation: 'read committed',
     ...(store.engine === 'postgres'
       ? { singleStatement: true, apply: createJoinedWriter(store, daily) }
-      : { apply: createPlainWriter(store) }),
+      : { apply: createSqliteWriter(store) }),
   });
   const load = createBatchLoader<SessionTable & { day?: number }>(store, {
     table: 'ussd_session',
@@ -78,60 +79,6 @@ export function createSessionStore(store: Store<UssdTables>, { timeoutMs, daily 
     },
     dayOf: (now) => daily?.dayOf(now) ?? 0,
   };
-}
-
-type ApplyWrites = (trx: Transaction<UssdTables>, writes: readonly SessionWrite[]) => Promise<boolean[]>;
-
-const mayUpdate = 'ussd_session.version = excluded.version - 1';
-
-function createPlainWriter(store: Store<UssdTables>): ApplyWrites {
-  const writeSessions = createRowWriter(store, {
-    table: 'ussd_session',
-    columns,
-    key: 'id',
-    updateWhere: mayUpdate,
-    // A session belongs to one number: requests from other numbers are refused.
-    fixed: ['phone'],
-  });
-  const writeForms = createRowWriter(store, {
-    table: 'ussd_profile',
-    columns: { phone: 'text', resume: 'text', resume_at: 'bigint' },
-    key: 'phone',
-  });
-  return async (trx, writes) => {
-    const written = new Set(
-      await writeSessions(
-        trx,
-        writes.map(({ session }) => store.cipher.sealRow(sealedTables.session, toRow(session))),
-      ),
-    );
-    const forms = toForms(
-      store.cipher,
-      writes.filter(({ session }) => written.has(session.id)),
-    );
-    if (forms.length > 0) await writeForms(trx, forms);
-    await forgetNotices(trx, toShown(store.cipher, writes, written));
-    return writes.map(({ session }) => written.has(session.id));
-  };
-}
-
-/** The last one of a phone wins: a statement may touch a row once only. */
-function toForms(cipher: DataCipher, writes: readonly SessionWrite[]) {
-  const forms = writes.flatMap(({ session, resume }) =>
-    resume ? [{ id: session.id, phone: session.phone, resume: resume.form, resume_at: resume.at }] : [],
-  );
-  return [...new Map(forms.map((form) => [form.phone, cipher.sealRow(sealedTables.profile, form)])).values()];
-}
-
-/** The phones whose notice stands on the screen. */
-function toShown(cipher: DataCipher, writes: readonly SessionWrite[], written: ReadonlySet<string>): string[] {
-  const shown = writes.filter(({ session, noticeShown }) => noticeShown && written.has(session.id));
-  return shown.map(({ session }) => cipher.token(session.phone));
-}
-
-async function forgetNotices(trx: Transaction<UssdTables>, phones: string[]): Promise<void> {
-  if (phones.length > 0)
-    await trx.updateTable('ussd_profile').set({ notice: null }).where('phone', 'in', phones).execute();
 }
 
 /** Sessions and forms in one statement, without a transaction around it: a key press is one round trip to PostgreSQL. */
@@ -168,6 +115,7 @@ function createJoinedWriter(store: Store<UssdTables>, daily: DailyTables | undef
   };
 }
 
+const mayUpdate = 'ussd_session.version = excluded.version - 1';
 const names = Object.keys(columns);
 const list = sql.raw(names.join(', '));
 const types = sql.raw(names.map((name) => `${name} ${columns[name as keyof SessionTable]}`).join(', '));
@@ -204,41 +152,4 @@ function toDailyWrites(sessions: string) {
       or (${isNowhere('ussd_session')} and ${isNowhere('ussd_session_day', sql`and known.day <> row.day`)}))
     on conflict (id, day) do update set ${changes} where ${mayUpdateDaily} returning id
   ), written as (select id from before union all select id from by_day)`;
-}
-
-function toRow(session: Session): SessionTable & Row {
-  const { id, phone, version, status, opening, dialogue, reply } = session;
-  return {
-    id,
-    phone,
-    service_code: session.serviceCode,
-    version,
-    status,
-    text_hash: session.textHash,
-    text_length: session.textLength,
-    opening,
-    dialogue,
-    reply,
-    opened_at: session.openedAt,
-    seen_at: session.seenAt,
-  };
-}
-
-function fromRow(row: SessionTable & { day?: number }): Session {
-  const { id, phone, version, status, opening, dialogue, reply } = row;
-  return {
-    id,
-    phone,
-    serviceCode: row.service_code,
-    version,
-    status,
-    textHash: row.text_hash,
-    textLength: row.text_length,
-    opening,
-    dialogue,
-    reply,
-    openedAt: row.opened_at,
-    seenAt: row.seen_at,
-    day: row.day ?? 0,
-  };
 }
