@@ -1,4 +1,5 @@
 import { base58btc } from '@ucanto/core';
+import { base32 } from 'multiformats/bases/base32';
 import { decodeBase64 } from './base64.ts';
 import type { Bytes } from './result.ts';
 
@@ -17,7 +18,7 @@ export function decodeMultibase(text: string): Bytes | null {
     case 'z':
       return decodeBase58(text);
     case 'b':
-      return decodeBase32(digits);
+      return decodeBase32(text);
     case 'f':
     case 'F':
       return decodeHex(digits);
@@ -40,27 +41,18 @@ export function decodeHex(digits: string): Bytes | null {
 }
 
 function decodeBase58(multibase: string): Bytes | null {
-  if (multibase.length > maxBase58Characters) return null;
+  return multibase.length > maxBase58Characters ? null : decodeWith(base58btc, multibase);
+}
+
+/** Without padding, which the library would skip: several texts would mean one token. */
+function decodeBase32(multibase: string): Bytes | null {
+  return /^b[a-z2-7]+$/.test(multibase) ? decodeWith(base32, multibase) : null;
+}
+
+function decodeWith(base: { decode(multibase: string): Uint8Array }, multibase: string): Bytes | null {
   try {
-    return new Uint8Array(base58btc.decode(multibase));
+    return new Uint8Array(base.decode(multibase));
   } catch {
     return null;
   }
-}
-
-function decodeBase32(digits: string): Bytes | null {
-  if (!/^[a-z2-7]+$/.test(digits)) return null;
-  const bytes = new Uint8Array(Math.floor((digits.length * 5) / 8));
-  let bits = 0;
-  let held = 0;
-  let at = 0;
-  for (const digit of digits) {
-    held = ((held << 5) | 'abcdefghijklmnopqrstuvwxyz234567'.indexOf(digit)) & 0xfff;
-    bits += 5;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes[at++] = held >> bits;
-  }
-  // A digit too many, or stray bits after the last byte: many texts would mean one token.
-  return bits < 5 && (held & ((1 << bits) - 1)) === 0 ? bytes : null;
 }

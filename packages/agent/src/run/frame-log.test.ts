@@ -43,30 +43,30 @@ test('however it is read, nothing is lost, doubled or cut', () => {
   );
 });
 
-test('who watches hears of every frame and of the end, until it stops', () => {
+test('a watcher is called for every frame and for the end, until it stops', () => {
   const log = createFrameLog();
-  const heard: number[] = [];
-  const unwatch = log.watch(() => heard.push(log.length));
+  const calls: number[] = [];
+  const unwatch = log.watch(() => calls.push(log.length));
   const once = log.watch(() => once());
   log.append('message', { content: 'a', timestamp });
   log.append('message', { content: 'b', timestamp });
   log.end();
-  expect(heard).toEqual([1, 2, 2]);
+  expect(calls).toEqual([1, 2, 2]);
   unwatch();
   log.end();
-  expect(heard).toHaveLength(3);
+  expect(calls).toHaveLength(3);
 });
 
-test('packed and unpacked, it reads the same', () => {
+test('packed and unpacked, it reads the same', async () => {
   const log = createFrameLog(3);
   for (let count = 0; count < 500; count += 1) log.append('message', { content: `w${count} ü\n\n`, timestamp });
   const before = log.read(3, Number.POSITIVE_INFINITY);
-  log.pack(); // not while it goes on
+  await log.pack(); // has no effect before the end
   log.append('message', { content: 'last', timestamp });
   log.end();
   const whole = log.read(3, Number.POSITIVE_INFINITY);
   expect(whole.text.startsWith(before.text)).toBe(true);
-  log.pack();
+  await log.pack();
   expect(log.length).toBe(504);
   expect(log.read(3, Number.POSITIVE_INFINITY)).toEqual(whole);
   expect(log.read(503, 10).text).toContain('"last"');

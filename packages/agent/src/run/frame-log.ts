@@ -1,4 +1,5 @@
-import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { constants, deflateRaw, inflateRawSync } from 'node:zlib';
 import type { SseEvent, SseEventData, SseEventName } from '@palaver/contract';
 
 /** The frames of one run as they go over the wire, numbered from 1 without gaps. Readers come and go; the log stays. */
@@ -12,11 +13,13 @@ export interface FrameLog {
   end(): void;
   /** The text of the frames after number `after`, at most about `maxCharacters` of it, and the number of the last. */
   read(after: number, maxCharacters: number): { text: string; last: number };
-  /** Calls back when there is more to read and when the log ends, until the function it gives is called. */
+  /** Calls back when there is more to read and when the log ends, until the returned function is called. */
   watch(onChange: () => void): () => void;
-  /** Makes a log that has ended small; who reads it again unpacks it. */
-  pack(): void;
+  /** Compresses a log that has ended, outside the event loop; reading it again decompresses it. */
+  pack(): Promise<void>;
 }
+
+const deflate = promisify(deflateRaw);
 
 /** JSON never holds a raw line break, so one `data:` line is always enough. */
 export function toFrame(number: number, name: string, data: unknown): string {
@@ -42,7 +45,7 @@ export function createFrameLog(skipped = 0): FrameLog {
   let ended = false;
   const watching = new Set<() => void>();
 
-  function tell(): void {
+  function notify(): void {
     for (const onChange of [...watching]) onChange();
   }
 
@@ -66,11 +69,11 @@ export function createFrameLog(skipped = 0): FrameLog {
       if (ended) return;
       frames.push(frame);
       count += 1;
-      tell();
+      notify();
     },
     end() {
       ended = true;
-      tell();
+      notify();
     },
     read(after, maxCharacters) {
       unpack();
@@ -86,10 +89,13 @@ export function createFrameLog(skipped = 0): FrameLog {
       watching.add(onChange);
       return () => watching.delete(onChange);
     },
-    pack() {
-      if (!ended || packed || watching.size > 0) return;
-      // A copy: what zlib gives is a view of a much larger buffer.
-      packed = new Uint8Array(deflateRawSync(frames.join(''), { level: constants.Z_BEST_SPEED }));
+    async pack() {
+      const isIdle = () => ended && !packed && watching.size === 0;
+      if (!isIdle()) return;
+      const bytes = await deflate(frames.join(''), { level: constants.Z_BEST_SPEED });
+      if (!isIdle()) return;
+      // Copied, because zlib returns a view of a much larger buffer.
+      packed = new Uint8Array(bytes);
       frames = [];
     },
   };

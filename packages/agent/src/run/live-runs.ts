@@ -58,7 +58,7 @@ export function createLiveRuns() {
     /** The run has ended; it can be read for some more minutes. */
     retire({ run }: LiveRun): void {
       live.delete(run.runId);
-      setTimeout(() => run.frames.pack(), packAfterMs).unref();
+      setTimeout(() => void run.frames.pack(), packAfterMs).unref();
       setTimeout(() => known.delete(run.runId), agentLimits.endedRunRetentionMs).unref();
     },
 
