@@ -4,6 +4,7 @@ import { toCsvLines } from '@palaver/service-kit/internal';
 import { openStore, type Store } from '@palaver/store';
 import {
   type AuditHead,
+  type AuditTables,
   auditMigrations,
   createAuditLog,
   loadAnchor,
@@ -69,8 +70,8 @@ export async function recordCommand(action: AuditAction, details: Record<string,
   }
 }
 
-async function withAudit<T>({ url }: ServiceDatabase, use: (store: Store<never>) => Promise<T>): Promise<T> {
-  const store = await openStore<never>(url);
+async function withAudit<T>({ url }: ServiceDatabase, use: (store: Store<AuditTables>) => Promise<T>): Promise<T> {
+  const store = await openStore<AuditTables>(url);
   try {
     await store.migrate('audit', auditMigrations);
     return await use(store);

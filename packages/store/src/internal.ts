@@ -1,7 +1,7 @@
 // For Palaver's own packages and services: not part of the public interface, and changed without notice.
 export type { AuditHead } from './audit/audit-chain.ts';
 export { createAuditLog, readAudit } from './audit/audit-log.ts';
-export { auditMigrations } from './audit/audit-tables.ts';
+export { type AuditTables, auditMigrations } from './audit/audit-tables.ts';
 export { keepAuditHead, loadAnchor, toAnchorPath } from './audit/keep-audit-head.ts';
 export { verifyAudit } from './audit/verify-audit.ts';
 export { unreadableText } from './cipher/data-cipher.ts';

@@ -1,6 +1,6 @@
 import type { AuditLine } from '@palaver/contract/internal';
 import { openStore } from '@palaver/store';
-import { verifyAudit } from '@palaver/store/internal';
+import { type AuditTables, verifyAudit } from '@palaver/store/internal';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { phoneNumber, register, startService, type TestService } from './service-fixture.ts';
@@ -91,7 +91,7 @@ describe.each(engines)('audit on %s', (engine) => {
     await using service = await startService(engine);
     await register(service, 'r');
     await service.close();
-    const store = await openStore<never>(service.databaseUrl);
+    const store = await openStore<AuditTables>(service.databaseUrl);
     expect(await verifyAudit(store)).toMatchObject({ lines: 1, faults: [] });
     await store.close();
   });

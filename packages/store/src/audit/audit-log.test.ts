@@ -156,7 +156,7 @@ describe.each(engines)('audit log on %s', (engine) => {
         'update palaver_audit_state set floor_seq = 2, floor_hash = (select hash from palaver_audit where seq = 2)',
         'delete from palaver_audit where seq <= 2',
       ],
-      [{ seq: 3, fault: 'lines before it are missing and no line tells of their removal' }],
+      [{ seq: 3, fault: 'lines before it are missing and no line records their removal' }],
     ],
     [
       'added by hand',

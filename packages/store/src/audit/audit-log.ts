@@ -178,11 +178,10 @@ export function createAuditLog<DB>(
 
 /** The whole log of a database, of every service, oldest first, in pieces. */
 export async function* readAudit(
-  store: Pick<Store<never>, 'transaction' | 'engine' | 'db'>,
+  store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
 ): AsyncGenerator<AuditLine[]> {
-  const tables = store as unknown as Pick<Store<AuditTables>, 'db' | 'transaction' | 'engine'>;
-  await chainPending(tables);
-  yield* readPieces(tables.db.selectFrom('palaver_audit').selectAll());
+  await chainPending(store);
+  yield* readPieces(store.db.selectFrom('palaver_audit').selectAll());
 }
 
 async function* readPieces(query: ReturnType<typeof select>): AsyncGenerator<AuditLine[]> {

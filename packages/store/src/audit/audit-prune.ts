@@ -2,7 +2,7 @@ import type { Store } from '../store.ts';
 import { lockState } from './audit-chain.ts';
 import type { AuditTables } from './audit-tables.ts';
 
-const biteSize = 1_000;
+const batchSize = 1_000;
 
 /**
  * Removes the oldest lines as far as they are older than `before`. The new beginning is written into the chain itself by
@@ -15,7 +15,7 @@ export async function pruneAudit(
 ): Promise<number> {
   let removed = 0;
   while (true) {
-    const bite = await store.transaction(
+    const count = await store.transaction(
       async (trx) => {
         const { floor_seq } = await lockState(trx, store.engine);
         const rows = await trx
@@ -23,7 +23,7 @@ export async function pruneAudit(
           .select(['seq', 'hash', 'at'])
           .where('seq', '>', floor_seq)
           .orderBy('seq')
-          .limit(biteSize)
+          .limit(batchSize)
           .execute();
         const kept = rows.findIndex(({ at }) => at >= before);
         const old = kept === -1 ? rows : rows.slice(0, kept);
@@ -39,7 +39,7 @@ export async function pruneAudit(
       },
       { isolation: 'read committed' },
     );
-    removed += bite;
-    if (bite < biteSize) return removed;
+    removed += count;
+    if (count < batchSize) return removed;
   }
 }

@@ -23,12 +23,11 @@ const maxFaults = 20;
  * log. `anchors` are heads that were kept elsewhere: they show a chain whose end was cut off or written again.
  */
 export async function verifyAudit(
-  store: Pick<Store<never>, 'transaction' | 'engine' | 'db'>,
+  store: Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>,
   anchors: readonly AuditHead[] = [],
 ): Promise<AuditVerdict> {
-  const tables = store as unknown as Pick<Store<AuditTables>, 'transaction' | 'engine' | 'db'>;
-  await chainPending(tables);
-  const { db } = tables;
+  await chainPending(store);
+  const { db } = store;
   const floor = await loadState(db);
   const faults: AuditFault[] = [];
   const report = (seq: number, fault: string) => {
@@ -67,14 +66,14 @@ export async function verifyAudit(
   for (const { seq } of anchors) {
     if (seq > last.seq) report(last.seq, `the chain ends here, but its head was at ${seq}`);
   }
-  if (!isFloorRecorded) report(floor.floor_seq + 1, 'lines before it are missing and no line tells of their removal');
+  if (!isFloorRecorded) report(floor.floor_seq + 1, 'lines before it are missing and no line records their removal');
   return { lines, head: last, faults };
 }
 
 function isPruneLine({ action, details }: ChainedRow, seq: number, hash: string): boolean {
   if (action !== 'audit.pruned') return false;
-  const told = JSON.parse(details) as Partial<AuditHead>;
-  return told.seq === seq && told.hash === hash;
+  const removed = JSON.parse(details) as Partial<AuditHead>;
+  return removed.seq === seq && removed.hash === hash;
 }
 
 function loadState(db: Kysely<AuditTables>) {

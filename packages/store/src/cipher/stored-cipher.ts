@@ -27,13 +27,13 @@ const indexKeyName = 'index key';
 const sealedPrefix = 'sealed ';
 const pageSize = 200;
 
-export interface CipherStore extends Pick<Store<never>, 'cipher'> {
+export interface CipherStore extends Pick<Store<unknown>, 'cipher'> {
   // biome-ignore lint/suspicious/noExplicitAny: whatever the tables of the service are.
   db: Kysely<any>;
 }
 
 /** Makes `store.cipher` usable. Rejects where the database was encrypted with a key that is not among those given. */
-export async function openCipher(store: CipherStore & Pick<Store<never>, 'migrate'>): Promise<void> {
+export async function openCipher(store: CipherStore & Pick<Store<unknown>, 'migrate'>): Promise<void> {
   await store.migrate('cipher', migrations);
   const db = toDb(store);
   const { ring } = store.cipher;
