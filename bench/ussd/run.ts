@@ -164,7 +164,7 @@ async function bestLoad(target: Target): Promise<Load> {
   return target.load['session of 4'] as Load;
 }
 
-/** A fresh service: how much an open session holds, and whether a hundred thousand of them slow a turn. */
+/** A fresh service: how much an open session holds, and whether a hundred thousand of them slow a request. */
 async function measureOpenSessions(): Promise<void> {
   const target = await start('SQLite', 'info', 'service.ts', {
     DATA_DIR: join(dir, 'open'),
@@ -180,6 +180,6 @@ async function measureOpenSessions(): Promise<void> {
   console.log(`memory of an open session: ${Math.round((after - before) / openSessions)} bytes (aim: at most 2048)`);
   const share = ((many.perSecond / few.perSecond) * 100).toFixed(0);
   console.log(
-    `turns with ${openSessions} open sessions: ${Math.round(many.perSecond)}/s, ${share} % of ${Math.round(few.perSecond)}/s with few; p99 ${many.p99.toFixed(2)} against ${few.p99.toFixed(2)} ms`,
+    `requests with ${openSessions} open sessions: ${Math.round(many.perSecond)}/s, ${share} % of ${Math.round(few.perSecond)}/s with few; p99 ${many.p99.toFixed(2)} against ${few.p99.toFixed(2)} ms`,
   );
 }

@@ -23,7 +23,7 @@ const listQuerySchema = z.object({
 const paramsSchema = z.object({ hash: z.string().regex(/^[0-9A-F]{64}$/, 'expected the hash of a transaction') });
 
 /**
- * An outbox for operators: its entries, and for a transaction whose fate no node can tell a decision. Reading needs the role
+ * An outbox for operators: lists its entries, and takes decisions about transactions whose outcome no node knows. Reading needs the role
  * `viewer`, a search `operator`, a decision `admin`; the audit log has a line of each.
  */
 export function addOutboxRoutes<T>(server: Server, { path, outbox }: { path: string; outbox: TxOutbox<T> }): void {

@@ -5,7 +5,7 @@ import type { Transaction } from 'kysely';
 import type { GatewayClient } from './gateway-client.ts';
 import { createOutboxTable, type OnSettled, type Release } from './outbox-table.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse, toStorable } from './read-chain.ts';
-import { readFate } from './read-fate.ts';
+import { readTxOutcome } from './read-tx-outcome.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
 import type { OutboxRow } from './tx-outbox-schema.ts';
 
@@ -137,10 +137,10 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
       return;
     }
     const sent = { hash: hash ?? '', address: account.address, sequence: Number(sequence), height: latest.height };
-    const fate = await readFate(gateway, sent);
-    if (!fate.ok) return report('whether a transaction was included could not be read', fate);
-    if (fate.response) return settle(rows, fate.response);
-    if (fate.isUnclear) return hold(rows, sent);
+    const outcome = await readTxOutcome(gateway, sent);
+    if (!outcome.ok) return report('whether a transaction was included could not be read', outcome);
+    if (outcome.response) return settle(rows, outcome.response);
+    if (outcome.isUnclear) return hold(rows, sent);
     return release(rows, { fault: refusal ?? 'in no block until its timeout', counts: refusal !== null });
   }
 

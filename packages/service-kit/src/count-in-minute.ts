@@ -20,24 +20,24 @@ interface Minute {
 }
 
 /**
- * How often each key was used in its minute, which begins with its first use. Two generations: when the younger is a minute
- * old, or full, everything in the elder is over and is dropped at once.
+ * How often each key was used in its minute, which begins with its first use. Two generations: when the newer is a minute
+ * old, or full, every minute in the older one has ended, and it is dropped.
  */
 export function countInMemory({ now = Date.now, maxKeys = 100_000 } = {}): CountInMinute {
-  let elder = new Map<string, Minute>();
-  let younger = new Map<string, Minute>();
+  let older = new Map<string, Minute>();
+  let newer = new Map<string, Minute>();
   let rotateAt = 0;
   return (key) => {
     const time = now();
-    if (time >= rotateAt || younger.size >= maxKeys) {
-      elder = younger;
-      younger = new Map();
+    if (time >= rotateAt || newer.size >= maxKeys) {
+      older = newer;
+      newer = new Map();
       rotateAt = time + minuteMs;
     }
-    let minute = younger.get(key) ?? elder.get(key);
+    let minute = newer.get(key) ?? older.get(key);
     if (!minute || time >= minute.endsAt) {
       minute = { count: 0, endsAt: time + minuteMs };
-      younger.set(key, minute);
+      newer.set(key, minute);
     }
     minute.count += 1;
     return { count: minute.count, leftMs: minute.endsAt - time };

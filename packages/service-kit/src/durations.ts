@@ -3,7 +3,7 @@ import { Histogram, type Registry } from 'prom-client';
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** The values of one set of labels. */
-interface Tally {
+interface Series {
   labels: Record<string, string>;
   /** How many each bucket holds; those beyond the last bound are in `count` alone. */
   counts: number[];
@@ -19,12 +19,12 @@ export interface DurationsOptions {
 }
 
 /**
- * A histogram of seconds that counts without the library, whose own one checks and hashes the labels of every value, which costs
+ * A histogram of seconds that counts without the library, which checks and hashes the labels of every value: that costs
  * more than a reply from a cache.
  */
 export class Durations extends Histogram {
   readonly #options: DurationsOptions;
-  readonly #tallies = new Map<string, Tally>();
+  readonly #series = new Map<string, Series>();
 
   constructor(options: DurationsOptions) {
     const { name, help, labelNames = [], registry } = options;
@@ -34,28 +34,28 @@ export class Durations extends Histogram {
 
   /** Counts a value by its labels, in the order of their names. */
   count(value: number, ...labels: string[]): void {
-    const tally = this.#tallyOf(labels);
-    tally.sum += value;
-    tally.count += 1;
+    const series = this.#seriesOf(labels);
+    series.sum += value;
+    series.count += 1;
     const bucket = bounds.findIndex((bound) => value <= bound);
-    if (bucket !== -1) tally.counts[bucket] = (tally.counts[bucket] ?? 0) + 1;
+    if (bucket !== -1) series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
   }
 
-  #tallyOf(values: string[]): Tally {
+  #seriesOf(values: string[]): Series {
     const key = values.join('\n');
-    const known = this.#tallies.get(key);
+    const known = this.#series.get(key);
     if (known) return known;
     const names = this.#options.labelNames ?? [];
     const labels = Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']));
-    const tally = { labels, counts: bounds.map(() => 0), sum: 0, count: 0 };
-    this.#tallies.set(key, tally);
-    return tally;
+    const series = { labels, counts: bounds.map(() => 0), sum: 0, count: 0 };
+    this.#series.set(key, series);
+    return series;
   }
 
   /** What the library reads, for its text and its JSON. */
   async getForPromString() {
     const { name, help } = this.#options;
-    const values = [...this.#tallies.values()].flatMap(({ labels: sharedLabels, counts, sum, count }) => {
+    const values = [...this.#series.values()].flatMap(({ labels: sharedLabels, counts, sum, count }) => {
       const line = (suffix: string, value: number, labels = {}) => ({
         metricName: `${name}_${suffix}`,
         labels,

@@ -140,7 +140,7 @@ export function stopOnSignals(services: RunningService[]): void {
   let stoppingSince: number | undefined;
   const stop = async (signal: NodeJS.Signals) => {
     if (stoppingSince !== undefined) {
-      // Ctrl-C under npm arrives twice, from the terminal and from npm: only a later one is a wish to leave at once.
+      // Ctrl-C under npm arrives twice, from the terminal and from npm: only a later one asks to exit at once.
       if (Date.now() - stoppingSince > 1_000) process.exit(130);
       return;
     }

@@ -81,11 +81,11 @@ async function startRoundRobin(ports: readonly number[]): Promise<Balancer> {
         () => up.delete(port),
       );
   }, balancerCheckMs);
-  let turn = 0;
+  let count = 0;
   const server = createServer((incoming, reply) => {
     const open = ports.filter((port) => up.has(port));
-    turn += 1;
-    const port = open[turn % open.length];
+    count += 1;
+    const port = open[count % open.length];
     if (port === undefined) return reply.writeHead(503).end();
     const { method, url: path, headers } = incoming;
     const outgoing = request({ host: '127.0.0.1', port, method, path, headers, agent }, (answer) => {

@@ -105,7 +105,7 @@ export interface Verifier {
   verifySignIn(token: string, client?: string): Promise<Verdict>;
 }
 
-interface Question {
+interface Check {
   readonly kind: keyof typeof checks;
   readonly token: string;
   /** Unix time. */
@@ -114,20 +114,20 @@ interface Question {
 }
 
 /** A verdict and the Unix second it holds until. */
-interface Judgement {
+interface TimedVerdict {
   readonly verdict: Verdict;
   readonly until: number;
 }
 
-// With the second it was passed: a clock that is set back asks again.
-interface Remembered extends Judgement {
+// `from` is when it was reached: if the clock is set back, the token is checked again.
+interface Remembered extends TimedVerdict {
   readonly from: number;
 }
 
 const defaultCacheSize = 5_000;
-// Apart from the good ones, so that a flood of bad tokens cannot push those out.
+// A separate cache, so that many bad tokens cannot evict good ones.
 const refusalCacheSize = 1_000;
-/** How long a verdict that rests on a DID document is kept: its keys may be changed any time. */
+/** How long a verdict that rests on a DID document is kept: its keys can change at any time. */
 const resolvedSeconds = 60;
 const forever = Number.POSITIVE_INFINITY;
 const checks = { invocation: checkInvocation, delegation: checkDelegation, signIn: checkSignIn };
@@ -158,17 +158,17 @@ export function createVerifier(options: VerifierOptions): Verifier {
 
   async function verify(kind: keyof typeof checks, token: string, client?: string): Promise<Verdict> {
     const seconds = now() / 1000;
-    // Not worth a hash: it is refused by its length alone.
-    if (token.length > agentLimits.tokenCharacters) return (await judge({ kind, token, seconds, client })).verdict;
+    // It is refused for its length, so no hash is computed.
+    if (token.length > agentLimits.tokenCharacters) return (await check({ kind, token, seconds, client })).verdict;
     const key = await hashText(`${kind} ${token}`);
     const known = recall(accepted, key, seconds) ?? recall(refused, key, seconds);
     if (known) return await checkStanding(kind, known);
-    const { verdict, until } = await judge({ kind, token, seconds, client });
+    const { verdict, until } = await check({ kind, token, seconds, client });
     if (until > seconds) (verdict.ok ? accepted : refused).set(key, { verdict, from: seconds, until });
     return await checkStanding(kind, verdict);
   }
 
-  async function judge({ kind, token, seconds, client }: Question): Promise<Judgement> {
+  async function check({ kind, token, seconds, client }: Check): Promise<TimedVerdict> {
     const parsed = await parseToken(token);
     if (parsed.error) return { verdict: parsed, until: forever };
     const view = parsed.ok;
@@ -177,7 +177,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const refusal = checks[kind](view, policy);
     if (refusal) return { verdict: { error: refusal.error }, until: refusal.passing ? seconds : forever };
     const { error, resolved } = await verifySignatures(view, (did) => resolveDid(did, client));
-    // What a DID document decided: a refusal is asked again, an acceptance is kept for a short time.
+    // If a DID document was resolved, a refusal is not cached, and an acceptance only for a short time.
     if (error) return { verdict: { error }, until: resolved ? seconds : forever };
     const expiration = findExpiration(view);
     const until = Math.min(expiration + clockSkewSeconds, resolved ? seconds + resolvedSeconds : forever);
@@ -189,7 +189,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     const standing = verdict.ok && (await options.findStanding?.(listChain(verdict.ok.view)));
     if (standing === 'revoked')
       return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it has been revoked', revoked: true } };
-    // A delegation with a short life could pass as an invocation too.
+    // A short-lived delegation would otherwise be accepted as an invocation too.
     if (standing === 'shared' && kind !== 'delegation')
       return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it was sent to another service as a proof' } };
     return verdict;

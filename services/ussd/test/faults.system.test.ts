@@ -13,7 +13,7 @@ test.each(engines)(
   'any body gives 200, 400, 413, 415 or 429, never a 5xx, and the service lives on: %s',
   async (engine) => {
     await using service = await startService(engine, { RATE_LIMIT_PER_MINUTE: '200' });
-    let turns = 0;
+    let answered = 0;
     const seen = new Set<number>();
     await fc.assert(
       fc.asyncProperty(anyRequest(), async ({ path, type, body }) => {
@@ -27,7 +27,7 @@ test.each(engines)(
         const text = path === '/api/ussd' ? reply : toPlainReply(JSON.parse(reply) as ArkeselReply);
         expect(text).toMatch(/^(CON|END) ./);
         expect(Array.from(text.slice(4)).length).toBeLessThanOrEqual(182);
-        if (text !== 'END Invalid input. Please try again.') turns++;
+        if (text !== 'END Invalid input. Please try again.') answered++;
       }),
       { numRuns: 250 },
     );
@@ -35,7 +35,7 @@ test.each(engines)(
     const tooLong = { method: 'POST', headers: { 'content-type': 'application/json' }, body: 'x'.repeat(17_000) };
     expect((await fetch(`${service.url}/api/ussd`, tooLong)).status).toBe(413);
     // Bodies that only ever fail validation would prove little.
-    expect(turns).toBeGreaterThan(40);
+    expect(answered).toBeGreaterThan(40);
     expect((await service.get('/health')).status).toBe(200);
   },
 );

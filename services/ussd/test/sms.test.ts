@@ -155,7 +155,7 @@ test.concurrent.each([
       SMSMessageData: { Message: 'Sent to 0/1', Recipients: [{ statusCode: 406, status: 'UserInBlacklist' }] },
     },
   },
-])('$SMS_PROVIDER sends a message whose fate is unknown no second time', async ({ SMS_PROVIDER, ...wanted }) => {
+])('$SMS_PROVIDER sends a message whose outcome is unknown only once', async ({ SMS_PROVIDER, ...wanted }) => {
   await using server = await startSmsServer();
   server.answer = wanted.answer;
   await using dir = await writeProgram(files);

@@ -1,4 +1,4 @@
-// Payments whose fate no node can tell: operators see them, search them, and decide.
+// Payments whose outcome no node knows: operators list them, search for them, and decide.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';

@@ -39,11 +39,11 @@ test('the household survey is filled in to its end, in three languages', async (
   const menu = await loadSurvey();
   const source = menu.forms.get('forms/household.xml') as FormSource;
   await using forms = createForms();
-  for (const manner of ['first', 'last'] as const) {
+  for (const strategy of ['first', 'last'] as const) {
     for (const language of menu.locales.keys()) {
       const seen = new Set<string>();
       const { answers } = await walkForm({
-        manner,
+        strategy,
         press: (shown, input) =>
           forms.press(source, {
             language,
@@ -58,10 +58,10 @@ test('the household survey is filled in to its end, in three languages', async (
         },
       });
       // Who does not agree is asked nothing more.
-      expect(answers.consent).toBe(manner === 'first' ? 'yes' : 'no');
-      if (manner === 'last') expect([...seen]).toEqual(['/data/welcome', '/data/consent', '/']);
+      expect(answers.consent).toBe(strategy === 'first' ? 'yes' : 'no');
+      if (strategy === 'last') expect([...seen]).toEqual(['/data/welcome', '/data/consent', '/']);
       else expect(seen.size).toBeGreaterThan(45);
-      if (manner === 'first')
+      if (strategy === 'first')
         expect(answers).toMatchObject({ village: 'ahero', children: '2', 'member[2]/first': 'Ana' });
     }
   }
@@ -206,7 +206,7 @@ test('an XLSForm is converted and filled in', async ({ skip }) => {
   const source = { xml, attachments: {} };
   expect(await forms.inspect(source)).toMatchObject({ formId: 'plots', version: '7', faults: [] });
   const submission = await walkForm({
-    manner: 'first',
+    strategy: 'first',
     press: (shown, input) =>
       forms.press(source, {
         language: 'fr',

@@ -19,7 +19,7 @@ export interface WatchOptions {
 }
 
 export interface ServiceWatch {
-  /** Services that do not show the console their metrics. */
+  /** Services that refuse the console their metrics. */
   refused(): string[];
   close(): Promise<void>;
 }
@@ -38,7 +38,7 @@ const hourMs = 3_600_000;
 const sendsPerHour = 60;
 const maxMetricsBytes = 8 * 1024 * 1024;
 
-/** Reads every service's metrics again and again, keeps what happened, and raises and clears alarms. */
+/** Polls the metrics of every service, stores them, and raises and clears alarms. */
 export function watchServices(options: WatchOptions): ServiceWatch {
   const { targets, store, logger, everyMs, keepDays, thresholds, webhook } = options;
   const closing = new AbortController();
@@ -49,7 +49,7 @@ export function watchServices(options: WatchOptions): ServiceWatch {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  async function look(service: string, url: string): Promise<void> {
+  async function poll(service: string, url: string): Promise<void> {
     const state: ServiceState = states.get(service) ?? { missed: 0, isRefused: false, recent: [] };
     states.set(service, state);
     const { text, isRefused } = await readMetrics(url, options.token, closing.signal);
@@ -73,17 +73,17 @@ export function watchServices(options: WatchOptions): ServiceWatch {
       if (raised.has(toKey(alarm))) continue;
       raised.set(toKey(alarm), alarm);
       store.raise(alarm, now);
-      tell(alarm, 'raised', now);
+      announce(alarm, 'raised', now);
     }
     for (const [key, alarm] of raised) {
       if (alarm.service !== service || found.some((other) => toKey(other) === key)) continue;
       raised.delete(key);
       store.clear(alarm, now);
-      tell(alarm, 'cleared', now);
+      announce(alarm, 'cleared', now);
     }
   }
 
-  function tell(alarm: Alarm, state: 'raised' | 'cleared', now: number): void {
+  function announce(alarm: Alarm, state: 'raised' | 'cleared', now: number): void {
     logger.warn({ ...alarm, state }, 'alarm');
     if (!webhook) return;
     while (sends[0] !== undefined && sends[0] < now - hourMs) sends.shift();
@@ -105,7 +105,7 @@ export function watchServices(options: WatchOptions): ServiceWatch {
 
   async function run(): Promise<void> {
     try {
-      await Promise.all(Object.entries(targets).map(([service, url]) => look(service, url)));
+      await Promise.all(Object.entries(targets).map(([service, url]) => poll(service, url)));
       store.forget(Date.now() - keepDays * dayMs);
     } catch (error) {
       logger.error({ err: error }, 'the history of the services could not be kept');
@@ -136,7 +136,7 @@ interface MetricsAnswer {
   isRefused: boolean;
 }
 
-/** The Prometheus text of a service, if it is there and shows it. */
+/** The Prometheus text of a service that answers with it. */
 async function readMetrics(url: string, token: string | undefined, closing: AbortSignal): Promise<MetricsAnswer> {
   try {
     const signal = AbortSignal.any([closing, AbortSignal.timeout(answerMs)]);

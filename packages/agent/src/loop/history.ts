@@ -86,7 +86,7 @@ function toToolNote({ toolCalls = [] }: Message): string {
   return names.length === 0 ? '' : ` (used ${names.join(', ')})`;
 }
 
-/** What was said before, as the model reads it: tools that were used included, answers that failed left out. */
+/** The earlier messages as the model reads them, with tool calls and without failed answers. */
 export function toPromptHistory(messages: StoredMessage[]): LanguageModelV4Prompt {
   return messages.flatMap((message) => {
     if (message.type === 'ai') return toAnswer(message);
@@ -95,18 +95,18 @@ export function toPromptHistory(messages: StoredMessage[]): LanguageModelV4Promp
   });
 }
 
-/** What a caller brought along with a question, and the question. */
+/** The earlier messages and tool results that a caller sent with a question, and the question. */
 export function toAsked(
   { earlier = [], toolCalls = [] }: Pick<StoredMessage, 'earlier' | 'toolCalls'>,
   question: LanguageModelV4Prompt,
   limit = maxToolOutput,
 ): LanguageModelV4Prompt {
-  const told = earlier.flatMap((message) =>
+  const before = earlier.flatMap((message) =>
     message.type === 'human' ? [toUserMessage(message.content)] : toAnswer(message, limit),
   );
   const results = toolCalls.map((call) => toResult(call, limit));
   return joinUserMessages([
-    ...told,
+    ...before,
     ...(results.length > 0 ? [{ role: 'tool' as const, content: results }] : []),
     ...question,
   ]);

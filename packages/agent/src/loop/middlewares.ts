@@ -3,7 +3,7 @@ import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../plu
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 
-/** The middlewares of all plugins as one. A hook that breaks is left out and logged; what it throws on purpose holds. */
+/** The middlewares of all plugins as one. A hook that fails is logged and skipped, unless it throws a `ToolError` or an `AppError`. */
 export interface TurnMiddlewares {
   wrapTurn(base: () => Promise<void>): Promise<void>;
   beforeModel(call: ModelCall): Promise<ModelCall>;
@@ -21,8 +21,8 @@ type Next<Call, Result> = (call: Call) => Promise<Result>;
 export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContext): TurnMiddlewares {
   const all = plugins.flatMap(({ name, middlewares }) => middlewares.map((middleware) => ({ name, middleware })));
 
-  /** Throws what is meant to be thrown, logs the rest. */
-  function judge(error: unknown, plugin: string, hook: keyof Middleware, { abortSignal } = rt): void {
+  /** Throws an abort and errors that plugins throw on purpose; logs any other. */
+  function throwOrLog(error: unknown, plugin: string, hook: keyof Middleware, { abortSignal } = rt): void {
     if (abortSignal.aborted) throw abortSignal.reason;
     if (error instanceof (hook === 'wrapToolCall' ? ToolError : AppError)) throw error;
     rt.logger.error({ err: error, plugin, hook }, 'a plugin failed and was left out of this request');
@@ -36,11 +36,11 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
     return all.reduceRight<Next<Call, Result>>((next, { name, middleware }) => {
       if (!middleware[hook]) return next;
       return async (call) => {
-        // What came of `next` stays true when the wrapper breaks after it: a call is never made twice for that.
+        // The outcome of `next` is kept if the wrapper fails after it, so that the call is not made twice.
         let outcome: Promise<Result> | undefined;
         const remember = (request: Call) => {
           outcome = next(request);
-          // Whether the wrapper waits for it is its own affair; a failure it drops must not end the process.
+          // The wrapper may not await it; an unhandled rejection would end the process.
           outcome.catch(() => undefined);
           return outcome;
         };
@@ -53,7 +53,7 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
           );
           // The model's or the tool's own failure, passed through.
           if (failed && failed.cause === error) throw error;
-          judge(error, name, hook, context);
+          throwOrLog(error, name, hook, context);
           return outcome ?? next(call);
         }
       };
@@ -71,7 +71,7 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
         try {
           call = (await middleware.beforeModel?.(call, rt)) ?? call;
         } catch (error) {
-          judge(error, name, 'beforeModel');
+          throwOrLog(error, name, 'beforeModel');
         }
       }
       return call;
@@ -85,7 +85,7 @@ export function createTurnMiddlewares(plugins: LoadedPlugin[], rt: RuntimeContex
         try {
           await middleware.afterModel?.(result, rt);
         } catch (error) {
-          judge(error, name, 'afterModel');
+          throwOrLog(error, name, 'afterModel');
         }
       }
     },

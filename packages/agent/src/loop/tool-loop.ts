@@ -154,7 +154,7 @@ async function callTool(
   { id: toolCallId, name, args, fault }: ModelResult['toolCalls'][number],
 ): Promise<ToolOutcome> {
   const tool = tools.get(name);
-  const told = tool?.event !== 'none';
+  const hasEvents = tool?.event !== 'none';
   const call = {
     sessionId: run.sessionId,
     requestId: run.requestId,
@@ -168,19 +168,20 @@ async function callTool(
     run.emit('tool_call', { ...call, status: 'error', error: refusal });
     return { error: refusal };
   }
-  if (told) run.emit('tool_call', { ...call, status: 'isRunning' });
+  if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning' });
   try {
     const onProgress = limitProgress((progress) => {
-      if (told) run.emit('tool_call', { ...call, status: 'isRunning', progress });
+      if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', progress });
     });
     const request = { toolCallId, toolName: name, args, fault };
     const invocation = steps?.signedFor(toolCallId);
     const outcome = await runToolCall(request, { tool, rt, middlewares, faults, invocation, onProgress });
     if (outcome.error === undefined && tools.isCallers(name)) return { isHandedOff: true };
-    if (told) run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
+    if (hasEvents)
+      run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });
     return outcome;
   } catch (error) {
-    if (told) run.emit('tool_call', { ...call, status: 'error', error: 'The turn was stopped.' });
+    if (hasEvents) run.emit('tool_call', { ...call, status: 'error', error: 'The turn was stopped.' });
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { findLanguageTag } from '../plugins/bundled/user-preferences/language-names.ts';
-import type { AnswerStyle } from './offline-wishes.ts';
+import type { AnswerStyle } from './offline-requests.ts';
 
 type Language = 'en' | 'fr' | 'sw';
 

@@ -27,7 +27,7 @@ test.each(['/long 0', '/long -5', '/long x', '/long', '/long 9999999', '/tool', 
 
 const tools = [{ name: 'set_user_preferences', description: 'Saves preferences.' }];
 
-test('a wish for one answer is met at once and not saved', () => {
+test('a request for one answer is followed at once and not saved', () => {
   const ask = (user: string) => planReply({ system: '', user, tools, results: [] });
   const brief = ask('Be brief: what is an entity?');
   expect(brief).toMatchObject({ toolCalls: [], text: expect.stringMatching(/^No language model is configured; set/) });

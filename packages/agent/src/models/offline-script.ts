@@ -3,7 +3,7 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { phoneNote, scheduledMessagePrefix } from '@palaver/contract/internal';
 import { phrases, toLanguage } from './offline-phrases.ts';
 import { planSummary } from './offline-summary.ts';
-import { type AnswerStyle, readAnswerStyle, readWish } from './offline-wishes.ts';
+import { type AnswerStyle, readAnswerStyle, readRequest } from './offline-requests.ts';
 
 export interface OfflineReply {
   reasoning?: string;
@@ -57,7 +57,7 @@ export function planReply(question: OfflineQuestion): OfflineReply {
     planReminder(text, question) ??
     (isOnPhone(question.system) ? undefined : (planTool(text, question) ?? planLong(text))) ??
     planHelp(text, question) ??
-    planWish(text, question) ??
+    planRequest(text, question) ??
     planDefault(question)
   );
 }
@@ -86,7 +86,7 @@ function planTool(text: string, { tools }: OfflineQuestion): OfflineReply | unde
   }
 }
 
-/** Before every wish: a reminder whose time has come is no wish for another. */
+/** Before all requests: a reminder that is due is not a request for another. */
 function planReminder(text: string, { system }: OfflineQuestion): OfflineReply | undefined {
   if (!text.startsWith(scheduledMessagePrefix)) return undefined;
   const prompt = text.slice(scheduledMessagePrefix.length).trim();
@@ -113,10 +113,10 @@ function planHelp(text: string, { tools, system }: OfflineQuestion): OfflineRepl
   return { text: [say.abilities, ...list, say.toolHint].join('\n'), toolCalls: [] };
 }
 
-function planWish(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
-  const wish = readWish(text);
-  if (!wish || !tools.some(({ name }) => name === wish.tool)) return undefined;
-  return { reasoning: wish.reasoning, text: '', toolCalls: [{ name: wish.tool, args: wish.args }] };
+function planRequest(text: string, { tools }: OfflineQuestion): OfflineReply | undefined {
+  const request = readRequest(text);
+  if (!request || !tools.some(({ name }) => name === request.tool)) return undefined;
+  return { reasoning: request.reasoning, text: '', toolCalls: [{ name: request.tool, args: request.args }] };
 }
 
 function planDefault({ system, user }: OfflineQuestion): OfflineReply {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { readWish } from './offline-wishes.ts';
+import { readRequest } from './offline-requests.ts';
 
-const wishes: [string, Record<string, unknown>][] = [
+const requests: [string, Record<string, unknown>][] = [
   ['remind me to feed the goats in 10 minutes', { prompt: 'feed the goats', in: '10 minutes' }],
   ['Please remind me to be brief in an hour.', { prompt: 'be brief', in: '1 hour' }],
   ['In 2 days remind me about the rent', { prompt: 'the rent', in: '2 days' }],
@@ -10,8 +10,8 @@ const wishes: [string, Record<string, unknown>][] = [
   ['remind me to rest every weekday at 12 am', { prompt: 'rest', cron: '0 0 * * 1-5' }],
 ];
 
-test.each(wishes)('"%s" is scheduled', (text, args) => {
-  expect(readWish(text)).toMatchObject({ tool: 'schedule_task', args });
+test.each(requests)('"%s" is scheduled', (text, args) => {
+  expect(readRequest(text)).toMatchObject({ tool: 'schedule_task', args });
 });
 
 test.each([
@@ -19,9 +19,9 @@ test.each([
   ['list my reminders', 'list_tasks'],
   ['cancel task 01890a5d-ac96-774b-bcce-b302099a8057', 'cancel_task'],
 ])('"%s" calls %s', (text, tool) => {
-  expect(readWish(text)?.tool).toBe(tool);
+  expect(readRequest(text)?.tool).toBe(tool);
 });
 
 test.each(['remind me', 'every Monday is hard', 'remind me to sleep'])('"%s" schedules nothing', (text) => {
-  expect(readWish(text)).toBeUndefined();
+  expect(readRequest(text)).toBeUndefined();
 });

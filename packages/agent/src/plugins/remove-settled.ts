@@ -2,7 +2,7 @@ import { envInteger, type Logger } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import type { Store } from '@palaver/store';
 import { sql } from 'kysely';
-import { isFullBite, removeBite } from '../store/retention.ts';
+import { isFullBatch, removeBite } from '../store/retention.ts';
 
 export const settledVariables = {
   RETENTION_CLAIMS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('0').meta({
@@ -31,14 +31,14 @@ export interface SettledParts<T> {
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
-/** Removes rows that were settled so many days ago, a bite of each table at a time. */
+/** Removes rows that were settled more than the given number of days ago, one batch per table at a time. */
 export function removeSettled<T>({ store, logger, days, rules, everyMs = minuteMs }: SettledParts<T>) {
   const remove = async () => {
     const before = sql.lit(Date.now() - days * dayMs);
     for (const { table, time, statuses } of rules) {
       const isSettled = sql`old.status in (${sql.join(statuses.map((status) => sql.lit(status)))})`;
       const isOld = sql`old.${sql.ref(time)} < ${before}`;
-      while (isFullBite(await removeBite(store, table, sql`${isSettled} and ${isOld}`)));
+      while (isFullBatch(await removeBite(store, table, sql`${isSettled} and ${isOld}`)));
     }
   };
   return runEvery(days === 0 ? 0 : everyMs, remove, (error) =>

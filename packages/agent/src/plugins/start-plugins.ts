@@ -61,7 +61,7 @@ export async function startPlugins(
     throw error;
   }
 
-  async function tellEnd(end: TurnEnd): Promise<void> {
+  async function reportEnd(end: TurnEnd): Promise<void> {
     for (const { name, middlewares } of loaded) {
       for (const middleware of middlewares) {
         try {
@@ -92,11 +92,11 @@ export async function startPlugins(
       try {
         for (const { middlewares } of loaded) for (const middleware of middlewares) await middleware.beforeSend?.(send);
       } catch (error) {
-        await tellEnd(toRefusal(send));
+        await reportEnd(toRefusal(send));
         throw error;
       }
     },
-    onTurnEnd: tellEnd,
+    onTurnEnd: reportEnd,
     close,
   };
 }

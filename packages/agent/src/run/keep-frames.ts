@@ -23,7 +23,7 @@ export interface FrameKeeperParts {
 
 export type FrameKeeper = ReturnType<typeof keepFrames>;
 
-/** Stores the frames of a run in bites while it runs, so that they outlive this process and are read by other instances. */
+/** Stores the frames of a run in batches while it runs, so that they outlive this process and are read by other instances. */
 export function keepFrames(run: Run, owned: OwnedRun, parts: FrameKeeperParts) {
   let { stored } = parts;
   let storing: Promise<void> | undefined;

@@ -1,7 +1,7 @@
 import type { Store } from '@palaver/store';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import { createInstanceStore } from '../store/instances.ts';
-import { deleteExpired, isFullBite, type RetentionRules } from '../store/retention.ts';
+import { deleteExpired, isFullBatch, type RetentionRules } from '../store/retention.ts';
 import type { AgentDatabase } from '../store/schema.ts';
 import type { RunApprovals } from './run-approvals.ts';
 import { type SweepParts, sweepRuns } from './sweep-runs.ts';
@@ -19,7 +19,7 @@ const sweepMs = 2_000;
 /** After the start, so that an instance that is restarted often deletes too. */
 const firstRetentionMs = 5_000;
 const retentionMs = 60_000;
-/** While a bite is not enough. */
+/** As long as a batch was full. */
 const busyRetentionMs = 1_000;
 
 /** What an instance does for all: finds runs whose owner died, and deletes what is past its time. */
@@ -68,7 +68,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
   async function prune(): Promise<number> {
     try {
       if (!isAlone && !(await instances.lease('retention', instance, retentionMs / 2))) return retentionMs;
-      return isFullBite(await deleteExpired(store, parts.retention)) ? busyRetentionMs : retentionMs;
+      return isFullBatch(await deleteExpired(store, parts.retention)) ? busyRetentionMs : retentionMs;
     } catch (error) {
       logger.warn({ err: error }, 'what is past its time could not be deleted');
       return retentionMs;

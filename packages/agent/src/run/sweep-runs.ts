@@ -27,9 +27,9 @@ export interface SweepParts {
   onTurnEnd?(end: TurnEnd): Promise<void>;
 }
 
-/** Shorter than the time between two sweeps, so that after a crash of many the next bites go to other instances. */
+/** Shorter than the time between two sweeps, so that after a crash of many the next batches go to other instances. */
 const leaseMs = 1_500;
-const bite = 20;
+const batchSize = 20;
 const maxBites = 10;
 /** A run that takes its instance down must not take down one after the other. */
 const maxEpoch = 4;
@@ -40,9 +40,9 @@ export async function sweepRuns(parts: SweepParts): Promise<void> {
   if (!isAlone && !(await instances.lease('sweep', instance, leaseMs))) return;
   let after = '';
   for (let round = 0; round < maxBites; round += 1) {
-    const found = await interrupted.list({ instance, isAlone, after, limit: bite });
+    const found = await interrupted.list({ instance, isAlone, after, limit: batchSize });
     for (const run of found) await sweepRun(run, parts).catch((error) => endUnreadable(run, error, parts));
-    if (found.length < bite) return;
+    if (found.length < batchSize) return;
     after = found.at(-1)?.runId ?? '';
   }
 }

@@ -16,23 +16,23 @@ export interface RetentionRules {
 }
 
 const instanceMs = 24 * 3_600_000;
-const bite = 500;
+const batchSize = 500;
 
-/** Deletes a bite of the rows `old` of a table that meet a condition; gives how many went. */
+/** Deletes one batch of the rows `old` of a table that meet a condition; returns how many. */
 export async function removeBite<T>(
   { db, engine }: Pick<Store<T>, 'db' | 'engine'>,
   table: string,
   condition: ReturnType<typeof sql>,
 ): Promise<number> {
   const rows = (row: 'ctid' | 'rowid') =>
-    sql`select ${sql.raw(row)} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(bite)}`;
+    sql`select ${sql.raw(row)} from ${sql.table(table)} as old where ${condition} limit ${sql.lit(batchSize)}`;
   // PostgreSQL would read the whole table for `in (select …)`.
   const among = engine === 'postgres' ? sql`ctid = any(array(${rows('ctid')}))` : sql`rowid in (${rows('rowid')})`;
   const result = await sql`delete from ${sql.table(table)} where ${among}`.execute(db);
   return Number(result.numAffectedRows ?? 0n);
 }
 
-/** Deletes what is past its time, by index, a bite of each kind at a time; gives how many rows went. */
+/** Deletes what is past its time, by index, one batch of each kind at a time; returns how many. */
 export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules: RetentionRules): Promise<number> {
   const now = databaseTime(engine);
   const ended = sql`not exists (select 1 from agent_run where agent_run.id = old.run_id and agent_run.ended_at is null)`;
@@ -58,5 +58,5 @@ export async function deleteExpired({ db, engine }: Store<AgentDatabase>, rules:
   return Math.max(...counts);
 }
 
-/** Whether another bite may be left. */
-export const isFullBite = (count: number) => count >= bite;
+/** Whether another batch may be left. */
+export const isFullBatch = (count: number) => count >= batchSize;

@@ -17,7 +17,7 @@ export function openChatChannel(
     const { requestId = '' } = event.payload as { requestId?: string };
     if (isCall || !parts.isStreamed(requestId)) options.onEvent?.(event);
     take(event);
-    const show = (shown: StreamEvent) => dispatch({ type: 'heard', event: shown });
+    const show = (shown: StreamEvent) => dispatch({ type: 'received', event: shown });
     if (eventName === 'message_cache_invalidation') syncQuietly();
     if (eventName === 'tool_call' || eventName === 'render_component' || eventName === 'approval_request') show(event);
     if (eventName === 'browser_tool_call' || eventName === 'action_call') {
@@ -32,7 +32,7 @@ export function openChatChannel(
     onEvent,
     onConnected(isConnected) {
       parts.onConnected(isConnected);
-      // What happened while it was away was not heard.
+      // Events sent while the socket was disconnected are lost.
       if (isConnected && connections++ > 0) syncQuietly();
     },
   });

@@ -36,7 +36,7 @@ export type ChatAction =
   | { type: 'streamed'; localId: string; events: readonly StreamEvent[] }
   | { type: 'stopped'; localId: string }
   | { type: 'failed'; localId: string; error: OracleError }
-  | { type: 'heard'; event: StreamEvent }
+  | { type: 'received'; event: StreamEvent }
   | { type: 'broken'; localId: string }
   | { type: 'settled'; localId: string }
   | { type: 'detached' }
@@ -67,7 +67,7 @@ export function toChatStatus({ runs, sendError }: Pick<ChatState, 'runs' | 'send
 export const humanKey = (localId: string) => `${localId} human`;
 export const answerKey = (localId: string) => `${localId} ai`;
 
-/** The chat's next state. Pure: all of the chat's behaviour on paper. */
+/** The chat's next state. Pure. */
 export function reduceChat(state: ChatState, action: ChatAction): ChatState {
   switch (action.type) {
     case 'sent': {
@@ -105,10 +105,10 @@ export function reduceChat(state: ChatState, action: ChatAction): ChatState {
       return stop(state, action.localId);
     case 'failed':
       return fail(state, action.localId, action.error);
-    case 'heard':
-      return hear(state, action.event);
+    case 'received':
+      return applySocketEvent(state, action.event);
     case 'broken': {
-      // The history will tell; until then, what was read stays.
+      // What was read stays until the history is loaded.
       const key = answerKey(action.localId);
       const messages = state.messages.map((message) =>
         message.key === key ? { ...message, status: 'failed' as const } : message,
@@ -200,7 +200,7 @@ function keepSendError(
 }
 
 /** An event by socket, for the answer it belongs to; answers not begun here get theirs by stream. */
-function hear(state: ChatState, event: StreamEvent): ChatState {
+function applySocketEvent(state: ChatState, event: StreamEvent): ChatState {
   const { requestId } = event.payload as { requestId?: string };
   const answer = state.messages.findLast(
     (message) => message.type === 'ai' && message.requestId === (requestId ?? message.requestId),

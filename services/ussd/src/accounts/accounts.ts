@@ -7,7 +7,7 @@ import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
 import {
   countFailure,
-  forgiveFailures,
+  resetFailures,
   isLocked,
   isLockedForGood,
   type Lockout,
@@ -123,7 +123,7 @@ export function createAccounts(
       });
       if (isLocked(account, now)) return locked(account, false);
       const right = matches && account.pin === seen.pin;
-      const next = right ? forgiveFailures(account) : countFailure(account, now);
+      const next = right ? resetFailures(account) : countFailure(account, now);
       const isClean = right && account.failed === 0 && account.locks === 0 && account.locked_until === null;
       if (!isClean) await trx.updateTable('ussd_account').set(next).where('id', '=', account.id).execute();
       if (right) return { kind: 'right', account };

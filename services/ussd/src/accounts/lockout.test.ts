@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   countFailure,
-  forgiveFailures,
+  resetFailures,
   isLocked,
   isLockedForGood,
   type Lockout,
@@ -39,7 +39,7 @@ test('each lock is twice as long as the one before, up to a day', () => {
 test('a hundred wrong in all lock for good, however long one waits and however often the right one comes between', () => {
   let lockout = noFailures;
   for (let i = 1; i < 100; i++) {
-    lockout = forgiveFailures(countFailure(lockout, 0));
+    lockout = resetFailures(countFailure(lockout, 0));
     expect(isLockedForGood(lockout)).toBe(false);
   }
   lockout = countFailure(lockout, 0);

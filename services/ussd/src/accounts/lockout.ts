@@ -15,16 +15,16 @@ export function isLocked(lockout: Lockout, now: number): boolean {
   return isLockedForGood(lockout) || (lockout.locked_until !== null && lockout.locked_until > now);
 }
 
-/** Until an operator unlocks the account: someone who waits out every lock still cannot guess for ever. */
+/** Until an operator unlocks the account: otherwise someone who waits for each lock to end could guess for ever. */
 export function isLockedForGood({ failed_total }: Lockout): boolean {
   return failed_total >= ussdLimits.pinFailuresInAll;
 }
 
-/** After three wrong in a row a lock of 5 minutes, and each further lock twice as long, up to a day. */
+/** After three wrong PINs in a row the account is locked for 5 minutes; each further lock is twice as long, up to a day. */
 export function countFailure(lockout: Lockout, now: number): Lockout {
   const failed = lockout.failed + 1;
   const failed_total = lockout.failed_total + 1;
-  // Field by field: an account is a lockout too, and its name and number are encrypted where it is kept.
+  // Field by field, because `lockout` may be a whole account, whose name and number must not be written unencrypted.
   if (failed < ussdLimits.pinAttempts) return { failed, locks: lockout.locks, locked_until: null, failed_total };
   const locks = lockout.locks + 1;
   return { failed: 0, locks, locked_until: now + lockLength(locks), failed_total };
@@ -34,8 +34,8 @@ function lockLength(locks: number): number {
   return Math.min(firstLockMs * 2 ** Math.min(locks - 1, 20), longestLockMs);
 }
 
-/** After a right PIN; what was wrong in all before it still counts. */
-export function forgiveFailures({ failed_total }: Lockout): Lockout {
+/** After a correct PIN. The total of wrong PINs is kept. */
+export function resetFailures({ failed_total }: Lockout): Lockout {
   return { ...noFailures, failed_total };
 }
 

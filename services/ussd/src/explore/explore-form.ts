@@ -1,7 +1,7 @@
 import type { Forms } from '../forms/forms.ts';
 import type { FormSource, Submission } from '../forms/protocol.ts';
 import { readConstants } from './constants.ts';
-import { type Manner, type ShownForm, WalkFault, walkForm } from './walk-form.ts';
+import { type Strategy, type ShownForm, WalkFault, walkForm } from './walk-form.ts';
 
 export interface FormExploration {
   submissions: Submission[];
@@ -21,7 +21,7 @@ export interface FormExploreOptions {
   isOver(): boolean;
 }
 
-const manners: readonly Manner[] = ['first', 'last', 1, 2, 3, 4];
+const strategies: readonly Strategy[] = ['first', 'last', 1, 2, 3, 4];
 
 /** Fills a form in several times, each time differently. */
 export async function exploreForm(options: FormExploreOptions): Promise<FormExploration> {
@@ -32,12 +32,12 @@ export async function exploreForm(options: FormExploreOptions): Promise<FormExpl
   const choices = choicesOf(source.xml);
   // After some answers a question may have no answer; it is a fault where no walk came past it.
   const [passed, stuck] = [new Set<string>(), new Map<string, string>()];
-  for (const manner of manners) {
+  for (const strategy of strategies) {
     if (isOver()) break;
     const walked = new Set<string>();
     try {
       const submission = await walkForm({
-        manner,
+        strategy,
         constants,
         samples,
         choices,

@@ -8,10 +8,10 @@ export type ShownForm = Extract<FormReply, { kind: 'screen' }>;
  * `first`: the first choices, two instances of every repeat. `last`: the last choices, and nothing that may be skipped.
  * A number: other choices, the same at each walk with this number.
  */
-export type Manner = 'first' | 'last' | number;
+export type Strategy = 'first' | 'last' | number;
 
 export interface Walk {
-  manner: Manner;
+  strategy: Strategy;
   press(shown: ShownForm | undefined, input: string | undefined): Promise<FormReply>;
   /** Called for every screen. */
   see?(shown: ShownForm): void;
@@ -91,22 +91,22 @@ function toFault({ progress: { at }, screen }: ShownForm, tried: number): WalkFa
 
 function answersTo(
   screen: FormScreen,
-  { manner, constants, samples = [], choices = [] }: Walk,
+  { strategy, constants, samples = [], choices = [] }: Walk,
   step: number,
 ): string[] {
   const { type, options = [], optional, answer, count = 0 } = screen;
   const keys = options.map(({ key }) => key);
-  const turn = typeof manner === 'number' ? (manner * 7919 + step * 104_729) >>> 0 : 0;
+  const seed = typeof strategy === 'number' ? (strategy * 7919 + step * 104_729) >>> 0 : 0;
   const rotate = (list: readonly string[]) => {
-    const at = list.length === 0 ? 0 : turn % list.length;
+    const at = list.length === 0 ? 0 : seed % list.length;
     return [...list.slice(at), ...list.slice(0, at)];
   };
   const isSkipped =
-    optional && type !== 'note' && (manner === 'last' || (typeof manner === 'number' && turn % 3 === 0));
+    optional && type !== 'note' && (strategy === 'last' || (typeof strategy === 'number' && seed % 3 === 0));
   const numbers = around(constants?.numbers ?? []);
   const isLate = step >= manySteps;
   const texts = constants?.texts ?? [];
-  const ordered = manner === 'last' ? keys.toReversed() : rotate(keys);
+  const ordered = strategy === 'last' ? keys.toReversed() : rotate(keys);
   const two = ordered.slice(0, 2);
   const answers: Record<FormScreen['type'], string[]> = {
     text: rotate([
@@ -135,14 +135,14 @@ function answersTo(
     time: ['0730', '1800'],
     dateTime: ['01022020 0730', '01012030 0730', `${today()} 0730`],
     choice: ordered,
-    choices: [...(typeof manner === 'number' ? ordered.slice(0, 2) : []), keys.join(' '), two.join(' '), ...ordered],
+    choices: [...(typeof strategy === 'number' ? ordered.slice(0, 2) : []), keys.join(' '), two.join(' '), ...ordered],
     rank: [keys.toReversed().join(' ')],
     note: ['1'],
     accept: ['1'],
-    another: [manner !== 'last' && count < 2 && !isLate ? '1' : '2', '2', '1'],
+    another: [strategy !== 'last' && count < 2 && !isLate ? '1' : '2', '2', '1'],
     send: ['1'],
   };
-  const isKept = answer !== undefined && manner === 'last';
+  const isKept = answer !== undefined && strategy === 'last';
   const given = answers[type].filter((input) => type !== 'text' || !backKeys.includes(input));
   if (isSkipped || isKept) return ['000', ...given];
   // With some earlier answers nothing but leaving it out is right.

@@ -36,7 +36,7 @@ export async function pressKey(root: FormRoot, id: string, call: FormCall): Prom
     };
   };
   // What follows may have changed with the answer.
-  const goOn = () => {
+  const showNext = () => {
     const now = stopsOf(root);
     const at = now.findIndex((candidate) => candidate.at === stop.at);
     return show(now[at + 1]?.at);
@@ -46,7 +46,7 @@ export async function pressKey(root: FormRoot, id: string, call: FormCall): Prom
   const stay = (hint: FormHint) => show(stop.at, { hint });
   if (stop.kind === 'send') return input === '1' ? send(root, call, show) : stay({ key: 'hint.choice' });
   if (stop.kind === 'another') {
-    if (input === '2') return goOn();
+    if (input === '2') return showNext();
     const count = stop.node.currentState.children?.length ?? 0;
     if (input !== '1' || count >= maxInstances) return stay({ key: 'hint.choice' });
     stop.node.addInstances();
@@ -55,7 +55,7 @@ export async function pressKey(root: FormRoot, id: string, call: FormCall): Prom
     );
     return show(added?.at ?? stop.at);
   }
-  return answer({ stop, input, call, show, stay, goOn });
+  return answer({ stop, input, call, show, stay, showNext });
 }
 
 interface Asked {
@@ -64,19 +64,19 @@ interface Asked {
   call: FormCall;
   show(at: string | undefined, options?: At): FormReply;
   stay(hint: FormHint): FormReply;
-  goOn(): FormReply;
+  showNext(): FormReply;
 }
 
-function answer({ stop, input, call, show, stay, goOn }: Asked): FormReply {
+function answer({ stop, input, call, show, stay, showNext }: Asked): FormReply {
   const { node } = stop;
   const type = screenTypeOf(node);
   if (type === 'note' && forbids(node)) return stay({ key: 'form.blocked' });
-  if (type === 'note') return input === '1' || input === '' ? goOn() : stay({ key: 'hint.choice' });
-  if (input === keys.skip && canKeep(node)) return goOn();
+  if (type === 'note') return input === '1' || input === '' ? showNext() : stay({ key: 'hint.choice' });
+  if (input === keys.skip && canKeep(node)) return showNext();
   const isSkipped = !node.currentState.required && (input === keys.skip || input === '');
   if (isSkipped) {
     clearAnswer(node);
-    return goOn();
+    return showNext();
   }
   if (input === '') return stay({ key: 'hint.empty' });
   const isLong = (node.currentState.valueOptions?.length ?? 0) > 9;
@@ -85,7 +85,7 @@ function answer({ stop, input, call, show, stay, goOn }: Asked): FormReply {
     return show(stop.at, { search: input });
   }
   const hint = answerQuestion(node, input);
-  return hint ? show(stop.at, { hint, search: call.progress?.search }) : goOn();
+  return hint ? show(stop.at, { hint, search: call.progress?.search }) : showNext();
 }
 
 /** `0`, or `00` where a number is asked for. */

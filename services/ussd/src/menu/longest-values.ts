@@ -2,16 +2,16 @@ import { translate } from './locales.ts';
 import type { Menu, PromptState, Question, State } from './menu.ts';
 import type { ValueType } from './value-types.ts';
 
-/** How long a text is taken to be that nothing limits. */
+/** The length assumed for a text without a limit. */
 const assumedText = 24;
 const nameLength = 40;
 
 const lengths: Partial<Record<ValueType, number>> = { integer: 16, decimal: 20, date: 10, phone: 16, boolean: 5 };
 
-/** The longest that can stand for a placeholder, by what gives its value, in a language. */
+/** The longest value that a placeholder can have in a language. */
 export function longestValue(menu: Menu, name: string, language: string): string {
   const [head = '', field] = name.split('.');
-  const found = giversOf(menu, head).flatMap((state) =>
+  const found = writersOf(menu, head).flatMap((state) =>
     field === 'label' ? labelsOf(menu, state, head, language) : valuesOf(menu, state, head),
   );
   const longest = found.reduce((one, other) => (other.length > one.length ? other : one), '');
@@ -20,13 +20,13 @@ export function longestValue(menu: Menu, name: string, language: string): string
   return fill(type, (type && lengths[type]) ?? assumedText);
 }
 
-/** The states that give a value, by its name: found once for each menu. */
-const givers = new WeakMap<Menu, Map<string, State[]>>();
+/** The states that set a value, by its name; computed once per menu. */
+const writers = new WeakMap<Menu, Map<string, State[]>>();
 
-function giversOf(menu: Menu, name: string): readonly State[] {
-  const known = givers.get(menu) ?? new Map<string, State[]>();
-  if (!givers.has(menu)) {
-    givers.set(menu, known);
+function writersOf(menu: Menu, name: string): readonly State[] {
+  const known = writers.get(menu) ?? new Map<string, State[]>();
+  if (!writers.has(menu)) {
+    writers.set(menu, known);
     for (const state of menu.states.values()) {
       for (const given of namesOf(state)) {
         const others = known.get(given);
@@ -91,7 +91,7 @@ function fill(type: ValueType | undefined, length: number): string {
 
 /** Whether callers type the value freely, so that it may be in any script. */
 export function isTyped(menu: Menu, name: string): boolean {
-  return giversOf(menu, name).some(
+  return writersOf(menu, name).some(
     (state) =>
       state.kind === 'prompt' && (state.question ? state.question.type === 'text' : state.validator === 'name'),
   );

@@ -27,7 +27,7 @@ export interface SweepLimits extends SweepPeriods {
   engine: Engine;
   now: number;
   /** Rows that one statement changes at most. */
-  bite: number;
+  batchSize: number;
   /** Sessions are kept by the day as well. */
   isDaily?: boolean;
 }
@@ -36,14 +36,14 @@ export interface SweepLimits extends SweepPeriods {
 const emptyProfileMs = 90 * 24 * 3_600_000;
 
 /**
- * What a sweep does, in order; each is run until it changes fewer rows than a bite. Every row is found by an index, in the
- * order of that index, so that a bite costs the same however large the table is.
+ * What a sweep does, in order; each is run until it changes fewer rows than a full batch. Every row is found by an index, in the
+ * order of that index, so that a batch costs the same however large the table is.
  */
 export function toSweepStatements(limits: SweepLimits): RawBuilder<unknown>[] {
-  const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, bite, isDaily = false } = limits;
+  const { engine, now, submissionsMs, smsMs, recordsMs, claimsMs, statsMs, batchSize, isDaily = false } = limits;
   const old = now - limits.retentionMs;
   const idle = now - limits.timeoutMs;
-  const limit = sql`limit ${sql.lit(bite)}`;
+  const limit = sql`limit ${sql.lit(batchSize)}`;
   // Of an array PostgreSQL expects a few keys and looks each up; of a subquery it may expect many and read the whole table.
   const among = (keys: RawBuilder<unknown>) => (engine === 'postgres' ? sql`= any(array(${keys}))` : sql`in (${keys})`);
   const expired = (table: string) =>

@@ -58,12 +58,12 @@ async function countRows(db: Kysely<UssdTables>): Promise<number[]> {
 }
 
 describe.each(engines)('sweeping on %s', (engine) => {
-  test('removes everything that is old, in bites, and nothing else', async () => {
+  test('removes everything that is old, in batches, and nothing else', async () => {
     await using tables = await openTables(engine);
     const { store } = tables;
     await fill(store.db, engine, 3_000, Date.now() - day - 1_000);
     const cache = createSessionCache(10);
-    const parts = { store, cache, timeoutMs, resumeMs, retentionMs, bite: 100, budgetMs: 60_000 };
+    const parts = { store, cache, timeoutMs, resumeMs, retentionMs, batchSize: 100, budgetMs: 60_000 };
     expect(await sweep(parts, Date.now())).toBe('done');
     expect(await countRows(store.db)).toEqual([1_500, 1_500, 1_500, 1_500, 1_500, 3_000]);
     const forms = await store.db.selectFrom('ussd_profile').select('phone').where('resume', 'is not', null).execute();
@@ -76,7 +76,7 @@ test('PostgreSQL: every statement of a sweep, and the load of a batch, finds its
   await using tables = await openTables('postgres');
   const { db } = tables.store;
   await fill(db, 'postgres', 12_000, Date.now() - day - 1_000);
-  const limits = { engine: 'postgres', now: Date.now(), timeoutMs, resumeMs, retentionMs, bite: 1_000 } as const;
+  const limits = { engine: 'postgres', now: Date.now(), timeoutMs, resumeMs, retentionMs, batchSize: 1_000 } as const;
   const batch = sql`select * from ussd_session where id = any(array(select json_array_elements_text(${'["s1","s2"]'}::json)))`;
   for (const statement of [...toSweepStatements(limits), batch]) {
     const { rows } = await sql<{ 'QUERY PLAN': string }>`explain ${statement}`.execute(db);
@@ -90,7 +90,15 @@ test('PostgreSQL: instances sweep one at a time', async () => {
   await using tables = await openTables('postgres');
   const { store } = tables;
   await fill(store.db, 'postgres', 2_000, Date.now() - day - 1_000);
-  const parts = { store, cache: createSessionCache(10), timeoutMs, resumeMs, retentionMs, bite: 10, budgetMs: 60_000 };
+  const parts = {
+    store,
+    cache: createSessionCache(10),
+    timeoutMs,
+    resumeMs,
+    retentionMs,
+    batchSize: 10,
+    budgetMs: 60_000,
+  };
   const results = await Promise.all([1, 2, 3].map(() => sweep(parts, Date.now())));
   expect(results).toContain('done');
   expect(await countRows(store.db)).toEqual([1_000, 1_000, 1_000, 1_000, 1_000, 2_000]);

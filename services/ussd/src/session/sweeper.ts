@@ -16,7 +16,7 @@ export interface SweepParts extends SweepPeriods {
   /** Sessions that were marked as expired. */
   onExpired?(sessions: readonly ExpiredSession[]): void;
   /** Rows of one transaction: small, so that a sweep holds nobody up. */
-  bite?: number;
+  batchSize?: number;
   /** Sweeping ends after this long, and continues at the next time. */
   budgetMs?: number;
 }
@@ -29,11 +29,11 @@ const advisoryLock = 7_252_838;
 
 /** Marks expired sessions and removes what has been kept long enough. Every look-up is exact without it. */
 export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal): Promise<SweepResult> {
-  const { store, daily, cache, onExpired, bite = 1_000, budgetMs = 4_000, ...periods } = parts;
+  const { store, daily, cache, onExpired, batchSize = 1_000, budgetMs = 4_000, ...periods } = parts;
   cache.sweep(now - periods.timeoutMs);
   const endsAt = performance.now() + budgetMs;
   await daily?.rotate(now);
-  const limits = { ...periods, engine: store.engine, now, bite, isDaily: daily !== undefined };
+  const limits = { ...periods, engine: store.engine, now, batchSize, isDaily: daily !== undefined };
   for (const statement of toSweepStatements(limits)) {
     while (true) {
       if (signal?.aborted || performance.now() > endsAt) return 'late';
@@ -52,7 +52,7 @@ export async function sweep(parts: SweepParts, now: number, signal?: AbortSignal
       const { rows, numAffectedRows } = result;
       // Only the statements that mark sessions return rows.
       if (rows.length > 0) onExpired?.(rows as ExpiredSession[]);
-      if (Number(numAffectedRows ?? rows.length) < bite) break;
+      if (Number(numAffectedRows ?? rows.length) < batchSize) break;
       // SQLite works on this thread: let requests in between.
       await new Promise(setImmediate);
     }

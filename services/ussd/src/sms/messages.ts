@@ -138,7 +138,7 @@ export interface MessageSenderParts extends Omit<OutboxParts<'ussd_sms'>, 'table
 const doubt = 'the provider may have sent it';
 
 /**
- * Sends queued messages. One whose fate is not known is sent again only by a provider that recognises it; with the others it
+ * Sends queued messages. One whose outcome is not known is sent again only by a provider that recognises it; with the others it
  * has failed, and an operator decides: a message too many costs money and confuses its reader.
  */
 export function startMessageSender({ provider, ...parts }: MessageSenderParts): Sender {

@@ -15,7 +15,7 @@ export type SmsResult =
   | { ok: false; kind: 'again' | 'refused' | 'unknown'; fault: string };
 
 export interface SmsProvider {
-  /** It sends a message with the same id once, so that one whose fate is unknown may be sent again. */
+  /** It sends a message with the same id once, so that one whose outcome is unknown may be sent again. */
   isIdempotent: boolean;
   send(message: Sms): Promise<SmsResult>;
 }

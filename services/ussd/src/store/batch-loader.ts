@@ -10,7 +10,7 @@ interface Waiting<Row> {
 export interface BatchSource {
   table: keyof UssdTables;
   key: string;
-  /** Where younger rows are, with the column `day`, which is 0 for rows of the table itself. */
+  /** Where newer rows are, with the column `day`, which is 0 for rows of the table itself. */
   daily?: { table: keyof UssdTables; columns: readonly string[] } | undefined;
 }
 

@@ -150,7 +150,7 @@ test('a look-up and the sweep read no partition whole', async () => {
     timeoutMs: 1,
     resumeMs: 1,
     retentionMs: 1,
-    bite: 1_000,
+    batchSize: 1_000,
     isDaily: true,
   } as const;
   const expire = toSweepStatements(limits)[1] ?? sql``;

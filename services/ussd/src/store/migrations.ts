@@ -13,7 +13,7 @@ const migrations: readonly Migration[] = [
           id text primary key, phone text not null, service_code text not null, version integer not null,
           status integer not null, text_hash text not null, text_length integer not null, opening text not null,
           dialogue text not null, reply text not null, opened_at bigint not null, seen_at bigint not null)`,
-        // Of columns that a turn does not change: PostgreSQL then updates a row in place, without touching the index.
+        // Only columns that a request does not change: PostgreSQL then updates a row in place, without touching the index.
         sql`create index ussd_session_status on ussd_session (status, opened_at)`,
         sql`create table ussd_effect (key text primary key, result text not null, created_at bigint not null)`,
         sql`create index ussd_effect_created on ussd_effect (created_at)`,
@@ -258,7 +258,7 @@ const migrations: readonly Migration[] = [
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */
-export async function migrateUssd(store: CipherStore & Pick<Store<never>, 'migrate'>): Promise<void> {
+export async function migrateUssd(store: CipherStore & Pick<Store<unknown>, 'migrate'>): Promise<void> {
   await store.migrate('audit', auditMigrations);
   await openCipher(store);
   await store.migrate('ussd', migrations);

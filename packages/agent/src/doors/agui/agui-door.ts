@@ -92,7 +92,7 @@ function findAnswerIn({ resume }: Input) {
   };
 }
 
-/** The client keeps the messages as well: what is new stands after its last answer. */
+/** The client sends all messages; those after the last answer are new. */
 async function toMessage(ctx: PluginContext, sessionId: string, { messages, context, state }: Input) {
   const last = await ctx.messages.last(sessionId);
   const open = new Set(openCallsOf(last).map(({ id }) => id));
@@ -105,13 +105,13 @@ async function toMessage(ctx: PluginContext, sessionId: string, { messages, cont
   const question = fresh.findLast(({ role }) => role === 'user');
   if (!question && results.length === 0)
     throw invalid('messages', 'must end with a message of the user or a result that is waited for');
-  // A session that knows nothing yet is given what the client has; later the session knows itself.
-  const told = last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier);
+  // A new session takes its history from the client; later it has its own.
+  const sentHistory = last ? [] : messages.filter((message) => message !== question).flatMap(toEarlier);
   const hints = [
     ...context.map(({ description, value }) => `${description}: ${value}`),
     ...(isEmpty(state) ? [] : [`State of the application: ${JSON.stringify(state)}`]),
   ];
-  const earlier = [...told, ...hints.map((content): EarlierMessage => ({ type: 'human', content }))];
+  const earlier = [...sentHistory, ...hints.map((content): EarlierMessage => ({ type: 'human', content }))];
   return {
     body: toBody(question ? toText(question.content) : ''),
     earlier,

@@ -91,7 +91,7 @@ function createTools(tasks: TaskStore): Tools {
       description: 'Schedules a prompt for later, once or regularly. Give exactly one of at, in, every and cron.',
       input: scheduleSchema,
       async execute({ prompt, ...wanted }, rt) {
-        // Otherwise "remind me of X" would, when its time comes, be understood as a wish for another reminder.
+        // Otherwise "remind me of X" would, when it is due, be read as a request for another reminder.
         if (rt.message.message.startsWith(scheduledMessagePrefix))
           throw new ToolError(
             'TOOL_UNAVAILABLE',

@@ -132,7 +132,7 @@ describe.each(engines)('in the service on %s', (engine) => {
     expect(await preferencesOf(await agent.createUser())).toEqual({});
   });
 
-  test('the answer to the wish itself keeps to it', async () => {
+  test('the answer to the request itself follows it', async () => {
     const user = await agent.createUser();
     const { body } = await user.say(await user.createSession(), 'From now on speak Swahili');
     expect(body.message.content).toBe('Nimeelewa. Nitafanya hivyo kuanzia sasa.');

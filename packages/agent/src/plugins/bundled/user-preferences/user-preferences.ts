@@ -46,7 +46,7 @@ export function createUserPreferences(): OraclePlugin {
       title: 'User preferences',
       summary: 'Keeps how this user wants to be answered: tone, length, format, language, what to call each other.',
       whenToUse: ['the user asks you to change how you answer from now on'],
-      whenNotToUse: ['a wish for one answer only', 'facts about the user, which belong to memory'],
+      whenNotToUse: ['a preference for one answer only', 'facts about the user, which belong to memory'],
       examples: [{ user: 'Please always answer in French', tool: 'set_user_preferences' }],
       tags: ['preferences', 'language', 'tone'],
       category: 'core',
@@ -72,10 +72,10 @@ export function createUserPreferences(): OraclePlugin {
     async getPromptSection(rt) {
       const record = await preferences.find(rt.session.roomId);
       // Indented, so that what the user wrote cannot pass for a line of its own.
-      const told = lines.flatMap(([key, label]) =>
+      const entries = lines.flatMap(([key, label]) =>
         record[key] === undefined ? [] : [`- ${label}: ${record[key].replaceAll('\n', '\n  ')}`],
       );
-      return told.length > 0 ? `Preferences of this user:\n${told.join('\n')}` : undefined;
+      return entries.length > 0 ? `Preferences of this user:\n${entries.join('\n')}` : undefined;
     },
     getRoutes:
       ({ oracle }) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { readPageWish } from './offline-page-wishes.ts';
-import { readWish } from './offline-wishes.ts';
+import { readPageRequest } from './offline-page-requests.ts';
+import { readRequest } from './offline-requests.ts';
 
 test.each([
   ['Draw a chart of the trees planted: June 120, July 310.5', 'June', 'July'],
@@ -8,7 +8,7 @@ test.each([
   ['Chora chati ya miti iliyopandwa: Juni 120, Julai 310.5', 'Juni', 'Julai'],
   ['ارسم مخططًا للأشجار المزروعة: يونيو 120، يوليو 310.5', 'يونيو', 'يوليو'],
 ])('%s', (text, first, second) => {
-  expect(readWish(text)).toMatchObject({
+  expect(readRequest(text)).toMatchObject({
     tool: 'show_bars',
     args: {
       bars: [
@@ -25,13 +25,13 @@ test.each([
   ['Badilisha ukurasa huu uwe na mandhari ya giza', 'dark'],
   ['حوّل هذه الصفحة إلى المظهر الداكن', 'dark'],
 ])('%s', (text, theme) => {
-  expect(readWish(text)).toMatchObject({ tool: 'set_page_theme', args: { theme } });
+  expect(readRequest(text)).toMatchObject({ tool: 'set_page_theme', args: { theme } });
 });
 
 test.each(['What is a chart?', 'Draw a chart', 'Which theme is dark?', 'It is dark'])(
   '%s asks for no tool of the page',
   (text) => {
-    expect(readPageWish(text)).toBeUndefined();
+    expect(readPageRequest(text)).toBeUndefined();
   },
 );
 
@@ -40,5 +40,5 @@ test.each([
   ['Kumbuka kwamba ninalima chai', 'ninalima chai'],
   ['تذكر أنني أزرع الشاي', 'أزرع الشاي'],
 ])('%s is remembered', (text, fact) => {
-  expect(readWish(text)).toMatchObject({ tool: 'remember', args: { text: fact } });
+  expect(readRequest(text)).toMatchObject({ tool: 'remember', args: { text: fact } });
 });

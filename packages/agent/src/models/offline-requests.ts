@@ -1,9 +1,9 @@
 import { findLanguageTag } from '../plugins/bundled/user-preferences/language-names.ts';
-import { readPageWish } from './offline-page-wishes.ts';
-import { readTaskWish } from './offline-tasks.ts';
+import { readPageRequest } from './offline-page-requests.ts';
+import { readTaskRequest } from './offline-tasks.ts';
 
 /** A request the offline model knows how to fulfil with a tool. */
-export interface Wish {
+export interface OfflineRequest {
   tool: string;
   args: Record<string, unknown>;
   reasoning: string;
@@ -22,7 +22,7 @@ interface Sentence {
 
 type Preference = Record<string, string>;
 
-// Up to the end of the clause: "call me Ana and answer in French" holds two wishes.
+// Up to the end of the clause: "call me Ana and answer in French" holds two requests.
 const rest = '((?:(?! and | et | na |[,:]).){1,80})';
 const names: { pattern: RegExp; field: string }[] = [
   { pattern: new RegExp(`^(?:please )?(?:always )?call me ${rest}`, 'i'), field: 'userName' },
@@ -31,10 +31,10 @@ const names: { pattern: RegExp; field: string }[] = [
     field: 'agentName',
   },
 ];
-// Spoken of a later time or of every answer; without such a word a wish is for this answer alone.
+// Words for later times or for every answer; without one, a request is for this answer only.
 const lasting =
   /\b(?:from now on|from today(?: on)?|from here on|always|in (?:the )?future|every time|désormais|dorénavant|toujours|kuanzia sasa|daima)\b/i;
-/** Words that turn a wish with a lasting word round, or keep it to one answer. */
+/** Words that negate a lasting request, or limit it to one answer. */
 const onlyNow =
   /\b(?:just |only )?(?:this (?:once|time|one|answer|question|message)|for (?:this|now)|once)\b|\banswer this\b/i;
 const negated = /\b(?:do not|don['’]t|never|no longer|not)\b/i;
@@ -65,9 +65,9 @@ const styles: { pattern: RegExp; toPreference(match: string): Preference }[] = [
 const spoken =
   /\b(?:(?:answer|reply|respond|write|talk)(?: this)?(?: to me)?(?: only)? in|speak(?: to me)?(?: only)?(?: in)?|réponds(?:-moi)? en|parle(?:-moi)? en|jibu kwa|ongea) (\p{L}{2,20}(?:-\p{L}{2,8})?)/iu;
 
-/** What a message asks to be kept or done. A question is never a wish, and only clear words make a wish last. */
-export function readWish(text: string): Wish | undefined {
-  return readTaskWish(text) ?? readMemoryWish(text) ?? readPageWish(text) ?? readPreference(text);
+/** What a message asks the agent to keep or do. A question is never a request, and only clear words make a request permanent. */
+export function readRequest(text: string): OfflineRequest | undefined {
+  return readTaskRequest(text) ?? readMemoryRequest(text) ?? readPageRequest(text) ?? readPreference(text);
 }
 
 /** What a message asks of this answer alone. */
@@ -98,7 +98,7 @@ function isAsked(sentence: string): boolean {
   );
 }
 
-function readMemoryWish(text: string): Wish | undefined {
+function readMemoryRequest(text: string): OfflineRequest | undefined {
   const isQuestion = text.trimEnd().endsWith('?') || isAsked(text);
   const query = /^(?:so |and )?what (?:do|can) you remember(?: about (.{1,200}))?$/is.exec(
     text.trim().replace(/[?.!]+$/, ''),
@@ -123,7 +123,7 @@ function readMemoryWish(text: string): Wish | undefined {
   return undefined;
 }
 
-function readPreference(text: string): Wish | undefined {
+function readPreference(text: string): OfflineRequest | undefined {
   const args: Preference = {};
   for (const { text: sentence, isQuestion } of toSentences(text)) {
     if (isQuestion || negated.test(sentence) || onlyNow.test(sentence)) continue;

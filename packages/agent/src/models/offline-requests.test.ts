@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readAnswerStyle, readWish } from './offline-wishes.ts';
+import { readAnswerStyle, readRequest } from './offline-requests.ts';
 
 const preferences: [string, Record<string, unknown>][] = [
   ['call me Ana', { userName: 'Ana' }],
@@ -22,7 +22,7 @@ const preferences: [string, Record<string, unknown>][] = [
 ];
 
 test.each(preferences)('"%s" is kept', (text, args) => {
-  expect(readWish(text)).toEqual(expect.objectContaining({ tool: 'set_user_preferences', args }));
+  expect(readRequest(text)).toEqual(expect.objectContaining({ tool: 'set_user_preferences', args }));
 });
 
 const memories: [string, string, Record<string, unknown>][] = [
@@ -35,7 +35,7 @@ const memories: [string, string, Record<string, unknown>][] = [
 ];
 
 test.each(memories)('"%s" is for the memory', (text, tool, args) => {
-  expect(readWish(text)).toMatchObject({ tool, args });
+  expect(readRequest(text)).toMatchObject({ tool, args });
 });
 
 describe('nothing is kept of', () => {
@@ -73,7 +73,7 @@ describe('nothing is kept of', () => {
     'from now on answer in detail',
     'I always speak in public',
   ])('"%s"', (text) => {
-    expect(readWish(text)).toBeUndefined();
+    expect(readRequest(text)).toBeUndefined();
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Wish } from './offline-wishes.ts';
+import type { OfflineRequest } from './offline-requests.ts';
 
 // Tools that a page may offer: a chart drawn in the conversation, and the page's colours.
 const chart = /\b(?:chart|graphique|chati)\b|مخطط/i;
@@ -11,11 +11,11 @@ const themes = [
 const maxBars = 12;
 
 /** "Draw a chart of the trees planted: June 120, July 310" and "switch this page to the dark theme". */
-export function readPageWish(text: string): Wish | undefined {
+export function readPageRequest(text: string): OfflineRequest | undefined {
   return readChart(text.slice(0, 2_000)) ?? readTheme(text.slice(0, 200));
 }
 
-function readChart(text: string): Wish | undefined {
+function readChart(text: string): OfflineRequest | undefined {
   const [intro = '', list = ''] = text.split(/\s*:\s*/, 2);
   if (!chart.test(intro)) return undefined;
   const bars = list.split(/[,،;\n]/).flatMap((entry) => {
@@ -27,7 +27,7 @@ function readChart(text: string): Wish | undefined {
   return { tool: 'show_bars', args: { title, bars: bars.slice(0, maxBars) }, reasoning: 'The user asks for a chart.' };
 }
 
-function readTheme(text: string): Wish | undefined {
+function readTheme(text: string): OfflineRequest | undefined {
   const wanted = theme.test(text) ? themes.find(({ pattern }) => pattern.test(text)) : undefined;
   if (!wanted || text.trimEnd().endsWith('?')) return undefined;
   return { tool: 'set_page_theme', args: { theme: wanted.name }, reasoning: 'The user asks for another theme.' };

@@ -9,13 +9,13 @@ export interface SentTx {
   height: number;
 }
 
-export type Fate = { ok: true; response?: TxResponse; isUnclear?: boolean };
+export type TxOutcome = { ok: true; response?: TxResponse; isUnclear?: boolean };
 
 /**
- * What became of a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of
- * a block tells whether its sequence is used up, and the index whether another transaction did that.
+ * The outcome of a transaction that nodes do not find by its hash after its timeout. Their index may lack it, but the state of
+ * a block shows whether its sequence is used up, and the index whether another transaction did that.
  */
-export async function readFate(gateway: GatewayClient, sent: SentTx): Promise<Fate | GatewayFault> {
+export async function readTxOutcome(gateway: GatewayClient, sent: SentTx): Promise<TxOutcome | GatewayFault> {
   const account = await readAccount(gateway, sent.address, sent.height);
   if (!account.ok) return account;
   if (account.sequence <= sent.sequence) return { ok: true };
