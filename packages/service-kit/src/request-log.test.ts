@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { createLogger } from './logger.ts';
 import { createRequestLog } from './request-log.ts';
 
-function lineOf(request: { id: string; url: string }, level = 'info'): string {
+function lineOf(request: { id: string; url: string; status?: number }, level = 'info'): string {
   const lines: string[] = [];
   const logger = createLogger({ name: 'test', level, destination: { write: (line: string) => void lines.push(line) } });
   const log = createRequestLog(logger);
-  log({ method: 'GET', ...request, status: 200, elapsedMs: 1.26 });
+  log({ method: 'GET', status: 200, ...request, elapsedMs: 1.26 });
   return lines.join('');
 }
 
@@ -36,3 +36,12 @@ test('what a client wrote is escaped and masked', () => {
 test('above its level nothing is written', () => {
   expect(lineOf({ id: 'a', url: '/' }, 'warn')).toBe('');
 });
+
+test.each(['/health', '/ready', '/metrics'])(
+  '%s that a monitor polls is logged only at debug, or when it fails',
+  (url) => {
+    expect(lineOf({ id: 'a', url })).toBe('');
+    expect(JSON.parse(lineOf({ id: 'a', url }, 'debug'))).toMatchObject({ level: 'debug', path: url });
+    expect(JSON.parse(lineOf({ id: 'a', url, status: 503 }))).toMatchObject({ level: 'info', status: 503 });
+  },
+);

@@ -3,7 +3,7 @@ import { levels, symbols } from 'pino';
 import type { Logger } from './logger.ts';
 import { maskText } from './mask.ts';
 
-/** Who asks, where a service knows it by a name that may be logged. */
+/** The names of callers that may be logged. */
 const callers = new WeakMap<IncomingMessage, string>();
 
 /** Puts the name of an API key on the request's log line. */
@@ -25,30 +25,36 @@ export interface AnsweredRequest {
   caller?: string | undefined;
 }
 
-const info = levels.values.info ?? 0;
+const { info = 0, debug = 0 } = levels.values;
+
+/** What monitors poll: answered well, these are logged at `debug`, or they would fill the log. */
+const polled = new Set(['/health', '/ready', '/metrics']);
 
 type LineStream = { write(line: string): void };
 
 /**
- * One line for each request, of the form of every other line. It is put together by hand and goes straight to the
- * logger's stream: through pino, with its child loggers and masks, it costs as much as the rest of a request.
+ * Logs one line for each request, in the form of all other lines. The line is built here and written to the logger's
+ * stream, because pino with its child loggers and masks takes a quarter of a request's time (docs/decisions/http-server.md).
  */
 export function createRequestLog(logger: Logger): (answered: AnsweredRequest) => void {
   const { [symbols.streamSym]: stream } = logger as unknown as { [symbols.streamSym]: LineStream };
   const service = JSON.stringify(logger.bindings().service);
-  let time = 0;
-  let start = '';
+  let time = '';
+  let at = 0;
   return ({ id, method, url, status, elapsedMs, caller }) => {
-    if (logger.levelVal > info) return;
+    const path = pathOf(url);
+    const isQuiet = status < 400 && polled.has(path);
+    if (logger.levelVal > (isQuiet ? debug : info)) return;
     const now = Date.now();
-    if (now !== time) {
-      time = now;
-      start = `{"level":"info","time":"${new Date(now).toISOString()}","service":${service},"requestId":`;
+    if (now !== at) {
+      at = now;
+      time = new Date(now).toISOString();
     }
+    const start = `{"level":"${isQuiet ? 'debug' : 'info'}","time":"${time}","service":${service},"requestId":`;
     const key = caller === undefined ? '' : `,"key":${quote(caller)}`;
     const ms = Math.round(elapsedMs * 10) / 10;
     stream.write(
-      `${start}${quote(id)},"method":"${method}","path":${quote(pathOf(url))},"status":${status},"ms":${ms}${key},"msg":"request"}\n`,
+      `${start}${quote(id)},"method":"${method}","path":${quote(path)},"status":${status},"ms":${ms}${key},"msg":"request"}\n`,
     );
   };
 }
@@ -58,7 +64,7 @@ export function pathOf(url: string): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** What clients write may hold what must not be logged; plain ids and paths, nearly all of them, need no second look. */
+/** Texts of clients may contain secrets. Plain ids and paths, nearly all of them, cannot, and are not masked. */
 function quote(text: string): string {
   return /^[\w/.:-]*$/.test(text) && !text.includes('://') ? `"${text}"` : maskText(JSON.stringify(text));
 }

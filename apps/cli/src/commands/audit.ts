@@ -11,7 +11,12 @@ export function addAuditCommands(program: Command): void {
   audit
     .command('verify')
     .description('find audit lines that were changed, removed or added; exit with status 1 if there are any')
-    .option('--head <seq:hash>', 'head kept elsewhere, such as one from the log; repeatable', collectHead, [])
+    .option(
+      '--head <seq:hash>',
+      'a head that was saved elsewhere, such as one from the log; repeatable',
+      collectHead,
+      [],
+    )
     .action(async ({ head }: { head: Head[] }) => {
       const { verifyAuditLogs } = await import('../audit-logs.ts');
       if (!(await verifyAuditLogs(head))) process.exitCode = 1;

@@ -6,7 +6,7 @@ export function addBackupCommands(program: Command): void {
   program
     .command('backup')
     .description('copy the SQLite databases and keys of DATA_DIR into a new folder, while services run')
-    .argument('<folder>', 'folder to make; it must be empty or not exist')
+    .argument('<folder>', 'folder to write to; it must be empty or not exist')
     .action(async (folder: string) => {
       const { backUp } = await import('../backup.ts');
       const names = await backUp(withEnvFile(process.env), folder);
@@ -14,8 +14,8 @@ export function addBackupCommands(program: Command): void {
     });
   program
     .command('restore')
-    .description('put a backup into DATA_DIR; services must be stopped, nothing is overwritten')
-    .argument('<folder>', 'folder that `palaver backup` made')
+    .description('restore a backup to DATA_DIR; stop the services first, nothing is overwritten')
+    .argument('<folder>', 'folder written by `palaver backup`')
     .action(async (folder: string) => {
       const { restore } = await import('../backup.ts');
       process.stdout.write(`Restored ${restore(withEnvFile(process.env), folder).join(', ')}.\n`);

@@ -26,9 +26,9 @@ export function addChatCommand(program: Command): void {
     .argument('[url]', 'address of the agent', 'http://127.0.0.1:4000')
     .option('--session <id>', 'continue this session instead of a new one')
     .option('--model <id>', 'one of the models of GET /models')
-    .option('--reasoning', 'show what the model thinks')
+    .option('--reasoning', 'show the reasoning of the model')
     .option('--json', 'print every event as one line of JSON')
-    .option('--key <file>', 'the key to sign with, made when it is not there', toKeyPath(process.env))
+    .option('--key <file>', 'file of the key to sign with; created if missing', toKeyPath(process.env))
     .addHelpText(
       'after',
       `

@@ -8,7 +8,7 @@ const marks: Record<Finding['state'], string> = { ok: '✓', off: '·', fault: '
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('check the configuration and what it points at; exit with status 1 if something is wrong')
+    .description('check the configuration and the connections; exit with status 1 if a check fails')
     .option('--json', 'print the findings as JSON')
     .action(async ({ json }: { json?: boolean }) => {
       const { examine } = await import('../doctor/examine.ts');

@@ -8,9 +8,9 @@ const by = { actor: 'command', from: null } as const;
 export function addKeyCommands(program: Command): void {
   program
     .command('keys')
-    .description('the keys that stored data is encrypted with')
+    .description('manage the keys that encrypt stored data')
     .command('rotate')
-    .description('encrypt all stored data with the first key of DATA_ENCRYPTION_KEY; services may run meanwhile')
+    .description('encrypt all stored data with the first key of DATA_ENCRYPTION_KEY; services can keep running')
     .action(async () => {
       const env = withEnvFile(process.env);
       const services = findDatabases(env).databases.flatMap(({ services }) => services);

@@ -14,7 +14,7 @@ export function addMenuCommands(program: Command): void {
   menu
     .command('check')
     .description('check menus for faults; exit with status 1 if there are any')
-    .argument('[file]', 'a menu file or folder; the bundled menus when not given')
+    .argument('[file]', 'a menu file or folder (default: the bundled menus)')
     .option('--locales <folder>', 'folder of the translations')
     .option('--actions <module>', 'module of your own actions, as in USSD_ACTIONS')
     .action(async (menus: string | undefined, { locales, actions }: MenuOptions) =>
@@ -22,8 +22,8 @@ export function addMenuCommands(program: Command): void {
     );
   menu
     .command('draw')
-    .description('print the tree as a Mermaid flowchart')
-    .argument('[file]', 'a menu file or folder; the bundled menus when not given')
+    .description('print the menus as a Mermaid flowchart')
+    .argument('[file]', 'a menu file or folder (default: the bundled menus)')
     .option('--locales <folder>', 'folder of the translations')
     .option('--language <tag>', 'language of the labels')
     .action(async (menus: string | undefined, { locales, language }: MenuOptions) =>

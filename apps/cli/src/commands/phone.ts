@@ -18,15 +18,15 @@ const defaultUrl = 'http://127.0.0.1:3000';
 
 /** `palaver dial` and `palaver flow`: a phone in the terminal, and dialogues kept as files. */
 export function addPhoneCommands(program: Command): void {
-  withPhone(program.command('dial').description('a phone in the terminal, against any USSD server'))
+  withPhone(program.command('dial').description('dial any USSD server from a phone in the terminal'))
     .argument('[url]', 'address of the server', defaultUrl)
     .action(async (url: string, options: PhoneOptions) => {
       await dial(url, options);
     });
 
-  const flow = program.command('flow').description('dialogues as files: record one, replay it against any server');
-  withPhone(flow.command('record').description('dial, and keep the dialogue in a file'))
-    .argument('<file>', 'where to write it (YAML)')
+  const flow = program.command('flow').description('record dialogues in files and replay them against any server');
+  withPhone(flow.command('record').description('dial, and save the dialogue in a file'))
+    .argument('<file>', 'file to write (YAML)')
     .argument('[url]', 'address of the server', defaultUrl)
     .option('--name <name>', 'what the dialogue is about', 'recorded')
     .action(async (file: string, url: string, options: PhoneOptions & { name: string }) => {
@@ -40,8 +40,13 @@ export function addPhoneCommands(program: Command): void {
     .description('replay dialogues; exit with status 1 if a reply differs')
     .argument('<files...>', 'recorded dialogues')
     .option('--url <url>', 'address of the server', defaultUrl)
-    .option('--phone <number>', 'the number to call from; a fresh one for each file when not given')
-    .option('--answer <name=text>', 'a masked answer of the files, such as secret=blue; repeatable', collectAnswer, {})
+    .option('--phone <number>', 'number to call from (default: a new one for each file)')
+    .option(
+      '--answer <name=text>',
+      'value of a masked answer in the files, such as secret=blue; repeatable',
+      collectAnswer,
+      {},
+    )
     .option('--secret <secret>', 'sent as X-Gateway-Secret')
     .option('--json', 'print the results as JSON')
     .action(replay);
@@ -49,10 +54,10 @@ export function addPhoneCommands(program: Command): void {
 
 function withPhone(command: Command): Command {
   return command
-    .option('--phone <number>', 'the number to call from; a fresh one when not given')
+    .option('--phone <number>', 'number to call from (default: a new one)')
     .option('--code <code>', 'the service code to dial', defaultServiceCode)
     .option('--secret <secret>', 'sent as X-Gateway-Secret')
-    .option('--token <token>', 'token of an operator, so that a recording knows which answers are secret');
+    .option('--token <token>', 'token of an operator; with it a recording masks exactly the secret answers');
 }
 
 function dial(url: string, { phone: number, code: serviceCode, secret, token }: PhoneOptions) {

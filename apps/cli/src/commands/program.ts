@@ -39,9 +39,9 @@ export function addProgramCommands(cli: Command): void {
 function addImport(program: Command): void {
   program
     .command('import')
-    .description('take an ODK form into a program, with a state that asks it')
-    .argument('<form>', 'an XForm (.xml), or an XLSForm (.xlsx) where pyxform is installed')
-    .argument('<folder>', "a program's folder; a new program is written where there is none")
+    .description('copy an ODK form into a program and add a state for it')
+    .argument('<form>', 'an XForm (.xml), or an XLSForm (.xlsx) if pyxform is installed')
+    .argument('<folder>', "a program's folder; if there is none, a new program is created")
     .action(async (form: string, folder: string) => {
       const { importForm } = await import('@palaver/ussd/commands/import-form');
       print(await importForm({ form, folder }));
@@ -91,12 +91,12 @@ function addExplore(program: Command): void {
     withActions(
       program
         .command('explore')
-        .description('walk every path with made-up answers in every language; exit with status 1 if there is a fault'),
+        .description('try every path with generated answers in every language; exit with status 1 if there is a fault'),
     ),
   )
     .argument('<folder>', several)
-    .option('--steps <number>', 'answers to give at most, for each program and language', toCount, 20_000)
-    .option('--seconds <number>', 'time to take at most, for each program and language', toCount, 120)
+    .option('--steps <number>', 'maximum number of answers, for each program and language', toCount, 20_000)
+    .option('--seconds <number>', 'maximum time, for each program and language', toCount, 120)
     .action(async (folder: string, { actions = ownActions(), json, steps, seconds }: ExploreOptions) => {
       const { explorePrograms } = await import('@palaver/ussd/commands/explore-programs');
       const progress = createProgress();
@@ -110,7 +110,7 @@ function addVersions(program: Command): void {
   const load = () => import('@palaver/ussd/commands/publish-programs');
   program
     .command('publish')
-    .description('publish a program to the database; running instances take it into use within seconds')
+    .description('publish a program to the database; running instances serve it within seconds')
     .argument('<folder>', one)
     .option('--note <text>', 'what is new in it')
     .action(async (folder: string, { note }: { note?: string }) => {
@@ -134,15 +134,15 @@ function addVersions(program: Command): void {
     });
   program
     .command('rollback')
-    .description('take an earlier version into use')
+    .description('serve an earlier version')
     .argument('<name>', 'the name of the program')
-    .argument('[version]', 'a version as `versions` prints it; the one before when not given')
+    .argument('[version]', 'a version that `versions` lists (default: the previous one)')
     .action(async (name: string, version?: string) => {
       process.stdout.write(`${await (await load()).rollBack(withEnvFile(process.env), name, version)}\n`);
     });
   program
     .command('withdraw')
-    .description('take a published program out of use; one of USSD_PROGRAMS with its name answers again')
+    .description('withdraw a published program; a program of that name in USSD_PROGRAMS is served again')
     .argument('<name>', 'the name of the program')
     .action(async (name: string) => {
       await (await load()).withdrawProgram(withEnvFile(process.env), name);
@@ -160,9 +160,9 @@ interface RunOptions extends ProgramOptions {
 function addRun(program: Command): void {
   withActions(program.command('run').description('dial a program in the terminal, on an empty database'))
     .argument('<folder>', several)
-    .option('--code <code>', 'the service code to dial; the first of the program when not given')
-    .option('--phone <number>', 'the number to call from; a fresh one when not given')
-    .option('--record <file>', 'keep the dialogue as a test, for example flows/deposit.yaml')
+    .option('--code <code>', 'service code to dial (default: the first of the program)')
+    .option('--phone <number>', 'number to call from (default: a new one)')
+    .option('--record <file>', 'save the dialogue as a test, for example flows/deposit.yaml')
     .option('--name <name>', 'what the dialogue is about', 'recorded')
     .action(async (folder: string, { record, name, actions, ...options }: RunOptions) => {
       const { runProgram } = await import('@palaver/ussd/commands/run-program');
@@ -175,7 +175,7 @@ function addRun(program: Command): void {
 }
 
 function withActions(command: Command): Command {
-  return command.option('--actions <module>', 'module of your own actions; USSD_ACTIONS when not given');
+  return command.option('--actions <module>', 'module of your own actions (default: USSD_ACTIONS)');
 }
 
 function ownActions(): string | undefined {

@@ -23,7 +23,7 @@ export function addServiceCommands(program: Command): void {
     });
   program
     .command('migrate')
-    .description('bring the databases of all services up to date; for starts with MIGRATE_ON_START=false')
+    .description('migrate the databases of all services; needed with MIGRATE_ON_START=false')
     .action(async () => {
       const { migrateUssdDatabase } = await import('@palaver/ussd/commands/migrate');
       const { migrateAgent } = await import('@palaver/agent/migrate');
@@ -50,7 +50,7 @@ async function startAlone(name: ServiceName, env: Env) {
 function addRotateKeys(ussd: Command): void {
   ussd
     .command('rotate-keys')
-    .description('seal PINs with PIN_ENCRYPTION_KEY that were sealed with a key of PIN_ENCRYPTION_KEYS_OLD')
+    .description('encrypt PINs with PIN_ENCRYPTION_KEY that were encrypted with a key of PIN_ENCRYPTION_KEYS_OLD')
     .action(async () => {
       const { rotateKeys } = await import('@palaver/ussd/commands/rotate-keys');
       const { accounts, secret } = await rotateKeys(withEnvFile(process.env));

@@ -10,7 +10,7 @@ const load = () => import('@palaver/ussd/commands/submissions');
 /** `palaver submissions`: completed forms, and those that the forms server has refused. */
 export function addSubmissionCommands(program: Command): void {
   const submissions = program.command('submissions').description('list, export and retry completed ODK forms');
-  withFilter(submissions.command('list').description('print how many there are of each form, and the newest'))
+  withFilter(submissions.command('list').description('print the number of submissions of each form, and the newest'))
     .option('--limit <number>', 'how many of the newest', toCount, 20)
     .action(async ({ form, status, limit }: FilterOptions & { limit: number }) => {
       const found = await (await load()).listSubmissions(withEnvFile(process.env), {
@@ -42,8 +42,8 @@ export function addSubmissionCommands(program: Command): void {
     });
   submissions
     .command('retry')
-    .description('send what the forms server has refused again')
-    .argument('[instance]', 'the id of one; all that have failed when not given')
+    .description('send submissions again that the forms server refused')
+    .argument('[instance]', 'id of one submission (default: all that failed)')
     .action(async (instance?: string) => {
       const count = await (await load()).retrySubmissions(withEnvFile(process.env), instance);
       process.stdout.write(`${count} queued.\n`);

@@ -6,18 +6,18 @@ const by = { actor: 'command', from: null } as const;
 
 /** `palaver user export` and `palaver user erase`. */
 export function addUserCommands(program: Command): void {
-  const user = program.command('user').description('export or erase everything that is kept of a person');
+  const user = program.command('user').description('export or erase everything that is stored about a person');
   const argument = ['<who>', 'a phone number (+254700000001) or a DID'] as const;
   user
     .command('export')
-    .description('print everything of a person in all services, as JSON')
+    .description('print everything that all services store about a person, as JSON')
     .argument(...argument)
     .action(async (who: string) => {
       process.stdout.write(`${JSON.stringify(await exportPerson(withEnvFile(process.env), who), undefined, 2)}\n`);
     });
   user
     .command('erase')
-    .description('erase everything of a person in all services')
+    .description('erase everything that all services store about a person')
     .argument(...argument)
     .option('--yes', 'confirm: it cannot be undone')
     .action(async (who: string, { yes }: { yes?: boolean }) => {
