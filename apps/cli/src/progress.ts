@@ -3,7 +3,7 @@ export interface Progress {
   clear(): void;
 }
 
-/** One line on the terminal that says how far long work is. Nothing is written where standard error is no terminal. */
+/** Shows the progress of long work in one line. Writes nothing if standard error is not a terminal. */
 export function createProgress(): Progress {
   const write = (text: string) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);

@@ -1,7 +1,7 @@
 import { t } from './i18n/text.ts';
 import { Link } from './ui/link.tsx';
 
-/** For addresses that are none of the console's. */
+/** Shown for unknown addresses. */
 export function NotFound({ path }: { path: string }) {
   return (
     <section className="not-found">

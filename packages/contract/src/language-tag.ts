@@ -2,7 +2,7 @@
 const languageTagPattern = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/;
 const languageTagMaxCharacters = 35;
 
-/** The canonical form of a BCP 47 language tag (`pt-br` → `pt-BR`), or `undefined` when it is none. */
+/** The canonical form of a BCP 47 language tag (`pt-br` → `pt-BR`), or `undefined` if it is not one. */
 export function toLanguageTag(text: string): string | undefined {
   if (text.length > languageTagMaxCharacters || !languageTagPattern.test(text)) return undefined;
   try {

@@ -1,4 +1,4 @@
-/** What a browser may do with a reply that is no page: nothing. A page sets a policy of its own. */
+/** Forbids browsers everything with a reply that is not a page. Pages set their own policy. */
 export const browserHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
   'x-content-type-options': 'nosniff',

@@ -37,7 +37,7 @@ export async function addCors(server: FastifyInstance, cors: CorsOptions): Promi
     allowedHeaders: names,
     exposedHeaders: toExposed(cors),
     maxAge: 600,
-    strictPreflight: false, // an OPTIONS that is no preflight is answered too, not refused
+    strictPreflight: false, // an OPTIONS that is not a preflight is answered too
   };
   if (patterns.length === 0) await server.register(corsPlugin, options);
   else

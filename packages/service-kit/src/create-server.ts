@@ -99,7 +99,7 @@ export interface ServerOptions extends Edge {
   isUpload?: ((request: { method: string; url: string }) => boolean) | undefined;
   /** Longest URL in bytes, headers aside. */
   maxUrlLength?: number;
-  /** An error that clients may know of although it is none of ours, such as a database that is away; undefined for all others. */
+  /** The error that clients may see instead of one from outside, such as an unreachable database; undefined for all others. */
   toKnownError?: ((error: unknown) => AppError | undefined) | undefined;
   /** Error bodies of another shape than the shared one. */
   toErrorBody?: ((error: AppError) => object) | undefined;
@@ -248,7 +248,7 @@ function withoutPreflight(server: Server, isGuard: (hook: unknown) => boolean): 
   });
 }
 
-/** JSON bodies as usual, but an empty one is no body: clients send the header on every request. */
+/** Parses JSON bodies. An empty body is accepted, because clients send the header with every request. */
 function acceptEmptyJson(server: Server): void {
   server.removeAllContentTypeParsers();
   const parseJson = server.getDefaultJsonParser('remove', 'remove');

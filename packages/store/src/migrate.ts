@@ -167,7 +167,7 @@ function pendingOf(
   applied: ReadonlyMap<string, boolean>,
 ): Migration[] {
   const known = new Set(migrations.map(({ name }) => name));
-  // A newer version's steps that only expand are no hindrance: during an upgrade both versions run.
+  // Steps of a newer version that only add are accepted: during an upgrade both versions run.
   const unknown = [...applied].flatMap(([name, breaking]) => (breaking && !known.has(name) ? [name] : [])).sort();
   if (unknown.length > 0) {
     const found = `it holds migration ${unknown.join(', ')} of ${component}, which this version does not know`;

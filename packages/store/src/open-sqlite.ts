@@ -50,7 +50,7 @@ export function toPath(url: string): string {
   try {
     if (rest !== '' && !/[?#]/.test(rest)) return resolve(rest.startsWith('//') ? fileURLToPath(url) : rest);
   } catch {
-    // A host name or a broken escape in file://… ends below like every other address that is no path.
+    // A host name or a broken escape in file://… is refused below like every other address that is not a path.
   }
   const expected = 'expected for example file:./data/palaver.sqlite';
   throw new StoreError('bad-url', `the database address "${url}" is not a path; ${expected}`);

@@ -34,7 +34,7 @@ export async function parseToken(text: string): Promise<Result<UcanView, UcanErr
     for (const block of [root, ...ucans.values()]) await checkHash(block);
     const chain = new Chain(ucans);
     const view = chain.read(readVariant(root));
-    if (chain.size !== ucans.size) malformed('it has blocks that are no part of it');
+    if (chain.size !== ucans.size) malformed('it has blocks that do not belong to it');
     return { ok: view };
   } catch (error) {
     return { error: toUcanError(error) };

@@ -33,11 +33,11 @@ export function parseTemplate(text: string): ParsedTemplate {
     for (const pattern of patterns) {
       if (pattern === '*' || pattern === '**') template.segments.push(pattern);
       else if (literal.test(pattern)) template.segments.push({ literal: pattern });
-      else return refuse(`"${pattern}" is no path segment`);
+      else return refuse(`"${pattern}" is not a path segment`);
     }
     if (!variable) continue;
     const field = variable[1] ?? '';
-    if (!identifier.test(field)) return refuse(`"${field}" is no field`);
+    if (!identifier.test(field)) return refuse(`"${field}" is not a field`);
     template.variables.push({ field, from, to: template.segments.length });
   }
   if (template.segments.filter((segment) => segment === '**').length > 1) return refuse('more than one **');

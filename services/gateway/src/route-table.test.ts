@@ -76,9 +76,9 @@ test('a rule that cannot be served is named and leaves the others alone', () => 
   const table = tableOf(['/a/{id', '/b/{id}', '/c/{id=**}/{a=**}', '/d//e']);
   expect(table.routes.map(({ template }) => template)).toEqual(['/b/{id}']);
   expect(table.faults).toEqual([
-    't.Q.M0: "{" is no path segment in the path /a/{id',
+    't.Q.M0: "{" is not a path segment in the path /a/{id',
     't.Q.M2: more than one ** in the path /c/{id=**}/{a=**}',
-    't.Q.M3: "" is no path segment in the path /d//e',
+    't.Q.M3: "" is not a path segment in the path /d//e',
   ]);
 });
 

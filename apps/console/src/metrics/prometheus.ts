@@ -7,7 +7,7 @@ export interface Sample {
 const line = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
 const label = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** The samples of a Prometheus text; comments and lines that are none are left out. */
+/** The samples of a Prometheus text; comments and malformed lines are left out. */
 export function parsePrometheus(text: string): Sample[] {
   return text.split('\n').flatMap((row) => {
     const match = row.startsWith('#') ? null : line.exec(row.trim());

@@ -136,7 +136,7 @@ export const en = {
   'chat.argumentsOf': 'Arguments of {name}',
   'chat.result': 'Result',
   'chat.resultOf': 'Result of {name}',
-  'chat.notFigures': 'These are no figures to draw.',
+  'chat.notFigures': 'The data cannot be drawn as a chart.',
   'chat.payment': 'Payment required',
   'chat.creditUsed': 'Your credit is used up',
   'chat.claims': {

@@ -36,7 +36,7 @@ export interface ProgramModel {
 
 const menuPath = /^[^/]+\.ya?ml$/;
 const localePath = /^locales\/([^/]+)\.ya?ml$/;
-/** Takes up an unfinished form; it is no state. */
+/** Continues an unfinished form; it is not a state. */
 const resumeTarget = '@resume';
 
 export function readProgram(files: ProgramFiles): ProgramModel {

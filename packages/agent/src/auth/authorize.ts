@@ -28,7 +28,7 @@ export function readCredentials(
   bareBearer = false,
 ): Omit<Credentials, 'client'> {
   const isUcan = one(headers['x-auth-type'])?.trim().toLowerCase() === 'ucan';
-  // The whole rest, blanks included: what is no token is a malformed one, not a missing one.
+  // The whole rest, including spaces: a text that is not a token is malformed, not missing.
   const bearer = /^Bearer +(.+)$/i.exec(one(headers.authorization) ?? '')?.[1];
   const delegation = one(headers['x-ucan-delegation']) || undefined;
   if (isUcan) return { invocation: bearer, delegation };

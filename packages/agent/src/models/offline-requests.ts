@@ -166,7 +166,7 @@ function readStyles(sentence: string): Preference {
   return language ? { ...found, language } : found;
 }
 
-/** Only what is the name or the tag of a language: "answer in short sentences" is none. */
+/** Only the name or the tag of a language: "answer in short sentences" has neither. */
 function readLanguage(sentence: string): string | undefined {
   const word = spoken.exec(sentence)?.[1];
   if (!word) return undefined;

@@ -33,7 +33,9 @@ function checkDeclarations(plugin: LoadedPlugin): string[] {
       return [];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      return [`plugin ${plugin.name}: the input of the tool "${name}" is no JSON Schema (${reason}); use plain types`];
+      return [
+        `plugin ${plugin.name}: the input of the tool "${name}" is not a JSON Schema (${reason}); use plain types`,
+      ];
     }
   });
   const badApprovals = plugin.subAgents.flatMap(({ name: agent, tools = {} }) =>

@@ -65,7 +65,7 @@ const clashes: [string, OraclePlugin[], string][] = [
   [
     'arguments that JSON cannot hold',
     [plugin({ name: 'a', getTools: () => ({ look: { ...tool, input: z.object({ when: z.date() }) } }) })],
-    'plugin a: the input of the tool "look" is no JSON Schema (Date cannot be represented in JSON Schema); use plain types',
+    'plugin a: the input of the tool "look" is not a JSON Schema (Date cannot be represented in JSON Schema); use plain types',
   ],
 ];
 

@@ -22,7 +22,7 @@ interface StandardSchema<Output> {
   };
 }
 
-/** Versions before 3.24 are no Standard Schemas. */
+/** Versions before 3.24 do not implement Standard Schema. */
 interface OlderZodSchema<Output> {
   readonly _output: Output;
   safeParseAsync(

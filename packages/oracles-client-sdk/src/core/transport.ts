@@ -116,7 +116,7 @@ export function createTransport(options: TransportOptions): Transport {
   };
 }
 
-/** A device that does not know its zone says so with a name that is none. */
+/** A device that does not know its zone reports a name that is not a time zone. */
 function findTimezone(): string | undefined {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
   return timeZone === 'Etc/Unknown' ? undefined : timeZone;

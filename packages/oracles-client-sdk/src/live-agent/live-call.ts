@@ -115,7 +115,7 @@ export function createLiveCall({ api, sessionId, createWorker }: LiveCallOptions
     await api.endCall(callId).catch(() => {});
   }
 
-  /** A device that fails is no reason to hang up: the user can still listen. After the call it is of no interest. */
+  /** A failing device does not end the call: the user can still listen. After the call its error is ignored. */
   async function setDevice(device: 'microphone' | 'camera' | 'screen', work: (line: Line) => Promise<unknown>) {
     const own = line;
     if (!own) return;

@@ -142,7 +142,7 @@ function readUrl(text: string, at: number): string {
   return rest.slice(0, end);
 }
 
-/** What ends a sentence is no part of an address in it. */
+/** Punctuation at the end of a sentence is not part of an address. */
 function withoutPunctuation(url: string): string {
   let end = url.length;
   while (end > 0 && `.,;:!?'*_)]`.includes(url[end - 1] ?? '')) end -= 1;
@@ -153,7 +153,7 @@ function readEmphasis(text: string, at: number, { find, depth, isLabel }: Scan):
   for (const [mark, type] of delimiters) {
     if (!text.startsWith(mark, at)) continue;
     const start = at + mark.length;
-    // snake_case is no emphasis, and neither is a mark between blanks.
+    // snake_case is not emphasis, nor is a mark between spaces.
     if (mark[0] === '_' && /\w/.test(text[at - 1] ?? '')) continue;
     if (/^\s?$/.test(text[start] ?? '')) continue;
     const end = find(mark, start + 1, (place) => isClosing(text, place, mark));

@@ -72,7 +72,7 @@ async function toCid(block: Uint8Array): Promise<Uint8Array> {
 
 function toPrincipal(did: string): Uint8Array {
   if (did.startsWith('did:key:z')) return fromBase58(did.slice('did:key:z'.length));
-  if (!did.startsWith('did:')) throw new TypeError(`${did} is no DID`);
+  if (!did.startsWith('did:')) throw new TypeError(`${did} is not a DID`);
   return concat(didPrefix, toUtf8(did.slice('did:'.length)));
 }
 

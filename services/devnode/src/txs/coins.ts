@@ -1,7 +1,7 @@
 import type { Coin } from '../world/world.ts';
 import { refuseTx, type TxFault } from './tx-fault.ts';
 
-/** Why these are no coins that a message may name. */
+/** Why a message may not name these coins. */
 export function checkCoins(coins: readonly Coin[]): TxFault | undefined {
   const isRight = coins.every(({ denom, amount }) => denom && /^[1-9]\d{0,77}$/.test(amount));
   const isSorted = coins.every(({ denom }, index) => index === 0 || (coins[index - 1] as Coin).denom < denom);

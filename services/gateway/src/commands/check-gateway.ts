@@ -28,7 +28,7 @@ export async function checkGateway({ own, other, templates, values = {} }: Check
   for (const template of templates) {
     const path = fillTemplate(template, values);
     const first = await ask(own + path);
-    // The same height for both, so that a new block in between is no difference.
+    // The same height for both, so that a new block in between does not make them differ.
     const theirs = await ask(other + path, first?.height);
     const ours = first?.height === undefined ? first : await ask(own + path, first.height);
     rows.push({

@@ -7,7 +7,7 @@ type Described = DescMessage | DescField | DescService | DescMethod;
 export const listNumber = { messages: 4, services: 6, fields: 2, nested: 3, methods: 2 };
 
 const byFile = new WeakMap<DescFile, Map<string, string>>();
-/** Directives for tools are no descriptions. */
+/** Directives for tools are not descriptions. */
 const directive = /^(?:buf:|nolint|clang-format|@exclude)/;
 
 /** The comment above a declaration, or after it on its line; empty without one. */

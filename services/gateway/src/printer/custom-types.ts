@@ -7,7 +7,7 @@ export interface CustomType {
   zero: string;
   /** Prints the value in `start..end`. */
   print(reader: WireReader, start: number, end: number): string;
-  /** The bytes on the wire of a JSON value; throws for what is none of this type. */
+  /** The bytes on the wire of a JSON value; throws for a value that is not of this type. */
   parse(json: unknown): Buffer;
 }
 

@@ -10,7 +10,7 @@ export interface WireValue {
   write(writer: BinaryWriter): void;
 }
 
-/** A value, or why the text is none. */
+/** A value, or why the text is not one. */
 export type Parsed<T> = { value: T } | { fault: string };
 
 const ranges: Partial<Record<ScalarType, [bigint, bigint]>> = {

@@ -16,7 +16,7 @@ export interface TxParts {
   ask: AskNode;
   metrics: GatewayMetrics;
   options: MetadataOptions;
-  /** What answers paths that are no route of the transaction service. */
+  /** Answers paths that are not routes of the transaction service. */
   otherwise: QueryHandler;
 }
 

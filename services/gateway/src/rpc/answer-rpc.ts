@@ -14,7 +14,7 @@ export interface AnswerParts {
 const invalidRequest: RpcError = { code: -32600, message: 'Invalid Request' };
 export const parseError: RpcError = { code: -32700, message: 'Parse error' };
 
-/** A JSON-RPC request out of parsed JSON; undefined when it is none. */
+/** A JSON-RPC request from parsed JSON; undefined if it is not one. */
 export function toRpcRequest(json: unknown): RpcRequest | undefined {
   if (typeof json !== 'object' || json === null) return undefined;
   const { id, method, params } = json as Record<string, unknown>;

@@ -47,7 +47,7 @@ export function toGrpcTimeout(ms: number): string {
 
 const timeoutUnits: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 0.001, n: 0.000001 };
 
-/** Milliseconds of a client's `Grpc-Timeout`; undefined when it is none. */
+/** Milliseconds of a client's `Grpc-Timeout`; undefined if it is not valid. */
 export function parseGrpcTimeout(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   return digits === undefined || unit === undefined ? undefined : Number(digits) * (timeoutUnits[unit] ?? 1);

@@ -94,7 +94,7 @@ export function createPayoutActions(
   };
 }
 
-/** An address that cannot be decrypted is none. */
+/** An address that cannot be decrypted counts as missing. */
 const isLinked = (address: string | null | undefined): address is string => !!address && address !== unreadableText;
 
 const formatUnits = (amount: number | bigint, denom: string) => formatCoin({ denom, amount: String(amount) });

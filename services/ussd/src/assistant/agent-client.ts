@@ -91,7 +91,7 @@ function isUnknown(error: unknown): boolean {
   return error instanceof OracleError && error.status === 404;
 }
 
-/** A language file may have a name that is no tag. */
+/** The name of a language file may not be a language tag. */
 function toMetadata(language: string): PhoneContext {
   const context = { client: 'phone', channel: 'ussd', screenCharacters: ussdLimits.screenCharacters } as const;
   const parsed = phoneContextSchema.safeParse({ ...context, language });

@@ -87,7 +87,7 @@ function readPair(line: string, at: number, find: Find): Stripped | undefined {
   if (end < 0) return undefined;
   const isCode = mark === '`';
   if (!isCode && (isBlank(line[start]) || isBlank(line[end - 1]))) return undefined;
-  // A star inside a word, as in a product, is no mark.
+  // A star inside a word, as in a product, is not a mark.
   if (mark === '*' && (isWord(line[at - 1]) || isWord(line[end + 1]) || line[end + 1] === '*')) return undefined;
   const inner = line.slice(start, end);
   return { text: mark.length === 2 && inner.includes('*') ? stripInline(inner) : inner, end: end + mark.length };

@@ -111,7 +111,7 @@ export const builtInSchemas = {
     }),
     outcomes: {
       queued: 'the message is stored and will be sent',
-      refused: 'the number is none, or the messages of a day are used up',
+      refused: 'the number is invalid, or the daily number of messages is used up',
     },
     finishes: true,
   },

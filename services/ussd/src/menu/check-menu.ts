@@ -224,7 +224,7 @@ function checkLogin(files: MenuFile[], states: ReadonlyMap<string, PlacedState>,
   const file = files.find((candidate) => candidate.login);
   if (!file) return [];
   const at = { file: file.file, line: file.login?.line ?? 1 };
-  if (!states.has(login)) return [{ ...at, message: `login must name a state that exists, ${login} is none` }];
+  if (!states.has(login)) return [{ ...at, message: `login must name a state; there is no state ${login}` }];
   if (requiresLogin(states.get(login)?.state))
     return [{ ...at, message: `the login ${login} itself requires a login` }];
   return [];

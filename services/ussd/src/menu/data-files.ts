@@ -59,7 +59,7 @@ function parseRows(file: string, text: string): Row[] | undefined {
   return faults.length === 0 ? toRows(value) : undefined;
 }
 
-/** Records of any list; `undefined` when it is none. A plain item is a record with the field `value`. */
+/** Records of any list; `undefined` if it is not a list. A plain item is a record with the field `value`. */
 export function toRows(value: unknown): Row[] | undefined {
   if (!Array.isArray(value)) return undefined;
   return value.map((item) => {

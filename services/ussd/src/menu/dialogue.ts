@@ -109,7 +109,7 @@ export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undef
   };
 }
 
-/** A login may stand before an action, which is no screen to come back to. */
+/** A login may precede an action, which is not a screen to return to. */
 function toLastQuestion(menu: Menu, { stack, state }: Place): string[] {
   const screens = [...stack, state];
   return screens.slice(0, screens.findLastIndex((name) => isQuestion(menu.states.get(name))) + 1);

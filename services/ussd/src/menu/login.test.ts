@@ -111,7 +111,7 @@ describe('a state that requires a login', () => {
       'requires a login, and no file names the login state',
     ]);
     expect(faults(source.replace('login: askPin\n', 'login: nowhere\n'))).toEqual([
-      'login must name a state that exists, nowhere is none',
+      'login must name a state; there is no state nowhere',
     ]);
   });
 });

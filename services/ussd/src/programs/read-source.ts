@@ -22,7 +22,7 @@ export class SourceFault extends Error {
   }
 }
 
-/** The folders of a program beside its own YAML files. Recorded dialogues in `flows` are no part of what runs. */
+/** The folders of a program in addition to its YAML files. Recorded dialogues in `flows` are not served. */
 const parts = { locales: /\.ya?ml$/, data: /\.(csv|json)$/, forms: /\.(xml|xlsx|csv|geojson)$/ };
 const yaml = /\.ya?ml$/;
 

@@ -16,7 +16,7 @@ const lowBelow = 30;
 const mostNeeded = 61;
 const enough: CallRoom = { kind: 'enough' };
 
-/** A text that is too long is no valid request, so the call ends before it, and is continued at the next dial. */
+/** A text that is too long is not a valid request, so the call ends before that and is continued at the next dial. */
 export function measureCallRoom(menu: Menu, dialogue: Dialogue, text: string): CallRoom {
   const limit = isListed(text) ? maxListedCharacters : ussdLimits.textCharacters;
   if (limit - text.length > mostNeeded + lowBelow) return enough;

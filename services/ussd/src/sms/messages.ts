@@ -36,7 +36,7 @@ export interface MessageFilter {
 }
 
 export interface Messages {
-  /** `false` when the number is none, or it or the caller has used up the messages of a day. */
+  /** `false` if the number is invalid, or if it or the caller has used up the daily number of messages. */
   queue(trx: Transaction<UssdTables>, message: NewMessage): Promise<boolean>;
   /** The newest first. */
   find(filter: MessageFilter): Promise<ListedMessage[]>;

@@ -2,7 +2,7 @@
 // only the table that both ends know, so that no state is shared and every block can be made beforehand.
 import { codeLengths, staticTable } from './hpack-tables.ts';
 
-/** Bytes that are no header block: the connection cannot be used any further. */
+/** Bytes that are not a header block: the connection cannot be used any more. */
 export class HpackError extends Error {}
 
 /** Names and values in turn. */

@@ -15,7 +15,7 @@ export const envPrices = () =>
       const parsed = pricesSchema.safeParse(JSON.parse(text));
       if (parsed.success && '*' in parsed.data) return parsed.data;
     } catch {
-      // Told below, like every other text that is no price list.
+      // Reported below, like every other text that is not a price list.
     }
     context.addIssue({ code: 'custom', message: expected });
     return z.NEVER;

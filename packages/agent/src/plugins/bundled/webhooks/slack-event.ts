@@ -37,7 +37,7 @@ export interface SlackMessage {
   replyTo: string | undefined;
 }
 
-/** The message an event brings; undefined where it is none of ours. */
+/** The message of an event; undefined if it is not for the agent. */
 export function readMessage(event: unknown): SlackMessage | undefined {
   const parsed = messageSchema.safeParse(event);
   if (!parsed.success) return undefined;

@@ -1,0 +1,82 @@
+import type { LiveRunStatus, SseEvent } from '@palaver/contract';
+import type { Broadcast } from '../cluster/broadcast.ts';
+import type { StoredStep } from '../store/interrupted-runs.ts';
+import type { OwnedRun } from '../store/run-records.ts';
+import { type Begun, type CarryOutParts, carryOutRun } from './carry-out-run.ts';
+import { keepFrames } from './keep-frames.ts';
+import type { LiveRun, LiveRuns } from './live-runs.ts';
+import { createRun, type Run, type RunIds } from './run.ts';
+import { toStoredInput } from './run-input.ts';
+import type { SessionClients } from './session-clients.ts';
+import { type SettleParts, settleRun } from './settle-run.ts';
+import { RunCancelled } from './stream-error.ts';
+import type { Turn } from './turn.ts';
+
+export interface RunStarterParts extends CarryOutParts, Omit<SettleParts, 'reserve' | 'onStoredLater'> {
+  live: LiveRuns;
+  broadcast: Broadcast;
+  clients: Pick<SessionClients, 'notify'>;
+  /** The time of messages: that of the database, if instances share one. */
+  now?(): number;
+}
+
+interface Start extends Begun {
+  ids: RunIds;
+  status: LiveRunStatus;
+  owned: OwnedRun;
+  /** Frames of an earlier owner. */
+  earlier: string;
+  steps: StoredStep[];
+  userMessageId?: string;
+}
+
+/** Starts runs of this instance and follows each until its end is stored. */
+export function createRunStarter(parts: RunStarterParts) {
+  const { runs, live, queue, broadcast, clients, logger, now = Date.now } = parts;
+  const active = new Set<Promise<void>>();
+  const settling: SettleParts = { ...parts, reserve: live.reserve, onStoredLater: queue.release };
+
+  async function carryOut(entry: LiveRun, begun: Begun): Promise<void> {
+    const { sessionId, messageId } = entry.run;
+    const outcome = await carryOutRun(entry, begun, parts);
+    if (outcome === 'moved' || (await settleRun(entry, settling)) === 'moved') return live.leave(entry);
+    live.retire(entry);
+    clients.notify(sessionId, 'message_cache_invalidation', { sessionId, messageId });
+    queue.release(sessionId);
+  }
+
+  return {
+    start(turn: Turn, { ids, owned, earlier, userMessageId, ...begun }: Start): Run {
+      const { runId, sessionId, requestId, messageId } = ids;
+      const run = createRun(ids, { onEvent: (event) => notifyClients(clients, sessionId, event), earlier, now: now() });
+      const stored = run.frames.length;
+      if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId, userMessageId });
+      const onNewOwner = () => run.cancel(new RunCancelled('new-owner'));
+      const frames = keepFrames(run, owned, { runs, broadcast, logger, stored, onNewOwner });
+      const canMove = toStoredInput(turn) !== null;
+      const entry: LiveRun = { run, turn, owned, frames, isHeld: false, canMove, startedAt: performance.now() };
+      live.add(entry);
+      const work = carryOut(entry, begun)
+        .catch((error) => logger.error({ err: error, runId }, 'a run ended with an internal error'))
+        .finally(() => active.delete(work));
+      active.add(work);
+      return run;
+    },
+    /** Resolves when no run is active. */
+    async idle(): Promise<void> {
+      while (active.size > 0) await Promise.allSettled(active);
+    },
+  };
+}
+
+/** The other clients of the user see that a turn has begun and what it shows. */
+function notifyClients(clients: Pick<SessionClients, 'notify'>, sessionId: string, { name, data }: SseEvent): void {
+  if (name === 'run') clients.notify(sessionId, 'message_cache_invalidation', { sessionId });
+  switch (name) {
+    case 'tool_call':
+    case 'approval_request':
+    case 'render_component':
+    case 'router_update':
+      clients.notify(sessionId, name, data as never);
+  }
+}
