@@ -1,3 +1,4 @@
+import { heightHeader } from '@palaver/contract/internal';
 import { envUrl, traceHeaders, type VariableMeta } from '@palaver/service-kit';
 import { z } from 'zod';
 
@@ -148,7 +149,7 @@ export function createGatewayClient(access: GatewayAccess): GatewayClient {
     const url = new URL(base + path.replace(/^\/ixo(?=\/)/, () => prefix));
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
     const late = AbortSignal.timeout(timeoutMs);
-    const pinned: Record<string, string> = height === undefined ? {} : { 'x-cosmos-block-height': String(height) };
+    const pinned: Record<string, string> = height === undefined ? {} : { [heightHeader]: String(height) };
     try {
       const response = await fetch(url, {
         ...init,

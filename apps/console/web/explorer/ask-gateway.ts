@@ -1,3 +1,4 @@
+import { heightHeader } from '@palaver/contract/internal';
 import { useQuery } from '@tanstack/react-query';
 import { ServiceFault, toServicePath } from '../api/call-service.ts';
 import { t } from '../i18n/text.ts';
@@ -31,7 +32,7 @@ export async function askGateway(request: RequestParts): Promise<Answer> {
     status: response.status,
     ms,
     cache: header('x-cache'),
-    height: header('x-cosmos-block-height'),
+    height: header(heightHeader),
     requestId: header('x-request-id'),
     bytes: new TextEncoder().encode(text).length,
     text,

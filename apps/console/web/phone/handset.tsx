@@ -1,10 +1,10 @@
+import { ussdLimits } from '@palaver/contract';
 import { defaultServiceCode } from '@palaver/ussd/commands/phone';
 import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import type { PhoneLine } from './use-phone.ts';
 
-const screenLimit = 182;
 const keys = [
   ['1', ''],
   ['2', 'abc'],
@@ -116,7 +116,7 @@ function Screen({ line, language }: { line: PhoneLine['line']; language: string 
       <div className="screen-bar">
         <span>{t(`phone.${line.status}`)}</span>
         <span className="numbers">
-          {length}/{screenLimit}
+          {length}/{ussdLimits.screenCharacters}
         </span>
       </div>
       {line.status === 'idle' ? (

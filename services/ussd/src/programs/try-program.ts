@@ -1,6 +1,7 @@
 import { AppError } from '@palaver/contract';
 import type { TriedCall } from '@palaver/contract/internal';
 import { type AdapterName, toSampleExchange } from '../adapters/sample-exchange.ts';
+import { defaultServiceCode } from '../commands/phone.ts';
 import { constantsOf } from '../explore/constants.ts';
 import { resultsOf } from '../explore/results.ts';
 import type { Forms } from '../forms/forms.ts';
@@ -38,7 +39,7 @@ export async function tryProgram(menu: Menu, forms: Pick<Forms, 'press'>, trial:
   const { state, values, language: spoken } = step.dialogue;
   const { text, ended: isLast } = renderScreen(menu, step.dialogue);
   const ended = step.ended || isLast;
-  const serviceCode = menu.codes[0] ?? '*1234#';
+  const serviceCode = menu.codes[0] ?? defaultServiceCode;
   const call = { sessionId: timedOut ? 'trial-2' : 'trial-1', phoneNumber, serviceCode, inputs };
   const exchange = toSampleExchange(adapter, call, `${ended ? 'END' : 'CON'} ${text}`);
   return { screen: text, ended, state, language: spoken, values, actions, serviceCode, exchange };
