@@ -10,3 +10,9 @@ it('finds words in documents, help texts and comments, and leaves code alone', (
     { line: 3, found: 'anew' },
   ]);
 });
+
+it('finds a phrase that a line break splits, and the second text of a line', () => {
+  expect(lintProse('a.md', 'One.\nIt goes\non.')).toMatchObject([{ line: 2, found: 'goes on' }]);
+  expect(lintProse('a.ts', '// It goes\n// on.')).toMatchObject([{ line: 1, found: 'goes on' }]);
+  expect(lintProse('a.ts', "refuse('CODE', 'it starts anew')")).toMatchObject([{ found: 'anew' }]);
+});

@@ -34,17 +34,26 @@ function toProse(file: string, text: string): string[] {
   return text.split('\n').map((line) => {
     const comment = /^\s*(?:\/\/|\/?\*)(.*)$/.exec(line)?.[1];
     return (
-      comment ?? Array.from(line.matchAll(/(['"])((?:(?!\1).)* (?:(?!\1).)*)\1/g), ([, , words]) => words).join(' ')
+      comment ??
+      Array.from(line.matchAll(/(['"`])((?:\\.|(?!\1).)*)\1/g), ([, , words = '']) => words)
+        .filter((words) => words.includes(' '))
+        .join(' ; ')
     );
   });
 }
 
 export function lintProse(file: string, text: string): Finding[] {
-  return toProse(file, text).flatMap((prose, index) =>
-    rules.flatMap(({ pattern, advice }) =>
-      Array.from(prose.matchAll(pattern), ([found]) => ({ file, line: index + 1, found, advice })),
-    ),
-  );
+  const prose = toProse(file, text).join('\n');
+  return rules
+    .flatMap(({ pattern, advice }) =>
+      Array.from(prose.matchAll(pattern), ({ 0: found, index }) => ({
+        file,
+        line: prose.slice(0, index).split('\n').length,
+        found: found.replace(/\s+/g, ' '),
+        advice,
+      })),
+    )
+    .sort((one, other) => one.line - other.line);
 }
 
 if (import.meta.main) {

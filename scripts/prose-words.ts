@@ -3,7 +3,11 @@ interface Rule {
   advice: string;
 }
 
-const word = (words: string, advice: string): Rule => ({ pattern: new RegExp(`\\b(?:${words})\\b`, 'gi'), advice });
+/** Words as a regular expression; a space also matches a line break. */
+const word = (words: string, advice: string): Rule => ({
+  pattern: new RegExp(`\\b(?:${words.replaceAll(' ', '(?: |\\n) *')})\\b`, 'gi'),
+  advice,
+});
 
 /** Figures of speech and unusual phrases, each with what to write instead. */
 export const rules: Rule[] = [
@@ -34,4 +38,16 @@ export const rules: Rule[] = [
   word('ends? with (?:1|0)', 'write "exit with status"'),
   word('goes? on', 'write "continues"'),
   word('mended?|mends', 'write "fix"'),
+  word('told|tells? of', 'name who gets which message: "receives", "shows", "reports"'),
+  word('heard|hears', 'write "received"'),
+  word('made out to', 'write "for", or "with … as its audience"'),
+  word(
+    '(?<!there )(?:(?:is|are) none(?! of)|(?:is|are) no (?:part|screen|token|page|path|terminal|DID))',
+    'write "is not a …"',
+  ),
+  word('wish(?:es)?', 'write "request", or "preference"'),
+  word('fate', 'write "outcome"'),
+  word('bites?', 'write "batch"'),
+  word('hands on|handed on', 'write "forwards", "returns", or "passes"'),
+  word('speaks? for many', 'write "that many users share"'),
 ];

@@ -5,7 +5,7 @@ interface Tables {
   harvest: { user_did: string; crop: string; kilograms: number };
 }
 
-/** State of its own per user, told to the model in the prompt; a protected route; a rule around another tool. */
+/** State per user, given to the model in the prompt; a protected route; a rule around another tool. */
 export const harvestDiary = defineOraclePlugin({
   name: 'harvest-diary',
   version: '1.0.0',

@@ -15,7 +15,7 @@ export interface Load {
   start(): void;
   /** When something was confirmed last, by `performance.now()`. */
   lastConfirmed(): number;
-  /** Ends the callers; what they had asked and not heard is asked again until it is answered. */
+  /** Ends the callers; requests without a reply are repeated until they are answered. */
   stop(): Promise<void>;
   /** Compares every confirmation with the database. */
   check(): Promise<Tally>;

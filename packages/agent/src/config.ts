@@ -60,7 +60,7 @@ export const agentConfigSchema = z
       example: 'did:key:z6MkwDK3M4PxU1FqcSt4quXghquH1MoWXGzTrNkNWTSy2NLD',
     }),
     ORACLE_ENTITY_DID: did.optional().meta({
-      description: "The agent's entity on the protocol; tokens may be made out to it as well.",
+      description: "The agent's entity on the protocol; tokens may have it as their audience too.",
       example: 'did:ixo:entity:abc123',
     }),
     UCAN_AUTH_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 365 })
@@ -114,7 +114,7 @@ export const agentConfigSchema = z
     }),
     SHARED_CLIENT_CIDRS: envCidrs().optional().meta({
       description:
-        'Client addresses that speak for many users, such as a USSD service: limits per address do not count them.',
+        'Client addresses that many users share, such as that of a USSD service: limits per address do not apply to them.',
       example: '10.0.5.0/24',
     }),
     TURN_TIMEOUT_MS: envInteger({ min: 1_000, max: 86_400_000 }).prefault('600000').meta({

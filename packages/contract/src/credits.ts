@@ -14,7 +14,7 @@ export const creditClaimSchema = z
     status: z.enum(['open', 'settled', 'withdrawn']),
     createdAt: timestampSchema,
   })
-  .meta({ id: 'CreditClaim', description: 'A payment the agent asks for before it goes on.' });
+  .meta({ id: 'CreditClaim', description: 'A payment that the agent asks for before it continues.' });
 
 export type CreditClaim = z.infer<typeof creditClaimSchema>;
 

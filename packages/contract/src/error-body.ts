@@ -14,7 +14,7 @@ const errorFields = { statusCode: z.int(), error: z.string(), message: z.string(
  */
 export const errorBodySchema = z
   .looseObject(errorFields)
-  .meta({ id: 'Error', description: 'Every error of every service; named extras stand beside these four fields.' });
+  .meta({ id: 'Error', description: 'Every error of every service; some errors have further fields.' });
 
 /**
  * The body of every error reply.

@@ -148,7 +148,7 @@ export class AppError extends Error {
   }
 }
 
-/** The body sent for an error; its `details` become the named extras. */
+/** The body sent for an error; its `details` become further fields. */
 export function toErrorBody(error: AppError): ErrorBody {
   const { statusCode, message, code } = error;
   return { ...error.details, statusCode, error: toReasonPhrase(statusCode), message, code };

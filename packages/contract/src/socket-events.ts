@@ -128,5 +128,5 @@ export type ClientEventPayload = { [Name in ClientEventName]: z.infer<(typeof cl
 
 type Enveloped<Payloads> = { [Name in keyof Payloads]: { eventName: Name; payload: Payloads[Name] } }[keyof Payloads];
 
-/** Any event a client sees, streamed or by socket, told apart by `eventName`. */
+/** Any event a client receives, streamed or by socket, distinguished by `eventName`. */
 export type AnyEvent = Enveloped<SseEventData> | Enveloped<ServerEventPayload>;

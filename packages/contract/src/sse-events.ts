@@ -117,7 +117,7 @@ export type SseEventName = keyof typeof sseEventDataSchemas;
  */
 export type SseEventData = { [Name in SseEventName]: z.infer<(typeof sseEventDataSchemas)[Name]> };
 /**
- * One event of the stream, told apart by `name`.
+ * One event of the stream, distinguished by `name`.
  *
  * @example
  * ```ts

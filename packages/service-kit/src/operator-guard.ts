@@ -60,7 +60,7 @@ function unauthorized(reply: FastifyReply, isLocalOnly: boolean): AppError {
   return new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);
 }
 
-/** A proxy on this machine, such as the console, speaks for many; one who guesses must not block the others. */
+/** Many clients share a proxy on this machine, such as the console; one that guesses tokens must not block the others. */
 function toGuessKey(request: FastifyRequest): string {
   const address = clientAddress(request);
   const named =

@@ -44,7 +44,7 @@ export class StoreError extends Error {
   }
 }
 
-/** SQLite's primary result codes that speak of the file, not of the statement. */
+/** SQLite's primary result codes about the file, not the statement. */
 const sqliteFaults: Record<number, StoreErrorKind> = {
   5: 'locked',
   6: 'locked',
@@ -64,7 +64,7 @@ const postgresFaultCode = /^(08|25006|28|3D|53|57P)[0-9A-Z]*$|^E(AI_AGAIN|[A-Z]+
 const postgresFaultMessage =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client (has encountered|was closed))/;
 
-/** Which fault of the database an engine's error tells of; `undefined` for an ordinary failure such as a constraint. */
+/** The fault of the database that an engine's error means; `undefined` for an ordinary failure such as a constraint. */
 export function faultKind(error: unknown): StoreErrorKind | undefined {
   if (error instanceof StoreError) return error.kind;
   if (!(error instanceof Error)) return undefined;

@@ -72,7 +72,7 @@ export function checkDelegation(view: UcanView, policy: ChainPolicy): ChainRefus
 
 function checkEnvelope(view: UcanView, policy: ChainPolicy): ChainRefusal | null {
   if (!policy.audiences.has(view.audience)) {
-    return refuse('UCAN_WRONG_AUDIENCE', 'it is made out to someone else');
+    return refuse('UCAN_WRONG_AUDIENCE', 'it is for another audience');
   }
   if (view.expiration === null) return refuse('UCAN_NO_EXPIRY', 'it never expires');
   if (isExpired(view, policy)) return refuse('UCAN_EXPIRED', 'it has expired');
@@ -94,7 +94,7 @@ function isForOracle({ can, with: resource }: Capability, issuer: string, { audi
 function checkProofs(root: UcanView, policy: ChainPolicy): ChainRefusal | null {
   for (const view of listChain(root)) {
     for (const proof of view.proofs) {
-      if (proof.audience !== view.issuer) return refuse('UCAN_BAD_PROOF', 'a proof is made out to someone else');
+      if (proof.audience !== view.issuer) return refuse('UCAN_BAD_PROOF', 'a proof is for another audience');
       if (isExpired(proof, policy)) return refuse('UCAN_BAD_PROOF', 'a proof has expired');
       if (isEarly(proof, policy)) return refuseForNow('UCAN_BAD_PROOF', 'a proof is not valid yet');
     }

@@ -30,7 +30,7 @@ export type Standing = 'revoked' | 'shared';
  * ```
  */
 export interface VerifierOptions {
-  /** The DIDs of this service; a token is made out to one of them. They are also resources open to everyone. */
+  /** The DIDs of this service; one of them must be the audience of a token. They are also resources open to everyone. */
   readonly audiences: readonly string[];
   /** How far ahead an invocation may expire. */
   readonly maxTtlSeconds?: number;

@@ -28,7 +28,7 @@ export interface MintedToken {
 
 interface TokenOptions {
   readonly issuer: Signer;
-  /** The DID the token is made out to. */
+  /** The audience of the token. */
   readonly audience: string;
   /** Unix seconds; without it the token lives for `lifetimeSeconds`. */
   readonly expiration?: number;
@@ -96,7 +96,7 @@ export async function createDelegation(options: DelegationOptions): Promise<Mint
 export async function mintDownstream(options: DownstreamOptions): Promise<Result<MintedToken, { message: string }>> {
   const { delegation, lifetimeSeconds = invocationSeconds, ...invocation } = options;
   if (delegation.audience !== invocation.issuer.did()) {
-    return { error: { message: 'the delegation is made out to someone else' } };
+    return { error: { message: 'the delegation is for another audience' } };
   }
   if (!hasCapability(delegation, invocation.capability)) {
     return { error: { message: 'the delegation does not grant this capability' } };

@@ -13,7 +13,7 @@ export interface Answer {
   grpcCode: number;
   /** When it came from the node. */
   madeAt: number;
-  /** The height it is about, where the node told it. */
+  /** The height it is about, if the node sent it. */
   height: number | undefined;
   /** Whether it says something about the block, and so holds as long as that lasts. */
   keeps: boolean;

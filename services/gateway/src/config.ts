@@ -99,7 +99,7 @@ export const gatewayConfigSchema = z
       example: '/etc/palaver/api-keys.json',
     }),
     GATEWAY_DIDS: envDids().prefault('').meta({
-      description: 'The DIDs that UCANs for this gateway are made out to; needed with GATEWAY_AUTH=ucan.',
+      description: 'The DIDs that UCANs for this gateway may have as their audience; needed with GATEWAY_AUTH=ucan.',
       example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
     }),
     GATEWAY_UCAN_ISSUERS: envDids().prefault('').meta({

@@ -89,7 +89,7 @@ export function createGatewayMetrics({
       },
     });
   perNode('gateway_upstream_healthy', '1 for nodes that calls are sent to', ({ healthy }) => Number(healthy));
-  perNode('gateway_upstream_height', 'The height that a node last told', ({ height }) => height ?? Number.NaN);
+  perNode('gateway_upstream_height', 'The height that a node last reported', ({ height }) => height ?? Number.NaN);
   perNode('gateway_upstream_catching_up', '1 for nodes that are catching up', ({ catchingUp }) => Number(catchingUp));
   return {
     countRequest(route, cache, grpcCode) {

@@ -114,7 +114,7 @@ export const ussdConfigSchema = z.object({
     .optional()
     .meta({
       description:
-        'PostgreSQL only. From this day on (UTC), sessions and results of actions are kept in one partition for each day, which is dropped when it is past its time. Set it on every instance before the day begins, and leave it.',
+        'PostgreSQL only. From this day on (UTC), sessions and results of actions are kept in one partition for each day, which is dropped when it is past its time. Set it on every instance before that day, and do not change it afterwards.',
       example: '2026-12-01',
     }),
   USSD_REPEAT_MINUTES: envInteger({ min: 0, max: 24 * 60 })

@@ -54,6 +54,6 @@ function addRotateKeys(ussd: Command): void {
     .action(async () => {
       const { rotateKeys } = await import('@palaver/ussd/commands/rotate-keys');
       const { accounts, secret } = await rotateKeys(withEnvFile(process.env));
-      process.stdout.write(`${accounts} PINs sealed anew${secret ? ', and the service secret' : ''}.\n`);
+      process.stdout.write(`${accounts} PINs encrypted again${secret ? ', and the service secret' : ''}.\n`);
     });
 }

@@ -3,7 +3,7 @@ import { clientAddress } from '@palaver/service-kit';
 import { toAddressKey } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 
-/** What limits per client address count a request by; undefined for an address that speaks for many users. */
+/** The key by which limits per client address count a request; undefined for an address that many users share. */
 export type ClientKey = (request: Pick<FastifyRequest, 'ip' | 'socket'>) => string | undefined;
 
 export function createClientKey(sharedCidrs: readonly string[] = []): ClientKey {

@@ -67,7 +67,7 @@ function readRetryAfter(error: unknown): number {
 async function streamOnce(options: ModelStepOptions, onStart: () => void): Promise<ModelResult> {
   const silent = new AbortController();
   const timer = setTimeout(() => {
-    const message = `The language model said nothing for ${Math.round(options.idleMs / 1000)} s.`;
+    const message = `The language model sent nothing for ${Math.round(options.idleMs / 1000)} s.`;
     silent.abort(new TurnError('MODEL_TIMEOUT', message, { kind: 'timeout', retryable: true }));
   }, options.idleMs);
   const signal = AbortSignal.any([options.signal, silent.signal]);
@@ -180,7 +180,7 @@ function explainCut(result: ModelResult, finish: ModelResult['finish']): ModelRe
   return { ...result, toolCalls: result.toolCalls.map((call) => (call.fault ? { ...call, fault } : call)) };
 }
 
-/** Why the model stopped; undefined where it gave no reason: providers then tell a broken connection as an end. */
+/** Why the model stopped; undefined if it gave no reason: some providers report a broken connection in this way. */
 function readFinish({ unified, raw }: LanguageModelV4FinishReason): LanguageModelV4FinishReason['unified'] | undefined {
   const isBroken = unified === 'interrupted' || (raw === undefined && (unified === 'other' || unified === 'error'));
   return isBroken ? undefined : unified;

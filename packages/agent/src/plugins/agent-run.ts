@@ -116,7 +116,7 @@ export interface CallerResult {
 }
 
 /**
- * A message of the conversation so far, as a caller tells it who keeps conversations itself. Only the model reads it: it
+ * A message of the conversation so far, sent by a caller that stores conversations itself. Only the model reads it: it
  * loads no capability and answers no approval.
  *
  * @example

@@ -4,7 +4,7 @@ import type { LoadedPlugin } from './start-plugins.ts';
 import type { Tool } from './tool.ts';
 import { toInputSchema } from './tool-input.ts';
 
-/** What is wrong with plugins once they have told what they bring; each fault names the plugin and the remedy. */
+/** The faults of plugins, found after they were loaded; each names the plugin and the remedy. */
 export function checkPlugins(loaded: LoadedPlugin[]): string[] {
   return [
     ...checkTools(loaded),

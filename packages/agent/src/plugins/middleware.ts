@@ -129,7 +129,7 @@ export interface Middleware {
    * too: a gate that cannot decide stays shut.
    */
   beforeSend?(send: PendingSend): Awaitable<void>;
-  /** Told once of every message that `beforeSend` was asked about, before the reader of the turn hears that it is done. */
+  /** Called once for every message for which `beforeSend` was called, before the client gets `done`. */
   onTurnEnd?(end: TurnEnd): Awaitable<void>;
 }
 

@@ -36,7 +36,7 @@ export interface PluginManifest {
   examples?: { user: string; tool: string }[];
   tags?: string[];
   category?: string;
-  /** `always`: in the prompt, tools bound. `on-demand`: found and loaded by the agent. `silent`: tools bound, not told. */
+  /** `always`: in the prompt, tools bound. `on-demand`: found and loaded by the agent. `silent`: tools bound, not in the prompt. */
   visibility: 'always' | 'on-demand' | 'silent';
   stability: 'stable' | 'beta' | 'experimental';
 }

@@ -59,7 +59,7 @@ export interface Tool {
   repeatable?: boolean;
   /** Clients of MCP are shown the tool and may call it, with the rights of their user. */
   public?: boolean;
-  /** Which event tells of the call; page tools and actions have their own and send it themselves. */
+  /** The event that reports the call; client tools and actions have their own and send it themselves. */
   event?: 'tool_call' | 'none';
 }
 

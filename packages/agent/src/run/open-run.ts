@@ -117,7 +117,7 @@ function untilEnded(frames: FrameLog, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * A run whose frames are past their time, told from what is stored: from the start in a few frames; for somebody who has
+ * A run whose frames have expired, recreated from the stored answer: from the start in a few frames; for somebody who has
  * part of it only how it ended, since the stored answer is there to be read.
  */
 function toFrames({ content, usage, ...run }: StoredRun, after: number): FrameLog {

@@ -71,7 +71,7 @@ export interface StepParts {
   runs: Pick<RunStore, 'beginStep' | 'endStep'>;
   ask: RunApprovals['ask'];
   recorded: RecordedRun;
-  /** Frames that tell of the calls are stored with them. */
+  /** Frames that report the calls are stored with them. */
   flush(): Promise<unknown>;
 }
 

@@ -108,7 +108,7 @@ export function createRun(ids: RunIds, { onEvent, earlier = '', now = Date.now()
       return status;
     },
     emit(name, data) {
-      // Work that did not notice that it was cancelled may still speak; nobody hears it.
+      // Work that has not noticed its cancellation may still emit events; they are dropped.
       if (hasEnded(status)) return;
       const part = builder.add({ name, data } as SseEvent);
       const sent = part === undefined ? data : { ...data, part };

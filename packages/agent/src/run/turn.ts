@@ -19,7 +19,7 @@ export interface Turn {
   callerTools?: CallerTool[] | undefined;
   /** Calls of an earlier run that the caller has answered. */
   results?: ToolCall[] | undefined;
-  /** The conversation before this session, as the caller tells it. */
+  /** The conversation before this session, as the caller sends it. */
   earlier?: EarlierMessage[] | undefined;
   call?: DirectCall | undefined;
   model: string;

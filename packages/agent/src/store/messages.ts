@@ -41,7 +41,7 @@ export interface KeptFile {
 /** A message with what clients are not shown. */
 export interface StoredMessage extends Message {
   files?: KeptFile[] | undefined;
-  /** Of a question: the conversation before it, as the caller told it. */
+  /** Of a question: the conversation before it, as the caller sent it. */
   earlier?: EarlierMessage[] | undefined;
 }
 

@@ -36,7 +36,7 @@ export interface CredentialCache {
   renewDelegation(oracleDid: string): Promise<SignedArtifact>;
   /** Signs a delegation of one capability. It signs nobody in, so it is not cached. */
   grant(oracleDid: string, capability: GrantedCapability): Promise<SignedArtifact>;
-  /** Signs an invocation of one capability, made out to a service that the agent calls for the user. */
+  /** Signs an invocation of one capability for a service that the agent calls for the user. */
   invoke(audience: string, capability: GrantedCapability): Promise<SignedArtifact>;
 }
 

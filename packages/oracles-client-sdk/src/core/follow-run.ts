@@ -6,7 +6,7 @@ import type { StreamEvent } from './wire.ts';
 
 export interface FollowOptions {
   transport: Pick<Transport, 'request'>;
-  /** Known from the start, or told by the first frame of `response`. */
+  /** Known from the start, or from the first frame of `response`. */
   runId: string | undefined;
   /** The open stream of a send; without it the run is read from its first frame. */
   response?: Response | undefined;

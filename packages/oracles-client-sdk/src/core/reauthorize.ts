@@ -5,7 +5,7 @@ import type { AnyEvent } from './wire.ts';
 /** The component by which an agent asks for a new delegation. */
 const reauthorizeComponentName = 'ReauthorizePrompt';
 
-/** Answers an agent that asks for a new delegation. One question is heard by stream and by socket, and answered once. */
+/** Answers an agent that asks for a new delegation. A request arrives by stream and by socket, and is answered once. */
 export function createReauthorizer(
   { credentials, oracleDid }: Pick<Transport, 'credentials' | 'oracleDid'>,
   { storeDelegation }: Pick<AgentApi, 'storeDelegation'>,

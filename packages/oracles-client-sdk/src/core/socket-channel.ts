@@ -89,7 +89,7 @@ export function openSocketChannel(options: SocketChannelOptions): SocketChannel 
   }
 
   function onEvent(eventName: string, body: unknown): void {
-    // A service may accept any connection and end those it refuses: being admitted is being told something.
+    // A service may accept any connection and close those it refuses: only a first event shows that it is accepted.
     if (eventName !== 'error') {
       isAdmitted = true;
       refusals = 0;

@@ -225,5 +225,5 @@ export type SocketEvent = Named<SocketEventPayload>;
 /** A request to the page. */
 export type ClientCallEvent = Extract<SocketEvent, { eventName: 'browser_tool_call' | 'action_call' }>;
 
-/** Any event of the agent, streamed or by socket, told apart by `eventName`. */
+/** Any event of the agent, streamed or by socket, distinguished by `eventName`. */
 export type AnyEvent = StreamEvent | SocketEvent;

@@ -5,7 +5,7 @@ import type { AnyEvent } from '../core/wire.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useLatest } from './use-latest.ts';
 
-/** Calls back with every event of the chats on the page, told apart by `eventName`. */
+/** Calls back with every event of the chats on the page, distinguished by `eventName`. */
 export function useOracleEvents(onEvent: (event: AnyEvent, sessionId: string) => void): void {
   const { events } = useOraclesContext();
   const latest = useLatest(onEvent);

@@ -57,7 +57,7 @@ export interface AuditEvent {
  * ```
  */
 export interface AuditLog<DB> {
-  /** One insert. With `trx` the line is committed with the event it tells of, or not at all. */
+  /** One insert. With `trx` the line is committed with the event that it records, or not at all. */
   record(event: AuditEvent, trx?: Transaction<DB>): Promise<void>;
   /** The reference that stands for a phone number or a DID: a keyed hash, so that the log names nobody. */
   person(identifier: string): `person:${string}`;

@@ -14,7 +14,7 @@ export interface GrpcServerOptions {
   /** By path: `/package.Service/Method`. */
   methods: ReadonlyMap<string, Method>;
   limits: CallLimits;
-  /** Told what a method threw; the client only learns that it did. */
+  /** Receives what a method threw; the client gets only an internal error. */
   onError(error: unknown, path: string): void;
 }
 

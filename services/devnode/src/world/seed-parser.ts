@@ -10,7 +10,7 @@ interface ParserParts {
   faults: string[];
 }
 
-/** Turns seed JSON into messages. A faulty one is left out and told. */
+/** Converts seed JSON to messages. A faulty one is left out and reported. */
 export function createSeedParser({ protocol, files, faults }: ParserParts) {
   const parse = <T extends Message>(path: string, typeName: string, json: unknown): T[] => {
     const desc = getMessage(protocol, typeName);

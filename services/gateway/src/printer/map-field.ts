@@ -10,7 +10,7 @@ import { type WireReader, wire } from './wire-reader.ts';
 type MapField = DescField & { fieldKind: 'map' };
 
 interface Key {
-  /** What keys are sorted and told apart by. */
+  /** The value by which keys are sorted and compared. */
   order: string | number | bigint;
   json: string;
 }

@@ -12,7 +12,7 @@ export interface MessagePrinter {
 /** Some types print otherwise where they are the value of a field. */
 export type FindPrinter = (type: DescMessage, place?: 'field') => MessagePrinter;
 
-/** The entries of a map by what tells its keys apart. */
+/** The entries of a map by their comparable keys. */
 export type MapEntries = Map<string | number | bigint, { json: string; value: string }>;
 
 /** What has been read of a field so far: JSON text, or a map's entries. */

@@ -22,7 +22,7 @@ const flowSchema = z.strictObject({
   protocol: z.array(z.strictObject({ path: z.string(), ...answered })).optional(),
   /** The SMS messages that its caller gets in a test of a program. */
   sms: z.array(z.string()).optional(),
-  /** What the assistant answers; `late` after the caller has been told to wait. Without an answer it is unavailable. */
+  /** What the assistant answers; `late` after the screen that asks the caller to wait. Without an answer it is unavailable. */
   assistant: z
     .array(
       z.strictObject({ question: z.string(), answer: z.string().exactOptional(), late: z.boolean().exactOptional() }),

@@ -15,7 +15,7 @@ export class XlsFormFault extends Error {
 }
 
 /**
- * Turns an XLSForm into the XML that engines read, by pyxform. A form without settings has the name of its file as its id. What was
+ * Converts an XLSForm to the XML that engines read, with pyxform. A form without settings has the name of its file as its id. What was
  * converted before is remembered.
  */
 export async function convertXlsForm(file: string, bytes: Uint8Array): Promise<string> {

@@ -11,7 +11,7 @@ import { protocolAddressSchema } from './address.ts';
 
 export interface LinkRouteParts {
   links: Links;
-  /** The DID that invocations are made out to. */
+  /** The audience of invocations. */
   audience: string;
   verifier: Verifier;
   findAddress(did: string, given: string | undefined): Promise<string | undefined>;
@@ -29,7 +29,7 @@ export function addLinkRoutes(server: Server, { links, audience, verifier, findA
       const from = clientAddress(request);
       const token = readInvocation(request);
       if (token === undefined)
-        throw new AppError('UCAN_MISSING', `Send an invocation made out to ${audience} as a bearer token.`);
+        throw new AppError('UCAN_MISSING', `Send an invocation with the audience ${audience} as a bearer token.`);
       const { ok, error } = await verifier.verifyInvocation(token, toAddressKey(from));
       if (!ok) throw new AppError(error.limited ? 'RATE_LIMITED' : error.code, 'Invalid UCAN invocation');
       const { did } = ok;

@@ -62,7 +62,7 @@ export interface SocketParts extends AuthorizeOptions {
 interface SocketData {
   sessionId: string;
   did: string;
-  /** What its events are counted by: the address, or the user where that speaks for many. */
+  /** The key by which its events are counted: the address, or the user if many users share it. */
   counter: string;
   expiration: number;
   /** The delegation that signed the user in, where it was not an invocation: it can be revoked. */

@@ -1,7 +1,7 @@
 /** Whose work it is. Anyone can make keys, so the client address counts as well as the user. */
 export interface QueueOwner {
   userDid: string;
-  /** Undefined for an address that speaks for many users. */
+  /** Undefined for an address that many users share. */
   client?: string | undefined;
 }
 

@@ -9,7 +9,7 @@ import type { FileVault } from './file-vault.ts';
 
 export interface FileRoutes {
   vault: FileVault;
-  /** What limits per client address count a request by; undefined for an address that speaks for many users. */
+  /** The key by which limits per client address count a request; undefined for an address that many users share. */
   clientOf(request: FastifyRequest): string | undefined;
 }
 

@@ -85,7 +85,7 @@ export interface FileLimits {
 
 export interface Uploader {
   userDid: string;
-  /** The hash of the client address; undefined for an address that speaks for many users. */
+  /** The hash of the client address; undefined for an address that many users share. */
   client?: string | undefined;
 }
 

@@ -13,7 +13,7 @@ export interface GuardedGetOptions {
   allowedHosts: string[];
   /** Name servers instead of the machine's. */
   dnsServers: string[];
-  /** Told of every piece; throws to end the transfer. */
+  /** Called for every chunk; throws to end the transfer. */
   onBytes(count: number): void;
 }
 

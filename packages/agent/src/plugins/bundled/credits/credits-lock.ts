@@ -1,7 +1,7 @@
 import { type Funds, heldAccount, post, readFunds, type Trx, userAccount } from './credits-books.ts';
 import { systemAccounts } from './credits-schema.ts';
 
-/** A user who is here, and may get the free credit. `client` is undefined where an address speaks for many users. */
+/** A user who may get the free credit. `client` is undefined for an address that many users share. */
 export interface Visit {
   client: string | undefined;
 }

@@ -18,7 +18,7 @@ const serverSchema = z
     env: z.record(z.string(), z.string()).default({}),
     /** Whether its tools (all, or those named) are called with the user's own invocation. */
     protected: z.union([z.boolean(), z.array(z.string())]).default(false),
-    /** With it, invocations of protected tools are made out to the server under the user's delegation. */
+    /** With it, the server is the audience of invocations of protected tools, under the user's delegation. */
     did: z.string().regex(didPattern, 'expected a DID').optional(),
     /** Who signs invocations of protected tools: the agent, under the user's delegation, or the user. */
     sign: z.enum(['agent', 'user']).default('agent'),

@@ -34,7 +34,7 @@ export interface McpServer {
   readonly config: McpServerConfig;
   /** Resolves after the first attempt to connect, however it went. */
   readonly tried: Promise<void>;
-  /** As last heard; while the server is away they stay, and say so when they are called. */
+  /** As last received; while the server is unreachable they stay, and fail with that reason when they are called. */
   tools(): McpTool[];
   call(call: McpCall): Promise<unknown>;
   close(): Promise<void>;
@@ -48,7 +48,7 @@ const maxTools = 256;
 /** Longer than any tool may take here; the turn's own limits come first. */
 const requestTimeoutMs = 3_600_000;
 
-/** Keeps a connection to a server for as long as the agent runs: one that is lost is made again, ever more patiently. */
+/** Keeps a connection to a server for as long as the agent runs, and reconnects with growing delays. */
 export function connectMcpServer(config: McpServerConfig, logger: Logger): McpServer {
   let client: Client | undefined;
   let connecting: Promise<Client | undefined> | undefined;
