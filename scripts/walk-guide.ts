@@ -7,7 +7,7 @@ export interface GuideStep {
   place: string;
   command: string;
   printed: string;
-  /** Undefined where the guide does not say. */
+  /** Undefined if the guide does not say. */
   expected: RegExp | undefined;
 }
 

@@ -6,7 +6,7 @@ import { installTools } from '@palaver/test-kit/install-tools';
 
 export type NodeLine = '22' | '24';
 
-/** The folder of a Node program by its line; undefined where no package of it exists for this platform. */
+/** The folder of a Node program by its line; undefined if no package of it exists for this platform. */
 export function nodeFolder(line: NodeLine): string | undefined {
   if (line === '24') return dirname(process.execPath);
   const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;

@@ -71,7 +71,7 @@ export const serverEventPayloadSchemas = {
     .meta({ id: 'SocketError', description: 'Why the connection is about to be closed.' }),
 } satisfies Record<ServerEventName, z.ZodObject>;
 
-// A page that hands over what it caught instead of a text has failed all the same: ignored, it would be waited for.
+// A page may send what it caught instead of a text. That is a failure too: if it were ignored, the turn would wait.
 const clientErrorSchema = z.preprocess((error) => {
   if (!error || typeof error === 'string') return error || undefined;
   const message = typeof error === 'object' && 'message' in error ? error.message : undefined;

@@ -9,7 +9,7 @@ const documentSchema = z.object({
 
 /**
  * The address of a DID. A DID of the protocol has its accounts in its document, and the address must be one of them; other
- * DIDs name it themselves. Undefined where there is none. It says where the DID receives coins, not whose coins it may spend:
+ * DIDs name it themselves. Undefined if there is none. It says where the DID receives coins, not whose coins it may spend:
  * anyone may write any account into a document.
  */
 export async function findAddress(

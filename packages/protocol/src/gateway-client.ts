@@ -56,7 +56,7 @@ export interface GatewayAccess {
 
 type GatewayConfig = { [Name in keyof typeof gatewayVariables]?: string | undefined };
 
-/** The access that a service's configuration describes; undefined where there is no gateway. */
+/** The access that a service's configuration describes; undefined if there is no gateway. */
 export function toGatewayAccess(config: GatewayConfig): GatewayAccess | undefined {
   const { GATEWAY_URL: url, GATEWAY_API_KEY: apiKey, GATEWAY_UCAN: ucan, GATEWAY_PREFIX: prefix } = config;
   return url === undefined ? undefined : { url, apiKey, ucan, prefix };

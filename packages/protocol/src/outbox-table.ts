@@ -44,7 +44,7 @@ export function createOutboxTable<T>(
     store.transaction((trx) => work(trx as unknown as Transaction<Tables>, trx as Trx<T>));
 
   return {
-    /** Keeps other instances from the same work for a while; false where one of them has it. */
+    /** Keeps other instances from the same work for a while; false if one of them has it. */
     async lease(): Promise<boolean> {
       const now = Date.now();
       await sql`insert into ${leases} (address, holder, until) values (${address}, '', 0)
@@ -116,7 +116,7 @@ export function createOutboxTable<T>(
       });
     },
 
-    /** Changes all entries of a transaction that is on its way; false where it is no more. */
+    /** Changes all entries of a transaction that is on its way; false if it is no more. */
     async mark(hash: string | null, change: Partial<OutboxRow>): Promise<boolean> {
       const done = await db
         .updateTable(table)

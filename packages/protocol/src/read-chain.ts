@@ -107,7 +107,7 @@ export const searchSchema = z.object({
   total: z.string(),
 });
 
-/** The transaction in a block that used up a sequence of an account; undefined where the node's index has none. */
+/** The transaction in a block that used up a sequence of an account; undefined if the node's index has none. */
 export async function readTxOfSequence(
   gateway: GatewayClient,
   { address, sequence }: { address: string; sequence: number },

@@ -37,9 +37,9 @@ export interface TxOutbox<T> {
   /** Does what can be done now: follows what was sent, or signs and sends what waits. */
   step(): Promise<void>;
   list(status: OutboxRow['status'], limit: number): Promise<OutboxRow[]>;
-  /** Gives a dead entry another life, in the caller's transaction; false where there is none of that id. */
+  /** Queues a dead entry again, in the caller's transaction; false if there is none of that id. */
   revive(trx: Transaction<T>, id: string): Promise<boolean>;
-  /** Searches an unclear transaction again, now; gives its entries as they are then, none where it is not unclear. */
+  /** Searches an unclear transaction again, now; returns its entries as they are then, none where it is not unclear. */
   lookUp(hash: string): Promise<OutboxRow[]>;
   /**
    * An operator's decision about an unclear transaction, after one more search: whose messages took effect, or are to be sent
@@ -63,7 +63,7 @@ export interface TxOutboxParts<T> {
 }
 
 const unclearMs = 60_000;
-/** A transaction that is in none of so many blocks will be in none. */
+/** A transaction that is in none of this many blocks will not be included. */
 const timeoutBlocks = 30;
 /** Nodes find a transaction a little later than they include it. */
 const indexBlocks = 2;
@@ -132,7 +132,7 @@ export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
     const latest = await readLatestBlock(gateway);
     if (!latest.ok) return report('the latest block could not be read', latest);
     if (latest.height <= Number(timeout) + indexBlocks) {
-      // Noted before it is sent: whoever sent the bytes first must not take a refusal for the only answer.
+      // Recorded before it is sent: if the bytes were sent before, a refusal is not the only answer.
       if (await table.mark(hash, { resent: 1 })) await broadcast(rows, { isFirst: false });
       return;
     }

@@ -43,7 +43,8 @@ export function baseVariables(defaults: { port: number }) {
       secret: true,
     }),
     DATABASE_READ_URL: envDatabaseUrl().optional().meta({
-      description: 'PostgreSQL replica that reports and exports are read from; while it is away, DATABASE_URL is read.',
+      description:
+        'PostgreSQL replica that reports and exports are read from; while it is unreachable, DATABASE_URL is read.',
       example: 'postgres://palaver:secret@replica.example:5432/palaver',
       secret: true,
     }),

@@ -45,7 +45,7 @@ export function countInMemory({ now = Date.now, maxKeys = 100_000 } = {}): Count
 }
 
 /**
- * The same for all instances that share a Redis, in two commands. One that is away must not take the service down: nobody is
+ * The same for all instances that share a Redis, in two commands. One that is unreachable must not take the service down: nobody is
  * counted then. A key that is over `max` stays so until its minute ends, which is known without asking.
  */
 export function countInRedis(redis: Redis, name: string, max = Number.POSITIVE_INFINITY): CountInMinute {
@@ -67,7 +67,7 @@ async function countOnce(redis: Redis, counter: string): Promise<MinuteCount> {
   const [[, count] = [], [fault, leftMs] = []] = (await redis.pipeline().incr(counter).pttl(counter).exec()) ?? [];
   if (typeof count !== 'number' || typeof leftMs !== 'number') throw fault ?? new Error('Redis did not count');
   if (leftMs >= 0) return { count, leftMs };
-  // The first of its minute; whoever else finds it without an end gives it the same one.
+  // The first of its minute; another instance that finds it without an expiry sets the same one.
   await redis.pexpire(counter, minuteMs);
   return { count, leftMs: minuteMs };
 }

@@ -140,7 +140,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     trustProxy: options.trustProxy,
     bodyLimit: options.bodyLimit,
     requestTimeout: longestRequestMs,
-    keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which otherwise meet closed connections
+    keepAliveTimeout: 65_000, // longer than the 60 s of common load balancers, which would otherwise use closed connections
     forceCloseConnections: 'idle',
     return503OnClosing: false, // a request on a connection that is still open is answered
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false },

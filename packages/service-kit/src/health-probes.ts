@@ -16,7 +16,7 @@ export interface ProbeResult {
   state: string;
   /** What the service cannot do, in one sentence. */
   impaired?: string | undefined;
-  /** False where the service cannot work at all: `/health` is 503 then. */
+  /** False if the service cannot work at all: `/health` is 503 then. */
   healthy?: boolean;
 }
 

@@ -3,7 +3,7 @@ const backslash = 0x5c;
 const openings = new Set([0x5b, 0x7b]);
 const closings = new Set([0x5d, 0x7d]);
 
-/** Deeper than anything people write, far less than what overflows the stack of whoever walks it. */
+/** Deeper than anything people write, and far below the depth that overflows the stack. */
 const maxJsonDepth = 100;
 
 /**

@@ -34,7 +34,7 @@ export function hashOperatorToken(token: string): string {
 }
 
 /**
- * The named operators of the file; undefined where there is no file, because nobody was ever named. A file that cannot be
+ * The named operators of the file; undefined if there is no file, because nobody was ever named. A file that cannot be
  * read is an error, not an empty list.
  */
 export function loadOperators(path: string): OperatorEntry[] | undefined {

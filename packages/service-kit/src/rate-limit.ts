@@ -37,7 +37,7 @@ export interface RateStanding {
   isOver: boolean;
 }
 
-/** Counts one use of a key; undefined while Redis is away and nobody is counted. */
+/** Counts one use of a key; undefined while Redis is unreachable and nobody is counted. */
 export type RateLimit = (key: string) => RateStanding | undefined | Promise<RateStanding | undefined>;
 
 /** A limit that does not depend on a route: `setRateHeaders` and `toRateError` report what it says. */

@@ -57,7 +57,7 @@ export function addReadyReplies(server: Server, { find, logger, allowedHosts, co
     logRequest({ id, method, url, status, elapsedMs, caller: callerOf(request) });
     return true;
   };
-  /** An exception here would end the process; the routes meet the same fault and report it. */
+  /** An exception here would end the process; the routes have the same fault and report it. */
   const tryAnswer = (request: IncomingMessage, response: ServerResponse): boolean => {
     try {
       return answer(request, response);

@@ -24,7 +24,7 @@ const maxMissed = 10;
 const watches = new WeakMap<Redis, RedisWatch>();
 
 /**
- * Connects to Redis or Valkey, alone, by Sentinel or as a cluster. One that is away is waited for in the background, at the
+ * Connects to Redis or Valkey, alone, by Sentinel or as a cluster. One that is unreachable is waited for in the background, at the
  * start too; commands fail after half a second.
  */
 export async function openRedis(url: string, logger: Logger): Promise<Redis> {
@@ -114,7 +114,7 @@ export function watchOf(redis: Redis): Pick<RedisWatch, 'state' | 'latencyMs' | 
 }
 
 /**
- * Runs a command that the caller can do without; `undefined` while Redis is away or hangs. Only the first caller waits for a
+ * Runs a command that the caller can do without; `undefined` while Redis is unreachable or hangs. Only the first caller waits for a
  * time-out: after it nobody asks until a probe has been answered.
  */
 export async function askRedis<T>(redis: Redis, ask: () => Promise<T>): Promise<T | undefined> {

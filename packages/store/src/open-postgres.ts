@@ -62,7 +62,7 @@ export async function openPostgres(url: string, options: StoreOptions, fallback?
     isRetryable: (error) =>
       error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01' || isNameFault(error)),
     onPrepare({ sql }: CompiledQuery) {
-      // By its text: behind a pooler two programs may meet on one connection, and a name must never mean two statements.
+      // By its text: behind a pooler two programs may share a connection, and a name must not mean two statements.
       if (!preparedNames.has(sql))
         preparedNames.set(sql, `palaver_${createHash('sha256').update(sql).digest('hex').slice(0, 24)}`);
     },

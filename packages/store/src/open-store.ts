@@ -118,7 +118,7 @@ function createTransactionRunner<DB>(
       } catch (error) {
         if (attempt === transactionAttempts || !isRetryable(error)) throw error;
       }
-      // Random and growing, so that transactions which collided do not meet again.
+      // Random and growing, so that transactions that collided do not collide again.
       await sleep(Math.random() * Math.min(2 ** attempt * 2, 200));
     }
   };

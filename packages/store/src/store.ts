@@ -39,7 +39,7 @@ export interface StoreOptions {
    * parameters of a session and no named statements.
    */
   pooler?: 'auto' | 'transaction' | 'none';
-  /** PostgreSQL: a replica for `readDb`. While it is away the database itself is read. */
+  /** PostgreSQL: a replica for `readDb`. While it is unreachable the database itself is read. */
   readUrl?: string | undefined;
   /** Whether `migrate` changes the database or only checks that nothing is left to do. Default `apply`. */
   migrations?: 'apply' | 'check';

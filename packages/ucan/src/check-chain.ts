@@ -58,7 +58,7 @@ export function checkSignIn(view: UcanView, policy: ChainPolicy): ChainRefusal |
   );
 }
 
-/** Whether one of these issuers stands at some point of the chain that gives a token a capability. */
+/** Whether one of these issuers is in the chain that gives a token a capability. */
 export function isGrantedBy(view: UcanView, capability: Capability, issuers: ReadonlySet<string>): boolean {
   if (issuers.has(view.issuer)) return true;
   return view.proofs.some((proof) =>

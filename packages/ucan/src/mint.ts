@@ -92,7 +92,7 @@ export async function createDelegation(options: DelegationOptions): Promise<Mint
   return await mint({ lifetimeSeconds: delegationSeconds, ...options });
 }
 
-/** Signs an invocation to another service that stands on a user's delegation, and never outlives it. */
+/** Signs an invocation to another service, with a user's delegation as its proof; it does not outlive the delegation. */
 export async function mintDownstream(options: DownstreamOptions): Promise<Result<MintedToken, { message: string }>> {
   const { delegation, lifetimeSeconds = invocationSeconds, ...invocation } = options;
   if (delegation.audience !== invocation.issuer.did()) {

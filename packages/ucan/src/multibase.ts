@@ -3,7 +3,7 @@ import { base32 } from 'multiformats/bases/base32';
 import { decodeBase64 } from './base64.ts';
 import type { Bytes } from './result.ts';
 
-/** Reading base58 takes time by the square of its length: enough for a token with a proof or two, and no more. */
+/** Decoding base58 takes quadratic time; this is enough for a token with one or two proofs. */
 const maxBase58Characters = 2_048;
 
 /** A text that names its own encoding by its first letter: base64, base64url, base58btc, base32 or base16. */

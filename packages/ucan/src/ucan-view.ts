@@ -1,4 +1,4 @@
-// Types that authors meet: nothing of ucanto's own is in them, because its declarations do not pass a strict compiler.
+// Public types. They contain no types of ucanto, whose declarations do not compile with strict settings.
 import type { Capability } from './capability.ts';
 
 export interface UcanFields {

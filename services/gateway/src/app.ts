@@ -40,7 +40,7 @@ import { timeCalls } from './upstream/time-calls.ts';
 
 const bodyLimit = 1024; // queries have no body
 const txBodyLimit = 1024 * 1024;
-/** How long the start waits for the routes: whoever gets the address should not meet an empty table. */
+/** How long the start waits for the routes, so that the first clients do not find an empty table. */
 const firstLoadMs = 1_000;
 
 export interface GatewayParts {

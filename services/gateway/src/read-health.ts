@@ -18,7 +18,7 @@ export function readHealth({ upstream, live, haltedAfterMs }: HealthParts) {
   const { height, blockAgeMs } = upstream.chain();
   const halted = blockAgeMs !== null && blockAgeMs >= haltedAfterMs;
   const isWhole = nodes.every(({ healthy }) => healthy) && routes > 0 && !halted;
-  // Without a table no query is answered, whoever is reached.
+  // Without a table no query is answered, even if nodes are reached.
   const status = !isReached || !table ? 'down' : isWhole ? 'ok' : 'degraded';
   const body: GatewayHealth = {
     status,

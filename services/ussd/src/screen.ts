@@ -71,7 +71,7 @@ export function layOut(content: Content, navigation: Navigation): Page[] {
   return pages;
 }
 
-/** True when the text fits one screen as it stands: closing messages cannot be paged. */
+/** True when the text fits one screen: closing messages cannot be paged. */
 export function fitsOneScreen(text: string): boolean {
   const shown = toShowable(text);
   return isGsm(shown) ? (countSeptets(shown) ?? 0) <= screenLimit : shown.length <= wideScreenLimit;

@@ -2,7 +2,7 @@ import type { SseEventData } from '@palaver/contract';
 import { toPrintableJson } from '../printable-json.ts';
 
 export interface ApprovalQuestions {
-  /** Shows a question and gives the line that is typed; undefined where the input has ended or `signal` fires. */
+  /** Shows a question and gives the line that is typed; undefined if the input has ended or `signal` fires. */
   readLine(question: string, signal: AbortSignal): Promise<string | undefined>;
   answer(request: SseEventData['approval_request'], approved: boolean): Promise<void>;
   onError(error: unknown): void;

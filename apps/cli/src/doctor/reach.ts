@@ -1,4 +1,4 @@
-// Each gives undefined where the other side answers, otherwise what was found in a sentence. No secret is in it.
+// Each gives undefined if the other side answers, otherwise what was found in a sentence. No secret is in it.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createLogger } from '@palaver/service-kit';

@@ -10,7 +10,7 @@ const maxRoutes = 200;
 const shownRoutes = 12;
 const shownAlarms = 20;
 
-/** One stretch of time of a service; undefined where the console had no answer from it. */
+/** One stretch of time of a service; undefined if the console had no answer from it. */
 export interface HistoryPoint {
   perSecond: number;
   faultShare: number;

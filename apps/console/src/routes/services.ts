@@ -89,7 +89,7 @@ export async function addServiceRoutes(server: Server, targets: Targets, gateway
       );
   });
 
-  // Socket.IO reads the path of an address as a namespace, so its own path stands at the root.
+  // Socket.IO reads the path of an address as a namespace, so its own path is at the root.
   await server.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addHook('onRequest', refuseBody);

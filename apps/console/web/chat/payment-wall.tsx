@@ -4,7 +4,7 @@ import { t } from '../i18n/text.ts';
 import { Fault } from '../ui/fault.tsx';
 import { OperatorSignIn } from '../ui/operator-sign-in.tsx';
 
-/** What stands in the way once the credit is used up. The message that was refused is sent again when the claims are settled. */
+/** Shown when the credit is used up. The refused message is sent again when the claims are settled. */
 export function PaymentWall({ claimIds, onSettled }: { claimIds: string[]; onSettled(): void }) {
   const settle = useMutation({
     mutationFn: async () => {

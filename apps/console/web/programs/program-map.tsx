@@ -24,7 +24,7 @@ export interface ProgramMapProps {
   model: ProgramModel;
   selected: string | undefined;
   onSelect(state: string): void;
-  /** States that a search has found; undefined where nothing is searched. */
+  /** States that a search has found; undefined if nothing is searched. */
   found: ReadonlySet<string> | undefined;
   problems: ReadonlyMap<string, number>;
   heat: ReadonlyMap<string, StateHeat>;

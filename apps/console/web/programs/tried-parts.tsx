@@ -6,7 +6,7 @@ import type { EditedDraft } from './use-draft.ts';
 
 interface TriedPartsProps {
   tried: TriedCall;
-  /** From the first dial; `undefined` where that is not all there was. */
+  /** From the first dial; `undefined` if that is not all there was. */
   steps: TriedStep[] | undefined;
   draft: EditedDraft;
   onOutcome(state: string, outcome: string): void;

@@ -39,7 +39,7 @@ export interface AgentApp {
   server: Server;
   plugins: PluginHost;
   models: Models;
-  /** Takes nothing new in, lets turns finish, ends sockets and plugins; the store stays open. */
+  /** Accepts nothing new, lets turns finish, ends sockets and plugins; the store stays open. */
   close(): Promise<void>;
 }
 

@@ -45,13 +45,13 @@ export interface TurnsParts extends SelectOptions {
   models: Models;
   behaviour?: AgentBehaviour;
   redis: Redis | undefined;
-  /** How long turns may go on once the process is closing. */
+  /** How long turns may continue while the process closes. */
   turnGraceMs: number;
 }
 
 export type AgentTurns = Awaited<ReturnType<typeof createTurns>>;
 
-/** Everything that makes answers: plugins, models, runs and their stores. It knows no door. */
+/** Everything that makes answers: plugins, models, runs and their stores. It does not depend on doors. */
 export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const { config, logger, store, identity, cluster, models } = parts;
   const { broadcast, instance } = cluster;
@@ -137,7 +137,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
     sweepLagSeconds: () => sweepLag(),
     clientKey,
     senderOf,
-    /** Takes nothing new in and lets turns finish. */
+    /** Accepts nothing new and lets turns finish. */
     drain,
     /** From now on runs of dead instances are taken over, and plugins may send. */
     async start(): Promise<void> {

@@ -21,7 +21,10 @@ const earlierPaths = {
       tags: ['Service'],
       summary: 'Health of the service',
       security: [],
-      responses: { 200: { description: '`status` and `timestamp`' }, 503: { description: 'The database is away' } },
+      responses: {
+        200: { description: '`status` and `timestamp`' },
+        503: { description: 'The database is unreachable' },
+      },
     },
   },
   '/ready': {

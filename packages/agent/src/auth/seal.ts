@@ -4,7 +4,7 @@ import { deriveKey } from './derive-key.ts';
 /** Encrypts small texts at rest by AES-256-GCM, bound to what they belong to. */
 export interface Seal {
   seal(text: string, belongsTo: string): string;
-  /** Undefined where the text was not sealed with this key for this owner. */
+  /** Undefined if the text was not sealed with this key for this owner. */
   open(sealed: string, belongsTo: string): string | undefined;
 }
 

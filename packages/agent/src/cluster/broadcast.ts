@@ -3,7 +3,7 @@ import { z } from 'zod';
 const runId = z.string();
 const sessionId = z.string();
 
-/** What one instance sends to all others. Each may be lost: the database holds the truth, and whoever waits asks it again. */
+/** What one instance sends to all others. A message may be lost: the database is authoritative, and instances that wait poll it. */
 const broadcastMessageSchema = z.discriminatedUnion('kind', [
   /** The abort of this run was confirmed. */
   z.object({ kind: z.literal('abort'), runId }),

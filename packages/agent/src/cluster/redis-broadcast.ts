@@ -4,7 +4,7 @@ import { type Broadcast, createInbox } from './broadcast.ts';
 
 const channel = 'palaver:agent:broadcast';
 
-/** By Redis pub/sub. While Redis is away messages are dropped. */
+/** By Redis pub/sub. While Redis is unreachable messages are dropped. */
 export function createRedisBroadcast(redis: Redis, instance: string, logger: Logger): Broadcast {
   const inbox = createInbox(instance);
   const subscriber = redis.duplicate({
@@ -14,7 +14,7 @@ export function createRedisBroadcast(redis: Redis, instance: string, logger: Log
     // Its own way to subscribe again does not catch that the connection is closed meanwhile.
     autoResubscribe: false,
   });
-  // The main connection logs that Redis is away.
+  // The main connection logs that Redis is unreachable.
   subscriber.on('error', () => {});
   subscriber.on('message', (_channel, text) => {
     try {

@@ -5,7 +5,7 @@ const keptMs = 24 * 3_600_000;
 
 /**
  * A sorted set per session and user, newest last. Asking Socket.IO for all sockets of a room instead would wait for
- * every instance, those that just died included. While Redis is away, the sockets of this process are known.
+ * every instance, those that just died included. While Redis is unreachable, the sockets of this process are known.
  */
 export function createRedisSocketRegistry(options: {
   redis: Redis;

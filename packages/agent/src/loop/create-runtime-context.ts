@@ -108,7 +108,7 @@ function createUcanTools(parts: RuntimeContextParts, views: UcanView[]): Runtime
       const issuer = signer.withDid(delegation.audience);
       const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });
       if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);
-      // Before the token is handed out: whoever receives it holds the delegation too.
+      // Before the token is returned: its recipient then has the delegation too.
       if (await parts.delegations.markSent(delegation))
         parts.clients.dropDelegation({ did: delegation.issuer, cid: delegation.cid });
       return minted.ok;

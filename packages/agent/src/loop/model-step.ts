@@ -206,7 +206,7 @@ function toModelError(error: unknown): unknown {
   });
 }
 
-/** Whether trying again may help. What is over a limit or was refused for good stays so. */
+/** Whether a retry may help. A limit or a final refusal does not change. */
 function isPassing(error: unknown): boolean {
   return APICallError.isInstance(error)
     ? error.isRetryable

@@ -136,7 +136,7 @@ async function callModel(
       run.addUsage(result.usage);
       return result;
     } catch (error) {
-      // Providers count at the end; what was cut off in the middle has been used all the same.
+      // Providers report usage at the end; an interrupted answer used tokens too.
       if (received !== '')
         run.addUsage({ inputTokens: estimateTokens(request.prompt), outputTokens: estimateTokens(received) });
       throw error;
@@ -196,7 +196,7 @@ function limitProgress(emit: (progress: ToolProgress) => void): (progress: ToolP
   };
 }
 
-/** What the model said and what came of its calls, as it reads it in the next step. */
+/** The model's output and the results of its calls, as it reads them in the next step. */
 function toToolMessages(result: RecordedStep['result'], outcomes: ToolOutcome[]): LanguageModelV4Prompt {
   const content = toStepContent(result);
   const calls = content.filter((part) => part.type === 'tool-call');

@@ -168,6 +168,6 @@ export interface AgentRun {
   answer(signal?: AbortSignal): Promise<Message>;
   /** What its user has to approve before it continues. */
   approvals(): Promise<Approval[]>;
-  /** Stops the run, also where it waits behind another; false where it has ended. */
+  /** Stops the run, also where it waits behind another; false if it has ended. */
   abort(): Promise<boolean>;
 }

@@ -94,7 +94,7 @@ function isObject(value: unknown): value is JsonSchema {
 const types = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'] as const;
 type JsonType = (typeof types)[number];
 
-/** A list of types is an alternative and is left to whoever declared it. */
+/** A list of types is an alternative and is not checked here. */
 function asType(type: unknown): JsonType | undefined {
   return types.find((known) => known === type);
 }

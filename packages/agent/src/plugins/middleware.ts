@@ -56,7 +56,7 @@ export interface ModelResult {
   /** `fault`: why the arguments of a call cannot be read, in words for the model. */
   toolCalls: { id: string; name: string; args: unknown; fault?: string }[];
   usage: { inputTokens: number; outputTokens: number };
-  /** Why the answer ends before its end; undefined where the model came to one. */
+  /** Why the answer ends before its end; undefined if the model came to one. */
   finish?: MessageFinish | undefined;
   /** What was said in order, as it goes back to the provider, which may have signed it. */
   content?: StepContent;
@@ -158,7 +158,7 @@ export interface TurnEnd {
   sendId: string;
   userDid: string;
   sessionId: string;
-  /** Undefined where the message was refused before its turn began. */
+  /** Undefined if the message was refused before its turn began. */
   runId: string | undefined;
   model: string;
   status: EndedRunStatus | 'refused';
@@ -194,7 +194,7 @@ export interface PendingSend {
   requestId: string;
   model: string;
   message: SendMessage;
-  /** What limits per client address count it by; undefined where it came by no request, or from a shared address. */
+  /** What limits per client address count it by; undefined if it came by no request, or from a shared address. */
   client?: string | undefined;
   secrets: RuntimeContext['secrets'];
   /** What is put here goes to the model with the message; texts are stored with it for later turns. */

@@ -20,7 +20,7 @@ export interface RuntimeContext {
   user: {
     did: string;
     /**
-     * The delegation in force, as a token; undefined where the user has none. It signs the user in here: send it to no
+     * The delegation in force, as a token; undefined if the user has none. It signs the user in here: send it to no
      * other service, use `ucan.mintInvocation`.
      */
     delegation: string | undefined;

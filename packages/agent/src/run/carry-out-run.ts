@@ -33,7 +33,7 @@ export interface CarryOutParts {
   turnTimeoutMs: number;
   approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'signedFor'>;
   execute: Execute;
-  /** Gives a run up for another instance to take over; false where that is not possible. */
+  /** Gives a run up for another instance to take over; false if that is not possible. */
   release?(owned: OwnedRun): Promise<boolean>;
 }
 

@@ -81,7 +81,7 @@ export function keepFrames(run: Run, owned: OwnedRun, parts: FrameKeeperParts) {
   }
 
   return {
-    /** Stores what is not stored yet; false where that is not possible now. */
+    /** Stores what is not stored yet; false if that is not possible now. */
     flush,
     /** A reader on another instance is following. */
     follow(): void {
@@ -96,7 +96,7 @@ export function keepFrames(run: Run, owned: OwnedRun, parts: FrameKeeperParts) {
       clearInterval(timer);
       while (storing) await storing;
     },
-    /** The end is stored: whoever follows is sent the last frames. */
+    /** The end is stored: followers are sent the last frames. */
     announceEnd(status: EndedRunStatus): void {
       if (Date.now() < followedUntil) announce(toLastFrames(status));
     },

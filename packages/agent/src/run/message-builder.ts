@@ -24,7 +24,7 @@ export interface MessageBuilder {
   approvals(): Approval[];
   /** The answer is there and not whole. */
   setFinish(finish: MessageFinish): void;
-  /** The answer as it stands. */
+  /** The answer so far. */
   toMessage(status: EndedRunStatus): Message;
 }
 

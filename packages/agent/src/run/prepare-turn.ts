@@ -43,7 +43,7 @@ export function createTurnPreparation(parts: PrepareParts) {
       return { ...sent, session, user, body, timezone, socketId, callerTools, results, earlier, call: request.call };
     },
 
-    /** Of a run whose owner died; undefined where it cannot be continued. */
+    /** Of a run whose owner died; undefined if it cannot be continued. */
     async restore({ runId, sessionId, userDid, requestId, model, input }: InterruptedRun): Promise<Turn | undefined> {
       const [session, question] = await Promise.all([sessions.find(userDid, sessionId), messages.question(runId)]);
       const sent = input !== null && question && parseStoredInput(input, question);

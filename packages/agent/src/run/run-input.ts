@@ -13,7 +13,7 @@ const storedInputSchema = z.object({
   body: sendMessageSchema.omit({ message: true }),
 });
 
-/** What another instance needs to take a run up, beside the session. */
+/** What another instance needs to take over a run, in addition to the session. */
 export interface RunInput
   extends Pick<Turn, 'sendId' | 'timezone' | 'socketId' | 'callerTools' | 'results' | 'earlier' | 'call'> {
   body: SendMessage;
@@ -29,13 +29,13 @@ export function toStoredInput({ body, sendId, timezone, socketId, callerTools, c
   return JSON.stringify({ sendId, timezone, socketId, callerTools, call, body: rest });
 }
 
-/** The id of the message a run answers, for plugins; undefined where the input was not stored. */
+/** The id of the message a run answers, for plugins; undefined if the input was not stored. */
 export function sendIdOf(input: string | null): string | undefined {
   const parsed = storedInputSchema.pick({ sendId: true }).safeParse(JSON.parse(input ?? 'null'));
   return parsed.data?.sendId;
 }
 
-/** Undefined where another version stored it in another form. */
+/** Undefined if another version stored it in another form. */
 export function parseStoredInput(text: string, question: StoredMessage): RunInput | undefined {
   const parsed = storedInputSchema.safeParse(JSON.parse(text));
   if (!parsed.success) return undefined;

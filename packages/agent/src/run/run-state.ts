@@ -12,7 +12,7 @@ const transitions: Record<RunStatus, Partial<Record<RunStep, RunStatus>>> = {
   failed: {},
 };
 
-/** The status after a step, or undefined where the step is not possible. */
+/** The status after a step, or undefined if the step is not possible. */
 export function nextRunStatus(status: RunStatus, step: RunStep): RunStatus | undefined {
   return transitions[status][step];
 }

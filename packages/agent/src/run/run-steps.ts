@@ -19,11 +19,11 @@ export interface ToolOutcome {
 
 export interface RecordedStep {
   result: Pick<ModelResult, 'text' | 'toolCalls' | 'content'>;
-  /** Undefined where the owner died while the tools ran, which happens only to tools that may run again. */
+  /** Undefined if the owner died while the tools ran, which happens only to tools that may run again. */
   outcomes: ToolOutcome[] | undefined;
 }
 
-/** The steps of a run, recorded so that no tool runs twice when another instance takes the run up. */
+/** The steps of a run, recorded so that no tool runs twice when another instance takes over. */
 export interface RunSteps {
   /** What an earlier owner recorded. */
   earlier: RecordedStep[];
@@ -32,7 +32,7 @@ export interface RunSteps {
   /** Before the tools of a step run. Throws where the run has another owner by now. */
   begin(result: ModelResult, isRepeatable: boolean): Promise<void>;
   /**
-   * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False where the
+   * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False if the
    * user has too many approvals to answer already.
    */
   pause(result: RecordedStep['result'], calls: GatedCall[], isRepeatable: boolean): Promise<boolean>;
@@ -101,7 +101,7 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
     async pause(result, calls, isGatedRepeatable) {
       const body: StepBody = {
         result: toResult(result),
-        // An older version, which knows no approvals, ends the run instead of running its tools.
+        // An older version without approvals ends the run instead of running its tools.
         isRepeatable: false,
         gated: calls.map(({ toolCallId }) => toolCallId),
         isGatedRepeatable,

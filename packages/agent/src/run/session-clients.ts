@@ -18,7 +18,7 @@ export interface BrowserCall {
 export interface SessionClients {
   /** Sends an event to every client of a session. */
   notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void;
-  /** Sends a request to one client of the user; false where none is connected. */
+  /** Sends a request to one client of the user; false if none is connected. */
   deliver(call: BrowserCall): Promise<boolean>;
   /** Disconnects the clients of a session that is gone. */
   drop(sessionId: string): void;

@@ -19,7 +19,7 @@ export interface SweepParts {
   interrupted: InterruptedRuns;
   runs: RunStore;
   hub: Pick<TurnHub, 'takeOver'>;
-  /** The turn of a run as it was sent; undefined where it cannot be continued. */
+  /** The turn of a run as it was sent; undefined if it cannot be continued. */
   loadTurn(run: InterruptedRun): Promise<Turn | undefined>;
   logger: Logger;
   onSwept?(outcome: 'taken-up' | 'failed'): void;
@@ -34,7 +34,7 @@ const maxBites = 10;
 /** A run that takes its instance down must not take down one after the other. */
 const maxEpoch = 4;
 
-/** Finds runs whose instance died: takes them up where no side effect would be repeated, otherwise ends them. */
+/** Finds runs whose instance died: takes them over if no side effect would be repeated, otherwise ends them. */
 export async function sweepRuns(parts: SweepParts): Promise<void> {
   const { instance, isAlone, instances, interrupted } = parts;
   if (!isAlone && !(await instances.lease('sweep', instance, leaseMs))) return;
@@ -77,7 +77,7 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
   parts.onSwept?.('taken-up');
 }
 
-/** With what was said so far. */
+/** With the text so far. */
 async function end(
   interrupted: InterruptedRun,
   frames: string,

@@ -3,7 +3,7 @@ export function createWaiters({ pollMs }: { pollMs: number }) {
   const waiting = new Map<string, Set<() => void>>();
 
   return {
-    /** All that wait under this name ask again: only the database knows who may continue. False where nobody does. */
+    /** All that wait under this name ask again: only the database knows who may continue. False if nobody does. */
     wake(name: string): boolean {
       for (const wake of waiting.get(name) ?? []) wake();
       return waiting.has(name);

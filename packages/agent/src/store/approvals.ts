@@ -71,7 +71,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
   )`;
 
   return {
-    /** Stores a step whose tools wait for the user, and that its run waits; false where it has ended or has another owner. */
+    /** Stores a step whose tools wait for the user, and that its run waits; false if it has ended or has another owner. */
     ask: ({ runId, epoch, number, said, body, userDid, calls }: GatedStep, timeoutMs: number): Promise<boolean> =>
       transaction(async (trx) => {
         const waiting = await trx
@@ -121,7 +121,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return result.numUpdatedRows > 0n;
     },
 
-    /** Undefined where a cell cannot be decrypted. */
+    /** Undefined if a cell cannot be decrypted. */
     async ofRun(runId: string): Promise<Approval[] | undefined> {
       const rows = await db
         .selectFrom('agent_approval')
@@ -141,7 +141,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return new Map(opened.map(({ call_id, signed }) => [call_id, signed ?? '']));
     },
 
-    /** The frames that ask for the approvals of a run are stored: whoever reads the run sees them. */
+    /** The frames that ask for the approvals of a run are stored: every reader of the run gets them. */
     async setStreamed({ runId, epoch }: OwnedRun): Promise<void> {
       await db
         .updateTable('agent_approval')
@@ -177,7 +177,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return Number(count);
     },
 
-    /** Undefined where it is not there, not the user's, or not pending any more. */
+    /** Undefined if it is not there, not the user's, or not pending any more. */
     answer: (
       { userDid, runId, approvalId, approved, reason, invocation }: ApprovalAnswer,
       record: (trx: Transaction<AgentDatabase>, approval: Approval) => Promise<void>,
@@ -210,7 +210,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
         return approval;
       }),
 
-    /** Approves what waits for a delegation that the user has given; gives the runs. */
+    /** Approves what waits for a delegation that the user has given; returns the runs. */
     async grant(
       userDid: string,
       isGranted: (capability: Capability) => boolean,
@@ -237,7 +237,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return [...new Set(granted.map(({ run_id }) => run_id))];
     },
 
-    /** Refuses what the runs of a session wait for; gives those runs. */
+    /** Refuses what the runs of a session wait for; returns those runs. */
     async refuseOfSession(sessionId: string, reason: string): Promise<string[]> {
       const pending = await db
         .selectFrom('agent_approval')
@@ -259,7 +259,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       return pending.map(({ run_id }) => run_id);
     },
 
-    /** Ends those whose time is over; gives their runs. */
+    /** Ends those whose time is over; returns their runs. */
     async expire(): Promise<string[]> {
       const isDue = sql<boolean>`status = 'pending' and expires_at <= ${now}`;
       // Asked first: an update takes the write lock of SQLite even where nothing is due.

@@ -14,7 +14,7 @@ export interface StoredDelegation {
 }
 
 export interface ListedDelegation extends Omit<StoredDelegation, 'token'> {
-  /** Undefined where an earlier version stored it and another one replaced it. */
+  /** Undefined if an earlier version stored it and another one replaced it. */
   view: UcanView | undefined;
 }
 
@@ -150,7 +150,7 @@ export function createDelegationStore(
       return row && token ? { token, cid: row.cid, expiration: row.expires_at / 1000 } : undefined;
     },
 
-    /** Notes that a delegation leaves the service; false where that was known. */
+    /** Notes that a delegation leaves the service; false if that was known. */
     async markSent(view: UcanView): Promise<boolean> {
       const { cid, issuer } = view;
       if ((await findSent({ cid })).rows.length > 0) return false;
@@ -159,7 +159,7 @@ export function createDelegationStore(
       return true;
     },
 
-    /** Refuses every stored delegation of a user from now on, replaced ones included; gives their CIDs. */
+    /** Refuses every stored delegation of a user from now on, replaced ones included; returns their CIDs. */
     async revokeAll(userDid: string, record: RecordChange): Promise<string[]> {
       return await store.transaction(async (trx) => {
         const rows = await trx

@@ -50,7 +50,7 @@ export function createInstanceStore({ db, engine }: Store<AgentDatabase>) {
       return rows.length > 0;
     },
 
-    /** True where this instance holds the lease for the next `ms`: one instance at a time does what it is for. */
+    /** True if this instance holds the lease for the next `ms`: one instance at a time does what it is for. */
     async lease(name: string, holder: string, ms: number): Promise<boolean> {
       const rows = await db
         .insertInto('agent_lease')

@@ -20,7 +20,7 @@ export interface InterruptedRun {
   status: LiveRunStatus;
   isAborting: boolean;
   createdAt: number;
-  /** What a new owner needs; null where none can continue it. */
+  /** What a new owner needs; null if none can continue it. */
   input: string | null;
   /** The answer so far, as the previous version kept it. */
   partial: Message | undefined;
@@ -86,7 +86,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         }));
     },
 
-    /** Makes `instance` the owner; undefined where somebody else was faster. Gives the new epoch. */
+    /** Makes `instance` the owner; undefined if somebody else was faster. Gives the new epoch. */
     async claim({ runId, epoch, instance: dead }: InterruptedRun, instance: string): Promise<number | undefined> {
       const rows = await db
         .updateTable('agent_run')
@@ -112,7 +112,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
       return result.numUpdatedRows > 0n;
     },
 
-    /** Undefined where a cell cannot be decrypted. */
+    /** Undefined if a cell cannot be decrypted. */
     async steps(runId: string): Promise<StoredStep[] | undefined> {
       const rows = await db
         .selectFrom('agent_step')

@@ -30,7 +30,7 @@ export function toParts(fields: PartFields, order: PartPlace[] = toDefaultOrder(
   return [...parts, ...attachments.map((file) => ({ type: 'file' as const, ...file }))];
 }
 
-/** The order of a message's parts; undefined where it is the default one. */
+/** The order of a message's parts; undefined if it is the default one. */
 export function toPartOrder(message: Message): PartPlace[] | undefined {
   const order = message.parts?.flatMap((part): PartPlace[] => {
     switch (part.type) {

@@ -119,7 +119,7 @@ export function createMessageStore({ db, prepare, cipher }: Store<AgentDatabase>
       return row && toStored(row);
     },
 
-    /** Whether this is a question of the conversation as it stands. */
+    /** Whether this is a question of the current conversation. */
     async isQuestion(sessionId: string, id: string): Promise<boolean> {
       const own = db.selectFrom('agent_message').select('id').where('session_id', '=', sessionId).where(isActive);
       return (await own.where('id', '=', id).where('type', '=', 'human').execute()).length > 0;

@@ -11,7 +11,7 @@ export interface RunBegin {
   question: StoredMessage;
   /** The id the answer will have. */
   answerId: string;
-  /** What another instance needs to take the run up; null where it cannot. */
+  /** What another instance needs to take over the run; null if it cannot. */
   input: string | null;
   /** The client's `Idempotency-Key` and what it was sent with. */
   send?: SendKey | undefined;

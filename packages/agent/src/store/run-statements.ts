@@ -80,7 +80,7 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         returning status`,
       ),
     ),
-    /** A question of the conversation as it stands. */
+    /** A question of the current conversation. */
     findQuestion: prepare((db, question: { sessionId: string; id: string }) =>
       db
         .selectFrom('agent_message')
@@ -90,7 +90,7 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         .where('type', '=', 'human')
         .where(isActive),
     ),
-    /** The question and everything behind it give way to the run with this number. */
+    /** The run with this number replaces the question and everything after it. */
     replaceMessages: prepare((db, run: { sessionId: string; replaces: string; number: number }) =>
       raw(
         db,
@@ -208,7 +208,7 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         )
         .returning('number'),
     ),
-    /** Of an owner that seemed dead the end still counts, as long as nobody has taken the run up. */
+    /** The end of an owner that seemed dead still counts, unless the run was taken over. */
     endRun: prepare((db, run: EndRow) =>
       raw<{ status: EndedRunStatus; number: number; swept: number }>(
         db,

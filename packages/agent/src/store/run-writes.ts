@@ -91,7 +91,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
     return { kind: 'begun', status: inserted.status === 'running' ? 'running' : 'queued', epoch: 1, aborted };
   }
 
-  /** Undefined where the run has another owner or is gone. */
+  /** Undefined if the run has another owner or is gone. */
   async function end(trx: Transaction<AgentDatabase>, run: RunEnd): Promise<EndedRunStatus | undefined> {
     const { runId, epoch, sessionId, status, usage, title } = run;
     // The session first, as at the begin and where a session is deleted: locks are taken in one order.
@@ -146,23 +146,23 @@ export function createRunWrites(store: Store<AgentDatabase>) {
             return writer.write({ kind: 'begin', begin: run }) as Promise<BeginResult>;
           })
         : (writer.write({ kind: 'begin', begin: run }) as Promise<BeginResult>),
-    /** The status it ended with (`aborted` where an abort was confirmed); undefined where it has another owner or is gone. */
+    /** The status it ended with (`aborted` where an abort was confirmed); undefined if it has another owner or is gone. */
     end: (run: RunEnd): Promise<EndedRunStatus | undefined> =>
       isPostgres ? endAtOnce(run) : (writer.write({ kind: 'end', end: run }) as Promise<EndedRunStatus | undefined>),
-    /** False where the run has ended or has another owner. */
+    /** False if the run has ended or has another owner. */
     addFrames: async (run: OwnedRun, frames: Frames): Promise<boolean> =>
       isPostgres
         ? (await postgres.addFrames({ ...run, ...sealFrames(run, frames) })).rows.length > 0
         : ((await writer.write({ kind: 'frames', run, frames })) as boolean),
-    /** Notes that the tools of a step begin; false where the run has ended or has another owner. */
+    /** Notes that the tools of a step begin; false if the run has ended or has another owner. */
     beginStep: (step: StepBegin) => writer.write({ kind: 'step', step }) as Promise<boolean>,
-    /** Keeps what the tools of a step returned; false where the run has another owner. */
+    /** Keeps what the tools of a step returned; false if the run has another owner. */
     async endStep({ runId, epoch, number, outcomes }: StepEnd): Promise<boolean> {
       const sealed = cipher.sealRow(sealedTables.step, { run_id: runId, number, outcomes });
       return (await statements.saveOutcomes({ runId, epoch, number, outcomes: sealed.outcomes })).rows.length > 0;
     },
 
-    /** True where every run before it in its session has ended. */
+    /** True if every run before it in its session has ended. */
     async start({ runId, epoch }: OwnedRun): Promise<boolean> {
       return (await statements.startRun({ runId, epoch })).rows.length > 0;
     },

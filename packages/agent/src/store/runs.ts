@@ -89,7 +89,7 @@ export function createRunStore(store: Store<AgentDatabase>) {
       );
     },
 
-    /** The stored frames of a run after number `after`, in order; undefined where a cell cannot be decrypted. */
+    /** The stored frames of a run after number `after`, in order; undefined if a cell cannot be decrypted. */
     async frames(runId: string, after: number): Promise<Frames[] | undefined> {
       const rows = await db
         .selectFrom('agent_frame')

@@ -45,7 +45,7 @@ interface RunTable {
   aborting: Generated<number>;
   /** 1 where the sweep ended it for an owner that seemed dead; 2 where that owner's own end has replaced it. */
   swept: Generated<number>;
-  /** JSON of what another instance needs to take the run up; null where it cannot. */
+  /** JSON of what another instance needs to take over the run; null if it cannot. */
   input: string | null;
 }
 
@@ -101,9 +101,9 @@ interface ApprovalTable {
   reason: string | null;
   /** 1 once the frame that asks for it is stored. */
   streamed: Generated<number>;
-  /** JSON of what a delegation has to grant; null where the call waits for the user's word. */
+  /** JSON of what a delegation has to grant; null if the call waits for the user's word. */
   capability: string | null;
-  /** JSON of the invocation that the user has to sign; null where none is asked for. */
+  /** JSON of the invocation that the user has to sign; null if none is asked for. */
   invocation: string | null;
   /** The invocation that the user signed. */
   signed: string | null;

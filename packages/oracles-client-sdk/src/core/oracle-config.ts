@@ -37,7 +37,7 @@ export interface ResolveOptions {
   gatewayAccess?: GatewayAccess | undefined;
   overrides?: ConfigOverrides | undefined;
   fetch?: typeof globalThis.fetch | undefined;
-  /** How long a gateway that is away or starting is asked again. */
+  /** How long a gateway that is unreachable or starting is asked again. */
   retryForMs?: number | undefined;
 }
 
@@ -84,7 +84,7 @@ async function findAgent(options: ResolveOptions): Promise<Partial<AgentProfile>
   return parseEntity(await read(entityUrl(publicGatewayUrl), options));
 }
 
-/** Asks again while the server is away or starting. */
+/** Asks again while the server is unreachable or starting. */
 function read(url: string, options: ResolveOptions, access?: GatewayAccess): Promise<unknown> {
   const { retryForMs = defaultRetryMs } = options;
   return withRetries(() => ask(url, options, access), new AbortController().signal, retryForMs);

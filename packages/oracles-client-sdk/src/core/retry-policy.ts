@@ -32,7 +32,7 @@ export function createRetryPolicy(signal: AbortSignal, limitMs = defaultLimitMs)
   };
 }
 
-/** Repeats `work` until it succeeds or fails for good. */
+/** Repeats `work` until it succeeds or fails permanently. */
 export async function withRetries<T>(work: () => Promise<T>, signal: AbortSignal, limitMs?: number): Promise<T> {
   const policy = createRetryPolicy(signal, limitMs);
   for (;;) {

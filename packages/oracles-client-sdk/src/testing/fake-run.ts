@@ -128,7 +128,7 @@ export function startFakeRun({ steps, message, requestId, userMessageId, sockets
     start: () => void carryOut(),
     abort: () => aborted.abort(new Error('stopped')),
     takeOutcome: (toolCallId: string, outcome: ClientOutcome) => calls.get(toolCallId)?.(outcome),
-    /** Undefined where there is no such approval. */
+    /** Undefined if there is no such approval. */
     answerApproval(approvalId: string, { approved, reason }: { approved: boolean; reason?: string }) {
       const found = approvals.get(approvalId);
       if (!found) return undefined;

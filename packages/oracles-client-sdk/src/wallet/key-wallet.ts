@@ -5,7 +5,7 @@ import { openWithPassphrase, sealWithPassphrase } from './seal.ts';
 import { createSignerWallet, type SignerWallet, type SignerWalletOptions, toKeyDid } from './signer-wallet.ts';
 
 export interface KeyWallet extends SignerWallet {
-  /** The key under the passphrase of its creation, for `importKeyWallet`; undefined where none was given. */
+  /** The key under the passphrase of its creation, for `importKeyWallet`; undefined if none was given. */
   backup: string | undefined;
   /** Deletes the key from this browser. */
   forget(): Promise<void>;

@@ -51,7 +51,7 @@ export const auditMigrations: readonly Migration[] = [
   },
 ];
 
-// The guards stop mistakes and statements smuggled in; whoever owns the tables can drop them, which the chain then shows.
+// The triggers stop mistakes and injected statements. The owner of the tables can drop them; the chain then shows changes.
 const refusal = 'the audit log is append-only';
 const sqliteGuards = [
   sql`create trigger palaver_audit_update before update on palaver_audit

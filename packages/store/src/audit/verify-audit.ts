@@ -56,7 +56,7 @@ export async function verifyAudit(
     for (const row of page) check(row);
     if (page.length > 0) continue;
     state = await loadState(db);
-    // Lines are added together with the new head: what is missing now is missing for good.
+    // Lines are added together with the new head: what is missing now was removed.
     if (state.head_seq <= last.seq || (await loadPage(db, last.seq)).length === 0) break;
   }
   if (state.floor_seq !== floor.floor_seq) return verifyAudit(store, anchors); // pruned meanwhile

@@ -2,7 +2,7 @@ import { ucanLimits } from '@palaver/contract';
 import { LruMap } from '../lru-map.ts';
 
 export interface LookupLimits {
-  /** Takes a place for one lookup; gives what frees it, or null where there is none left. */
+  /** Takes a place for one lookup; gives what frees it, or null if there is none left. */
   enter(client: string | undefined): (() => void) | null;
 }
 

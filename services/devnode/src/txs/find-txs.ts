@@ -8,7 +8,7 @@ interface Condition {
 
 const condition = /^\s*([\w./-]+)\s*(=|<=|>=|<|>)\s*(?:'([^']*)'|(\d+))\s*$/;
 
-/** The conditions of a search such as `transfer.recipient='ixo1…' AND tx.height>=5`; undefined where it cannot be read. */
+/** The conditions of a search such as `transfer.recipient='ixo1…' AND tx.height>=5`; undefined if it cannot be read. */
 export function parseSearch(query: string): Condition[] | undefined {
   const conditions = query.split(/\s+AND\s+/).map((text) => {
     const [, key, operator, quoted, number] = condition.exec(text) ?? [];

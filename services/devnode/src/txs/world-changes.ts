@@ -5,7 +5,7 @@ import type { Claim, Coin, Collection, SendGrant, World } from '../world/world.t
 /** Writes to the world that can be taken back together: a transaction changes all that it names, or nothing. */
 export interface WorldChanges {
   balance(address: string, denom: string): bigint;
-  /** Moves coins; false where the sender has too little. */
+  /** Moves coins; false if the sender has too little. */
   move(transfer: { from: string; to: string; coins: readonly Coin[] }): boolean;
   putClaim(claim: Claim): void;
   putCollection(collection: Collection): void;

@@ -33,7 +33,7 @@ type RawFiles = Map<string, RawFile>;
 export async function loadReflection(node: Caller): Promise<DescriptorSource> {
   const { ask, services } = await listServices(node);
   const files: RawFiles = new Map();
-  // A node may list a service whose files it does not have; its other services are served all the same.
+  // A node may list a service whose files it does not have; its other services are still served.
   const known = new Set<string>();
   await inParallel(services, async (service) => {
     const reply = await ask(question.fileOfSymbol, service).catch(emptyIfUnknown);

@@ -1,4 +1,4 @@
-// `Any` types that no service file declares. Each is asked for once, whoever meets it, and added to the schema in use:
+// `Any` types that no service file declares. Each is requested once, for all clients, and added to the schema in use:
 // nothing that is compiled or kept has to be made again.
 import type { Logger } from '@palaver/service-kit';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -55,7 +55,7 @@ export function createTypeLearner({ schema, upstream, logger, now = Date.now }: 
 
   return {
     async learnListed() {
-      // A few at a time: a query that meets an unknown type meanwhile does not wait behind all the others.
+      // A few at a time: a query with an unknown type does not wait for all the others.
       const names = await listAnyTypes(await upstream.pin());
       await inParallel(names, async (name) => learnOne(name));
       logger.info({ types: names.length }, 'types learned');

@@ -27,7 +27,7 @@ export function compileMessage(type: DescMessage, find: FindPrinter): MessagePri
     let json = head;
     for (let at = 0; at < names.length; at += 1) {
       const finishSlot = finish[at];
-      // The initial slot is asked again where there was none: it throws, and tells why.
+      // The initial slot is requested again if there was none: it throws with the reason.
       const slot = slots[at];
       const text = finishSlot ? finishSlot(slot) : typeof slot === 'string' ? slot : initial[at]?.();
       // Only an unset oneof is empty text.

@@ -18,7 +18,7 @@ export interface RpcParts extends AnswerParts {
   limit: RateLimit | undefined;
 }
 
-/** Counts a call and checks its credentials, as for a request of its own; undefined where it may go on. */
+/** Counts a call and checks its credentials, as for a request of its own; undefined if it may go on. */
 type AdmitCall = () => Promise<AppError | undefined>;
 
 const bodyLimit = 1024 * 1024;

@@ -11,7 +11,7 @@ export interface EventListener {
   onLost(): void;
 }
 
-/** `client`: this client has its share; `full`: the gateway has none left; `node`: the node refused or is away. */
+/** `client`: this client has its share; `full`: the gateway has none left; `node`: the node refused or is unreachable. */
 export type SubscriptionRefusal = 'client' | 'full' | 'node';
 
 type Subscribed = { ok: true; leave(): void } | { ok: false; reason: SubscriptionRefusal; message: string };

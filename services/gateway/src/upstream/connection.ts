@@ -114,7 +114,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       backoffMs = firstBackoffMs;
       return open();
     }
-    // A node that accepts and hangs up again and again is not asked faster than one that is away.
+    // A node that accepts and hangs up again and again is not asked faster than one that is unreachable.
     retry = setTimeout(open, backoffMs * (0.5 + Math.random() / 2));
     backoffMs = Math.min(maxBackoffMs, backoffMs * 2);
   };

@@ -52,7 +52,7 @@ export interface Accounts {
   setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
   /** Links an account to a wallet. */
   link(trx: Trx, account: AccountTable, wallet: { did: string; address: string }): Promise<void>;
-  /** Counts that a code or a recipient was tried; false where there were too many in a day. */
+  /** Counts that a code or a recipient was tried; false if there were too many in a day. */
   countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
   /** Lets a locked account try PINs again; `false`, as above, when the number has no account. */
   unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;

@@ -18,7 +18,7 @@ type By = { actor: `operator:${string}`; from: string };
 
 /** Payout addresses that one admin has proposed and another must approve. */
 export interface AddressChanges {
-  /** `undefined` where no account has the number. A new proposal for an account replaces the one before. */
+  /** `undefined` if no account has the number. A new proposal for an account replaces the one before. */
   propose(phone: string, address: string | null, by: By): Promise<AddressChange | undefined>;
   list(): Promise<AddressChange[]>;
   /** Takes a proposal away, so that it is approved or rejected once only. */

@@ -17,7 +17,7 @@ export interface RecentCaller {
 export interface Callers {
   /** Who called last, each number once. */
   recent(limit: number): Promise<RecentCaller[]>;
-  /** The newest of everything kept of a number; `undefined` where nothing is. */
+  /** The newest of everything kept of a number; `undefined` if nothing is. */
   load(phoneNumber: string): Promise<CallerOverview | undefined>;
 }
 

@@ -32,7 +32,7 @@ export interface Claims {
   /** Submits what waits and reads how submitted claims were evaluated; gives the number of claims by status. */
   process(): Promise<Record<string, number>>;
   list(page: { status: ClaimTable['status']; limit: number }): Promise<ClaimTable[]>;
-  /** Submits a failed claim again; false where there is none of that id. */
+  /** Submits a failed claim again; false if there is none of that id. */
   retry(id: string): Promise<boolean>;
 }
 

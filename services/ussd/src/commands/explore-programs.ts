@@ -34,7 +34,7 @@ export interface ExploredProgram {
   states: number;
   reached: number;
   steps: number;
-  /** False where a limit stopped the walk. */
+  /** False if a limit stopped the walk. */
   isComplete: boolean;
 }
 

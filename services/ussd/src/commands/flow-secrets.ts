@@ -3,7 +3,7 @@ import type { FlowStep } from './flow.ts';
 export const pinName = 'pin';
 const pinShape = /^\d{4,6}$/;
 
-/** Whether each step answers a secret question; `undefined` where the server did not say. */
+/** Whether each step answers a secret question; `undefined` if the server did not say. */
 export type SecretSteps = readonly (boolean | undefined)[];
 
 /**

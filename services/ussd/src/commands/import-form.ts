@@ -141,7 +141,7 @@ async function addState(folder: string, imported: Imported): Promise<void> {
       await addTexts(join(folder, 'locales', locale), locale.replace(/\.ya?ml$/, ''), imported);
 }
 
-/** What stands in the file already stays, comments included. */
+/** The content of the file stays, including comments. */
 async function addTexts(file: string, language: string, { state, report }: Imported, home?: object): Promise<void> {
   const text = await readFile(file, 'utf8').catch(() => '');
   const document = parseDocument(text);

@@ -25,7 +25,7 @@ export interface Phone {
   sessionId(): string;
   dial(serviceCode?: string): Promise<Reply>;
   send(input: string): Promise<Reply>;
-  /** Whether the question on the screen asks for a secret; `undefined` where the server does not say. */
+  /** Whether the question on the screen asks for a secret; `undefined` if the server does not say. */
   asksSecret(): Promise<boolean | undefined>;
 }
 

@@ -2,7 +2,7 @@ import type { FormProgress, FormScreen } from '../forms/protocol.ts';
 import { isQuestion, type Menu } from './menu.ts';
 import type { ExpressionBudget } from './meter-expression.ts';
 
-/** Where a user stands in the menus. A value: the engine never changes one, it returns the next. */
+/** The position of a user in the menus. Immutable: the engine returns the next one. */
 export interface Dialogue {
   state: string;
   /** The screens Back leads through, the nearest last. */

@@ -24,7 +24,7 @@ import { backKeyOf, canGoBack, choosableOptions, countPages } from './render.ts'
 import { type Input, validateAnswer } from './validate-answer.ts';
 import { fromExpressionValue } from './value-types.ts';
 
-/** What the caller must do before the dialogue can go on: run the action of the state it stands in. */
+/** What the caller of the engine must do before the dialogue continues: run the action of its state. */
 export interface PendingAction {
   state: string;
   action: string;
@@ -109,7 +109,7 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   return stay(dialogue, 'hint.choice');
 }
 
-/** Shortens a long list to what was typed; what is in no row is a hint, with the whole list again. */
+/** Filters a long list by what was typed; if no row matches, shows a hint and the whole list. */
 function search(menu: Menu, { search: _, hint: __, hintPage: ___, ...dialogue }: Dialogue, value: string): Step {
   const found = { ...dialogue, page: 0, search: value };
   if (choosableOptions(menu, found).length > 0) return { dialogue: found, ended: false };
@@ -136,12 +136,12 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
   const step = arrive(menu, next, outcome.to);
   const hint = result.hint ?? outcome.hint;
   if (hint === undefined) return step;
-  // The hint may speak of what the action found, also on a menu that has just forgotten everything else.
+  // The hint may use values of the action, even on a menu that has just dropped all other values.
   const values = addValues(step.dialogue.values, result.values);
   return { ...step, dialogue: { ...step.dialogue, hint, values } };
 }
 
-/** What was asked is behind the caller for good; a sub-flow or loop that the action is in continues all the same. */
+/** Back no longer leads to what was asked; a sub-flow or loop around the action continues. */
 function finishForm(menu: Menu, dialogue: Dialogue): Dialogue {
   const stack = cutToMenu(menu, dialogue);
   const frames = dialogue.frames?.map((frame) => ({ ...frame, depth: Math.min(frame.depth, stack.length) }));
@@ -208,7 +208,7 @@ function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
   );
 }
 
-/** Takes an unfinished form up; one that was behind a login asks for it first. */
+/** Continues an unfinished form; one that needed a login asks for it first. */
 function resumeForm(menu: Menu, { resume: _, ...dialogue }: Dialogue, form: FormSnapshot): Step {
   const { authenticated, ...place } = form;
   const guarded = authenticated || form.stack.some((name) => requiresLogin(menu.states.get(name)));
@@ -221,7 +221,7 @@ function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, 
   return arrive(menu, { ...dialogue, stack, values, ...(frames && { frames }), ...(form && { form }) }, state);
 }
 
-/** Without a login in the menu there is no way on: the main menu. */
+/** Without a login in the menu the main menu is shown. */
 function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
   if (menu.login === undefined) return arrive(menu, { ...dialogue, stack: [] }, menu.start);
   return arrive(menu, { ...dialogue, afterLogin }, menu.login);
@@ -239,7 +239,7 @@ function goBack(menu: Menu, dialogue: Dialogue): Step {
   return arrive(menu, left, dialogue.stack.at(-1) ?? menu.start);
 }
 
-/** Coming to a screen that is already among those behind means having gone back to it: the stack never grows in circles. */
+/** Reaching a screen that is already on the stack counts as going back to it, so that loops do not grow the stack. */
 function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   const state = menu.states.get(to);
   if (!state) throw new Error(`no state named ${to}`);
@@ -261,7 +261,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
       ? { dialogue: { ...next, form }, ended: false }
       : { dialogue: next, form: {}, ended: false };
   if (state.kind === 'action') return { dialogue: next, pending: { state: to, action: state.action }, ended: false };
-  // What a form asked is forgotten where it ends, and so is a login that came to nothing.
+  // Answers of a form are dropped at its end, and so is an unfinished login.
   const isAtEnd = menu.isProgram ? to === menu.start : state.kind === 'menu' && !isQuestion(state);
   if (isAtEnd && !inForm(menu, next)) {
     const { afterLogin: _, frames: __, ...kept } = next;
@@ -294,7 +294,7 @@ function follow(menu: Menu, dialogue: Dialogue, state: LogicState, hops: number)
       const frame = frames.at(-1);
       const caller = frame && menu.states.get(frame.state);
       if (!frame || (caller?.kind !== 'call' && caller?.kind !== 'each')) return next(menu.start);
-      // What was asked inside is behind the caller for good, as after a finished form.
+      // Back no longer leads to what was asked inside, as after a finished form.
       const back = { ...dialogue, stack: stack.slice(0, frame.depth), frames: frames.slice(0, -1) };
       if (caller.kind === 'call') return next(caller.to, back);
       return startItem(menu, back, { ...frame, index: (frame.index ?? 0) + 1 }, hops);

@@ -64,7 +64,7 @@ export function computeText(menu: Menu, dialogue: Dialogue, source: string): str
   return value === undefined ? '' : (toText(value) ?? '');
 }
 
-/** `undefined` where it is too long. */
+/** `undefined` if it is too long. */
 function toText(value: CelValue): string | undefined {
   const text = fromExpressionValue(value);
   return text.length > maxTextLength ? undefined : text;

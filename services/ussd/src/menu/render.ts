@@ -13,7 +13,7 @@ export interface Screen {
   ended: boolean;
 }
 
-/** What the user sees of a dialogue that stands at a screen. */
+/** What the user sees of a dialogue at a screen. */
 export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
   const state = menu.states.get(dialogue.state);
   const pages = toPages(menu, dialogue);

@@ -74,7 +74,7 @@ export async function startFetching({
   return { files: () => files, stop: () => clearInterval(timer) };
 }
 
-/** `undefined` where nothing has changed since the hash. */
+/** `undefined` if nothing has changed since the hash. */
 async function fetchForm(client: OpenRosaClient, form: ListedForm, known: string | undefined) {
   const media = (await client.listMedia(form)).filter(
     ({ filename }) => usable.test(filename) && textFile.test(filename),

@@ -45,11 +45,11 @@ const maxAttempts = 50;
 /** Sent side by side. */
 const batch = 10;
 const stopMs = 3_000;
-/** How long a write is repeated while the database is away: two of them and a request between fit into a lease. */
+/** How long a write is repeated while the database is unreachable: two of them and a request between fit into a lease. */
 const writeMs = 15_000;
 const maxPauseMs = 2_000;
 
-/** Sends what is queued in a table, one instance at a time for each row, until it is sent or has failed for good. */
+/** Sends what is queued in a table, one instance at a time for each row, until it is sent or has finally failed. */
 export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
   intervalMs = 2_000,
   ...parts
@@ -67,7 +67,7 @@ export function startOutbox<Table extends 'ussd_submission' | 'ussd_sms'>({
     async stop() {
       clearInterval(timer);
       stopping.abort();
-      // A server that does not answer does not hold up the end: what is under way is sent again after its lease.
+      // A server that does not answer does not delay the shutdown: what is being sent is sent again after its lease.
       await Promise.race([running, sleep(stopMs, undefined, { ref: false })]);
     },
   };

@@ -33,13 +33,13 @@ export interface PublishedPrograms {
   loadDraft(name: string): Promise<Draft | undefined>;
   /** How often a draft of it was changed; 0 where there has been none. */
   revision(name: string): Promise<number>;
-  /** The new revision; `undefined` where someone else has saved meanwhile. */
+  /** The new revision; `undefined` if someone else has saved meanwhile. */
   saveDraft(
     trx: Transaction<UssdTables>,
     name: string,
     draft: Change & { files: ProgramFileMap; revision: number },
   ): Promise<number | undefined>;
-  /** `false` where someone else has saved meanwhile, or there is none. */
+  /** `false` if someone else has saved meanwhile, or there is none. */
   removeDraft(trx: Transaction<UssdTables>, name: string, revision: number): Promise<boolean>;
   /** Takes a version that is kept into use; `null` takes the program out of use. */
   use(trx: Transaction<UssdTables>, name: string, id: string | null): Promise<void>;

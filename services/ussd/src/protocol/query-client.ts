@@ -17,7 +17,7 @@ export interface Holder {
   did: string | null;
 }
 
-/** Claims that a holder submitted. `isComplete` is false where there are more to look through. */
+/** Claims that a holder submitted. `isComplete` is false if there are more to look through. */
 export interface OwnClaims {
   total: number;
   approved: number;

@@ -106,7 +106,7 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
 async function runRequest(parts: RequestParts, request: OwnRequest): Promise<RequestResult | undefined> {
   const { sessionId, phoneNumber, text, now, isRepeated } = request;
   const cached = isRepeated ? undefined : findCached(parts, request);
-  // A first dial is written as a new row without looking: should the row exist, the write is refused and read then.
+  // A first dial is inserted without a read. If the row exists, the insert is refused and the row is read.
   const known = cached ?? (text === '' && !isRepeated ? undefined : await parts.sessions.load(sessionId));
   if (known && known.phone !== phoneNumber) return { invalid: 'the session belongs to another phone number' };
   if (text === '') return await openSession(parts, request, known);
@@ -125,7 +125,7 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
     const from = inputs && unpackDialogue(known.dialogue);
     if (from) return await continueDialogue(parts, request, { menu, known, inputs, opening, from });
   }
-  // Nothing to go on from: the telecom gateway's text is the truth, and it is played from the start.
+  // Nothing to continue from: the inputs of the telecom gateway's text are replayed from the start.
   return await continueDialogue(parts, request, { menu, known, inputs: toParts(text), opening, from: undefined });
 }
 
@@ -140,7 +140,7 @@ function findMenu(
   return kept ?? programs.forCode(serviceCode);
 }
 
-/** What looks expired here may have gone on at another instance: only the row tells. */
+/** A session that looks expired here may have continued at another instance, so the row is read. */
 function findCached({ cache, timeoutMs }: RequestParts, { sessionId, now }: OwnRequest): Session | undefined {
   const session = cache.get(sessionId);
   return session && !isExpired(session, now, timeoutMs) ? session : undefined;
@@ -225,7 +225,7 @@ async function continueDialogue(
   return await save(parts, request, { menu, known, opening, step, kind, before: from, taken, isResumeGone });
 }
 
-/** Stands for no action: those are numbered from 0. */
+/** Not the number of an action: those begin with 0. */
 const resumeStep = -1;
 
 /** Another call has continued the form since this one began: what it did is not done again. */
@@ -319,14 +319,14 @@ function toReply(menu: Menu, dialogue: Dialogue): string {
   return `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
 }
 
-/** Remembers an unfinished form, and forgets it once it is finished or left. Leaving by exit is what it is for. */
+/** Keeps an unfinished form until it is finished or left, also after Exit. */
 function toResume(
   { menu, step, before, known, opening, kind, isResumeGone }: Outcome,
   { now, isFull }: { now: number; isFull: boolean },
 ): SessionWrite['resume'] {
-  // From now on something is known of the phone.
+  // The phone is known from now on.
   if (kind === 'opened') return opening.isNewcomer ? { form: null, at: now } : undefined;
-  // A call that is full is continued wherever it stood.
+  // A full call is continued at its last state.
   const isElsewhere = isFull && step.dialogue.state !== menu.start;
   const form = isElsewhere ? toSnapshot(menu, step.dialogue) : toFormSnapshot(menu, step.dialogue);
   if (form) return { form: JSON.stringify({ ...form, program: nameOf(menu.id) }), at: now };

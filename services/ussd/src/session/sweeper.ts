@@ -72,7 +72,7 @@ export interface Sweeper {
   stop(): Promise<void>;
 }
 
-/** Sweeps again and again until stopped; a sweep that fails (the database is away) is tried at the next time. */
+/** Sweeps again and again until stopped; a sweep that fails (the database is unreachable) is tried at the next time. */
 export function startSweeper(parts: SweeperParts): Sweeper {
   let running: Promise<void> | undefined;
   let doneAt = performance.now();

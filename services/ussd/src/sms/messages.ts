@@ -42,7 +42,7 @@ export interface Messages {
   find(filter: MessageFilter): Promise<ListedMessage[]>;
   /** Queues failed ones again: one, those of a program, or all of them. Gives their number. */
   retry(now: number, only?: { id?: string | undefined; program?: string | undefined }): Promise<number>;
-  /** How many waited when it was last asked: metrics do not wait for a database that is away. */
+  /** How many waited when it was last asked: metrics do not wait for a database that is unreachable. */
   countWaiting(): number;
 }
 

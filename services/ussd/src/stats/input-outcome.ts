@@ -10,7 +10,7 @@ export interface TakenInput {
   after: Dialogue;
 }
 
-/** What an input did on the screen it was typed on; `undefined` where it turned a page, searched a list or stayed in a form. */
+/** What an input did on the screen it was typed on; `undefined` if it turned a page, searched a list or stayed in a form. */
 export function outcomeOf(menu: Menu, { before, value, after }: TakenInput): InputOutcome | undefined {
   const state = menu.states.get(before.state);
   if (!state || state.kind === 'end') return undefined;

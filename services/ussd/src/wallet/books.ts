@@ -20,7 +20,7 @@ export const systemAccounts = (denom: string) => ({
   paid: `system:paid:${denom}`,
 });
 
-/** Books a transaction; false where its id is booked already. Throws where a holder has too little. */
+/** Books a transaction; false if its id is booked already. Throws where a holder has too little. */
 export async function post(
   trx: Trx,
   { id, entries, now }: { id: string; entries: Record<string, bigint>; now: number },

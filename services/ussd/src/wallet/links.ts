@@ -14,7 +14,7 @@ export interface Wallet {
 export interface Links {
   /** A new code takes the place of an earlier one of the same DID. */
   open(wallet: Wallet): Promise<{ code: string; expiresAt: number }>;
-  /** `false` where the invocation was used before. `expiration` in Unix seconds. */
+  /** `false` if the invocation was used before. `expiration` in Unix seconds. */
   useInvocation(invocation: { cid: string; expiration: number }): Promise<boolean>;
   find(code: string): Promise<Wallet | undefined>;
   /** Uses a code up. */

@@ -157,7 +157,7 @@ export async function settlePayouts(store: Pick<Store<UssdTables>, 'db' | 'trans
     await store.transaction((trx) => onPayoutSettled(trx, row, row.status === 'included' ? 'included' : 'dead'));
 }
 
-/** For the outbox: what became of a payment. One that the chain refused for good is given back. */
+/** For the outbox: the outcome of a payment. One that the chain finally refused is given back. */
 export async function onPayoutSettled(trx: Trx, row: OutboxRow, outcome: 'included' | 'dead'): Promise<void> {
   if (!row.id.startsWith(entryPrefix)) return;
   const entries = await trx.selectFrom('ussd_money_entry').selectAll().where('transaction_id', '=', row.id).execute();

@@ -46,16 +46,16 @@ export interface SocketParts extends AuthorizeOptions {
   sessions: SessionStore;
   logger: Logger;
   registry: SocketRegistry;
-  /** Of what one address sends, whether by requests or by sockets. */
+  /** Limits what one address sends, by requests and by sockets. */
   limit: RateLimit;
   clientKey: ClientKey;
   /** Joins the sockets of all instances. */
   redis: Redis | undefined;
-  /** A page answered a request; false where nobody here waits for it. */
+  /** A page answered a request; false if nobody here waits for it. */
   onResult(result: BrowserResult): boolean;
   /** The user of a socket answers an approval; rejects with an `AppError`. */
   onApproval(answer: ApprovalAnswer): Promise<Approval>;
-  /** A result came late, twice or from a stranger: no instance waits for it. */
+  /** A result was late, repeated or from another user: no instance waits for it. */
   onIgnored(): void;
 }
 
@@ -79,7 +79,7 @@ type ClientEvents = Record<string, never>;
 type ServerEvents = Record<string, (payload: unknown) => void>;
 type PeerEvents = { 'browser-result': (result: BrowserResult, reply: (isTaken: boolean) => void) => void };
 
-/** The event channel: one room per session, joined by whoever may see the session. */
+/** The event channel: one room per session, for the sockets that may see the session. */
 export function createSocketTransport(parts: SocketParts) {
   const startedAt = Date.now();
   const any = parts.origins.includes('*');
@@ -89,7 +89,7 @@ export function createSocketTransport(parts: SocketParts) {
   const io = new SocketServer<ClientEvents, ServerEvents, PeerEvents, SocketData>(parts.server.server, {
     serveClient: false,
     connectTimeout: agentLimits.handshakeTimeoutMs,
-    // Room for a tool result over its limit, so that it is refused by name: cutting the connection would leave the turn
+    // Room for a tool result over its limit, so that it is refused with an error: closing the connection would leave the turn
     // to wait for an answer that cannot come.
     maxHttpBufferSize: agentLimits.bodyBytes + agentLimits.toolResultBytes,
     perMessageDeflate: false,
@@ -124,7 +124,7 @@ export function createSocketTransport(parts: SocketParts) {
     void socket.join(delegationCid ? [sessionId, toDelegationRoom({ did, cid: delegationCid })] : sessionId);
     const expiry = disconnectAt(socket, expiration);
     const registered = { sessionId, userDid: did, socketId: socket.id };
-    // Redis may be away; this instance knows its own sockets all the same.
+    // Redis may be unreachable; this instance still knows its own sockets.
     parts.registry.add(registered).catch(() => {});
     socket.on('disconnect', () => {
       clearInterval(expiry);
@@ -194,12 +194,12 @@ export function createSocketTransport(parts: SocketParts) {
 
   return {
     io,
-    /** Tells everyone who looks at a session. */
+    /** Sends an event to every socket of a session. */
     notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void {
       const event = toSocketPayload(name, payload);
       io.to(sessionId).emit(name, name === 'approval_request' ? hideFromOlder(event) : event);
     },
-    /** Sends a request to the tab that sent the message, else to the latest; false where the user has none on this session. */
+    /** Sends a request to the tab that sent the message, else to the latest; false if the user has none on this session. */
     async deliver({ event, socketId: sender, userDid, signal: _, ...call }: BrowserCall): Promise<boolean> {
       const socketId = await parts.registry.latest({ sessionId: call.sessionId, userDid }, sender);
       if (socketId === undefined) return false;

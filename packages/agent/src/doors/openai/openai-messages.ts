@@ -57,7 +57,7 @@ export function createConversation() {
       });
       earlier.push({ type: 'ai', content, ...(toolCalls.length > 0 && { toolCalls }) });
     },
-    /** False where no message before has made the call. */
+    /** False if no message before has made the call. */
     addResult(id: string, text: string): boolean {
       const call = calls.get(id);
       if (!call) return false;

@@ -1,6 +1,6 @@
 import type { Call } from './call.ts';
 
-/** Calls that are answered in the order of their beginning, more or less, never meet another one in their slot. */
+/** Calls that are answered roughly in the order of their beginning never find another call in their slot. */
 const slotCount = 1_024;
 
 /**

@@ -30,7 +30,7 @@ export interface SessionOptions {
   tls?: { ca: string | undefined } | undefined;
   /** The node has sent its settings: it speaks HTTP/2. */
   onReady(): void;
-  /** The node takes no new calls; those it has may still end. */
+  /** The node accepts no new calls; running ones may still end. */
   onGoaway(): void;
   onClose(): void;
 }
@@ -77,7 +77,7 @@ export class Http2Session {
     return this.isReady && !this.isClosed && !this.isLeaving;
   }
 
-  /** Sends one message as a call of its own and returns what gives it up. */
+  /** Sends one message as a call and returns a function that cancels it. */
   request(block: Buffer, body: Buffer, handlers: CallHandlers): () => void {
     const call = new Call(block, body, handlers);
     this.waiting.push(call);
@@ -143,7 +143,7 @@ export class Http2Session {
     else if (frame.type === frameType.ping) this.onPing(frame, payload);
     else if (frame.type === frameType.goaway) this.onGoaway(payload);
     else if (frame.type === frameType.windowUpdate) this.onWindowUpdate(frame.stream, payload);
-    // Was forbidden by the settings. All others, priorities and what other documents define, are passed over.
+    // Forbidden by the settings. Other frames, such as priorities and extensions, are ignored.
     else if (frame.type === frameType.pushPromise) throw new ProtocolError(errorCode.protocol);
   }
 
@@ -171,7 +171,7 @@ export class Http2Session {
   }
 
   private onBlock(frame: FrameHead, part: Buffer): void {
-    // Also for calls that are gone: the table of the decoder depends on every block.
+    // Also for calls that have ended: the decoder's table depends on every block.
     const block = this.blocks.take(frame, part);
     const call = block && this.callOf(block.stream);
     if (call) this.onFields(call, block.fields, block.isLast);
@@ -263,13 +263,13 @@ export class Http2Session {
   private leave(): void {
     if (this.isLeaving) return;
     this.isLeaving = true;
-    // First, so that a call that is begun again when it ends here does not meet this session.
+    // First, so that a call that is repeated when it ends here does not use this session.
     this.options.onGoaway();
     for (const call of this.waiting.splice(0)) call.end(errorCode.refusedStream);
     if (this.calls.size === 0) this.socket.end();
   }
 
-  /** The node breaks the rules in a way that leaves nothing to rely on. */
+  /** The node violates the protocol; the connection cannot be used any more. */
   private fail(code: number): void {
     if (this.isClosed) return;
     this.socket.end(toFrame(frameType.goaway, 0, 0, Buffer.concat([toUint32(0), toUint32(code)])));

@@ -48,7 +48,7 @@ export function createFairQueue(limits: QueueLimits) {
   }
 
   return {
-    /** What `work` gives; undefined where too much waits already. */
+    /** What `work` gives; undefined if too much waits already. */
     async run<T>(owner: QueueOwner, work: () => Promise<T>): Promise<T | undefined> {
       if (isFull(owner)) return undefined;
       await new Promise<void>((start) => {

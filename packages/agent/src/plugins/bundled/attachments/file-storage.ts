@@ -12,7 +12,7 @@ export interface StagedFile {
 /** Where the bytes of uploaded files are. They are encrypted before they come here. */
 export interface FileStorage {
   put(id: string, staged: StagedFile): Promise<void>;
-  /** Undefined where it is not there. */
+  /** Undefined if it is not there. */
   read(id: string): Promise<Readable | undefined>;
   /** Has no effect where it is not there. */
   remove(id: string): Promise<void>;

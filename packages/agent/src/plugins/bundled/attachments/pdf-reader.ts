@@ -2,7 +2,7 @@
 import { buffer } from 'node:stream/consumers';
 import { extractText, getDocumentProxy } from 'unpdf';
 
-// What the reader has to say about a stranger's file does not belong to its text.
+// The library's warnings about a file are not part of its text.
 for (const method of ['log', 'info', 'warn', 'debug'] as const) console[method] = () => {};
 const document = await getDocumentProxy(new Uint8Array(await buffer(process.stdin)));
 const { text } = await extractText(document, { mergePages: false });

@@ -21,7 +21,7 @@ const shell = '/bin/sh';
 const queue = createFairQueue({ atOnce: 2, waiting: 16, waitingPerUser: 4, waitingPerClient: 8 });
 
 /**
- * The text of a PDF; `unreadable` where it has none that can be read, undefined where too many wait. In a process of its own
+ * The text of a PDF; `unreadable` where it has none that can be read, undefined if too many wait. In a process of its own
  * with hard limits on time and memory: a few kilobytes made for the purpose unpack to gigabytes or keep the reader busy for
  * ever.
  */

@@ -11,7 +11,7 @@ export type Funds = { did: string; balance: number; held: number };
 export const userAccount = (did: string) => `user:${did}`;
 export const heldAccount = (did: string) => `held:${did}`;
 
-/** Books a transaction and its entries; false where its id is booked already. Entries of zero are left out. */
+/** Books a transaction and its entries; false if its id is booked already. Entries of zero are left out. */
 export async function post(
   trx: Trx,
   { id, kind, did, entries }: { id: string; kind: TransactionKind; did: string; entries: Record<string, number> },

@@ -56,7 +56,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
   const run = <T>(did: string, fn: (trx: Trx, funds: Funds) => Promise<T>, visit?: Visit): Promise<T> =>
     store.transaction(async (trx) => fn(trx, await lock(trx, did, visit)), { isolation: 'read committed' });
 
-  /** Books the payment of one claim in full; one that was withdrawn meanwhile may have been paid for all the same. */
+  /** Books the payment of one claim in full; it may have been withdrawn in the meantime. */
   async function bookClaim(trx: Trx, did: string, { id, amount, debt }: { id: string; amount: number; debt: number }) {
     const entries = {
       [systemAccounts.payments]: -amount,
@@ -141,7 +141,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
 
     bookPayment,
 
-    /** Gives back what answers cost, once. `keep` notes it in the same transaction; false where it was noted before. */
+    /** Gives back what answers cost, once. `keep` notes it in the same transaction; false if it was noted before. */
     refund: (
       did: string,
       { id, credits }: { id: string; credits: number },
@@ -165,7 +165,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
         return toAccount(trx, await readFunds(trx, did));
       }),
 
-    /** Books the payment of a claim, once; undefined where there is no such claim. */
+    /** Books the payment of a claim, once; undefined if there is no such claim. */
     async settleClaim(claimId: string, onBooked?: OnBooked): Promise<CreditAccount | undefined> {
       const claim = await store.db
         .selectFrom('agent_credit_claim')
@@ -193,7 +193,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
   /**
    * Books a payment of a user that reached the chain. It settles the claims it names, in their order, as far as it covers
    * them whole, and opens a subscription where it names that and covers its price; the rest is credit of the user.
-   * `keep` writes the payment down in the same transaction; false where it was written down before.
+   * `keep` writes the payment down in the same transaction; false if it was written down before.
    */
   function bookPayment(payment: ChainPayment, keep: (trx: Trx) => Promise<boolean>): Promise<boolean> {
     const { did, id, credits, claimIds, subscription } = payment;
@@ -222,7 +222,7 @@ export function createLedger(store: Store<CreditsDatabase>, options: LedgerOptio
     });
   }
 
-  /** Brings claims in line with what there is: debts are paid as far as it goes, and nobody is asked to buy who has credit. */
+  /** Updates claims to the balance: pays debts as far as it covers them, and withdraws claims of users who have credit. */
   async function reconcile(trx: Trx, did: string): Promise<void> {
     for (const { claimId, debt } of await openClaims(trx, did)) {
       const { balance } = await readFunds(trx, did);

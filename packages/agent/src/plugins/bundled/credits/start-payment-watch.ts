@@ -58,7 +58,7 @@ export interface RunningWatch {
   stop(): Promise<void>;
 }
 
-/** What users pay, and where; undefined where payments are booked by hand alone. */
+/** What users pay, and where; undefined if payments are booked by hand alone. */
 export function toPaymentTerms(config: PaymentConfig): PaymentTerms | undefined {
   const { CREDITS_PAY_TO: address, CREDITS_SUBSCRIPTION: subscription } = config;
   if (address === undefined) return undefined;

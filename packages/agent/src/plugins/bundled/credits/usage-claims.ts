@@ -134,7 +134,7 @@ export function createUsageClaims(parts: UsageClaimParts) {
         .orderBy('created_at')
         .limit(limit)
         .execute(),
-    /** Submits a failed claim again; false where there is none of that id. */
+    /** Submits a failed claim again; false if there is none of that id. */
     retry: (id: string): Promise<boolean> =>
       store.transaction(async (trx) => {
         const isRevived = await outbox.revive(trx, `${entryPrefix}${id}`);
@@ -152,7 +152,7 @@ export async function onUsageSettled(trx: Trx, row: OutboxRow, outcome: 'include
 
 const isUnclaimed = (until: number) => sql<boolean>`${unclaimedUsage} and created_at < ${until}`;
 
-/** False where it has another status by now. */
+/** False if it has another status by now. */
 async function setStatus(
   trx: Pick<Trx, 'updateTable'>,
   id: string,

@@ -79,7 +79,7 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
     else logger.warn(details, 'a payment names no user or claim, or another coin; GET /credits/payments lists it');
   }
 
-  /** Books a payment; false where it has to be tried again. One that fails every time is written down without its memo. */
+  /** Books a payment; false if it has to be tried again. One that fails every time is written down without its memo. */
   async function tryToBook(transfer: Transfer): Promise<boolean> {
     const id = toId(transfer);
     const { hash, index, height, sender, amount } = transfer;
@@ -111,7 +111,7 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
   }
 
   return {
-    /** Reads the blocks since the last time; false where there are more to read. */
+    /** Reads the blocks since the last time; false if there are more to read. */
     async step(): Promise<boolean> {
       const latest = await readLatestBlock(gateway);
       if (!latest.ok) {
@@ -142,7 +142,7 @@ export function createPaymentWatch({ terms, gateway, ownDids, store, ledger, log
 
 const toId = ({ hash, index }: Transfer) => `${hash}:${index}`;
 
-/** False where it was written down before. */
+/** False if it was written down before. */
 async function keepRow(
   db: Pick<Store<CreditsDatabase>['db'], 'insertInto'>,
   row: CreditsDatabase['agent_credit_payment'],

@@ -61,7 +61,7 @@ export function connectMcpServer(config: McpServerConfig, logger: Logger): McpSe
   const overflowed = new WeakSet<Client>();
   const { name } = config;
 
-  /** Undefined where it fails, or where the agent closes meanwhile. Callers at the same time share one attempt. */
+  /** Undefined if it fails, or where the agent closes meanwhile. Callers at the same time share one attempt. */
   function connect(): Promise<Client | undefined> {
     clearTimeout(retry);
     connecting ??= connectOnce().finally(() => {
@@ -224,7 +224,7 @@ function tooLarge(): ToolError {
   return new ToolError('TOOL_RESULT_TOO_LARGE', 'the result is too large to be read; ask for less');
 }
 
-/** Whether the server itself said so, in contrast to a connection that failed or a wait that ended. */
+/** Whether the server itself answered with the error, as opposed to a failed connection or a timeout. */
 function isAnswer(error: unknown): error is McpError {
   return (
     error instanceof McpError && error.code !== ErrorCode.RequestTimeout && error.code !== ErrorCode.ConnectionClosed

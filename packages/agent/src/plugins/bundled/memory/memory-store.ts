@@ -130,7 +130,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     return sql<SqlBool>`row_key in (select rowid from agent_memory_search where agent_memory_search match ${query})`;
   }
 
-  /** Ids of what meets the query, the best first: most of the words, then the newest. */
+  /** Ids of memories that match the query, the best first: most of the words, then the newest. */
   async function search(roomId: string, query: string, all = false): Promise<string[]> {
     const terms = toSearchTerms(query);
     if (terms.length === 0) return [];
@@ -177,7 +177,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
     count,
     remove,
 
-    /** Undefined where the room is full. What is known already is returned unchanged. */
+    /** Undefined if the room is full. What is known already is returned unchanged. */
     add: (roomId: string, { text, kind }: CreateMemory): Promise<Memory | undefined> =>
       store.transaction(async (trx) => {
         const own = trx.selectFrom('agent_memory').where('room_id', '=', roomId);
@@ -197,7 +197,7 @@ export function createMemoryStore(store: Store<MemoryDatabase>) {
       return read((await search(roomId, query)).slice(0, limit));
     },
 
-    /** What meets every word of the query. */
+    /** Memories that match every word of the query. */
     async findAll(roomId: string, query: string): Promise<Memory[]> {
       return read(await search(roomId, query, true));
     },

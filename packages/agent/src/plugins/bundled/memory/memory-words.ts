@@ -44,7 +44,7 @@ export function toBeginning(term: string): string {
   return [...term].slice(0, beginningCharacters).join('');
 }
 
-/** How many of the terms a text's words meet. */
+/** How many of the terms the words of a text match. */
 export function countMatches(words: string, terms: string[]): number {
   const padded = ` ${words}`;
   return terms.filter((term) => padded.includes(` ${term}`)).length;

@@ -16,7 +16,7 @@ export interface ActionTable {
   details: string;
   /** Of coins that are sent: in the smallest unit, as digits. */
   amount: string | null;
-  /** The invocation that stands on the user's delegation; its CID is the memo of the transaction. */
+  /** The invocation with the user's delegation as its proof; its CID is the memo of the transaction. */
   invocation: string;
   status: 'sending' | 'included' | 'failed';
   hash: string | null;

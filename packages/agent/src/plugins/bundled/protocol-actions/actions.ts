@@ -80,7 +80,7 @@ export function createActions({ store, outbox, referenceOf, perDay, work }: Crea
         return 'ordered';
       }),
 
-    /** The order once it is in a block or refused for good, or as it is after a while. */
+    /** The order once it is in a block or finally refused, or its state after a while. */
     async wait(id: string, signal: AbortSignal): Promise<ActionTable> {
       const until = Date.now() + waitMs;
       for (;;) {

@@ -21,7 +21,7 @@ export function envSendLimit(when: string) {
     });
 }
 
-/** Undefined where nothing can be sent. */
+/** Undefined if nothing can be sent. */
 export function toSendLimits(call: string | undefined, day: string | undefined): SendLimits | undefined {
   if (call === undefined && day === undefined) return undefined;
   const [perCall, perDay] = [parse(call), parse(day)];

@@ -44,7 +44,7 @@ export function planSchedule(wanted: Wanted, now: number, defaultZone = 'UTC'): 
   return { schedule, timezone, nextRunAt };
 }
 
-/** The first time after `after`; undefined where there is none any more. Spans are counted from the run before. */
+/** The first time after `after`; undefined if there is none any more. Spans are counted from the run before. */
 export function findNextRun(
   { schedule, timezone }: Pick<Planned, 'schedule' | 'timezone'>,
   after: number,

@@ -87,7 +87,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
     db.updateTable('agent_task').where('id', '=', id).where('claimed_by', '=', instance);
 
   return {
-    /** Undefined where the user has as many as they may. */
+    /** Undefined if the user has as many as they may. */
     add: (owner: { userDid: string; sessionId: string }, prompt: string, planned: Planned): Promise<Task | undefined> =>
       store.transaction(async (trx) => {
         const { total } = await trx
@@ -125,7 +125,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
       return { tasks: (await page.execute()).map((row) => toTask(open(row))), total, limit, offset };
     },
 
-    /** False where the user has no such task. A run in progress continues to its end. */
+    /** False if the user has no such task. A run in progress continues to its end. */
     async cancel(userDid: string, id: string): Promise<boolean> {
       const result = await db
         .updateTable('agent_task')
@@ -137,7 +137,7 @@ export function createTaskStore(store: Store<TaskDatabase>) {
       return result.numUpdatedRows > 0n;
     },
 
-    /** Takes tasks that are due, each for one process alone: whoever's update changes the row has it. */
+    /** Takes tasks that are due, each for one process: the one whose update changes the row. */
     async claim({ instance, now, leaseMs, limit }: { instance: string; now: number; leaseMs: number; limit: number }) {
       const due = await db
         .selectFrom('agent_task')

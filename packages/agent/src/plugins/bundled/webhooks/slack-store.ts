@@ -31,7 +31,7 @@ const keepEventsMs = 24 * 3_600_000;
 
 export function createSlackStore({ db }: Store<SlackDatabase>) {
   return {
-    /** False where the event was taken in before, here or on another instance. */
+    /** False if the event was taken in before, here or on another instance. */
     async takeEvent(eventId: string): Promise<boolean> {
       const now = Date.now();
       await db
