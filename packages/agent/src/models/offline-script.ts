@@ -2,8 +2,8 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { phoneNote, scheduledMessagePrefix } from '@palaver/contract/internal';
 import { phrases, toLanguage } from './offline-phrases.ts';
-import { planSummary } from './offline-summary.ts';
 import { type AnswerStyle, readAnswerStyle, readRequest } from './offline-requests.ts';
+import { planSummary } from './offline-summary.ts';
 
 export interface OfflineReply {
   reasoning?: string;

@@ -27,7 +27,10 @@ export function createRunAborter({ runs, live, broadcast, onElsewhere }: RunAbor
 
   /** Ends a run whose abort is stored in the database. */
   function stop(runId: string): void {
-    if (live.get(runId)) return live.cancel(runId);
+    if (live.get(runId)) {
+      live.cancel(runId);
+      return;
+    }
     broadcast.publish({ kind: 'abort', runId });
     onElsewhere?.();
   }

@@ -7,12 +7,12 @@ import { sealedTables } from '../store/sealed-tables.ts';
 import type { AccountTable, UssdTables } from '../store/tables.ts';
 import {
   countFailure,
-  resetFailures,
   isLocked,
   isLockedForGood,
   type Lockout,
   minutesLeft,
   noFailures,
+  resetFailures,
 } from './lockout.ts';
 import { createSetNotice } from './notices.ts';
 import { makePin } from './pin-rules.ts';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import {
   countFailure,
-  resetFailures,
   isLocked,
   isLockedForGood,
   type Lockout,
   minutesLeft,
   noFailures,
+  resetFailures,
 } from './lockout.ts';
 
 const minute = 60_000;

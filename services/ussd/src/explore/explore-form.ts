@@ -1,7 +1,7 @@
 import type { Forms } from '../forms/forms.ts';
 import type { FormSource, Submission } from '../forms/protocol.ts';
 import { readConstants } from './constants.ts';
-import { type Strategy, type ShownForm, WalkFault, walkForm } from './walk-form.ts';
+import { type ShownForm, type Strategy, WalkFault, walkForm } from './walk-form.ts';
 
 export interface FormExploration {
   submissions: Submission[];
