@@ -243,7 +243,7 @@ test('a caller is masked, shown, unlocked, given a new PIN and an address, and e
   expect(await page.getByRole('button', { name: 'Confirm' }).isDisabled()).toBe(true);
   await page.keyboard.type(customer);
   await page.keyboard.press('Enter');
-  await page.getByText('Everything kept of this number is erased.').waitFor();
+  await page.getByText('Everything stored about this number is erased.').waitFor();
 
   const audit = await (await fetch(`${palaver.url}/api/ussd-gateway/api/ussd/audit?limit=200`)).text();
   for (const action of ['caller.viewed', 'caller.revealed', 'account.unlocked', 'pin.reset', 'address.changed'])
