@@ -1,5 +1,5 @@
 // The query gateway beside a ceiling and a peer, in one run on one machine: `npm run bench:gateway`.
-// All fronts are up at once and take turns in short rounds, so that what else the machine does falls on all alike.
+// All fronts run at the same time and are measured alternately in short rounds, so that other load on the machine affects all of them.
 import type { ChildProcess } from 'node:child_process';
 import { measurePrinting, protoFolder, type TargetName, targets } from './answers.ts';
 import { startGoFront } from './go-front.ts';

@@ -68,7 +68,7 @@ export const agentLimits = {
   delegations: 1_000,
   /** Characters of an encoded invocation or delegation. */
   tokenCharacters: 64 * kibibyte,
-  /** The earlier conversation that a caller brings along, and the JSON Schema of one of its tools. */
+  /** The earlier conversation that a caller sends, and the JSON Schema of one of its tools. */
   earlierMessages: 400,
   earlierBytes: 512 * kibibyte,
   callerToolBytes: 32 * kibibyte,

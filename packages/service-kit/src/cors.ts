@@ -50,7 +50,7 @@ export async function addCors(server: FastifyInstance, cors: CorsOptions): Promi
     });
 }
 
-/** The headers that `addCors` adds to a reply, names and values in turn, where its hook does not run; `Vary` is left to the reply. */
+/** The headers that `addCors` adds to a reply, names and values alternating, where its hook does not run; `Vary` is left to the reply. */
 export function createCorsHeaders(cors: CorsOptions): (origin: string | undefined) => string[] {
   const { origins } = cors;
   const exposed = ['access-control-expose-headers', toExposed(cors).join(', ')];

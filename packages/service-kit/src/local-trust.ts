@@ -10,7 +10,7 @@ import { isNamedOrigin } from './cors.ts';
 const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
 const harmlessMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Whether a request was sent on this machine, to this machine by name, by no proxy and by no foreign page. */
+/** Whether a request was sent from this machine, to a loopback host name, without a proxy and not by a page of another origin. */
 export function isTrustedLocal(request: Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'socket' | 'url'>): boolean {
   const { headers, socket } = request;
   return (

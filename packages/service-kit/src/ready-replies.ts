@@ -8,12 +8,12 @@ import { requestDurations } from './metrics.ts';
 import { toRequestId } from './request-id.ts';
 import { callerOf, createRequestLog } from './request-log.ts';
 
-/** A reply that is at hand. */
+/** A reply that is ready to be sent. */
 export interface ReadyReply {
   /** The route that would have answered. */
   route: string;
   status: number;
-  /** Names and values in turn, including `Cache-Control`. */
+  /** Names and values alternating, including `Cache-Control`. */
   headers: string[];
   /** None for a reply without a body. */
   body: Buffer | undefined;
@@ -30,7 +30,7 @@ export interface ReadyRepliesOptions {
 }
 
 /**
- * Sends replies that are at hand without the framework, whose requests, replies and hooks cost more than these. They have the
+ * Sends replies that are ready without the framework, whose requests, replies and hooks cost more than the rest. They have the
  * same id, CORS and other headers, metrics and log line; access rules and limits of a route are left to `find`. There are no spans.
  */
 export function addReadyReplies(server: Server, { find, logger, allowedHosts, cors }: ReadyRepliesOptions): void {

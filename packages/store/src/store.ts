@@ -108,7 +108,7 @@ export interface Store<DB> {
   close(): Promise<void>;
 }
 
-/** What an engine brings; everything else is the same for both. */
+/** What differs between the engines; everything else is shared. */
 export interface EngineConnection {
   dialect: Dialect;
   ping(): Promise<boolean>;

@@ -23,7 +23,7 @@ export async function reachRedis(url: string): Promise<string | undefined> {
   });
 }
 
-/** Any answer counts, a refusal too: somebody is there. */
+/** Any answer counts, even a refusal: the server is running. */
 export async function reachHttp(url: string): Promise<string | undefined> {
   return failureOf(async () => {
     await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).body?.cancel();

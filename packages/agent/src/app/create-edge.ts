@@ -73,7 +73,7 @@ export async function createEdge(parts: EdgeParts, started: CloseStack): Promise
   const limit = createRateLimit(limits);
   const sockets = addSockets(server, parts, limit);
   started.defer(() => sockets.close());
-  // Nothing new is taken in while turns in flight finish; tabs stay connected for their sake.
+  // New requests are refused while running turns finish; sockets stay connected until then.
   started.defer(async () => {
     await Promise.all([closeServer(server), turns.drain().then(() => sockets.close())]);
   });

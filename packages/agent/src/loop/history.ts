@@ -55,7 +55,7 @@ export function splitHistory(
     size += sizes[index] ?? 0;
     if (size > contextTokens / 2 || messages.length - index > maxHistoryMessages / 2) break;
     const message = messages[index];
-    // One without words brings results of calls in the answer before it.
+    // A message without text contains results of calls in the answer before it.
     if (message?.type === 'human' && message.content !== '') cut = index;
   }
   return { old: messages.slice(0, cut), kept: messages.slice(cut) };
@@ -182,7 +182,7 @@ export function toUserMessage(text: string): LanguageModelV4Message {
 }
 
 /**
- * In the order of its parts: what was said before a call stays before it. The calls of a sub-agent are its own affair: their
+ * In the order of its parts: text before a call stays before it. The calls of a sub-agent are left out: their
  * tools are not the main agent's.
  */
 function toAnswer(

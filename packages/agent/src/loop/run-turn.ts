@@ -111,7 +111,7 @@ function separateSteps(earlier: string, emit: (delta: string) => void): Pick<Ste
   };
 }
 
-/** What the caller brought along, and the user's words with their files. */
+/** The earlier messages and results of the caller, and the user's message with its files. */
 function toQuestion({ rt, turn }: TurnParts): LanguageModelV4Prompt {
   const { earlier, results: toolCalls } = turn;
   const isSilent = rt.message.message === '' && rt.blobStore.list().length === 0;

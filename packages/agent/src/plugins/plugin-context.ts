@@ -36,7 +36,7 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
   llm: { get(role: ModelRole): ReturnType<Models['get']> };
   sessions: Pick<SessionStore, 'create' | 'find' | 'findNamed' | 'findOrCreate' | 'list' | 'remove' | 'removeUnused'>;
   messages: Pick<MessageStore, 'list' | 'last'>;
-  /** The DID of somebody who has no key here, such as a user of a chat platform: always the same for the same label. */
+  /** The DID of a user without a key, such as a user of a chat platform; always the same for the same label. */
   deriveDid(label: string): Promise<string>;
   /** 32 secret bytes of this agent and plugin alone: always the same for the same label, so that they need not be kept. */
   deriveKey(label: string): Buffer;
@@ -56,7 +56,7 @@ export interface PluginContext<Config = Record<string, unknown>, Tables = AnyTab
    * refused here with an `AppError`, before the first event.
    */
   open(message: OpenMessage): Promise<AgentRun>;
-  /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of somebody else. */
+  /** A run of this user that was begun before; `RUN_NOT_FOUND` for one of another user. */
   resume(run: { userDid: string; runId: string }): Promise<AgentRun>;
   /** Answers an approval of a run of this user; `APPROVAL_ANSWERED` where it has another answer already. */
   answerApproval(answer: ApprovalAnswer): Promise<Approval>;

@@ -64,7 +64,7 @@ export interface OraclePlugin {
   autoDetect?(env: Record<string, string | undefined>): boolean;
   /** What to set so that `autoDetect` says yes. */
   autoDetectHint?: string;
-  /** Its tables, brought up to date before `setup`, or apart from the start by `palaver migrate`. */
+  /** Migrations of its tables, run before `setup`, or by `palaver migrate`. */
   migrations?: readonly Migration[];
   /** What its tables hold of users: for `GET /me/export`, `DELETE /me` and `palaver user`. */
   personalData?: PersonalData<AgentPerson>;

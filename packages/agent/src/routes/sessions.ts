@@ -26,7 +26,7 @@ export interface SessionRouteParts {
   createLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
 }
 
-/** The session of the caller, or the same 404 for one of somebody else and for none. */
+/** The session of the caller; the same 404 for a session of another user and for a missing one. */
 export async function requireSession(sessions: SessionStore, did: string, sessionId: string) {
   const session = await sessions.find(did, sessionId);
   if (!session) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');

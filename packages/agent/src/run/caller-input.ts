@@ -6,7 +6,7 @@ import { isNestedDeeper } from '../plugins/check-arguments.ts';
 
 const callerToolsSchema = z.array(browserToolSchema).max(agentLimits.declaredTools);
 
-/** Refuses what a caller brings along and that is too large; of the schemas of its tools only size and depth are checked. */
+/** Refuses input of a caller that is too large; of the schemas of its tools only size and depth are checked. */
 export function checkCallerInput({
   callerTools,
   earlier = [],

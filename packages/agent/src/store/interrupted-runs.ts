@@ -45,7 +45,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
   const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null
     or not exists (${pending}) or exists (${pending} and agent_approval.streamed = 0))`;
   return {
-    /** The oldest few after the id `after` that somebody has to carry on. Alone on its database, an instance knows that every other one is dead. */
+    /** The oldest few after the id `after` that an instance must continue. An instance that is alone on its database knows that every other one is dead. */
     async list(own: { instance: string; isAlone: boolean; after?: string; limit: number }): Promise<InterruptedRun[]> {
       const rows = await db
         .selectFrom('agent_run as run')
@@ -86,7 +86,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         }));
     },
 
-    /** Makes `instance` the owner; undefined if somebody else was faster. Gives the new epoch. */
+    /** Makes `instance` the owner; undefined if another instance was faster. Returns the new epoch. */
     async claim({ runId, epoch, instance: dead }: InterruptedRun, instance: string): Promise<number | undefined> {
       const rows = await db
         .updateTable('agent_run')

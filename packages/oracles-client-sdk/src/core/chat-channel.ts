@@ -3,7 +3,7 @@ import { runClientCall } from './run-client-call.ts';
 import type { SocketChannel } from './socket-channel.ts';
 import type { SocketEvent, StreamEvent } from './wire.ts';
 
-/** The event channel of a chat: shows what it brings, and runs what the agent asks of the page. */
+/** The event channel of a chat: shows its events, and runs the tools and actions that the agent calls. */
 export function openChatChannel(
   { options, dispatch, syncQuietly, take }: ChatParts,
   parts: { url: string; isStreamed(requestId: string): boolean; onConnected(isConnected: boolean): void },

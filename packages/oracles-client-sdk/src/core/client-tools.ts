@@ -20,7 +20,7 @@ export type BrowserTools<Schemas extends Record<string, Schema> = Record<string,
   [Name in keyof Schemas]: BrowserTool<Schemas[Name]>;
 };
 
-/** An AG-UI action as the core knows it: how it is drawn is the page's business. */
+/** An AG-UI action without its rendering, which is part of the React layer. */
 export interface ClientAction {
   name: string;
   description: string;

@@ -48,7 +48,7 @@ export interface OraclesProviderProps {
   fetch?: typeof globalThis.fetch | undefined;
   /** Replaces the event channel over Socket.IO, for tests. */
   openSocket?: OpenSocket | undefined;
-  /** @deprecated Nothing is read from it: the library brings no cache of queries. */
+  /** @deprecated It is ignored: the library does not use TanStack Query. */
   queryClient?: unknown;
   children?: ReactNode;
 }

@@ -55,7 +55,7 @@ export function createSymbolIndex(protocol: FileRegistry): SymbolIndex {
   };
 }
 
-/** Every name that the type brings: its own and those of its parts. */
+/** Every name that a type declares: its own and those of its parts. */
 function listSymbols(desc: DescMessage | DescEnum | DescExtension | DescService): string[] {
   const { typeName } = desc;
   switch (desc.kind) {

@@ -42,7 +42,7 @@ export function parseAgent(json: unknown, changes: Partial<AgentProfile>, faults
   return undefined;
 }
 
-/** A new DID brings its own entity and key: those of the profile it replaces would point at somebody else. */
+/** A new DID has its own entity and key: those of the replaced profile belong to another agent. */
 function mergeProfiles(json: unknown, changes: Partial<AgentProfile>): unknown {
   if (json === null || typeof json !== 'object') return json;
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));

@@ -8,7 +8,7 @@ export interface CheckOptions {
   other: string;
   /** Path templates; variables are filled in from `values`. */
   templates: string[];
-  /** Values for variables by name; a variable without one gets a text that nothing is called by. */
+  /** Values for variables by name; a variable without one gets a text that matches nothing. */
   values?: Record<string, string>;
 }
 

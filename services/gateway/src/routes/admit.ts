@@ -16,7 +16,7 @@ export interface AdmitParts {
   authorize: Authorize;
 }
 
-/** Headers for the reply, names and values in turn; undefined for a request that the routes have to refuse. */
+/** Headers for the reply, names and values alternating; undefined for a request that the routes have to refuse. */
 export type Admit = (request: IncomingMessage, path: string) => string[] | undefined;
 
 /** Counts a request and checks its credentials where it does not come to the routes, in the same order as they do. */

@@ -19,7 +19,7 @@ export interface FindKeptParts extends Omit<CallParts, 'ask'> {
 
 /**
  * Finds replies to plain requests for answers that are kept; requests that need more than a look into the cache go the usual
- * way. So do errors, which the server lists. Nothing is counted before it is certain that the reply is at hand.
+ * way. So do errors, which the server lists. Nothing is counted before the reply is certain to be ready.
  */
 export function createFindKept({ live, cache, floors, metrics, options, admit }: FindKeptParts): FindReady {
   return (request) => {
@@ -62,7 +62,7 @@ function findForm(answer: Answer, accepted: string | undefined, wanted: string |
 
 const made = new WeakMap<Hit, Map<ContentEncoding | undefined, string[]>>();
 
-/** Names and values in turn, made once for each form of a kept answer. */
+/** Names and values alternating, made once for each form of a kept answer. */
 function headersOf(answer: Answer, hit: Hit, encoding: ContentEncoding | undefined): string[] {
   const forms = made.get(hit) ?? new Map<ContentEncoding | undefined, string[]>();
   made.set(hit, forms);

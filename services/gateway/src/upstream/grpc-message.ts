@@ -13,7 +13,7 @@ export function frameMessage(bytes: Uint8Array): Buffer {
   return frame;
 }
 
-/** What is wrong with the frame whose first five bytes are at hand, as early as it can be known. */
+/** The fault of a frame, from its first five bytes. */
 export function checkFrameHead(head: Buffer): MessageFault | undefined {
   if (head[0] !== 0) return 'compressed';
   return head.readUInt32BE(1) > maxMessageBytes ? 'too large' : undefined;

@@ -19,7 +19,7 @@ export interface Inputs {
   taken: string[];
   /** What the screen refuses, to see its hints. */
   refused: string[];
-  /** How many answers were tried in vain. */
+  /** How many answers were tried without success. */
   tried: number;
 }
 

@@ -46,7 +46,7 @@ export const formTexts: readonly string[] = [
 /** What the texts of forms may name. */
 export const formPlaceholders: readonly string[] = ['form.what', 'form.answer'];
 
-/** The screen of a form, with its choices and what else may be pressed. */
+/** The screen of a form, with its choices and other keys. */
 export function toFormContent({ form, hint }: Dialogue, say: Say): FormContent {
   const screen = form?.screen ?? { type: 'note', body: '' };
   const { hint: own, body } = screen;

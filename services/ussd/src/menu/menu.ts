@@ -158,7 +158,7 @@ export type ScreenState = MenuState | PromptState | PageState | EndState;
 export type LogicState = BranchState | SetState | CallState | ReturnState | EachState;
 export type State = ScreenState | ActionState | FormState | LogicState;
 
-/** What the engine must know of an action; what it does is the caller's business. */
+/** What the engine must know about an action; the caller runs it. */
 export interface ActionSignature {
   outcomes: readonly string[];
   /** Ends a form: afterwards Back leads to the menu above it, never into its action again. */

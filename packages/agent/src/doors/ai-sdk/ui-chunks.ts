@@ -92,7 +92,7 @@ function* toApprovalChunks({ approvalId, toolCallId, toolName, args, expiresAt }
   yield toEvent({ type: 'tool-approval-request', approvalId, toolCallId, approvalDescriptor: { expiresAt } });
 }
 
-/** `providerExecuted`: it ran here, so the client neither runs it nor sends the conversation again for its sake. */
+/** `providerExecuted`: it ran here, so the client neither runs it nor sends the conversation again because of it. */
 const toCallHere = (toolCallId: string) => ({ toolCallId, providerExecuted: true, dynamic: true });
 
 function* toCallChunks(

@@ -5,7 +5,7 @@ import { codeLengths, staticTable } from './hpack-tables.ts';
 /** Bytes that are not a header block: the connection cannot be used any more. */
 export class HpackError extends Error {}
 
-/** Names and values in turn. */
+/** Names and values alternating. */
 export type Fields = string[];
 
 /** Bytes of names and values that one block may unfold to. */

@@ -106,7 +106,7 @@ function addCallRoutes(
     const metadata = JSON.stringify({ sessionId, callId });
     const video = { room: roomName, roomJoin: true };
     const token = createLiveKitToken({ apiKey, apiSecret }, { ...who, metadata, video }, joinSeconds);
-    // Never stored, and no business of LiveKit's: it is derived each time from the agent's own secret.
+    // Never stored, and not known to LiveKit: it is derived each time from the agent's own secret.
     const encryptionKey = deriveKey(callId).toString('base64');
     return { callId, url, token, encryptionKey, roomName };
   }

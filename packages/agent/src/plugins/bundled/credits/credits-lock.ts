@@ -58,7 +58,7 @@ export function createAccountLock(options: GrantOptions) {
     return post(trx, { id, kind: 'grant', did, entries: { [systemAccounts.grants]: -free, [userAccount(did)]: free } });
   }
 
-  /** False if the client's address has brought as many new users today as it may. */
+  /** False if the client's address has reached the daily number of new users. */
   async function countNewUser(trx: Trx, client: string): Promise<boolean> {
     const { freePerClient = Number.POSITIVE_INFINITY, hashClient = (text) => text } = options;
     const day = Math.floor(Date.now() / 86_400_000);

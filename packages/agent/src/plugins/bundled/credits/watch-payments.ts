@@ -173,7 +173,7 @@ export function parseMemo(memo: string): Memo {
   };
 }
 
-/** Whether somebody can have it: nobody could use credit of another. */
+/** Whether this is a DID that a user can have: credit of any other could not be used. */
 function isUserDid(did: string): boolean {
   if (!creditAccountParamsSchema.safeParse({ did }).success) return false;
   return !did.startsWith('did:key:') || fromDidKey(did) !== null;
