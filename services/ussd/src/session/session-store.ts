@@ -18,7 +18,7 @@ import { createSqliteWriter } from './sqlite-writer.ts';
 
 export interface SessionStore {
   load(id: string): Promise<Session | undefined>;
-  /** Resolves once committed; `false` when the row does not stand at the version before: someone else wrote it. */
+  /** Resolves once committed; `false` if the row has another version than the one read: another instance wrote it. */
   save(write: SessionWrite): Promise<boolean>;
   listActive(now: number): Promise<string[]>;
   /** The day of a session that opens now. */
@@ -109,7 +109,7 @@ function createJoinedWriter(store: Store<UssdTables>, daily: DailyTables | undef
       return write(values, trx);
     }
     const written = new Set(rows.map(({ id }) => id));
-    // Apart from it: a notice that is shown twice does no harm.
+    // In a separate write: a notice that is shown twice does no harm.
     await forgetNotices(db, toShown(store.cipher, writes, written));
     return writes.map(({ session }) => written.has(session.id));
   };
