@@ -1,11 +1,12 @@
 import { Worker } from 'node:worker_threads';
+import { limitComputing } from './limit-computing.ts';
 
 type WithoutId<Call> = Call extends unknown ? Omit<Call, 'id'> : never;
 
 /** A thread that answers one call at a time, so that the one that does not end is known. */
 export interface Thread<Call, Reply> {
-  /** Rejects when the call takes longer than `timeoutMs`; the thread ends then. */
-  send(call: WithoutId<Call>, timeoutMs: number): Promise<Reply>;
+  /** Rejects when the call computes for longer than `limitMs`; the thread ends then. */
+  send(call: WithoutId<Call>, limitMs: number): Promise<Reply>;
   isUsable(): boolean;
   /** Ends once it has answered what it was sent. */
   retire(): void;
@@ -22,7 +23,7 @@ export interface ThreadOptions {
 
 interface Waiting<Call, Reply> {
   call: Call;
-  timeoutMs: number;
+  limitMs: number;
   resolve(reply: Reply): void;
   reject(error: Error): void;
 }
@@ -36,30 +37,30 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
   worker.unref();
   const queue: Waiting<Call, Reply>[] = [];
   let current: Waiting<Call, Reply> | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let endLimit = () => {};
   let state: 'running' | 'retired' | 'ended' = 'running';
   let count = 0;
 
   const end = (reason: string) => {
     if (state === 'ended') return;
     state = 'ended';
-    clearTimeout(timer);
+    endLimit();
     onEnd?.();
     for (const waiting of [...(current ? [current] : []), ...queue]) waiting.reject(new Error(reason));
     queue.length = 0;
     current = undefined;
   };
   const next = () => {
-    clearTimeout(timer);
+    endLimit();
     current = queue.shift();
     if (!current) {
       if (state === 'retired') thread.stop();
       return;
     }
-    timer = setTimeout(() => {
+    endLimit = limitComputing(worker, current.limitMs, () => {
       end(`${what} took too long`);
       worker.terminate();
-    }, current.timeoutMs);
+    });
     worker.postMessage(current.call);
   };
   worker.on('message', (reply: Reply) => {
@@ -71,11 +72,11 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
   worker.on('exit', () => end(`the thread of ${what} ended`));
 
   const thread: Thread<Call, Reply> = {
-    send(call, timeoutMs) {
+    send(call, limitMs) {
       if (state === 'ended' || queue.length >= maxWaiting)
         return Promise.reject(new Error(`${what} cannot be taken now: too many wait`));
       return new Promise((resolve, reject) => {
-        queue.push({ call: { ...call, id: ++count } as unknown as Call, timeoutMs, resolve, reject });
+        queue.push({ call: { ...call, id: ++count } as unknown as Call, limitMs, resolve, reject });
         if (!current) next();
       });
     },
