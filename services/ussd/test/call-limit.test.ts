@@ -74,7 +74,9 @@ test('menus, PINs and the text of a last page', async () => {
   expect(await service.say('g', long.slice(0, 183))).toBe('END Invalid input. Please try again.');
 });
 
-test('a form is filled in over as many calls as it takes', async () => {
+const ownOption = ", { text: main.resume, to: '@resume', when: resumable }";
+
+test.each([ownOption, ''])('a form is filled in over as many calls as it takes, with the option %j', async (option) => {
   const short = readFileSync(join(import.meta.dirname, 'forms/short.xml'), 'utf8');
   await using dir = await writeProgram({
     'program.yaml': `
@@ -87,7 +89,7 @@ states:
   home:
     kind: menu
     text: home.title
-    options: [{ text: home.begin, to: survey }, { text: main.resume, to: '@resume', when: resumable }]
+    options: [{ text: home.begin, to: survey }${option}]
   survey: { kind: form, form: forms/short.xml, to: thanks }
   thanks: { kind: page, text: home.thanks }
 `,

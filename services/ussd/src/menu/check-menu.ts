@@ -7,6 +7,7 @@ import { checkValues } from './check-values.ts';
 import type { DataFile } from './data-files.ts';
 import type { Fault } from './fault.ts';
 import { type Menu, type Registry, requiresLogin, reservedKeys, resumeTarget, signatureOf } from './menu.ts';
+import { offerResume } from './offer-resume.ts';
 import type { LocaleFile } from './parse-locale.ts';
 import type { MenuFile, PlacedState } from './parse-menu.ts';
 import { suggest } from './suggest.ts';
@@ -37,7 +38,10 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
 
   const isOwnLogin = files.some((file) => file.login);
   const reached = findReached(all, [start, exit, ...(isOwnLogin && login ? [login] : [])], login);
-  const states = new Map([...all].filter(([name, { inherited }]) => !inherited || reached.has(name)));
+  const own = new Map([...all].filter(([name, { inherited }]) => !inherited || reached.has(name)));
+  const header = files.find((file) => file.header)?.header;
+  const joined = joinLocales(files, locales, base?.locales ?? []);
+  const states = header ? offerResume(own, start, joined.locales) : own;
   for (const [name, placed] of states) {
     faults.push(...checkState(name, placed, all, registry));
     const { state } = placed;
@@ -49,8 +53,6 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   faults.push(...checkEnds(files, states, { start, exit }), ...checkLogin(files, states, login));
   if (faults.length === 0) faults.push(...checkPaths(states, reached));
   if (faults.length === 0) faults.push(...checkAnswers(states, registry, { start, ...(login && { login }) }));
-  const header = files.find((file) => file.header)?.header;
-  const joined = joinLocales(files, locales, base?.locales ?? []);
   faults.push(...joined.faults);
   const values = checkValues(states, registry, data);
   faults.push(...checkBuiltIns(states, values, { records: header?.records ?? {}, secrets: header?.secrets ?? [] }));

@@ -169,9 +169,12 @@ function* expressionsOf(state: State): Generator<Found> {
     if (list !== undefined) yield { source: list, path: ['from', 'list'], wanted: 'list' };
     if (where !== undefined) yield { source: where, path: ['from', 'where'], wanted: 'bool', hasRow: true };
   }
+  if (state.kind !== 'branch' && 'when' in state && state.when !== undefined)
+    yield { source: state.when, path: ['when'], wanted: 'bool' };
   if (state.kind === 'prompt') {
-    if (state.when !== undefined) yield { source: state.when, path: ['when'], wanted: 'bool' };
-    const { check, type } = state.question ?? {};
+    const { check, type, options = [] } = state.question ?? {};
+    for (const [i, { when }] of options.entries())
+      if (when !== undefined) yield { source: when, path: ['options', i, 'when'], wanted: 'bool' };
     if (check && type) yield { source: check.that, path: ['check', 'that'], wanted: 'bool', answer: type };
   }
   if (state.kind === 'action' && state.spec) yield* builtInExpressions(state.spec);

@@ -9,10 +9,12 @@ import { addValues } from './limit-values.ts';
 import { isSearchable } from './list-options.ts';
 import {
   type EachState,
+  type FormState,
   isLogic,
   isQuestion,
   type LogicState,
   type Menu,
+  type MenuState,
   type Option,
   type PromptState,
   requiresLogin,
@@ -95,7 +97,7 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   if (value === reservedKeys.exit) return arrive(menu, dialogue, menu.exit);
   if (state.kind === 'form') return pressForm(menu, dialogue, value);
   if (state.kind === 'prompt' && state.optional && (value === reservedKeys.skip || value === ''))
-    return continueDialogue(menu, forget(dialogue, state.save), state.to);
+    return continueDialogue(menu, forget(dialogue, [state.save]), state.to);
   if (value === '') return stay(dialogue, 'hint.empty');
   if (value === backKeyOf(menu, state, dialogue) && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
   if (value === reservedKeys.more && dialogue.page + 1 < countPages(menu, dialogue)) {
@@ -187,9 +189,15 @@ function answer(menu: Menu, dialogue: Dialogue, state: PromptState, input: Input
   return continueDialogue(menu, answered, state.to);
 }
 
-function forget(dialogue: Dialogue, name: string): Dialogue {
-  const { [name]: _, [`${name}.label`]: __, ...values } = dialogue.values;
-  return { ...dialogue, values };
+function forget(dialogue: Dialogue, names: readonly string[]): Dialogue {
+  const isKept = (name: string) => !names.includes(name.replace(/\.label$/, ''));
+  return { ...dialogue, values: Object.fromEntries(Object.entries(dialogue.values).filter(([name]) => isKept(name))) };
+}
+
+/** The values of a state that is not shown. */
+function givenBy(state: PromptState | MenuState | FormState): string[] {
+  if (state.kind === 'prompt') return [state.save];
+  return Object.keys((state.kind === 'form' ? state.take : state.from?.save) ?? {});
 }
 
 function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
@@ -250,8 +258,8 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   }
   const { hint: _, hintPage: __, search: ___, isNewcomer: ____, form, ...rest } = dialogue;
   if (isLogic(state)) return follow(menu, { ...rest, state: to }, state, hops);
-  if (state.kind === 'prompt' && state.when !== undefined && !holds(menu, rest, state.when))
-    return arrive(menu, forget(rest, state.save), state.to, hops + 1);
+  if ('when' in state && state.to !== undefined && state.when !== undefined && !holds(menu, rest, state.when))
+    return arrive(menu, forget(rest, givenBy(state)), state.to, hops + 1);
   const seen = rest.stack.indexOf(to);
   const stack = seen < 0 ? rest.stack : rest.stack.slice(0, seen);
   const next = leaveFrames({ ...rest, state: to, page: 0, stack }, ({ depth }) => depth <= stack.length);
@@ -306,7 +314,7 @@ function startItem(menu: Menu, dialogue: Dialogue, frame: Frame, hops: number): 
   const each = menu.states.get(frame.state) as EachState;
   const list = evaluate(menu, dialogue, each.list);
   const item: CelValue | undefined = isCelList(list) ? [...list][frame.index ?? 0] : undefined;
-  if (item === undefined) return arrive(menu, forget(dialogue, each.as), each.to, hops + 1);
+  if (item === undefined) return arrive(menu, forget(dialogue, [each.as]), each.to, hops + 1);
   const values = addValues(dialogue.values, { [each.as]: fromExpressionValue(item) });
   const frames = [...(dialogue.frames ?? []), frame];
   return arrive(menu, { ...dialogue, values, frames }, each.do, hops + 1);

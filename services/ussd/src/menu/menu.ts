@@ -57,6 +57,8 @@ export interface MenuState extends Screen {
   kind: 'menu';
   options: Option[];
   from?: ListSource;
+  /** The list is shown only where this holds. */
+  when?: string;
   /** Where a row of the list leads. */
   to?: string;
 }
@@ -74,7 +76,7 @@ export interface Question {
   check?: { that: string; hint: string };
   /** In place of the hint of the type. */
   hint?: string;
-  options?: { text: string; value: string }[];
+  options?: { text: string; value: string; when?: string }[];
 }
 
 export interface PromptState extends Screen {
@@ -111,6 +113,8 @@ export interface FormState extends Guarded {
   form: string;
   /** Answers that become values, by the name of their question. */
   take: Record<string, string>;
+  /** The form is asked only where this holds. */
+  when?: string;
   to: string;
 }
 

@@ -204,6 +204,39 @@ bye: Bye
     expect(play(shop, ['3', 'Ana', 'Kisumu', '0'])).toMatch(/^Home/);
   });
 
+  test('lists, forms and choices are shown only where their condition holds', () => {
+    const menu = load(
+      `
+  home: { kind: menu, text: home, options: [{ text: go, to: amount }] }
+  amount: { kind: prompt, text: ask, type: integer, min: 1, save: amount, to: load }
+  load: { kind: action, action: load, outcomes: { done: member } }
+  member: { kind: menu, text: who, when: amount > 10, from: { list: members, text: name, save: { member: name } }, to: size }
+  size:
+    kind: prompt
+    text: ask
+    type: choices
+    options: [{ text: a, value: small, when: amount < 5 }, { text: b, value: middle }, { text: c, value: big, when: amount > 10 }]
+    save: sizes
+    to: done
+  done: { kind: page, text: done }
+  bye: { kind: end, text: bye }
+`,
+      `home: Home\ngo: Go\nask: Ask\nwho: Who?\na: Small\nb: Middle\nc: Big\ndone: '{sizes} {sizes.label} for {member.label}.'\nbye: Bye\n`,
+    );
+    expect(play(menu, ['1', '7'], [...members])).toMatch(/^Ask\n1\. Middle\n0\. Back/);
+    expect(play(menu, ['1', '7', '2'], [...members])).toMatch(/^Numbers\.\nAsk\n1\. Middle\n/);
+    expect(play(menu, ['1', '20'], [...members])).toMatch(/^Who\?\n1\. Ana\n/);
+    expect(play(menu, ['1', '20', '3', '12'], [...members])).toMatch(/^middle big Middle, Big for Cy\.\n/);
+    // What is not asked any longer is forgotten.
+    expect(play(menu, ['1', '20', '3', '0', '0', '3', '12'], [...members, ...members])).toMatch(
+      /^small middle Small, Middle for \.\n/,
+    );
+    const menuWithOptions = oneQuestion('type: text').replace('text: home,', 'text: home, when: 1 > 0,');
+    expect(faultsOf(menuWithOptions, questionTexts)[0]).toContain('when is for a menu with from');
+    const misspelt = oneQuestion('type: choice, options: [{ text: a, value: x1, when: tody > "2026" }]');
+    expect(faultsOf(misspelt, questionTexts)[0]).toContain('there is no value tody (did you mean today?)');
+  });
+
   test('states that lead in a circle without a screen are a fault', () => {
     const states = `
   home: { kind: menu, text: home, options: [{ text: home, to: one }] }

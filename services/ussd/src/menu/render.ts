@@ -7,6 +7,7 @@ import { isSearchable, toListOptions } from './list-options.ts';
 import { translate } from './locales.ts';
 import { isCondition, type Menu, type Option, reservedKeys, type ScreenState, type State } from './menu.ts';
 import { takesZero } from './question.ts';
+import { toShownQuestion } from './validate-answer.ts';
 
 export interface Screen {
   text: string;
@@ -128,6 +129,7 @@ function toLines(menu: Menu, state: ScreenState, dialogue: Dialogue, say: Say): 
   if (state.kind === 'end') return [];
   if (state.kind !== 'prompt')
     return visibleOptions(menu, state, dialogue).map((option) => `${option.key}. ${option.label ?? say(option.text)}`);
-  const choices = state.question?.options?.map(({ text }, i) => `${i + 1}. ${say(text)}`) ?? [];
+  const shown = state.question && toShownQuestion(menu, dialogue, state.question);
+  const choices = shown?.options?.map(({ text }, i) => `${i + 1}. ${say(text)}`) ?? [];
   return state.optional ? [...choices, `${reservedKeys.skip}. ${say('common.skip')}`] : choices;
 }

@@ -43,12 +43,15 @@ const menuSchema = z
       })
       .refine(({ csv, json, list }) => [csv, json, list].filter(Boolean).length === 1, 'one of csv, json and list')
       .exactOptional(),
+    when: expressionSchema.exactOptional(),
     to: nameSchema.exactOptional(),
   })
-  .superRefine(({ from, to, options }, context) => {
+  .superRefine(({ from, to, options, when }, context) => {
     const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
     if ((from === undefined) !== (to === undefined)) refuse('to', 'from and to belong together');
     if ((from === undefined) === (options.length === 0)) refuse('options', 'a menu has either options or from');
+    if (when !== undefined && from === undefined)
+      refuse('when', 'when is for a menu with from; lead past others with a branch');
   });
 
 const limitSchema = z.union([z.number(), z.literal('today'), z.iso.date()]);
@@ -74,7 +77,13 @@ const questionSchema = z.strictObject({
   check: z.strictObject({ that: expressionSchema, hint: textKeySchema }).exactOptional(),
   hint: textKeySchema.exactOptional(),
   options: z
-    .array(z.strictObject({ text: textKeySchema, value: z.string().regex(/^\S{1,60}$/, 'one word') }))
+    .array(
+      z.strictObject({
+        text: textKeySchema,
+        value: z.string().regex(/^\S{1,60}$/, 'one word'),
+        when: expressionSchema.exactOptional(),
+      }),
+    )
     .min(1)
     .max(40)
     .exactOptional(),
@@ -170,6 +179,7 @@ export const stateSchema = z.discriminatedUnion('kind', [
     ...guarded,
     form: z.string().regex(/^forms\/(server\/)?[^/]+\.(xml|xlsx)$/, 'a file such as forms/household.xml'),
     take: z.record(nameSchema, z.string().regex(/^[\w./-]+$/)).default({}),
+    when: expressionSchema.exactOptional(),
     to: nameSchema,
   }),
   z.strictObject({

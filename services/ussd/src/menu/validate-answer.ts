@@ -1,7 +1,7 @@
 import type { Dialogue } from './dialogue.ts';
 import { holds, todayOf } from './evaluate.ts';
 import { hasText } from './locales.ts';
-import type { Menu, PromptState, Validation } from './menu.ts';
+import type { Menu, PromptState, Question, Validation } from './menu.ts';
 import { parseAnswer, typeHints } from './question.ts';
 import { toExpressionValue } from './value-types.ts';
 
@@ -23,7 +23,10 @@ export function validateAnswer(
 ): Validation {
   if (question) {
     const { value, phoneNumber } = input;
-    const parsed = parseAnswer(question, value, { phoneNumber, today: todayOf(dialogue) });
+    const parsed = parseAnswer(toShownQuestion(menu, dialogue, question), value, {
+      phoneNumber,
+      today: todayOf(dialogue),
+    });
     if (!parsed.ok)
       return hasText(menu, dialogue, parsed.hint) ? parsed : { ok: false, hint: typeHints[question.type] };
     if (!question.check) return parsed;
@@ -39,4 +42,11 @@ export function validateAnswer(
   });
   if (!validation) throw new Error(`no validator named ${validator}`);
   return validation;
+}
+
+/** Without the choices whose condition does not hold. */
+export function toShownQuestion(menu: Menu, dialogue: Dialogue, question: Question): Question {
+  const { options } = question;
+  if (!options?.some(({ when }) => when !== undefined)) return question;
+  return { ...question, options: options.filter(({ when }) => when === undefined || holds(menu, dialogue, when)) };
 }

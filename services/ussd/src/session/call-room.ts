@@ -38,8 +38,8 @@ export function measureCallRoom(menu: Menu, dialogue: Dialogue, text: string): C
 
 const callTexts = { low: 'main.callLow', full: 'main.callFull' } as const;
 
-/** For menus from before there was a text. */
-const fullText = 'No more input fits into this call. Please dial again to continue.';
+/** For menus without a text of their own, which may offer nothing to continue. */
+const fullText = 'No more input fits into this call. Please dial again.';
 
 /** What the screen says without its choices, where it fits, then that the call is over. */
 function toClosing(menu: Menu, dialogue: Dialogue): string {
