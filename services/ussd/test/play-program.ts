@@ -7,7 +7,10 @@ import type { Menu, Registry } from '../src/menu/menu.ts';
 import { renderScreen } from '../src/menu/render.ts';
 
 const registry: Registry = {
-  actions: { load: { outcomes: ['done'], finishes: false, values: { members: 'list', rate: 'decimal' } } },
+  actions: {
+    load: { outcomes: ['done'], finishes: false, values: { members: 'list', rate: 'decimal' } },
+    undeclared: { outcomes: ['done'], finishes: false },
+  },
   validators: {},
   texts: [],
 };

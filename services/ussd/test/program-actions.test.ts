@@ -17,7 +17,7 @@ start: home
 secrets: [PRICES_TOKEN]
 records:
   deposit: { amount: decimal, week: date, member: phone }
-  survey: { people: integer, crops: text, roof: text, visited: date }
+  survey: { people: integer, goats: integer, crops: text, roof: text, visited: date }
   voucher: { code: text, used: boolean }
 states:
   home:
@@ -61,11 +61,12 @@ states:
 `,
   'survey.yaml': `
 states:
-  people: { kind: prompt, text: survey.people, type: integer, min: 0, max: 30, save: people, to: crops }
+  people: { kind: prompt, text: survey.people, type: integer, min: 0, max: 30, save: people, to: goats }
+  goats: { kind: prompt, text: survey.goats, type: integer, optional: true, when: people > 0, save: goats, to: crops }
   crops: { kind: prompt, text: survey.crops, type: choices, options: [{ text: survey.maize, value: maize }, { text: survey.beans, value: beans }], when: people > 0, save: crops, to: roof }
   roof: { kind: prompt, text: survey.roof, type: choice, optional: true, options: [{ text: survey.iron, value: iron }, { text: survey.grass, value: grass }], save: roof, to: visited }
   visited: { kind: prompt, text: survey.visited, type: date, max: today, save: visited, to: keepSurvey }
-  keepSurvey: { kind: action, store: survey, fields: { people: people, crops: 'crops.exists(c, c == "maize") ? "with maize" : "without"', roof: roof, visited: visited }, outcomes: { stored: thanks } }
+  keepSurvey: { kind: action, store: survey, fields: { people: people, goats: goats, crops: crops, roof: roof, visited: visited }, outcomes: { stored: thanks } }
   thanks: { kind: page, text: survey.thanks }
   vouchers: { kind: action, store: voucher, fields: { code: '"V" + caller.phone', used: 'false' }, outcomes: { stored: redeem } }
   redeem: { kind: menu, text: voucher.offer, options: [{ text: yes, to: use }] }
@@ -80,7 +81,7 @@ home: { title: Field, prices: Prices, deposit: Deposit, balance: Balance, survey
 "no": "No"
 prices: { market: Which market?, page: 'Maize {price} on {day}', all: All prices, crop: '{crop} costs {cropPrice}', none: No price yet., later: Please try later. }
 deposit: { amount: How much?, tens: In tens please., confirm: 'Deposit {amount}?', big: 'Great, {saved} saved', saved: '{saved} saved in {count}', nothing: Nothing yet. }
-survey: { people: How many people?, crops: Which crops?, maize: Maize, beans: Beans, roof: Which roof?, iron: Iron, grass: Grass, visited: When?, thanks: 'Thanks, {people}' }
+survey: { people: How many people?, goats: How many goats?, crops: Which crops?, maize: Maize, beans: Beans, roof: Which roof?, iron: Iron, grass: Grass, visited: When?, thanks: 'Thanks, {people}' }
 voucher: { offer: Use it now?, used: Used., none: None left. }
 `,
 });
@@ -156,7 +157,7 @@ describe.each(engines)('a program in YAML alone on %s', (engine) => {
     const ask = dial(service, 'g');
     expect(await ask('4')).toContain('00. Back');
     expect(await ask('4*0')).toMatch(/^CON Which roof\?\n1\. Iron\n2\. Grass\n000\. Skip/);
-    expect(await dial(service, 'h')('4*3*12*000*01012026')).toMatch(/^CON Thanks, 3\n/);
+    expect(await dial(service, 'h')('4*3*000*12*000*01012026')).toMatch(/^CON Thanks, 3\n/);
     expect(await dial(service, 'i')('5*1')).toMatch(/^CON Used\./);
 
     const kinds = await (await service.get('/api/ussd/records')).json();
@@ -169,7 +170,7 @@ describe.each(engines)('a program in YAML alone on %s', (engine) => {
     });
     const csv = await (await service.get('/api/ussd/records/field/survey?format=csv')).text();
     expect(csv).toMatch(
-      /^id,phoneNumber,createdAt,people,crops,roof,visited\r\n\w{16},\+254700000001,[^,]+,3,with maize,,2026-01-01\r\n$/,
+      /^id,phoneNumber,createdAt,people,goats,crops,roof,visited\r\n\w{16},\+254700000001,[^,]+,3,,maize beans,,2026-01-01\r\n$/,
     );
     const { records } = (await (await service.get('/api/ussd/records/field/voucher')).json()) as { records: unknown };
     expect(records).toMatchObject([{ phoneNumber: '+254700000001', fields: { code: 'V+254700000001', used: true } }]);
@@ -220,6 +221,7 @@ test('records, fields, types, secrets and outcomes are checked', async () => {
         'store: deposit, fields: { amont: amount, week: 5',
       )
       .replace('find: deposit', 'find: depost'),
+    'survey.yaml': files['survey.yaml'].replace("'!row.used'", "'!row.usd'"),
     'prices.yaml': files['prices.yaml']
       .replace('secrets.PRICES_TOKEN', 'secrets.PIN_ENCRYPTION_KEY')
       .replace(', failed: later', '')
@@ -229,6 +231,7 @@ test('records, fields, types, secrets and outcomes are checked', async () => {
   const fault = await startService('sqlite', { USSD_PROGRAMS: dir.path }).then(String, String);
   expect(fault).toContain('state keep: the record deposit has no field amont (did you mean amount?)');
   expect(fault).toContain('state keep: 5 does not fit the type date of week');
+  expect(fault).toContain('state use: !row.usd: there is no value row.usd (did you mean row.used?)');
   expect(fault).toContain('state deposits: program.yaml declares no record depost (did you mean deposit?)');
   expect(fault).toContain('{secrets.PIN_ENCRYPTION_KEY} is not among the secrets of program.yaml');
   expect(fault).toContain('there is no value {markt} (did you mean market?)');

@@ -86,7 +86,8 @@ function checkState(
     }
     const given = expressions.get(source)?.type ?? 'dyn';
     const wanted = resultTypes[type];
-    if (given !== 'dyn' && given !== wanted && !(wanted === 'number' && given === 'integer'))
+    const isConverted = (wanted === 'number' && given === 'integer') || (type === 'text' && given === 'list');
+    if (given !== 'dyn' && given !== wanted && !isConverted)
       say(['fields', field], `${source} does not fit the type ${type} of ${field}`);
   }
   return faults;

@@ -54,8 +54,9 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   if (faults.length === 0) faults.push(...checkPaths(states, reached));
   if (faults.length === 0) faults.push(...checkAnswers(states, registry, { start, ...(login && { login }) }));
   faults.push(...joined.faults);
-  const values = checkValues(states, registry, data);
-  faults.push(...checkBuiltIns(states, values, { records: header?.records ?? {}, secrets: header?.secrets ?? [] }));
+  const { records = {}, secrets = [] } = header ?? {};
+  const values = checkValues(states, registry, { data, records });
+  faults.push(...checkBuiltIns(states, values, { records, secrets }));
   const texts = checkTexts(states, joined.locales, { registry, values });
   faults.push(...values.faults, ...texts.faults);
   if (faults.length > 0) return { ok: false, faults };
@@ -72,8 +73,8 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
     ),
     locales: new Map(joined.locales.map(({ language, texts }) => [language, texts])),
     registry,
-    records: header?.records ?? {},
-    secrets: header?.secrets ?? [],
+    records,
+    secrets,
     types: values.types,
     expressions: values.expressions,
     data,

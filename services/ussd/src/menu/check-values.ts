@@ -1,4 +1,4 @@
-import { builtInExpressions } from './built-in-actions.ts';
+import { builtInExpressions, type Records } from './built-in-actions.ts';
 import { ExpressionFault, extendScope, type ResultType, resultTypes, type Scope } from './check-expression.ts';
 import type { DataFile } from './data-files.ts';
 import { compileExpression, type Expression } from './expressions.ts';
@@ -29,7 +29,7 @@ const always: readonly (readonly [string, ResultType])[] = [
 export function checkValues(
   states: ReadonlyMap<string, PlacedState>,
   registry: Registry,
-  data: ReadonlyMap<string, DataFile>,
+  { data, records }: { data: ReadonlyMap<string, DataFile>; records: Records },
 ): CheckedValues {
   const types = new Map<string, ValueType>();
   const give = (name: string, type: ValueType) => {
@@ -48,7 +48,8 @@ export function checkValues(
   const checked: CheckedValues = { types, expressions: new Map(), isOpen, faults: [] };
   for (let round = 0; round < 2; round++) {
     checked.faults = Array.from(states).flatMap(([name, placed]) => checkColumns(name, placed, data));
-    for (const [name, placed] of states) checkExpressions(name, placed, checked);
+    for (const [name, placed] of states)
+      checkExpressions(name, placed, checked, () => rowFields(placed.state, data, records));
   }
   return checked;
 }
@@ -87,11 +88,31 @@ function checkColumns(
     .map((column) => say('text', `${path} has no column ${column}${suggest(column, columns.keys())}`));
 }
 
-function checkExpressions(name: string, { state, file, lineOf }: PlacedState, checked: CheckedValues): void {
+/** What `row` has: the columns of a file, or the fields of a record. Nothing is known of the items of other lists. */
+function* rowFields(
+  state: State,
+  data: ReadonlyMap<string, DataFile>,
+  records: Records,
+): Generator<[string, ResultType]> {
+  const spec = state.kind === 'action' ? state.spec : undefined;
+  const kind = spec && ('find' in spec ? spec.find : 'update' in spec ? spec.update : undefined);
+  const fields = kind !== undefined && Object.hasOwn(records, kind) ? records[kind] : undefined;
+  const columns =
+    state.kind === 'menu' && state.from ? data.get(state.from.csv ?? state.from.json ?? '')?.columns : undefined;
+  if (fields) yield* ['id', 'phone', 'date'].map((name): [string, ResultType] => [`row.${name}`, 'string']);
+  for (const [name, type] of columns ?? Object.entries(fields ?? {})) yield [`row.${name}`, resultTypes[type]];
+}
+
+function checkExpressions(
+  name: string,
+  { state, file, lineOf }: PlacedState,
+  checked: CheckedValues,
+  fieldsOfRow: () => Iterable<readonly [string, ResultType]>,
+): void {
   for (const { source, path, wanted, answer, hasRow, hasStatus } of expressionsOf(state)) {
     const scope = extendScope(toScope(checked.types), [
       ...(answer === undefined ? [] : [['answer', resultTypes[answer]] as const]),
-      ...(hasRow ? [['row', 'map'] as const] : []),
+      ...(hasRow ? [['row', 'map'] as const, ...fieldsOfRow()] : []),
       ...(hasStatus ? [['status', 'integer'] as const] : []),
     ]);
     const say = (message: string) =>
@@ -104,7 +125,8 @@ function checkExpressions(name: string, { state, file, lineOf }: PlacedState, ch
       if (state.kind === 'set') checked.types.set(String(path.at(-1)), toValueType(expression.type));
     } catch (error) {
       if (!(error instanceof ExpressionFault)) throw error;
-      if (!checked.isOpen || !error.message.startsWith('there is no value')) say(error.message);
+      // An own action may give any value, and adds nothing to a caller or a row.
+      if (!checked.isOpen || !/^there is no value \w+(?: |$)/.test(error.message)) say(error.message);
       else checked.expressions.set(source, compileExpression(source, openScope(scope)));
     }
   }

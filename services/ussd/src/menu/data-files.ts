@@ -37,6 +37,7 @@ export function parseDataFiles({ files }: ProgramSource): { data: Map<string, Da
 }
 
 function typeOf(cells: string[]): ValueType {
+  if (cells.length > 0 && cells.every((cell) => cell === 'true' || cell === 'false')) return 'boolean';
   // A number that begins with 0, such as a phone number, is a text.
   if (cells.every((cell) => /^-?(?:0|[1-9]\d{0,14})$/.test(cell))) return 'integer';
   return cells.every((cell) => /^-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/.test(cell)) ? 'decimal' : 'text';

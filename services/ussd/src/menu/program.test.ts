@@ -122,6 +122,19 @@ test('a placeholder that no state gives is a fault with its line and what was me
   expect(faults).toEqual(['p/locales/en.yaml:7: there is no value {prise} (did you mean price?)']);
 });
 
+test('with an action that may give any value, what no action gives is a fault all the same', () => {
+  const states = (that: string) => `
+  home: { kind: menu, text: home, options: [{ text: home, to: any }] }
+  any: { kind: action, action: undeclared, outcomes: { done: size } }
+  size: { kind: branch, when: [{ that: '${that}', to: bye }], else: home }
+  bye: { kind: end, text: home }
+`;
+  expect(faultsOf(states('price > 5'), 'home: Home\n')).toEqual([]);
+  expect(faultsOf(states('caller.phon == price'), 'home: Home\n')).toEqual([
+    'p/states.yaml:5: state size: caller.phon == price: there is no value caller.phon (did you mean caller.phone?)',
+  ]);
+});
+
 describe('logic', () => {
   const shop = load(
     `
