@@ -2,6 +2,7 @@
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { register, startService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 describe.each(engines)('on %s', (engine) => {
   test('the language is offered at the first dial, once, and then remembered', async () => {
@@ -42,4 +43,37 @@ describe.each(engines)('on %s', (engine) => {
     const { reports } = (await (await service.get('/api/ussd/reports')).json()) as { reports: unknown[] };
     expect(reports).toContainEqual(expect.objectContaining({ reference, unit: 'kg', place: 'Kisumu beach' }));
   });
+});
+
+test('a program in several languages offers them at the first dial, unless it has its own option for them', async () => {
+  const about = "{ text: home.about, to: page }, { text: home.go, to: '@resume', when: resumable }";
+  const program = (name: string, { code, options, more = '' }: { code: string; options: string; more?: string }) => ({
+    [`${name}/program.yaml`]: `
+name: ${name}
+codes: ["${code}"]
+extends: palaver
+languages: [sw, fr]
+start: home
+states:
+  home: { kind: menu, text: home.title, options: [${options}] }
+  page: { kind: page, text: home.about }
+${more}`,
+    [`${name}/locales/fr.yaml`]: 'home: { title: Maison, about: Infos, go: Continuer }\n',
+    [`${name}/locales/sw.yaml`]: 'home: { title: Nyumba, about: Habari, go: Endelea }\n',
+  });
+  await using dir = await writeProgram({
+    ...program('plain', { code: '*384*1#', options: about }),
+    ...program('own', {
+      code: '*384*2#',
+      options: `{ text: home.go, to: change, set: { language: fr } }, ${about}`,
+      more: '  change: { kind: action, action: setLanguage, outcomes: { changed: home } }\n',
+    }),
+  });
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path, USSD_LANGUAGE: 'sw' });
+  const [plain, other] = [{ serviceCode: '*384*1#' }, { serviceCode: '*384*2#', phoneNumber: '+254700000002' }];
+  expect(await service.say('a', '', plain)).toBe('CON Nyumba\n1. Habari\n2. Lugha, langue, language\n*. Ondoka');
+  expect(await service.say('a', '2', plain)).toMatch(/^CON .*\n1\. Kiswahili\n2\. Fran.ais\n0\. Rudi\n/);
+  expect(await service.say('a', '2*2', plain)).toMatch(/^CON La langue .*\nMaison\n1\. Infos\n\*\. Quitter$/);
+  expect(await service.say('b', '', plain)).toBe('CON Maison\n1. Infos\n*. Quitter');
+  expect(await service.say('c', '', other)).toBe('CON Nyumba\n1. Endelea\n2. Habari\n*. Ondoka');
 });

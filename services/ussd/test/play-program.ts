@@ -43,9 +43,9 @@ export function faultsOf(states: string, texts: string, data?: Record<string, st
 }
 
 /** Dials, sends the inputs, and gives the last screen. */
-export function play(menu: Menu, inputs: string[], results: Record<string, string>[] = []): string {
+export function play(menu: Menu, inputs: string[], results: Record<string, string>[] = [], language = 'en'): string {
   const caller = { phoneNumber: '+254700000001', now: Date.parse('2026-11-17T10:00:00Z') };
-  let step: Step = openDialogue(menu, { language: 'en' }, caller);
+  let step: Step = openDialogue(menu, { language }, caller);
   for (const [part, value] of inputs.entries()) {
     step = takeInput(menu, step.dialogue, { value, part, parts: inputs, phoneNumber: caller.phoneNumber });
     while (step.pending) step = takeResult(menu, step.dialogue, { outcome: 'done', values: results.shift() ?? {} });

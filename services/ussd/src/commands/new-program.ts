@@ -36,8 +36,10 @@ export async function writeNewProgram({ folder, code = '*384*5#', languages }: N
       .replace(/^codes: .*$/m, `codes: ["${code}"]`)
       .replace(/^languages: .*$/m, `languages: [${wanted.join(', ')}]`),
   );
-  // The dialogue is in English.
-  if (wanted.includes('en')) await rewrite(flowFile, (text) => text.replaceAll('"*384*5#"', `"${code}"`));
+  // The dialogue is in English, and one language is not offered to be chosen.
+  const offer = wanted.length > 1 ? '' : /^.*Language, langue, lugha\n/m;
+  if (wanted.includes('en'))
+    await rewrite(flowFile, (text) => text.replaceAll('"*384*5#"', `"${code}"`).replace(offer, ''));
   else await rm(join(folder, flowFile));
   return (await readdir(folder, { recursive: true, withFileTypes: true }))
     .flatMap((entry) => (entry.isFile() ? join(entry.parentPath, entry.name) : []))

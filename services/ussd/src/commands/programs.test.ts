@@ -43,7 +43,7 @@ test('a new program passes its check and its test; what is recorded is a test to
   await expect(writeNewProgram({ folder: join(dir.path, 'Farm') })).rejects.toThrow('small letters');
   expect(await checkProgramFiles({ folder })).toMatchObject({
     ok: true,
-    lines: ['farm-line: *7*1#; 7 states, languages en, fr, sw: no faults'],
+    lines: ['farm-line: *7*1#; 9 states, languages en, fr, sw: no faults'],
   });
   expect(await testPrograms({ folder })).toMatchObject({
     ok: true,
@@ -62,7 +62,7 @@ test('a new program passes its check and its test; what is recorded is a test to
   writeFileSync(file, formatFlow({ name: 'Registering', steps }));
   expect(readFileSync(file, 'utf8')).toContain('{{pin}}');
   expect(readFileSync(file, 'utf8')).not.toMatch(/407192|phoneNumber/);
-  edit(join(folder, 'flows/message.yaml'), '2. Leave a message\n', '2. Leave a message\n      3. Register\n');
+  edit(join(folder, 'flows/message.yaml'), '3. Language', '3. Register\n      4. Language');
   expect(await testPrograms({ folder })).toMatchObject({
     ok: true,
     lines: [expect.stringMatching(/^ok {4}.*message\.yaml: /), expect.stringMatching(/^ok {4}.*register\.yaml: /)],
@@ -137,7 +137,7 @@ test('a form becomes a program, or a state of one', async () => {
   expect(lines[1]).toBe('Lead to it from a menu: - { text: short.title, to: short }');
   edit(join(folder, 'program.yaml'), 'options:\n', 'options:\n      - { text: short.title, to: short }\n');
   expect((await checkProgramFiles({ folder })).lines.join('\n')).toMatch(
-    /^survey: \*384\*9#; 6 states, .*: no faults$/,
+    /^survey: \*384\*9#; 8 states, .*: no faults$/,
   );
   // What is refused leaves the program as it was.
   writeFileSync(join(folder, 'forms/short.xml'), 'mine');

@@ -7,7 +7,7 @@ import { checkValues } from './check-values.ts';
 import type { DataFile } from './data-files.ts';
 import type { Fault } from './fault.ts';
 import { type Menu, type Registry, requiresLogin, reservedKeys, resumeTarget, signatureOf } from './menu.ts';
-import { offerResume } from './offer-resume.ts';
+import { offerOptions } from './offer-options.ts';
 import type { LocaleFile } from './parse-locale.ts';
 import type { MenuFile, PlacedState } from './parse-menu.ts';
 import { suggest } from './suggest.ts';
@@ -37,13 +37,15 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
   if (faults.length > 0 || start === undefined || exit === undefined) return { ok: false, faults };
 
   const isOwnLogin = files.some((file) => file.login);
-  const reached = findReached(all, [start, exit, ...(isOwnLogin && login ? [login] : [])], login);
-  const own = new Map([...all].filter(([name, { inherited }]) => !inherited || reached.has(name)));
+  const roots = [start, exit, ...(isOwnLogin && login ? [login] : [])];
+  const used = findReached(all, roots, login);
+  const own = new Map([...all].filter(([name, { inherited }]) => !inherited || used.has(name)));
   const header = files.find((file) => file.header)?.header;
   const joined = joinLocales(files, locales, base?.locales ?? []);
-  const states = header ? offerResume(own, start, joined.locales) : own;
+  const states = header ? offerOptions(own, { start, locales: joined.locales, registry }) : own;
+  const known = new Map([...all, ...states]);
   for (const [name, placed] of states) {
-    faults.push(...checkState(name, placed, all, registry));
+    faults.push(...checkState(name, placed, known, registry));
     const { state } = placed;
     if (state.kind === 'form' && !forms.has(state.form))
       faults.push(
@@ -51,7 +53,7 @@ export function checkMenu(parsed: ParsedMenu, registry: Registry): MenuCheck {
       );
   }
   faults.push(...checkEnds(files, states, { start, exit }), ...checkLogin(files, states, login));
-  if (faults.length === 0) faults.push(...checkPaths(states, reached));
+  if (faults.length === 0) faults.push(...checkPaths(states, findReached(states, roots, login)));
   if (faults.length === 0) faults.push(...checkAnswers(states, registry, { start, ...(login && { login }) }));
   faults.push(...joined.faults);
   const { records = {}, secrets = [] } = header ?? {};

@@ -12,16 +12,22 @@ const maxShown = 500;
 export function toListOptions(menu: Menu, { from, to }: MenuState, dialogue: Dialogue): Option[] {
   if (!from || to === undefined) return [];
   const wanted = toSearchable(dialogue.search ?? '');
+  const { language } = dialogue;
   return findRows(menu, from, dialogue)
-    .filter((row) => wanted === '' || toSearchable(row[from.text] ?? '').includes(wanted))
+    .filter((row) => wanted === '' || toSearchable(cellOf(row, from.text, language)).includes(wanted))
     .slice(0, maxShown)
     .map((row, i) => ({
       key: toKey(i),
       text: '',
-      label: row[from.text] ?? '',
+      label: cellOf(row, from.text, language),
       to,
-      set: Object.fromEntries(Object.entries(from.save).map(([name, field]) => [name, row[field] ?? ''])),
+      set: Object.fromEntries(Object.entries(from.save).map(([name, field]) => [name, cellOf(row, field, language)])),
     }));
+}
+
+/** A column may have others beside it for further languages, as in an XLSForm: `name` and `name::fr`. */
+export function cellOf(row: Row, field: string, language: string): string {
+  return row[`${field}::${language}`] || (row[field] ?? '');
 }
 
 /** Whether the whole list is long enough to be searched. */

@@ -1,3 +1,4 @@
+import { cellOf } from './list-options.ts';
 import { translate } from './locales.ts';
 import type { Menu, PromptState, Question, State } from './menu.ts';
 import type { ValueType } from './value-types.ts';
@@ -12,7 +13,7 @@ const lengths: Partial<Record<ValueType, number>> = { integer: 16, decimal: 20, 
 export function longestValue(menu: Menu, name: string, language: string): string {
   const [head = '', field] = name.split('.');
   const found = writersOf(menu, head).flatMap((state) =>
-    field === 'label' ? labelsOf(menu, state, head, language) : valuesOf(menu, state, head),
+    field === 'label' ? labelsOf(menu, state, head, language) : valuesOf(menu, state, head, language),
   );
   const longest = found.reduce((one, other) => (other.length > one.length ? other : one), '');
   if (longest !== '') return longest;
@@ -54,17 +55,17 @@ function labelsOf(menu: Menu, state: State, name: string, language: string): str
   if (state.kind !== 'menu' && state.kind !== 'page') return [];
   if (state.kind === 'menu' && state.from && Object.hasOwn(state.from.save, name)) {
     const { csv, json, text } = state.from;
-    return menu.data.get(csv ?? json ?? '')?.rows.map((row) => row[text] ?? '') ?? [];
+    return menu.data.get(csv ?? json ?? '')?.rows.map((row) => cellOf(row, text, language)) ?? [];
   }
   return say(state.options.filter(({ set = {} }) => Object.hasOwn(set, name)).map(({ text }) => text));
 }
 
 /** Values with a limit of their own; those of actions have only their type. */
-function valuesOf(menu: Menu, state: State, name: string): string[] {
+function valuesOf(menu: Menu, state: State, name: string, language: string): string[] {
   if (state.kind === 'prompt' && state.save === name) return [longestAnswer(state)];
   if (state.kind === 'menu' && state.from && Object.hasOwn(state.from.save, name)) {
     const { csv, json, save } = state.from;
-    return menu.data.get(csv ?? json ?? '')?.rows.map((row) => row[save[name] ?? ''] ?? '') ?? [];
+    return menu.data.get(csv ?? json ?? '')?.rows.map((row) => cellOf(row, save[name] ?? '', language)) ?? [];
   }
   if (state.kind !== 'menu' && state.kind !== 'page') return [];
   return state.options.flatMap(({ set = {} }) => (Object.hasOwn(set, name) ? (set[name] ?? []) : []));

@@ -302,6 +302,18 @@ describe('lists', () => {
     expect(play(menu, ['2', 'Ben'])).toMatch(/^No choice\./);
   });
 
+  test('a column may have others for further languages, which are searched and saved too', () => {
+    const rows = Array.from({ length: 12 }, (_, i) => `c${i},Crop ${i},Plante ${i}`).join('\n');
+    const file = { 'data/towns.csv': `id,name,name::fr\n${rows}\nc12,Rice,\n` };
+    const listed = states().replace('save: { town: id, price: price }', 'save: { town: name }');
+    const shown = listed.replace('values: { double: price * 2 }', 'values: { double: 1 }');
+    const menu = load(shown, texts, { ...data, ...file });
+    const french = { ...menu, locales: new Map([['fr', menu.locales.get('en') ?? new Map()]]) };
+    expect(play(menu, ['1', 'p 11', '1'])).toMatch(/^Crop 11 Crop 11 1\n/);
+    expect(play(french, ['1', 'te 11', '1'], [], 'fr')).toMatch(/^Plante 11 Plante 11 1\n/);
+    expect(play(french, ['1', 'rice', '1'], [], 'fr')).toMatch(/^Rice Rice 1\n/);
+  });
+
   test('rows are filtered by an expression; columns and files are checked', () => {
     const west = load(states(', where: row.region == "west" && row.price > 100'), texts, data);
     expect(play(west, ['1'])).toMatch(/1\. Town 101, West\n/);
