@@ -16,6 +16,8 @@ export interface MapLayout {
   /** Files with states, by path; none where all states are in one file. */
   groups: Map<string, Placed>;
   groupOf: Map<string, string>;
+  /** Where each state leads, every target once. */
+  ways: Map<string, string[]>;
 }
 
 const padding = { top: 44, side: 20 };
@@ -32,12 +34,33 @@ export async function layOutMap(model: ProgramModel): Promise<MapLayout> {
   const files = [...new Set(groupOf.values())];
   const placed = await placeGroups(files.map((file) => toGroup(model, groupOf, file)));
   const isGrouped = files.length > 1;
-  const layout: MapLayout = { states: new Map(), groups: new Map(), groupOf: isGrouped ? groupOf : new Map() };
+  const layout: MapLayout = {
+    states: new Map(),
+    groups: new Map(),
+    groupOf: isGrouped ? groupOf : new Map(),
+    ways: new Map(),
+  };
   for (const { states } of placed)
     for (const [name, x, y] of states)
       layout.states.set(name, { x: x + padding.side, y: y + padding.top, ...nodeSize });
+  for (const { name, links } of model.states.values())
+    layout.ways.set(
+      name,
+      [...new Set(links.map(({ to }) => to))].filter((to) => layout.states.has(to)),
+    );
   if (isGrouped) layout.groups = toRows(files, placed);
   return layout;
+}
+
+/** Where a state is on the map. */
+export function placeOf({ states, groups, groupOf }: MapLayout, name: string): { x: number; y: number } {
+  const [state, group] = [states.get(name), groups.get(groupOf.get(name) ?? '')];
+  return { x: (state?.x ?? 0) + (group?.x ?? 0), y: (state?.y ?? 0) + (group?.y ?? 0) };
+}
+
+/** A way that leads to the left, against the direction in which the map is read. */
+export function isBack(layout: MapLayout, from: string, to: string): boolean {
+  return placeOf(layout, to).x <= placeOf(layout, from).x;
 }
 
 function placeGroups(groups: GroupToPlace[]): Promise<PlacedGroup[]> {

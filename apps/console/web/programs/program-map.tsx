@@ -1,35 +1,25 @@
 import {
   type AriaLabelConfig,
-  Background,
   Controls,
   type Edge,
-  MarkerType,
-  MiniMap,
   type Node,
   ReactFlow,
   ReactFlowProvider,
   useReactFlow,
+  type Viewport,
 } from '@xyflow/react';
-import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, memo, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { t, useLocale } from '../i18n/text.ts';
 import { useTheme } from '../theme.ts';
-import type { StateHeat } from './heat.ts';
-import { layOutMap, type MapLayout, nodeSize } from './lay-out-map.ts';
+import { layOutMap, type MapLayout, nodeSize, placeOf } from './lay-out-map.ts';
+import { MapEdges } from './map-edges.tsx';
+import { type NodeParts, toEdges, toNodes } from './map-elements.ts';
+import { MapOverview } from './map-overview.tsx';
 import type { ProgramModel } from './read-program.ts';
-import { sayIn } from './read-program.ts';
-import { FileNode, StateNode, type StateNodeData } from './state-node.tsx';
+import { FileNode, StateNode } from './state-node.tsx';
 import '@xyflow/react/dist/base.css';
 
-export interface ProgramMapProps {
-  model: ProgramModel;
-  selected: string | undefined;
-  onSelect(state: string): void;
-  /** States that a search has found; undefined if nothing is searched. */
-  found: ReadonlySet<string> | undefined;
-  problems: ReadonlyMap<string, number>;
-  heat: ReadonlyMap<string, StateHeat>;
-  /** States that the draft changes. */
-  edited: ReadonlySet<string>;
+export interface ProgramMapProps extends Omit<NodeParts, 'layout' | 'isConnectable'> {
   /** Called when a line is drawn from one state to another; nothing can be drawn without it. */
   onConnect?: ((from: string, to: string) => void) | undefined;
 }
@@ -37,15 +27,17 @@ export interface ProgramMapProps {
 const nodeTypes = { state: StateNode, file: FileNode };
 /** Fewer states are in sight at once; the overview would only cover some of them. */
 const overviewFrom = 20;
+/** So many states are drawn even where they are out of sight: none has to be made while the map moves. */
+const drawnWhole = 500;
 const fit = { padding: 0.12, maxZoom: 1 };
 
-export function ProgramMap(props: ProgramMapProps) {
+export const ProgramMap = memo(function ProgramMap(props: ProgramMapProps) {
   return (
     <ReactFlowProvider>
       <MapInside {...props} />
     </ReactFlowProvider>
   );
-}
+});
 
 function MapInside({ onConnect, ...props }: ProgramMapProps) {
   const { model, selected, onSelect, found, problems, heat, edited } = props;
@@ -54,11 +46,22 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
   const layout = useLayout(model);
   const flow = useReactFlow();
   const region = useRef<HTMLDivElement>(null);
+  const drawn = useRef<{ nodes: Node[]; edges: Edge[] }>({ nodes: [], edges: [] });
   const nodes = useMemo(
-    () => (layout ? toNodes({ model, layout, selected, found, problems, heat, edited, onSelect, isConnectable }) : []),
+    () =>
+      layout
+        ? toNodes(
+            { model, layout, selected, found, problems, heat, edited, onSelect, isConnectable },
+            drawn.current.nodes,
+          )
+        : [],
     [model, layout, selected, found, problems, heat, edited, onSelect, isConnectable],
   );
-  const edges = useMemo(() => (layout ? toEdges(model, layout, selected) : []), [model, layout, selected]);
+  const edges = useMemo(
+    () => (layout ? toEdges({ model, layout, selected }, drawn.current.edges) : []),
+    [model, layout, selected],
+  );
+  drawn.current = { nodes, edges };
   const isReady = layout !== undefined;
   useEffect(() => {
     if (!isReady) return;
@@ -97,26 +100,47 @@ function MapInside({ onConnect, ...props }: ProgramMapProps) {
         fitViewOptions={fit}
         nodesDraggable={false}
         nodesConnectable={isConnectable}
-        onMoveStart={() => region.current?.classList.add('map-moving')}
-        onMoveEnd={() => region.current?.classList.remove('map-moving')}
+        {...usePicture(region)}
         connectionRadius={nodeSize.width / 2}
         onConnect={({ source, target }) => onConnect?.(source, target)}
         nodesFocusable={false}
         edgesFocusable={false}
         elementsSelectable={false}
-        onlyRenderVisibleElements
+        onlyRenderVisibleElements={model.states.size > drawnWhole}
         aria-label={t('programs.mapOf', { name: model.name })}
         ariaLabelConfig={useMapLabels()}
       >
-        <Background gap={22} />
+        {layout && <MapEdges layout={layout} />}
         <Controls showInteractive={false} fitViewOptions={fit} />
-        {model.states.size >= overviewFrom && (
-          <MiniMap pannable zoomable ariaLabel={t('programs.overview')} nodeClassName={toMiniClass} />
-        )}
       </ReactFlow>
+      {layout && model.states.size >= overviewFrom && <MapOverview layout={layout} />}
       {!isReady && <p className="map-wait quiet">{t('programs.layingOut', { count: model.states.size })}</p>}
     </div>
   );
+}
+
+/**
+ * The map is a picture that is shifted and stretched while it moves; see `.map-picture`. It is drawn again once it rests at
+ * another size, and on the way where so little of it was drawn that most would have to be added.
+ */
+function usePicture(region: RefObject<HTMLDivElement | null>) {
+  const drawnAt = useRef(0);
+  const draw = (zoom: number) => {
+    if (drawnAt.current === zoom) return;
+    drawnAt.current = zoom;
+    region.current?.classList.remove('map-picture');
+    requestAnimationFrame(() => requestAnimationFrame(() => region.current?.classList.add('map-picture')));
+  };
+  return {
+    onMoveStart: () => region.current?.classList.add('map-moving'),
+    onMove: (_event: unknown, { zoom }: Viewport) => {
+      if (zoom < drawnAt.current / 2) draw(zoom);
+    },
+    onMoveEnd: (_event: unknown, { zoom }: Viewport) => {
+      region.current?.classList.remove('map-moving');
+      draw(zoom);
+    },
+  };
 }
 
 /** The names of the map's own buttons in the language shown. */
@@ -133,8 +157,6 @@ function useMapLabels(): Partial<AriaLabelConfig> {
     [locale],
   );
 }
-
-const toMiniClass = (node: Node) => (node.type === 'file' ? 'mini-file' : 'mini-state');
 
 /** The layout of the newest program; the last one stays until the next is there. */
 function useLayout(model: ProgramModel): MapLayout | undefined {
@@ -155,81 +177,6 @@ function useLayout(model: ProgramModel): MapLayout | undefined {
     };
   }, [shape]);
   return layout;
-}
-
-type Parts = ProgramMapProps & { layout: MapLayout; isConnectable: boolean };
-
-function toNodes({ model, layout, selected, found, problems, heat, edited, onSelect, isConnectable }: Parts): Node[] {
-  const groups = Array.from(layout.groups, ([file, { x, y, width, height }]): Node => {
-    return { id: `file:${file}`, type: 'file', position: { x, y }, width, height, data: { file }, zIndex: 0 };
-  });
-  const names = [...model.states.keys(), ...model.outside];
-  const states = names.flatMap((name): Node[] => {
-    const placed = layout.states.get(name);
-    if (!placed) return [];
-    const state = model.states.get(name);
-    const group = layout.groupOf.get(name);
-    const data: StateNodeData = {
-      name,
-      kind: state?.kind ?? 'outside',
-      text: sayIn(model, state?.raw.text),
-      isSelected: name === selected,
-      isReachable: name === (selected ?? model.start),
-      isDim: found !== undefined && !found.has(name),
-      isStart: name === model.start,
-      isEdited: edited.has(name),
-      problems: problems.get(name) ?? 0,
-      heat: heat.get(name),
-      isConnectable,
-      onSelect,
-    };
-    const parent = group === undefined ? {} : { parentId: `file:${group}` };
-    return [
-      { id: name, type: 'state', position: { x: placed.x, y: placed.y }, ...nodeSize, data, zIndex: 4, ...parent },
-    ];
-  });
-  return [...groups, ...states];
-}
-
-/** One edge for each pair of states, however many choices lead that way. */
-function toEdges(model: ProgramModel, layout: MapLayout, selected: string | undefined): Edge[] {
-  return Array.from(model.states.values(), ({ name, links }) =>
-    Array.from(
-      Map.groupBy(links, ({ to }) => to),
-      ([to, ways]): Edge[] => {
-        if (!layout.states.has(to)) return [];
-        const isBack = placeOf(layout, to).x <= placeOf(layout, name).x;
-        const isNear = name === selected || to === selected;
-        const label = ways.map(({ label }) => toLabel(model, label)).join(', ');
-        return [
-          {
-            id: `${name} ${to}`,
-            source: name,
-            target: to,
-            ...(isNear && label !== '' && { label: toShort(label) }),
-            className: `${isBack ? 'edge-back' : 'edge-on'}${isNear ? ' edge-near' : ''}`,
-            markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
-            // Added to that of the nodes: only what concerns the chosen state is drawn over them.
-            zIndex: isNear ? 1 : -1,
-          },
-        ];
-      },
-    ).flat(),
-  ).flat();
-}
-
-function toShort(text: string): string {
-  return text.length > 28 ? `${text.slice(0, 27)}…` : text;
-}
-
-function toLabel(model: ProgramModel, label: string): string {
-  const option = /^(\d+)\. (.+)$/.exec(label);
-  return option ? `${option[1]}. ${sayIn(model, option[2])}` : label;
-}
-
-function placeOf({ states, groups, groupOf }: MapLayout, name: string): { x: number; y: number } {
-  const [state, group] = [states.get(name), groups.get(groupOf.get(name) ?? '')];
-  return { x: (state?.x ?? 0) + (group?.x ?? 0), y: (state?.y ?? 0) + (group?.y ?? 0) };
 }
 
 /** Right goes along the first way on, left back to where a state is reached from, up and down to the neighbours. */

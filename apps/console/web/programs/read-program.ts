@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, LineCounter, type Node, parseDocument, type Scalar } from 'yaml';
 import type { ProgramFiles } from './program-api.ts';
 
 export type Path = readonly (string | number)[];
@@ -16,7 +16,7 @@ export interface ProgramState {
   name: string;
   kind: string;
   file: string;
-  line: number;
+  readonly line: number;
   raw: Raw;
   links: StateLink[];
 }
@@ -29,6 +29,8 @@ export interface ProgramModel {
   states: ReadonlyMap<string, ProgramState>;
   /** Names that states lead to and no file of the program has: states of the program that it extends. */
   outside: string[];
+  /** The kinds of records that program.yaml declares, each with its fields and their types. */
+  records: Record<string, Raw>;
   /** By language and key. */
   texts: ReadonlyMap<string, ReadonlyMap<string, string>>;
   files: ProgramFiles;
@@ -39,7 +41,15 @@ const localePath = /^locales\/([^/]+)\.ya?ml$/;
 /** Continues an unfinished form; it is not a state. */
 const resumeTarget = '@resume';
 
+const models = new WeakMap<ProgramFiles, ProgramModel>();
+
 export function readProgram(files: ProgramFiles): ProgramModel {
+  const model = models.get(files) ?? toModel(files);
+  models.set(files, model);
+  return model;
+}
+
+function toModel(files: ProgramFiles): ProgramModel {
   const texts = new Map<string, Map<string, string>>();
   const states = new Map<string, ProgramState>();
   let header: Raw = {};
@@ -54,7 +64,16 @@ export function readProgram(files: ProgramFiles): ProgramModel {
     for (const [name, raw] of Object.entries(toRecord(value.states))) {
       const state = toRecord(raw);
       const kind = typeof state.kind === 'string' ? state.kind : '';
-      states.set(name, { name, kind, file: path, line: lineOf(name), raw: state, links: linksOf(state) });
+      states.set(name, {
+        name,
+        kind,
+        file: path,
+        get line() {
+          return lineOf(name);
+        },
+        raw: state,
+        links: linksOf(state),
+      });
     }
   }
   const named = [...states.values()].flatMap(({ links }) => links.map(({ to }) => to));
@@ -66,12 +85,14 @@ export function readProgram(files: ProgramFiles): ProgramModel {
     languages: listed.length > 0 ? listed : [...texts.keys()],
     states,
     outside,
+    records: Object.fromEntries(Object.entries(toRecord(header.records)).map(([kind, of]) => [kind, toRecord(of)])),
     texts,
     files,
   };
 }
 
 interface ParsedFile {
+  document: Document;
   value: Raw;
   lineOf(state: string): number;
 }
@@ -81,25 +102,55 @@ const parsed = new Map<string, ParsedFile>();
 
 /** A change touches one file or two; the others are not parsed again at each key that is pressed. */
 function parse(text: string): ParsedFile {
-  const known = parsed.get(text) ?? parseText(text);
-  parsed.delete(text);
-  parsed.set(text, known);
-  const [oldest] = parsed.keys();
-  if (parsed.size > maxParsed && oldest !== undefined) parsed.delete(oldest);
-  return known;
+  return remember(text, parsed.get(text) ?? toParsed(text, parseDocument(text, { uniqueKeys: false })));
 }
 
-function parseText(text: string): ParsedFile {
-  const counter = new LineCounter();
-  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: false });
-  const lineOf = (state: string) => {
-    const node = document.getIn(['states', state], true) as { range?: [number] } | undefined;
-    return node?.range ? counter.linePos(node.range[0]).line : 1;
+function remember(text: string, file: ParsedFile): ParsedFile {
+  parsed.delete(text);
+  parsed.set(text, file);
+  const [oldest] = parsed.keys();
+  if (parsed.size > maxParsed && oldest !== undefined) parsed.delete(oldest);
+  return file;
+}
+
+/** Changes a file; comments and the order of everything else are kept. The result need not be parsed. */
+export function changeText(text: string, change: (document: Document) => void): string {
+  const document = parse(text).document.clone() as Document;
+  change(document);
+  const next = document.toString({ lineWidth: 0 });
+  remember(next, toParsed(next, document));
+  return next;
+}
+
+function toParsed(text: string, document: Document): ParsedFile {
+  let value: Raw | undefined;
+  let lines: Map<string, number> | undefined;
+  return {
+    document,
+    get value() {
+      value ??= toValue(document);
+      return value;
+    },
+    lineOf(state) {
+      lines ??= toLines(text);
+      return lines.get(state) ?? 1;
+    },
   };
+}
+
+/** The lines of the states. */
+function toLines(text: string): Map<string, number> {
+  const lineCounter = new LineCounter();
+  const states = parseDocument(text, { lineCounter, uniqueKeys: false }).get('states');
+  const items = isMap<Scalar<string>, Node>(states) ? states.items : [];
+  return new Map(items.map(({ key, value }) => [key.value, lineCounter.linePos(value?.range?.[0] ?? 0).line]));
+}
+
+function toValue(document: Document): Raw {
   try {
-    return { value: toRecord(document.toJS({ maxAliasCount: 0 })), lineOf };
+    return toRecord(document.toJS({ maxAliasCount: 0 }));
   } catch {
-    return { value: {}, lineOf };
+    return {};
   }
 }
 

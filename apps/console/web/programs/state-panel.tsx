@@ -1,6 +1,6 @@
-import { useId } from 'react';
+import { memo, useId } from 'react';
 import { formatNumber } from '../i18n/format.ts';
-import { t } from '../i18n/text.ts';
+import { t, useLocale } from '../i18n/text.ts';
 import { toPercent, toSeconds } from './heat.ts';
 import { titleOf } from './kinds.ts';
 import type { Counts, Problem, ProgramFiles } from './program-api.ts';
@@ -19,7 +19,10 @@ interface StatePanelProps {
 }
 
 /** Everything about one state: its text in every language, where it leads, how callers fare. */
-export function StatePanel({ model, selected, onSelect, problems, counts, onChange }: StatePanelProps) {
+export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
+  const { model, selected, onSelect, problems, counts, onChange } = props;
+  // What is kept between renders is drawn again in another language.
+  useLocale();
   const heading = useId();
   const state = model.states.get(selected);
   return (
@@ -49,7 +52,7 @@ export function StatePanel({ model, selected, onSelect, problems, counts, onChan
       )}
     </section>
   );
-}
+});
 
 function Texts({ model, state }: { model: ProgramModel; state: ProgramState }) {
   const key = state.raw.text;

@@ -51,12 +51,12 @@ export function useDraft(name: string, draft: Draft) {
   return {
     files,
     status,
-    change: useCallback((next: ProgramFiles) => {
-      setHistory((before) =>
-        next === before.files
-          ? before
-          : { past: [...before.past.slice(-maxSteps), before.files], files: next, future: [] },
-      );
+    change: useCallback((change: ProgramFiles | ((files: ProgramFiles) => ProgramFiles)) => {
+      setHistory((before) => {
+        const next = typeof change === 'function' ? change(before.files) : change;
+        if (next === before.files) return before;
+        return { past: [...before.past.slice(-maxSteps), before.files], files: next, future: [] };
+      });
     }, []),
     canUndo: past.length > 0,
     canRedo: future.length > 0,

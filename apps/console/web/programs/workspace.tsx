@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
+import { lazy, Suspense, useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useOperatorToken } from '../api/operator-token.ts';
 import { formatDay } from '../i18n/format.ts';
 import { t } from '../i18n/text.ts';
@@ -15,7 +15,8 @@ import { Outline } from './outline.tsx';
 import { type Draft, type Problem, type ProgramFiles, programApi } from './program-api.ts';
 import { ProgramMap } from './program-map.tsx';
 import { PublishPanel } from './publish-panel.tsx';
-import { type ProgramModel, readProgram, sayIn } from './read-program.ts';
+import { readProgram } from './read-program.ts';
+import { findStates, Search } from './search-field.tsx';
 import { StatePanel } from './state-panel.tsx';
 import { TryPanel } from './try-panel.tsx';
 import { useDraft } from './use-draft.ts';
@@ -77,23 +78,27 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
   const [heat, setHeat] = useState<Heat | 'none'>('lost');
   const draft = useDraft(name, loaded);
   const { files, change } = draft;
-  const model = useMemo(() => readProgram(files), [files]);
+  const model = readProgram(files);
+  // The map and what differs follow when the field that is typed in is drawn.
+  const later = useDeferredValue(files);
+  const shown = readProgram(later);
   const settled = useSettled(files);
   const select = useCallback((state: string) => go({ state }), []);
 
   const inUse = useQuery({ queryKey: ['program-in-use', name, token], queryFn: () => loadInUse(name) });
   const report = useQuery({
-    queryKey: ['program-check', name, settled, token],
+    queryKey: ['program-check', name, settled.count, token],
     enabled: mayEdit,
+    gcTime: 0,
     placeholderData: (before) => before,
-    queryFn: () => programApi.check(name, settled),
+    queryFn: () => programApi.check(name, settled.files),
   });
   const stats = useQuery({
     queryKey: ['program-stats', name, version, token],
     refetchInterval: 15_000,
     queryFn: () => programApi.stats(name, version ? { version } : {}),
   });
-  const found = useMemo(() => findStates(model, search), [model, search]);
+  const found = useMemo(() => findStates(shown, search), [shown, search]);
   const heatOf = useMemo(
     () => (heat === 'none' ? new Map<string, StateHeat>() : toHeat(stats.data, heat)),
     [stats.data, heat],
@@ -109,16 +114,20 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
       ),
     [problems],
   );
-  const diff = useMemo(() => diffPrograms(inUse.data ?? {}, files), [inUse.data, files]);
+  const here = useMemo(() => problems.filter(({ state }) => state === selected), [problems, selected]);
+  const diff = useMemo(() => diffPrograms(inUse.data ?? {}, later), [inUse.data, later]);
   const edited = useMemo(
     () => (inUse.data ? new Set([...diff.added, ...diff.changed]) : new Set<string>()),
     [diff, inUse.data],
   );
 
-  const connect = (from: string, to: string) => {
-    change(connectStates(files, model, from, to));
-    select(from);
-  };
+  const connect = useCallback(
+    (from: string, to: string) => {
+      change((before) => connectStates(before, readProgram(before), from, to));
+      select(from);
+    },
+    [change, select],
+  );
   const shared = { model, selected, onSelect: select };
   const marks = { found, problems: problemCounts, heat: heatOf, edited };
   const isProgramShown = view !== 'results';
@@ -162,7 +171,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
       <div className="workspace-main">
         <div className="workspace-stage">
           {view === 'map' ? (
-            <ProgramMap {...shared} {...marks} onConnect={mayEdit ? connect : undefined} />
+            <ProgramMap {...shared} {...marks} model={shown} onConnect={mayEdit ? connect : undefined} />
           ) : view === 'outline' ? (
             <Outline {...shared} {...marks} />
           ) : view === 'yaml' ? (
@@ -195,7 +204,7 @@ function Opened({ name, version, loaded, mayEdit }: OpenedProps) {
           <StatePanel
             {...shared}
             selected={selected}
-            problems={problems.filter(({ state }) => state === selected)}
+            problems={here}
             counts={stats.data?.states.find(({ state }) => state === selected)}
             onChange={mayEdit ? change : undefined}
           />
@@ -222,48 +231,17 @@ async function loadInUse(name: string): Promise<ProgramFiles> {
 
 const settleMs = 400;
 
-/** The files once nobody has typed for a moment: they are checked then. */
-function useSettled(files: ProgramFiles): ProgramFiles {
-  const [settled, setSettled] = useState(files);
+/** The files once nobody has typed for a moment: they are checked then. The count tells one from another. */
+function useSettled(files: ProgramFiles): { files: ProgramFiles; count: number } {
+  const [settled, setSettled] = useState({ files, count: 0 });
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(files), settleMs);
+    const timer = setTimeout(
+      () => setSettled((before) => (before.files === files ? before : { files, count: before.count + 1 })),
+      settleMs,
+    );
     return () => clearTimeout(timer);
   }, [files]);
   return settled;
-}
-
-interface SearchProps {
-  model: ProgramModel;
-  found: ReadonlySet<string> | undefined;
-  search: string;
-  onSearch(search: string): void;
-  onSelect(state: string): void;
-}
-
-function Search({ model, found, search, onSearch, onSelect }: SearchProps) {
-  return (
-    <label className="field">
-      <span>{t('programs.find')}</span>
-      <input
-        type="search"
-        list="program-states"
-        value={search}
-        onChange={(event) => {
-          onSearch(event.target.value);
-          if (model.states.has(event.target.value)) onSelect(event.target.value);
-        }}
-        onKeyDown={(event) => {
-          const [first] = found ?? [];
-          if (event.key === 'Enter' && first !== undefined) onSelect(first);
-        }}
-      />
-      <datalist id="program-states">
-        {[...model.states.keys()].map((state) => (
-          <option key={state} value={state} />
-        ))}
-      </datalist>
-    </label>
-  );
 }
 
 function VersionField({ name, version }: { name: string; version: string }) {
@@ -315,15 +293,4 @@ function toView(view: string | null): ViewName {
   const asked = views.find((name) => name === view);
   if (asked) return asked;
   return window.matchMedia('(max-width: 45rem)').matches ? 'outline' : 'map';
-}
-
-function findStates(model: ProgramModel, search: string): Set<string> | undefined {
-  const words = search.trim().toLowerCase();
-  if (words === '') return undefined;
-  const matches = [...model.states.values()].filter(({ name, raw }) =>
-    [name, ...model.languages.map((language) => sayIn(model, raw.text, language))].some((text) =>
-      text.toLowerCase().includes(words),
-    ),
-  );
-  return new Set(matches.map(({ name }) => name));
 }
