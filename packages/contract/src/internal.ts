@@ -120,6 +120,8 @@ export {
   ussdSessionsRecordSchema,
 } from './ussd.ts';
 export {
+  type ConvertedForm,
+  convertedFormSchema,
   type ListedProgram,
   type ListedPrograms,
   listedProgramsSchema,

@@ -86,6 +86,10 @@ export const triedCallSchema = z
   })
   .meta({ id: 'UssdTriedCall', description: 'A call played on a draft.' });
 
+export const convertedFormSchema = z
+  .object({ xml: z.string() })
+  .meta({ id: 'UssdConvertedForm', description: 'An XLSForm as the XML that a program keeps.' });
+
 const countsSchema = z.object({
   shown: z.number(),
   answered: z.number(),
@@ -119,6 +123,7 @@ export type ProgramDraft = z.infer<typeof programDraftSchema>;
 export type ProgramVersions = z.infer<typeof programVersionsSchema>;
 export type ProgramProblem = z.infer<typeof problemSchema>;
 export type ProgramReport = z.infer<typeof programReportSchema>;
+export type ConvertedForm = z.infer<typeof convertedFormSchema>;
 export type TriedCall = z.infer<typeof triedCallSchema>;
 export type StateCounts = z.infer<typeof countsSchema>;
 export type ProgramStats = z.infer<typeof programStatsSchema>;

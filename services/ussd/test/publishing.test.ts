@@ -1,10 +1,10 @@
 // Programs in the database: drafted, checked, published, rolled back and withdrawn by operators, served by every instance.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { addOperator } from '@palaver/service-kit/internal';
 import { createTempDir, engines, waitFor } from '@palaver/test-kit';
 import { startTcpProxy } from '@palaver/test-kit/servers';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listVersions, publishFolder, rollBack, withdrawProgram } from '../src/commands/publish-programs.ts';
 import { largeProgram } from './large-program.ts';
 import { createOperator, files, rename } from './program-operator.ts';
@@ -290,6 +290,34 @@ test('viewers read, operators draft, admins publish; nobody writes where program
       body: { message: expect.stringContaining('PROGRAMS_READONLY') },
     });
   expect((await fixed('POST', '/small/check', { files: files('One') })).body).toMatchObject({ ok: true });
+});
+
+test('an XLSForm is converted for a draft, by operators, and what cannot be is refused with its reason', async () => {
+  await using dir = await createTempDir();
+  const operators = join(dir.path, 'operators.json');
+  const [viewer, operator] = (['viewer', 'operator'] as const).map((role) =>
+    addOperator(operators, { name: role, role }),
+  );
+  // Stands in for pyxform's program: a workbook is its own XML, unless it says that it is none.
+  const converter =
+    '#!/bin/sh\nif grep -q none "$2"; then echo "File is not a workbook" >&2; exit 1; fi\ncp "$2" "$3"\n';
+  writeFileSync(join(dir.path, 'xls2xform'), converter, { mode: 0o755 });
+  onTestFinished(() => void vi.unstubAllEnvs());
+  vi.stubEnv('PATH', `${dir.path}${delimiter}/usr/bin${delimiter}/bin`);
+  await using service = await startService('sqlite', { OPERATORS_FILE: operators });
+  const convert = (body: string, { token = operator, file = 'plot.xlsx' } = {}) =>
+    fetch(`${service.url}/api/ussd/programs/small/convert-form?file=${file}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/octet-stream' },
+      body,
+    });
+  const converted = await convert('<h:html/>');
+  expect([converted.status, await converted.json()]).toEqual([200, { xml: '<h:html/>' }]);
+  const refused = await convert('none');
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('File is not a workbook')]);
+  expect((await convert('<h:html/>', { token: viewer })).status).toBe(403);
+  for (const file of ['..%2Fplot.xlsx', 'plot.xml', '']) expect((await convert('x', { file })).status).toBe(400);
+  expect((await convert('x'.repeat(2_000_001))).status).toBe(413);
 });
 
 test('the commands publish a folder, list its versions, roll back and withdraw', async () => {

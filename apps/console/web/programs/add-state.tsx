@@ -2,7 +2,9 @@ import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { addState, type NewKind, newKinds } from './edit-program.ts';
+import { namePattern } from './editor-fields.tsx';
 import { titleOf } from './kinds.ts';
+import { type ActionKeyword, actionKeywords } from './new-action.ts';
 import type { ProgramFiles } from './program-api.ts';
 import type { ProgramModel } from './read-program.ts';
 
@@ -15,11 +17,12 @@ interface AddStateProps {
 export function AddState({ model, onChange, onSelect }: AddStateProps) {
   const [name, setName] = useState('');
   const [kind, setKind] = useState<NewKind>('page');
+  const [keyword, setKeyword] = useState<ActionKeyword>('sms');
   const isTaken = model.states.has(name);
   function submit(event: FormEvent): void {
     event.preventDefault();
     if (isTaken) return;
-    onChange(addState(model.files, model, { name, kind, file: 'program.yaml' }));
+    onChange(addState(model.files, model, { name, kind, keyword, file: 'program.yaml' }));
     onSelect(name);
     setName('');
   }
@@ -27,12 +30,7 @@ export function AddState({ model, onChange, onSelect }: AddStateProps) {
     <form className="add-state" onSubmit={submit}>
       <label className="field">
         <span>{t(isTaken ? 'programs.taken' : 'programs.newState')}</span>
-        <input
-          required
-          value={name}
-          pattern="[A-Za-z][A-Za-z0-9_]*"
-          onChange={(event) => setName(event.target.value)}
-        />
+        <input required value={name} pattern={namePattern} onChange={(event) => setName(event.target.value)} />
       </label>
       <label className="field">
         <span>{t('programs.kind')}</span>
@@ -44,6 +42,18 @@ export function AddState({ model, onChange, onSelect }: AddStateProps) {
           ))}
         </select>
       </label>
+      {kind === 'action' && (
+        <label className="field">
+          <span>{t('programs.whatItDoes')}</span>
+          <select value={keyword} onChange={(event) => setKeyword(event.target.value as ActionKeyword)}>
+            {actionKeywords.map((each) => (
+              <option key={each} value={each}>
+                {t(`programs.does-${each}`)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       <button type="submit" className="button" disabled={isTaken}>
         <Icon name="plus" size={18} />
         {t('programs.add')}

@@ -1,21 +1,30 @@
 import { type ChangeEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
+import { readAddedFile } from './add-file.ts';
 import { fromZip, saveZip } from './folder-file.ts';
 import type { EditedDraft } from './use-draft.ts';
 
 /** Undo and redo, whether the draft is saved, and the way out of and into a folder. */
 export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) {
   const { status } = draft;
-  const [fault, setFault] = useState('');
-  async function load(event: ChangeEvent<HTMLInputElement>): Promise<void> {
-    const file = event.target.files?.[0];
-    event.target.value = '';
-    if (!file) return;
+  const [outcome, setOutcome] = useState({ isFault: false, text: '' });
+  async function load(file: File): Promise<void> {
     const files = await fromZip(new Uint8Array(await file.arrayBuffer())).catch(() => ({}));
     const isProgram = 'program.yaml' in files;
-    setFault(isProgram ? '' : t('programs.notZip'));
+    setOutcome({ isFault: true, text: isProgram ? '' : t('programs.notZip') });
     if (isProgram) draft.change(files);
+  }
+  async function add(file: File): Promise<void> {
+    try {
+      const added = await readAddedFile(name, draft.files, file);
+      if ('refused' in added) return setOutcome({ isFault: true, text: t(added.refused, { name: file.name }) });
+      const { path, text } = added;
+      draft.change((files) => ({ ...files, [path]: text }));
+      setOutcome({ isFault: false, text: t('try.recorded', { path }) });
+    } catch (error) {
+      setOutcome({ isFault: true, text: error instanceof Error ? error.message : String(error) });
+    }
   }
   return (
     <div className="draft-bar">
@@ -29,18 +38,42 @@ export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) 
         <Icon name="save" size={18} />
         {t('programs.export')}
       </button>
-      <label className="button file-button">
-        {t('programs.import')}
-        <input type="file" accept=".zip" aria-label={t('programs.importZip')} onChange={(event) => void load(event)} />
-      </label>
-      {fault && (
-        <span className="small over" role="alert">
-          {fault}
+      <FileButton text={t('programs.import')} label={t('programs.importZip')} accept=".zip" onFile={load} />
+      <FileButton
+        text={t('programs.addFile')}
+        label={t('programs.addFileNote')}
+        accept=".xml,.xlsx,.csv,.json,.geojson"
+        onFile={add}
+      />
+      {outcome.text && (
+        <span className={outcome.isFault ? 'small over' : 'small'} role={outcome.isFault ? 'alert' : 'status'}>
+          {outcome.text}
         </span>
       )}
       <span className={status.kind === 'failed' ? 'small over' : 'small quiet'} role="status">
         {status.kind === 'failed' ? status.message : t(status.kind === 'saved' ? 'programs.saved' : 'programs.saving')}
       </span>
     </div>
+  );
+}
+
+interface FileButtonProps {
+  text: string;
+  label: string;
+  accept: string;
+  onFile(file: File): Promise<void>;
+}
+
+function FileButton({ text, label, accept, onFile }: FileButtonProps) {
+  function take({ target }: ChangeEvent<HTMLInputElement>): void {
+    const file = target.files?.[0];
+    target.value = '';
+    if (file) void onFile(file);
+  }
+  return (
+    <label className="button file-button">
+      {text}
+      <input type="file" accept={accept} aria-label={label} onChange={take} />
+    </label>
   );
 }

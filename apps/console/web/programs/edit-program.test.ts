@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { diffPrograms } from './diff-programs.ts';
 import {
   addOption,
+  addRecordField,
   addState,
   connectStates,
   newKinds,
@@ -83,6 +84,33 @@ test('a line on the map becomes what its state has for it', () => {
   // What still leads to the start follows the line; the rest stays.
   expect(linksAfter('keep', 'about')).toEqual(['ask', 'about']);
   expect(connectStates(files, model, 'home', 'nowhere')).toBe(files);
+});
+
+test('the first action that keeps records declares them, with the types of the answers', () => {
+  const added = addState(files, readProgram(files), {
+    name: 'order',
+    kind: 'action',
+    keyword: 'store',
+    file: 'more.yaml',
+  });
+  const order = () => readProgram(added).states.get('order') ?? expect.fail('the state is missing');
+  expect(order().raw).toMatchObject({ store: 'order', fields: {}, outcomes: { stored: 'home' } });
+  const kept = addRecordField(
+    addRecordField(added, readProgram(added), order(), 'count'),
+    readProgram(added),
+    order(),
+    'name',
+  );
+  expect(readProgram(kept).records).toEqual({ order: { count: 'integer', name: 'text' } });
+  expect(readProgram(kept).states.get('order')?.raw.fields).toEqual({ count: 'count', name: 'name' });
+  const next = addState(kept, readProgram(kept), {
+    name: 'orders',
+    kind: 'action',
+    keyword: 'find',
+    file: 'more.yaml',
+  });
+  expect(readProgram(next).states.get('orders')?.raw).toMatchObject({ find: 'order', save: 'ordersRows' });
+  expect(readProgram(next).records).toEqual(readProgram(kept).records);
 });
 
 test('every kind of new state leads somewhere and has its texts', () => {

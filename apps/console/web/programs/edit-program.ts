@@ -1,12 +1,10 @@
 import { type Document, isMap, isScalar, parseDocument } from 'yaml';
+import { type ActionKeyword, recordKeywords, toActionFields } from './new-action.ts';
 import type { ProgramFiles } from './program-api.ts';
-import { type Path, type ProgramModel, type ProgramState, readProgram } from './read-program.ts';
+import { changeText, type Path, type ProgramModel, type ProgramState, readProgram } from './read-program.ts';
 
-/** Changes one file; comments and the order of everything else are kept. */
 function changeFile(files: ProgramFiles, path: string, change: (document: Document) => void): ProgramFiles {
-  const document = parseDocument(files[path] ?? '', { uniqueKeys: false });
-  change(document);
-  return { ...files, [path]: document.toString({ lineWidth: 0 }) };
+  return { ...files, [path]: changeText(files[path] ?? '', change) };
 }
 
 /** Sets one field of a state; `undefined` removes it. */
@@ -36,12 +34,16 @@ export interface NewState {
   name: string;
   kind: NewKind;
   file: string;
+  /** What a new action does; an SMS when not given. */
+  keyword?: ActionKeyword;
 }
 
 /** A state with a text in every language; a question and a menu lead to the start until they are connected. */
-export function addState(files: ProgramFiles, model: ProgramModel, { name, kind, file }: NewState): ProgramFiles {
+export function addState(files: ProgramFiles, model: ProgramModel, state: NewState): ProgramFiles {
+  const { name, kind, file, keyword = 'sms' } = state;
   const key = `${name}.text`;
   const to = model.start ?? name;
+  const [record] = Object.keys(model.records);
   const fields = {
     menu: { options: [{ text: `${name}.option1`, to }] },
     prompt: { type: 'text', save: name, to },
@@ -49,16 +51,35 @@ export function addState(files: ProgramFiles, model: ProgramModel, { name, kind,
     end: {},
     branch: { when: [{ that: 'true', to }], else: to },
     set: { values: {}, to },
-    action: { sms: { text: key }, outcomes: { queued: to, refused: to } },
+    action: toActionFields(keyword, { name, to, record: record ?? name }),
     form: { form: Object.keys(files).find((path) => /^forms\/.+\.xml$/.test(path)) ?? 'forms/form.xml', to },
   };
   const isScreen = ['menu', 'prompt', 'page', 'end'].includes(kind);
-  const hasText = isScreen || kind === 'action';
+  const hasText = isScreen || (kind === 'action' && keyword === 'sms');
+  const isFirstRecord = kind === 'action' && recordKeywords.includes(keyword) && record === undefined;
   const texts = { ...(hasText && { [key]: name }), ...(kind === 'menu' && { [`${name}.option1`]: 'Next' }) };
   const withTexts = Object.entries(texts).reduce((changed, [at, text]) => addText(changed, model, at, text), files);
-  return changeFile(withTexts, file, (document) =>
+  const declared = isFirstRecord ? setRecords(withTexts, [name], {}) : withTexts;
+  return changeFile(declared, file, (document) =>
     document.setIn(['states', name], document.createNode({ kind, ...(isScreen && { text: key }), ...fields[kind] })),
   );
+}
+
+function setRecords(files: ProgramFiles, path: string[], value: unknown): ProgramFiles {
+  return changeFile(files, 'program.yaml', (document) =>
+    document.setIn(['records', ...path], document.createNode(value)),
+  );
+}
+
+const fieldTypes: unknown[] = ['text', 'integer', 'decimal', 'date', 'phone'];
+
+/** Adds a field to an action that keeps records, and declares it with the type of the question whose answer it holds. */
+export function addRecordField(files: ProgramFiles, model: ProgramModel, state: ProgramState, field: string) {
+  const changed = setField(files, state, ['fields', field], field);
+  const record = String(state.raw.store ?? state.raw.update);
+  if (Object.hasOwn(model.records[record] ?? {}, field)) return changed;
+  const question = [...model.states.values()].find(({ raw }) => raw.save === field)?.raw.type;
+  return setRecords(changed, [record, field], fieldTypes.includes(question) ? question : 'text');
 }
 
 /** Adds a choice to a menu or page. */

@@ -1,41 +1,64 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
-import { TextField } from './editor-fields.tsx';
+import { addRecordField } from './edit-program.ts';
+import { ChoiceField, namePattern, Removable, TextField } from './editor-fields.tsx';
+import { recordKeywords, withOptionalParts } from './new-action.ts';
+import type { ProgramFiles } from './program-api.ts';
 import { type Path, type ProgramModel, type ProgramState, type Raw, toRecord } from './read-program.ts';
 
 interface LogicFieldsProps {
   model: ProgramModel;
   state: ProgramState;
   set(path: Path, value: unknown): void;
+  onChange(files: ProgramFiles): void;
 }
 
 /** What other parts of the editor show: texts, choices, questions, and where the state leads. */
 const shownElsewhere = new Set([
   ...['kind', 'text', 'options', 'when', 'to', 'else', 'flow', 'do', 'outcomes'],
-  ...['type', 'min', 'max', 'save', 'optional', 'validator'],
+  ...['type', 'min', 'max', 'optional', 'validator'],
 ]);
 /** Maps whose names the author chooses. */
 const openMaps = ['fields', 'values', 'take', 'body', 'headers', 'query', 'save', 'params'];
 
 /** The other fields of actions, branches, forms and the like, each on its own. */
-export function LogicFields({ model, state, set }: LogicFieldsProps) {
+export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
   const { raw, kind } = state;
-  // A form without `take` still offers it.
-  const entries = Object.entries(kind === 'form' ? { take: {}, ...raw } : raw).filter(
-    ([name]) => !shownElsewhere.has(name),
+  // A form without `take` still offers it, as actions do what they need not have.
+  const all = kind === 'form' ? { take: {}, ...raw } : kind === 'action' ? withOptionalParts(raw) : raw;
+  const entries = Object.entries(all).filter(
+    ([name]) => !shownElsewhere.has(name) && !(name === 'save' && kind === 'prompt'),
   );
   const to = model.start ?? state.name;
+  const records = Object.keys(model.records);
+  const choices: Record<string, readonly string[]> = {
+    ...Object.fromEntries(recordKeywords.map((keyword) => [keyword, records])),
+    of: ['caller', 'everyone'],
+    form: Object.keys(model.files).filter((path) => /^forms\/.+\.xml$/.test(path)),
+  };
+  const add = (path: Path, name: string) =>
+    path[0] === 'fields' && (raw.store ?? raw.update) !== undefined
+      ? onChange(addRecordField(model.files, model, state, name))
+      : set([...path, name], name);
   return (
     <>
       {entries.map(([name, value]) => (
-        <ValueFields key={name} path={[name]} value={value} set={set} />
+        <ValueFields key={name} path={[name]} value={value} set={set} add={add} choices={choices} />
       ))}
-      {kind === 'branch' && (
+      {(kind === 'branch' || 'when' in all) && kind !== 'prompt' && (
         <button
           type="button"
           className="button button-small"
-          onClick={() => set(['when'], [...(Array.isArray(raw.when) ? raw.when : []), { that: 'true', to }])}
+          onClick={() =>
+            set(
+              ['when'],
+              [
+                ...(Array.isArray(raw.when) ? raw.when : []),
+                kind === 'branch' ? { that: 'true', to } : { that: 'status == 409', outcome: 'failed' },
+              ],
+            )
+          }
         >
           <Icon name="plus" size={16} />
           {t('programs.addCondition')}
@@ -56,9 +79,13 @@ interface ValueFieldsProps {
   path: Path;
   value: unknown;
   set(path: Path, value: unknown): void;
+  add(path: Path, name: string): void;
+  /** Fields that have one of a few values. */
+  choices: Record<string, readonly string[]>;
 }
 
-function ValueFields({ path, value, set }: ValueFieldsProps) {
+function ValueFields(props: ValueFieldsProps) {
+  const { path, value, set, choices } = props;
   const title = path.join(' › ');
   const name = String(path.at(-1));
   if (typeof value === 'boolean')
@@ -68,53 +95,83 @@ function ValueFields({ path, value, set }: ValueFieldsProps) {
         {title}
       </label>
     );
-  // Lists are edited as YAML.
+  // Other lists are edited as YAML.
   if (Array.isArray(value)) return null;
-  if (typeof value === 'object' && value !== null) {
-    const inner: Raw = toRecord(value);
-    return (
-      <fieldset className="logic-map">
-        <legend>{title}</legend>
-        {Object.entries(inner).map(([key, each]) => (
-          <div key={key} className="logic-entry">
-            <ValueFields path={[...path, key]} value={each} set={set} />
-            {openMaps.includes(name) && (
-              <button
-                type="button"
-                className="icon-button"
-                aria-label={t('programs.removeEntry', { name: [...path, key].join(' › ') })}
-                onClick={() => set([...path, key], undefined)}
-              >
-                <Icon name="close" size={16} />
-              </button>
-            )}
-          </div>
-        ))}
-        {openMaps.includes(name) && (
-          <AddName
-            label={t('programs.newEntry', { name })}
-            taken={Object.keys(inner)}
-            onAdd={(key) => set([...path, key], key)}
-          />
-        )}
-      </fieldset>
-    );
-  }
+  if (typeof value === 'object' && value !== null) return <MapFields {...props} value={toRecord(value)} />;
+  if (path.length === 1 && choices[name])
+    return <ChoiceField label={title} value={value} choices={choices[name]} onChange={(chosen) => set(path, chosen)} />;
   return <TextField label={title} value={value ?? ''} onChange={(text) => set(path, toScalar(text, value))} />;
 }
 
-/** A number stays a number. */
-function toScalar(text: string, before: unknown): string | number {
-  return typeof before === 'number' && text !== '' && !Number.isNaN(Number(text)) ? Number(text) : text;
+const methods = ['get', 'post'];
+
+function MapFields(props: ValueFieldsProps & { value: Raw }) {
+  const { path, value, set, add } = props;
+  const name = String(path.at(-1));
+  const isOpen = openMaps.includes(name);
+  const method = name === 'http' ? methods.find((each) => each in value) : undefined;
+  return (
+    <fieldset className="logic-map">
+      <legend>{path.join(' › ')}</legend>
+      {method !== undefined && (
+        <ChoiceField
+          label={t('programs.method')}
+          value={method}
+          choices={methods}
+          // The address stays.
+          onChange={(next) =>
+            set(
+              path,
+              Object.fromEntries(
+                Object.entries(value)
+                  .filter(isGiven)
+                  .map(([key, each]) => [key === method ? next : key, each]),
+              ),
+            )
+          }
+        />
+      )}
+      {Object.entries(value).map(([key, each]) => {
+        const fields = <ValueFields key={key} {...props} path={[...path, key]} value={each} />;
+        if (!isOpen) return fields;
+        return (
+          <Removable key={key} name={[...path, key].join(' › ')} onRemove={() => set([...path, key], undefined)}>
+            {fields}
+          </Removable>
+        );
+      })}
+      {isOpen && (
+        <AddName
+          label={t('programs.newEntry', { name })}
+          taken={Object.keys(value)}
+          pattern={name === 'headers' ? '[A-Za-z][A-Za-z0-9\\-]*' : undefined}
+          onAdd={(key) => add(path, key)}
+        />
+      )}
+    </fieldset>
+  );
+}
+
+/** Not a part that is only offered. */
+const isGiven = ([, value]: [string, unknown]) =>
+  value !== '' && !(typeof value === 'object' && Object.keys(value ?? {}).length === 0);
+
+/** A number stays a number; what is only offered is one where it is digits, and nothing where it is empty. */
+function toScalar(text: string, before: unknown): string | number | undefined {
+  if (text === '') return before === '' ? undefined : text;
+  const isNumber = typeof before === 'number' ? !Number.isNaN(Number(text)) : before === '' && /^\d+$/.test(text);
+  return isNumber ? Number(text) : text;
 }
 
 interface AddNameProps {
   label: string;
   taken: string[];
+  /** Letters and digits when not given. */
+  pattern?: string | undefined;
   onAdd(name: string): void;
 }
 
-function AddName({ label, taken, onAdd }: AddNameProps) {
+function AddName({ label, taken, pattern = namePattern, onAdd }: AddNameProps) {
   const [name, setName] = useState('');
   function submit(event: FormEvent): void {
     event.preventDefault();
@@ -126,12 +183,7 @@ function AddName({ label, taken, onAdd }: AddNameProps) {
     <form className="try-answer" onSubmit={submit}>
       <label className="field">
         <span>{label}</span>
-        <input
-          required
-          pattern="[A-Za-z][A-Za-z0-9_]*"
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
+        <input required pattern={pattern} value={name} onChange={(event) => setName(event.target.value)} />
       </label>
       <button type="submit" className="button button-small">
         <Icon name="plus" size={16} />

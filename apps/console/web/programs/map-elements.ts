@@ -9,7 +9,7 @@ export interface NodeParts {
   layout: MapLayout;
   selected: string | undefined;
   onSelect(state: string): void;
-  /** States that a search has found; undefined where nothing is searched. */
+  /** States that a search has found; undefined if nothing is searched. */
   found: ReadonlySet<string> | undefined;
   problems: ReadonlyMap<string, number>;
   heat: ReadonlyMap<string, StateHeat>;

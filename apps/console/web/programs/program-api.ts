@@ -1,4 +1,5 @@
 import type {
+  ConvertedForm,
   ListedPrograms,
   ProgramDraft,
   ProgramFiles,
@@ -50,6 +51,12 @@ export const programApi = {
   check: (name: string, files: ProgramFiles) => send<ProgramReport>('POST', `/${name}/check`, { files }),
   saveDraft: (name: string, draft: { files: ProgramFiles; revision: number }) =>
     send<{ revision: number }>('PUT', `/${name}/draft`, draft),
+  /** An XLSForm as the XML that a program keeps. */
+  convertForm: async (name: string, file: string, body: Blob) => {
+    const path = `/${name}/convert-form?${new URLSearchParams({ file })}`;
+    const headers = { 'content-type': 'application/octet-stream' };
+    return (await ask<ConvertedForm>(path, { method: 'POST', headers, body })).xml;
+  },
   try: (name: string, trial: Trial) => send<TriedCall>('POST', `/${name}/try`, trial),
   publish: (name: string, options: { revision: number; note?: string }) =>
     send<{ version: string }>('POST', `/${name}/publish`, options),

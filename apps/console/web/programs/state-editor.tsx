@@ -3,7 +3,7 @@ import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { ConnectField } from './connect-field.tsx';
 import { addOption, removeState, renameState, setField, setText } from './edit-program.ts';
-import { TargetField, TextField } from './editor-fields.tsx';
+import { namePattern, Removable, TargetField, TextField } from './editor-fields.tsx';
 import { LogicFields } from './logic-fields.tsx';
 import type { ProgramFiles } from './program-api.ts';
 import { type Path, type ProgramModel, type ProgramState, toRecord } from './read-program.ts';
@@ -49,7 +49,7 @@ export function StateEditor(props: EditorProps) {
       )}
       <Ways model={model} state={state} set={set} />
       {Array.isArray(state.raw.when) && <Conditions state={state} set={set} />}
-      <LogicFields model={model} state={state} set={set} />
+      <LogicFields model={model} state={state} set={set} onChange={onChange} />
       <ConnectField key={`${state.name} connect`} model={model} state={state} onChange={onChange} />
       <button
         type="button"
@@ -76,7 +76,7 @@ function NameField({ name, onRename }: { name: string; onRename(name: string): v
       <span>{t('programs.name')}</span>
       <input
         value={value}
-        pattern="[A-Za-z][A-Za-z0-9_]*"
+        pattern={namePattern}
         onChange={(event) => setValue(event.target.value)}
         onBlur={(event) => event.target.validity.valid && value !== '' && onRename(value)}
         onKeyDown={(event) => {
@@ -236,31 +236,44 @@ function QuestionFields({ state, set }: { state: ProgramState; set: Set }) {
 
 /** Where the state leads, beside its choices. */
 function Ways({ model, state, set }: { model: ProgramModel; state: ProgramState; set: Set }) {
-  return (
-    <>
-      {state.links
-        .filter(({ path }) => path[0] !== 'options')
-        .map(({ to, label, path }) => (
-          <TargetField
-            key={path.join('.')}
-            model={model}
-            label={path[0] === 'to' ? t('programs.leadsTo') : t('programs.wayLeadsTo', { label })}
-            value={to}
-            onChange={(next) => set(path, next)}
-          />
-        ))}
-    </>
-  );
+  return state.links
+    .filter(({ path }) => path[0] !== 'options')
+    .map(({ to, label, path }) => {
+      const field = (
+        <TargetField
+          key={path.join('.')}
+          model={model}
+          label={path[0] === 'to' ? t('programs.leadsTo') : t('programs.wayLeadsTo', { label })}
+          value={to}
+          onChange={(next) => set(path, next)}
+        />
+      );
+      if (path[0] !== 'outcomes') return field;
+      return (
+        <Removable key={path.join('.')} name={label} onRemove={() => set(['outcomes', label], undefined)}>
+          {field}
+        </Removable>
+      );
+    });
 }
 
+/** The conditions of a branch, or those by which a reply has an outcome of its own. */
 function Conditions({ state, set }: { state: ProgramState; set: Set }) {
-  return (state.raw.when as unknown[]).map(toRecord).map(({ that }, i) => (
-    <TextField
+  const conditions = (state.raw.when as unknown[]).map(toRecord);
+  return conditions.map(({ that, outcome }, i) => {
+    const label = t('programs.condition', { number: i + 1 });
+    return (
       // biome-ignore lint/suspicious/noArrayIndexKey: a condition is known by its place
-      key={i}
-      label={t('programs.condition', { number: i + 1 })}
-      value={that}
-      onChange={(value) => set(['when', i, 'that'], value)}
-    />
-  ));
+      <Removable key={i} name={label} onRemove={() => set(['when'], conditions.toSpliced(i, 1))}>
+        <TextField label={label} value={that} onChange={(value) => set(['when', i, 'that'], value)} />
+        {outcome !== undefined && (
+          <TextField
+            label={t('programs.outcomeOf', { number: i + 1 })}
+            value={outcome}
+            onChange={(value) => set(['when', i, 'outcome'], value)}
+          />
+        )}
+      </Removable>
+    );
+  });
 }

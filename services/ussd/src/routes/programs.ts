@@ -1,5 +1,7 @@
+import { AppError } from '@palaver/contract';
 import {
   boundedText,
+  convertedFormSchema,
   listedProgramsSchema,
   phoneNumberSchema,
   programDraftSchema,
@@ -12,7 +14,8 @@ import { toAuditActor } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { adapterNames } from '../adapters/sample-exchange.ts';
-import { programFilesSchema, programLimits } from '../programs/program-files.ts';
+import { convertXlsForm, XlsFormFault } from '../forms/convert-xlsform.ts';
+import { programFilesSchema, programLimits, sizeFault } from '../programs/program-files.ts';
 import type { Publishing } from '../programs/publishing.ts';
 
 export const programNameSchema = z
@@ -22,6 +25,7 @@ export const programVersionSchema = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,39}@[0-9a-f]{12}$/, 'a version such as savings@1f0c2d3e4b5a');
 const params = z.object({ name: programNameSchema });
+const workbookSchema = z.object({ file: z.string().regex(/^[\w.-]{1,75}\.xlsx$/, 'a file such as household.xlsx') });
 const inputsSchema = z.array(z.string().max(160)).max(100);
 /** JSON writes a line break with two characters. */
 const bodyLimit = 2 * programLimits.bytes;
@@ -78,6 +82,18 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     async ({ params: { name }, body }) => publishing.check(name, body?.files),
   );
 
+  server.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  server.post(
+    `${path}/convert-form`,
+    {
+      bodyLimit: programLimits.fileBytes,
+      schema: { params, querystring: workbookSchema, response: { 200: convertedFormSchema } },
+    },
+    async ({ query: { file }, body }) => ({ xml: await toXml(file, body) }),
+  );
+
   server.post(
     `${path}/try`,
     {
@@ -129,6 +145,17 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
     await publishing.withdraw(request.params.name, toBy(request));
     return { ok: true };
   });
+}
+
+async function toXml(file: string, body: unknown): Promise<string> {
+  if (!Buffer.isBuffer(body))
+    throw new AppError('VALIDATION_FAILED', 'Send the XLSForm itself, as application/octet-stream.');
+  const xml = await convertXlsForm(file, body).catch((error: unknown) => {
+    throw error instanceof XlsFormFault ? new AppError('VALIDATION_FAILED', `${file}: ${error.message}`) : error;
+  });
+  const large = sizeFault([{ path: file, bytes: Buffer.byteLength(xml) }]);
+  if (large) throw new AppError('VALIDATION_FAILED', `${file} as XML ${large.message}`);
+  return xml;
 }
 
 function toBy(request: FastifyRequest) {
