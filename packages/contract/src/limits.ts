@@ -125,7 +125,7 @@ export const requestIdMaxCharacters = 128;
 export const shutdownTimeoutMs = 10_000;
 
 /**
- * The port of each service unless it is configured.
+ * The default port of each service.
  *
  * @example
  * ```ts

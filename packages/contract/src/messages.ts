@@ -44,7 +44,7 @@ export const messageFinishSchema = z.enum(messageFinishes).meta({
 });
 
 /**
- * Why an answer ends before its end.
+ * Why an answer is incomplete.
  *
  * @example
  * ```ts

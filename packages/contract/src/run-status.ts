@@ -8,7 +8,7 @@ export const callStatuses = ['isRunning', 'done', 'error'] as const;
 export const approvalStatuses = ['pending', 'approved', 'refused', 'expired'] as const;
 
 /**
- * Where a run is that has not ended. `waiting`: for the answer to an approval.
+ * The state of a run that has not ended. `waiting`: for the answer to an approval.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ export type LiveRunStatus = (typeof liveRunStatuses)[number];
 export type EndedRunStatus = (typeof endedRunStatuses)[number];
 
 /**
- * Where a run is, or how it ended.
+ * The state of a run, or how it ended.
  *
  * @example
  * ```ts

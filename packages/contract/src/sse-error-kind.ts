@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** Whose fault an error inside a stream is. */
+/** The kind of an error inside a stream. */
 export const sseErrorKindSchema = z.enum(['model', 'rate_limit', 'timeout', 'limit', 'internal']);
 
 /**
- * Whose fault an error inside a stream is.
+ * The kind of an error inside a stream.
  *
  * @example
  * ```ts

@@ -37,7 +37,7 @@ export const gatewayVariables = {
 };
 
 /**
- * Where a query gateway is and what it asks for.
+ * The address of a query gateway and its credentials.
  *
  * @example
  * ```ts
@@ -129,7 +129,7 @@ const accessMessage =
   "the query gateway does not take this service's credential; set GATEWAY_API_KEY or GATEWAY_UCAN to one that it admits";
 
 /**
- * Asks the query gateway. What goes wrong is a result. Paths are the protocol's own, `/ixo/…` and `/cosmos/…`.
+ * Queries the query gateway. Failures are returned as results. Paths are the protocol's own, `/ixo/…` and `/cosmos/…`.
  *
  * @example
  * ```ts

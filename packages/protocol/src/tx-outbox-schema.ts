@@ -65,7 +65,7 @@ export function outboxMigration(service: string, name: string): Migration {
 }
 
 /**
- * The columns of `<service>_tx` that tell a first sending from a repeated one.
+ * The columns of `<service>_tx` that distinguish a first sending from a repeated one.
  *
  * @example
  * ```ts

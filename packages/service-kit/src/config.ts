@@ -15,7 +15,7 @@ import { StartError } from './start-error.ts';
 export type Env = Record<string, string | undefined>;
 
 /**
- * What is said of a variable beside its type, by `.meta({ … })` as the last call on its schema.
+ * The description of a variable, given by `.meta({ … })` as the last call on its schema.
  *
  * @example
  * ```ts

@@ -20,7 +20,7 @@ export interface RateLimitOptions {
 }
 
 /**
- * How a key stands against its limit.
+ * The state of a key's rate limit.
  *
  * @example
  * ```ts

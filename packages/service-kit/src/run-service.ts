@@ -10,7 +10,7 @@ import { StartError } from './start-error.ts';
 const stuckExitMs = 3_000;
 
 /**
- * A service that has started: what `main.ts` gives back and `palaver up` keeps.
+ * A running service, as `main.ts` returns it and `palaver up` keeps it.
  *
  * @example
  * ```ts
@@ -89,7 +89,7 @@ export function isMain(moduleUrl: string): boolean {
 }
 
 /**
- * What a service's `main.ts` does when it is the program: start, stay, stop. A fault at the start is one text and exit 1.
+ * What a service's `main.ts` does when it is the program: start, run, stop. A fault at the start prints one message and exits with status 1.
  *
  * @example
  * ```ts

@@ -26,7 +26,7 @@ export interface DatabaseClockOptions {
 const maxTripMs = 2_000;
 
 /**
- * Starts a clock that shows PostgreSQL's time: read at the start and now and then, counted on by the monotonic clock between.
+ * Starts a clock that shows PostgreSQL's time: read at the start and regularly, and advanced by the monotonic clock in between.
  * A database that does not answer leaves the last reading in use. SQLite is on this machine and has its time.
  *
  * @example

@@ -5,7 +5,7 @@ import { messageOf, StoreError } from './store-error.ts';
 
 /**
  * One step forward. Steps are never changed or removed once released; names sort in the order they are listed. A step only
- * expands (new tables, new columns with a default or null, new indexes), so that the previous version runs on.
+ * expands (new tables, new columns with a default or null, new indexes), so that the previous version still runs.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ interface MigrateOptions<DB> {
 const advisoryLock = 7_252_837;
 const lockPollMs = 100;
 
-/** `busy`: another instance is at it. */
+/** `busy`: another instance migrates. */
 type Progress = 'more' | 'done' | 'busy';
 
 export async function migrate<DB>(options: MigrateOptions<DB>): Promise<void> {
@@ -116,7 +116,7 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
 }
 
 /**
- * An index that PostgreSQL builds without holding up writes, in a migration that is `concurrent`.
+ * An index that PostgreSQL builds without blocking writes, in a migration that is `concurrent`.
  *
  * @example
  * ```ts

@@ -84,7 +84,7 @@ function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, p
     ? { query_timeout: statementTimeoutMs }
     : {
         statement_timeout: statementTimeoutMs,
-        // For a server that cannot even say so any more (power, network): TCP itself would wait a quarter of an hour.
+        // For a server that lost power or network: TCP alone would wait a quarter of an hour.
         query_timeout: statementTimeoutMs + networkGraceMs,
         idle_in_transaction_session_timeout: 60_000,
       };
@@ -100,7 +100,7 @@ function createPools({ urls, writable }: PostgresHosts, options: StoreOptions, p
       ...(writable && { onConnect: refuseStandby }),
     });
     // Without listeners a connection that breaks, idle or between two queries of a transaction, would end the process.
-    // Nothing is lost by ignoring it here: the next query on it fails, and `ping` tells.
+    // Nothing is lost by ignoring it here: the next query on it fails, and so does `ping`.
     pool.on('error', () => {});
     pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
@@ -160,7 +160,7 @@ function toSafeInteger(text: string): number {
 
 interface Naming {
   nameOf(text: string): string | undefined;
-  /** Called when a name met a pooler: statements go unnamed from then on. */
+  /** Called when a named statement fails behind a pooler: later statements have no names. */
   onNameFault(): void;
 }
 

@@ -5,7 +5,7 @@ import type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
 type Db = Kysely<any>;
 
 /**
- * What a part of a service keeps of a person, and how it is handed out and removed. `Person` is how it knows them.
+ * The data that a part of a service stores about a person, and how it is exported and erased. `Person` is how it knows them.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ export interface PersonalTable<Person> {
 }
 
 /**
- * Tables whose rows of a person are handed out and deleted, in this order.
+ * Tables whose rows of a person are exported and deleted, in this order.
  *
  * @example
  * ```ts

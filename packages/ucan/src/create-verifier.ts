@@ -32,20 +32,20 @@ export type Standing = 'revoked' | 'shared';
 export interface VerifierOptions {
   /** The DIDs of this service; one of them must be the audience of a token. They are also resources open to everyone. */
   readonly audiences: readonly string[];
-  /** How far ahead an invocation may expire. */
+  /** The longest lifetime of an invocation. */
   readonly maxTtlSeconds?: number;
-  /** How far ahead a delegation may expire that signs its issuer in. */
+  /** The longest lifetime of a delegation that signs its issuer in. */
   readonly delegationMaxTtlSeconds?: number;
   readonly clockSkewSeconds?: number;
   /** Finds the keys of issuers that are not did:key; without it they are refused. */
   readonly resolveDid?: ResolveDid;
-  /** Asked on every use, cached or not, with the token first and its proofs after it. */
+  /** Called on every use, cached or not, with the token first and then its proofs. */
   readonly findStanding?: (chain: readonly IssuedToken[]) => Awaitable<Standing | undefined>;
-  /** Whether an issuer may hand out a DID not its own without a proof: always the same answer, by default no. */
+  /** Whether an issuer may delegate another DID without a proof; always the same answer, by default false. */
   readonly canIssue?: (issuer: string, resource: string) => boolean;
   /** Milliseconds, like `Date.now`. */
   readonly now?: () => number;
-  /** How many verified tokens are remembered. */
+  /** How many verified tokens are cached. */
   readonly cacheSize?: number;
 }
 
@@ -55,7 +55,7 @@ export interface IssuedToken {
 }
 
 /**
- * What a good token says.
+ * The content of a valid token.
  *
  * @example
  * ```ts
@@ -75,7 +75,7 @@ export interface VerifiedToken {
 }
 
 /**
- * A good token, or why it is refused.
+ * A valid token, or why it is refused.
  *
  * @example
  * ```ts
@@ -87,7 +87,7 @@ export interface VerifiedToken {
 export type Verdict = Result<VerifiedToken, UcanError>;
 
 /**
- * Decides whether tokens are good.
+ * Checks whether tokens are valid.
  *
  * @example
  * ```ts
@@ -99,9 +99,9 @@ export type Verdict = Result<VerifiedToken, UcanError>;
 export interface Verifier {
   /** `client` is the address the token came from, by which look-ups of unverified issuers are bounded. */
   verifyInvocation(token: string, client?: string): Promise<Verdict>;
-  /** Whether a delegation is good for what it grants; that alone does not sign anyone in. */
+  /** Checks a delegation; that alone does not sign anyone in. */
   verifyDelegation(token: string, client?: string): Promise<Verdict>;
-  /** Whether a delegation takes the place of an invocation. */
+  /** Checks a delegation that is used instead of an invocation. */
   verifySignIn(token: string, client?: string): Promise<Verdict>;
 }
 
@@ -127,13 +127,13 @@ interface Remembered extends TimedVerdict {
 const defaultCacheSize = 5_000;
 // A separate cache, so that many bad tokens cannot evict good ones.
 const refusalCacheSize = 1_000;
-/** How long a verdict that rests on a DID document is kept: its keys can change at any time. */
+/** How long a verdict that depends on a DID document is cached: its keys can change at any time. */
 const resolvedSeconds = 60;
 const forever = Number.POSITIVE_INFINITY;
 const checks = { invocation: checkInvocation, delegation: checkDelegation, signIn: checkSignIn };
 
 /**
- * Decides whether tokens are good, by the rules of the agent service. Verdicts are remembered by the token's hash.
+ * Checks whether tokens are valid, by the rules of the agent service. Verdicts are cached by the token's hash.
  *
  * @example
  * ```ts

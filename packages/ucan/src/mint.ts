@@ -77,7 +77,7 @@ export async function createInvocation({ capability, ...options }: InvocationOpt
 }
 
 /**
- * Signs capabilities over to the audience; it is valid for a day by default.
+ * Delegates capabilities to the audience; it is valid for a day by default.
  *
  * @example
  * ```ts

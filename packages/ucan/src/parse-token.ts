@@ -14,7 +14,7 @@ const maxChain = 8;
 
 /**
  * Reads an invocation or a delegation: a ucanto CAR archive in base64, base64url or multibase. Every block is checked
- * against its hash, every proof is present, and nothing else is in the archive. Whether it is good, a verifier decides.
+ * against its hash, every proof is present, and nothing else is in the archive. A verifier decides whether it is valid.
  *
  * @example
  * ```ts

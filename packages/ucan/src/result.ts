@@ -1,7 +1,7 @@
 import type { ErrorCode } from '@palaver/contract';
 
 /**
- * What an expected refusal or success comes back as; exactly one of the two is set.
+ * The result of an operation; exactly one of the two is set.
  *
  * @example
  * ```ts

@@ -36,7 +36,7 @@ const seedBytes = 32;
 const secretTag = Uint8Array.of(0x80, 0x26);
 
 /**
- * A new key, in memory alone until `toSecret` is kept.
+ * A new key, only in memory until you store `toSecret`.
  *
  * @example
  * ```ts

@@ -14,7 +14,7 @@ export interface UcanFields {
 }
 
 /**
- * A token as it reads, with its proofs. Parsing proves nothing: see `createVerifier`.
+ * A parsed token with its proofs. It is not verified: see `createVerifier`.
  *
  * @example
  * ```ts

@@ -33,7 +33,7 @@ import type { AgentDatabase } from '../store/schema.ts';
 import { createAgentApp } from './create-agent-app.ts';
 
 /**
- * What an agent is made of.
+ * The parts of an agent.
  *
  * @example
  * ```ts

@@ -24,7 +24,7 @@ export interface CallSettings
 }
 
 /**
- * How the main agent answers, beside its plugins.
+ * How the main agent answers, in addition to its plugins.
  *
  * @example
  * ```ts

@@ -6,7 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 
 /**
- * What the model said in one step, in order, in the form in which it is sent back.
+ * The output of the model in one step, in order, in the form in which it is sent back.
  *
  * @example
  * ```ts

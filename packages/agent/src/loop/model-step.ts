@@ -24,7 +24,7 @@ export interface ModelStepOptions {
   output: StepOutput;
 }
 
-/** Where the words of a step go. */
+/** Receives the output of a step. */
 export interface StepOutput {
   startStep?(): void;
   text(delta: string): void;
@@ -38,7 +38,7 @@ const longestRetryMs = 10_000;
 const maxOutputCharacters = 1_000_000;
 const maxToolCalls = 32;
 
-/** One call of the model, streamed. It is tried again on a provider's passing fault as long as nothing has arrived yet. */
+/** One call of the model, streamed. It is repeated after a temporary fault of the provider unless something has arrived. */
 export async function streamModelStep(options: ModelStepOptions): Promise<ModelResult> {
   for (let attempt = 1; ; attempt += 1) {
     let started = false;
@@ -56,7 +56,7 @@ export async function streamModelStep(options: ModelStepOptions): Promise<ModelR
   }
 }
 
-/** How long the provider asks to be left alone, in seconds or until a date. */
+/** How long the provider asks to wait, in seconds or until a date. */
 function readRetryAfter(error: unknown): number {
   const header = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined;
   if (header === undefined) return 0;

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 
 /**
- * What the model says in one step.
+ * The output of the model in one step.
  *
  * @example
  * ```ts
@@ -18,7 +18,7 @@ export interface ScriptedReply {
 }
 
 /**
- * A reply, or a function that makes one from what the model is asked.
+ * A reply, or a function that creates one from the input of the model.
  *
  * @example
  * ```ts
@@ -32,7 +32,7 @@ export type ScriptedStep =
   | ((call: LanguageModelV4CallOptions) => ScriptedReply | Promise<ScriptedReply>);
 
 /**
- * A scripted model, and what it was asked.
+ * A scripted model and its recorded inputs.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@ import type { RateStanding } from '@palaver/service-kit';
 import type { RuntimeContext } from './runtime-context.ts';
 
 /**
- * Who sends a message, and what came along with the request.
+ * Who sends a message, and the context of the request.
  *
  * @example
  * ```ts

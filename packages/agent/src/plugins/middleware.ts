@@ -5,7 +5,7 @@ import type { Awaitable } from './awaitable.ts';
 import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 
 /**
- * What the model is asked in one step.
+ * The input of the model in one step.
  *
  * @example
  * ```ts
@@ -26,12 +26,12 @@ import type { BlobStore, RuntimeContext } from './runtime-context.ts';
 export interface ModelCall {
   prompt: LanguageModelV4Prompt;
   tools: LanguageModelV4CallOptions['tools'];
-  /** Change it to have another of the deployment's models answer this call. */
+  /** Change it to use another model of the deployment for this call. */
   modelId: string;
 }
 
 /**
- * What the model said in one step.
+ * The output of the model in one step.
  *
  * @example
  * ```ts
@@ -56,9 +56,9 @@ export interface ModelResult {
   /** `fault`: why the arguments of a call cannot be read, in words for the model. */
   toolCalls: { id: string; name: string; args: unknown; fault?: string }[];
   usage: { inputTokens: number; outputTokens: number };
-  /** Why the answer ends before its end; undefined if the model came to one. */
+  /** Why the answer is incomplete; undefined if it is complete. */
   finish?: MessageFinish | undefined;
-  /** What was said in order, as it goes back to the provider, which may have signed it. */
+  /** The output in order, as it is sent back to the provider, which may have signed it. */
   content?: StepContent;
 }
 
@@ -91,9 +91,9 @@ export interface ToolCallRequest {
 }
 
 /**
- * Steps into every turn, in the order plugins are loaded; what wraps is outermost first. A hook that throws is left out and
+ * Hooks into every turn, in the order in which plugins are loaded; the first wrapper is the outermost. A hook that throws is skipped and
  * logged, unless it throws on purpose: around the model an `AppError` ends the turn, around a tool a `ToolError` goes to
- * the model in place of the tool's result.
+ * the model instead of the tool's result.
  *
  * @example
  * ```ts
@@ -109,9 +109,9 @@ export interface ToolCallRequest {
  * ```
  */
 export interface Middleware {
-  /** Stands around everything that model and tools do in a turn; again where another instance takes the run over. */
+  /** Wraps everything that model and tools do in a turn; called again if another instance takes over the run. */
   wrapTurn?(next: () => Promise<void>, rt: RuntimeContext): Promise<void>;
-  /** May change what the model is asked. */
+  /** May change the call of the model. */
   beforeModel?(call: ModelCall, rt: RuntimeContext): Awaitable<ModelCall | undefined>;
   wrapModelCall?(
     call: ModelCall,
@@ -124,10 +124,7 @@ export interface Middleware {
     next: (call: ToolCallRequest) => Promise<unknown>,
     rt: RuntimeContext,
   ): Promise<unknown>;
-  /**
-   * Asked before a message is taken in; throws an `AppError` (such as 402) to refuse it. Whatever else it throws refuses it
-   * too: a gate that cannot decide stays shut.
-   */
+  /** Called before a message is accepted; throw an `AppError` (such as 402) to refuse it. Any other error refuses it too. */
   beforeSend?(send: PendingSend): Awaitable<void>;
   /** Called once for every message for which `beforeSend` was called, before the client gets `done`. */
   onTurnEnd?(end: TurnEnd): Awaitable<void>;
@@ -187,7 +184,7 @@ export interface TurnEnd {
  * ```
  */
 export interface PendingSend {
-  /** Unique, where a request id may be repeated by its client. */
+  /** Unique, unlike a request id, which a client may repeat. */
   sendId: string;
   userDid: string;
   sessionId: string;
@@ -197,6 +194,6 @@ export interface PendingSend {
   /** What limits per client address count it by; undefined if it came by no request, or from a shared address. */
   client?: string | undefined;
   secrets: RuntimeContext['secrets'];
-  /** What is put here goes to the model with the message; texts are stored with it for later turns. */
+  /** Files added here go to the model with the message; texts are stored with it for later turns. */
   blobs: BlobStore;
 }

@@ -14,7 +14,7 @@ import type { PublicTool } from './tool.ts';
 type AnyTables = any;
 
 /**
- * What a plugin gets once, when the application starts. `Config` is what its `configSchema` says.
+ * What a plugin gets once, when the application starts. `Config` is the type of its `configSchema`.
  *
  * @example
  * ```ts

@@ -29,7 +29,7 @@ export interface PluginManifest {
   title: string;
   /** One sentence the agent reads. */
   summary: string;
-  /** When the agent should reach for it; at least one unless it is silent. */
+  /** When the agent should use it; at least one unless it is silent. */
   whenToUse: string[];
   whenNotToUse?: string[];
   /** What a user might say, and the tool that answers it. */
@@ -42,7 +42,7 @@ export interface PluginManifest {
 }
 
 /**
- * A plugin as the agent takes it; `defineOraclePlugin` makes one.
+ * A plugin; `defineOraclePlugin` creates one.
  *
  * @example
  * ```ts
@@ -60,13 +60,13 @@ export interface OraclePlugin {
   softDependsOn?: string[];
   /** The environment variables it reads. */
   configSchema?: ZodObject;
-  /** Whether to load when `features` does not say; a plugin without it is loaded. */
+  /** Whether to load the plugin if `features` does not name it; without this function it is loaded. */
   autoDetect?(env: Record<string, string | undefined>): boolean;
-  /** What to set so that `autoDetect` says yes. */
+  /** What to set so that `autoDetect` returns true. */
   autoDetectHint?: string;
   /** Migrations of its tables, run before `setup`, or by `palaver migrate`. */
   migrations?: readonly Migration[];
-  /** What its tables hold of users: for `GET /me/export`, `DELETE /me` and `palaver user`. */
+  /** Users' data in its tables, for `GET /me/export`, `DELETE /me` and `palaver user`. */
   personalData?: PersonalData<AgentPerson>;
   getTools?(ctx: PluginContext): Awaitable<Tools>;
   /** Tools of one request only. */
@@ -75,7 +75,7 @@ export interface OraclePlugin {
   getMiddlewares?(ctx: PluginContext): Awaitable<Middleware[]>;
   /** Keys of `rt.shared` that it owns, with their first value for each request. */
   getSharedState?(): Record<string, () => unknown>;
-  /** What it adds to the system prompt; asked before every step of a turn, so that what a tool has changed is in force at once. */
+  /** Its section of the system prompt; called before every step of a turn, so that changes by a tool take effect at once. */
   getPromptSection?(rt: RuntimeContext): Awaitable<string | undefined>;
   getRoutes?(ctx: PluginContext): (server: Server) => Awaitable<void>;
   getAuthExcludedRoutes?(): PublicRoute[];
@@ -111,7 +111,7 @@ export function tablesOf<Tables>(): TableTypes<Tables> {
   return {};
 }
 
-/** A plugin that names no tables can query none. */
+/** A plugin that declares no tables cannot query any. */
 type NoTables = Record<never, never>;
 
 type ContextMembers =

@@ -80,7 +80,7 @@ export interface RuntimeContext {
 }
 
 /**
- * How far a tool is.
+ * The progress of a tool.
  *
  * @example
  * ```ts
@@ -125,7 +125,7 @@ export function createBlobStore(): BlobStore {
 }
 
 /**
- * Why a tool failed, in words for the model.
+ * Why a tool failed, as a message for the model.
  *
  * @example
  * ```ts

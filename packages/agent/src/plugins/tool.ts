@@ -16,7 +16,7 @@ import type { RuntimeContext } from './runtime-context.ts';
 export type JsonSchema = Record<string, unknown>;
 
 /**
- * A function that the model can call. `tool()` makes one whose arguments are typed.
+ * A function that the model can call. `tool()` creates one with typed arguments.
  *
  * @example
  * ```ts
@@ -96,7 +96,7 @@ export interface PublicTool {
 }
 
 /**
- * An agent of its own that the main one hands a task to: a tool to the one, a conversation of its own to the other.
+ * A separate agent to which the main agent gives a task: a tool for the main agent, with its own conversation.
  *
  * @example
  * ```ts

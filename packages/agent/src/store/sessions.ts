@@ -16,7 +16,7 @@ import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
 /**
- * Who the sessions of this process are held with.
+ * The agent of this process, as sessions name it.
  *
  * @example
  * ```ts

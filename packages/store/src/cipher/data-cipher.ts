@@ -40,7 +40,7 @@ export interface UnreadableCell {
 }
 
 /**
- * Encrypts what is stored, where the service has a key.
+ * Encrypts stored data if the service has a key.
  *
  * @example
  * ```ts

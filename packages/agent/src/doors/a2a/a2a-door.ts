@@ -69,7 +69,7 @@ function addRoutes(server: Server, ctx: PluginContext): void {
     try {
       return await answer(ctx, { request, reply, requestId: id, method, params });
     } catch (error) {
-      // Faults of the call itself are replies of JSON-RPC; who is refused gets the status of HTTP as well.
+      // Faults of the call itself are JSON-RPC replies; refusals also have an HTTP status.
       if (error instanceof AppError && error.code in codes && error.code !== 'INTERNAL_ERROR')
         return toErrorBody(error, id);
       throw error;

@@ -95,7 +95,7 @@ interface ToolParams {
 
 interface Caller {
   sender: Sender;
-  /** As the client was given it; every request is whole, so it only tells clients of one user apart. */
+  /** As the client received it. Requests need no session, so it only distinguishes clients of one user. */
   session: string | undefined;
   /** The calls under way in this process. */
   running: Map<string, AgentRun>;
@@ -178,7 +178,7 @@ async function callTool(
   }
 }
 
-/** Reports the words as they come; the run continues where the client leaves, as the protocol wants it. */
+/** Reports the text as it arrives; the run continues if the client disconnects, as the protocol requires. */
 async function toResult(
   run: AgentRun,
   onText: (progress: number, text: string) => Promise<void>,

@@ -15,7 +15,7 @@ import { createUserPreferences } from './user-preferences/user-preferences.ts';
 import { createWebhooksPlugin } from './webhooks/webhooks.ts';
 
 /**
- * The plugins every agent comes with; each can be switched by `features`.
+ * The bundled plugins; `features` switches each on or off.
  *
  * @example
  * ```ts

@@ -188,7 +188,7 @@ function addCallRoutes(
   );
 }
 
-/** Sends everybody out. A room nobody has entered does not exist, which is as good. */
+/** Removes all participants. A room that nobody has entered does not exist, so an error is ignored. */
 async function closeRoom(
   { url, apiKey, apiSecret }: { url: string; apiKey: string; apiSecret: string },
   room: string,
