@@ -86,9 +86,9 @@ export async function openInNamedSession(
 export function signalOf({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has left.'));
+    if (!raw.writableFinished) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
   });
-  if (raw.destroyed || raw.socket?.destroyed) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has left.'));
+  if (raw.destroyed || raw.socket?.destroyed) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
   return controller.signal;
 }
 

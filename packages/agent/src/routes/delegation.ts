@@ -146,7 +146,7 @@ async function checkDelegation(body: StoreDelegation, did: string, verifier: Ver
     throw new AppError(shown, `The delegation was not accepted: ${message}.`);
   }
   const token = verdict.ok;
-  if (token.did !== did) throw new AppError('DELEGATION_NOT_YOURS', 'The delegation was issued by somebody else.');
+  if (token.did !== did) throw new AppError('DELEGATION_NOT_YOURS', 'The delegation was issued by another user.');
   const contradictions = [
     body.issuer !== undefined && body.issuer !== token.did && 'issuer',
     body.audience !== undefined && body.audience !== token.view.audience && 'audience',

@@ -188,7 +188,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
       await load(name, version);
       const others = await readOthers(name);
       const refused = await programs.refuse(version);
-      if (refused !== undefined) throw new AppError('CONFLICT', `This version cannot be taken into use: ${refused}.`);
+      if (refused !== undefined) throw new AppError('CONFLICT', `This version cannot be used: ${refused}.`);
       await change(name, version, by, { action: 'program.rolledBack', others });
       return { version };
     },

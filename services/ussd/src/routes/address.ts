@@ -56,7 +56,7 @@ export function addAddressRoutes(server: Server, { accounts, addressChanges, fou
       const change = (await addressChanges.list()).find(({ id }) => id === request.params.id);
       if (!change) throw noChange();
       if (change.proposedBy === request.operator?.name)
-        throw new AppError('FORBIDDEN', 'Another admin than the one who proposed it must approve this.');
+        throw new AppError('FORBIDDEN', 'An admin other than the one who proposed it must approve this.');
       const { phoneNumber, address } = change;
       if (address === unreadableText || phoneNumber === unreadableText)
         throw new AppError('CONFLICT', 'This change cannot be read from the database. Propose it again.');
@@ -77,7 +77,7 @@ function toBy(request: FastifyRequest) {
 }
 
 function noAccount(): AppError {
-  return new AppError('NOT_FOUND', 'There is no account of this phone number.');
+  return new AppError('NOT_FOUND', 'This phone number has no account.');
 }
 
 function noChange(): AppError {

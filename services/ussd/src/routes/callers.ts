@@ -50,7 +50,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
       const phoneNumber = 'caller' in body ? callerReferences.open(body.caller) : body.phoneNumber;
       await record(request, 'caller.viewed', phoneNumber);
       const found = await callers.load(phoneNumber);
-      if (!found) throw new AppError('NOT_FOUND', 'Nothing is kept of this phone number.');
+      if (!found) throw new AppError('NOT_FOUND', 'Nothing is stored about this phone number.');
       return { ...name(phoneNumber), ...found };
     },
   );
@@ -90,5 +90,5 @@ function toBy(request: FastifyRequest) {
 }
 
 function noAccount(): AppError {
-  return new AppError('NOT_FOUND', 'There is no account of this phone number.');
+  return new AppError('NOT_FOUND', 'This phone number has no account.');
 }

@@ -138,7 +138,7 @@ async function* exportReports(all: AsyncIterable<UssdReport[]>, forSpreadsheet: 
 
 function toDebugRecord(session: Session, activeSessions: string[], menu: Menu | undefined): UssdDebugRecord {
   const dialogue = unpackDialogue(session.dialogue);
-  if (!dialogue) throw new AppError('SESSION_NOT_FOUND', 'The session is kept by a newer version of the service.');
+  if (!dialogue) throw new AppError('SESSION_NOT_FOUND', 'The session was stored by a newer version of the service.');
   const state = menu?.states.get(dialogue.state);
   return {
     sessionId: session.id,

@@ -140,7 +140,7 @@ async function open(
     return (await answerApprovals(ctx, { userDid, run }, ({ approvalId }) => answers.get(approvalId))).run;
   }
   const text = parts.map((part) => part.text ?? '').join('\n');
-  if (text.trim() === '') throw new AppError('VALIDATION_FAILED', 'message.parts: only texts are taken');
+  if (text.trim() === '') throw new AppError('VALIDATION_FAILED', 'message.parts: only texts are accepted');
   const message = { ...sender, body: toBody(text) };
   if (!contextId) return openInNewSession(ctx, message);
   const named = { userDid: sender.userDid, name: contextId };

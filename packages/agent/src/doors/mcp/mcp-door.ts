@@ -77,7 +77,7 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
   });
   const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
     reply.header('allow', 'POST');
-    throw new AppError('METHOD_NOT_ALLOWED', 'There are no streams beside those of requests.');
+    throw new AppError('METHOD_NOT_ALLOWED', 'There are no streams other than those of requests.');
   };
   server.route({
     method: ['GET', 'DELETE'],

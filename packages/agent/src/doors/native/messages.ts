@@ -134,6 +134,6 @@ function readSendKey(request: MessageRequest, sessionId: string): SendKey | unde
 /** Fires when the client has left. */
 function signalOf({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  raw.once('close', () => controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has left.')));
+  raw.once('close', () => controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.')));
   return controller.signal;
 }

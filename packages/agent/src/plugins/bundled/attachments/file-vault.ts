@@ -125,7 +125,7 @@ export function createFileVault({ files, storage, staging, rules, minFreeBytes, 
       } catch (error) {
         if (error instanceof AppError) throw error;
         if (wanted.body.readableAborted)
-          throw new AppError('REQUEST_TIMEOUT', 'The client has left.', { cause: error });
+          throw new AppError('REQUEST_TIMEOUT', 'The client has disconnected.', { cause: error });
         logger.warn({ err: error }, 'an uploaded file could not be stored');
         throw new AppError('UNAVAILABLE', 'The file cannot be stored at the moment.', { cause: error });
       } finally {

@@ -156,7 +156,7 @@ function addMemoryRoutes(server: Server, memories: MemoryStore, roomOf: (request
   };
   server.post('/memory', { schema: add }, async (request, reply) => {
     const memory = await memories.add(roomOf(request), request.body);
-    if (!memory) throw new AppError('CONFLICT', `The memory is full: it holds ${memoryLimits.count} things.`);
+    if (!memory) throw new AppError('CONFLICT', `The memory is full: it holds ${memoryLimits.count} entries.`);
     return reply.status(201).send(memory);
   });
 
