@@ -88,7 +88,8 @@ export function signalOf({ raw }: FastifyReply): AbortSignal {
   raw.once('close', () => {
     if (!raw.writableFinished) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
   });
-  if (raw.destroyed || raw.socket?.destroyed) controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
+  if (raw.destroyed || raw.socket?.destroyed)
+    controller.abort(new AppError('REQUEST_TIMEOUT', 'The client has disconnected.'));
   return controller.signal;
 }
 

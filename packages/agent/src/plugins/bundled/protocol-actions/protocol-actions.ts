@@ -171,7 +171,8 @@ function createSendTool({ actions, gateway, address }: ActionParts, { denom, per
   const nb = { denom, perCall: String(perCall), perDay: String(perDay) };
   const findFrom = async ({ user: { did }, abortSignal: signal }: RuntimeContext) => {
     const found = await findGranter(gateway, { did, grantee: address, signal });
-    if (!found.ok) throw new ToolError('TOOL_FAILED', `the accounts whose coins may be sent could not be read: ${found.message}`);
+    if (!found.ok)
+      throw new ToolError('TOOL_FAILED', `the accounts whose coins may be sent could not be read: ${found.message}`);
     if (found.granter) return found.granter;
     const remedy = `the user has to grant it on the chain from an account of their DID document, with the memo ${did}`;
     throw new ToolError('TOOL_FAILED', `no account lets ${address} send for this user: ${remedy}`);
