@@ -36,6 +36,8 @@ interface Target {
 const scenarios: Record<string, string[]> = { dial: [''], 'session of 4': ['', '1', '1*1', '1*1**'] };
 const connections = 256;
 const seconds = Number(process.env.BENCH_SECONDS ?? 2);
+/** Before it is measured, a server answers so many: until then it is the compiler of V8 that is measured. */
+const warmUpRequests = 30_000;
 const rounds = Number(process.env.BENCH_ROUNDS ?? 4);
 const levels = ['info', 'silent'];
 const openSessions = 100_000;
@@ -61,7 +63,7 @@ try {
     const bare = await start('bare Fastify', level, 'bare-handler.ts', { REPLIES: replies });
     const targets = [bare, sqlite, scaled];
     for (const name of Object.keys(scenarios)) {
-      for (const target of targets) await runLoad(target, name, { seconds: 2 });
+      for (const target of targets) await warmUp(target, name);
       // In turns, the best of each: a neighbour that takes the machine for a moment then hits nobody alone.
       for (let round = 0; round < rounds; round++) {
         for (const target of targets) keepBest(target, name, await runLoad(target, name, { seconds }));
@@ -116,9 +118,15 @@ async function runLoad(target: Target, scenario: string, limit: { seconds: numbe
   return load;
 }
 
+async function warmUp(target: Target, scenario: string): Promise<void> {
+  await runLoad(target, scenario, { seconds: 0, sessions: warmUpRequests / (scenarios[scenario]?.length ?? 1) });
+}
+
+/** The round with the highest rate, and the least processor time of all rounds. */
 function keepBest(target: Target, scenario: string, load: Load): void {
-  const best = target.load[scenario];
-  if (!best || load.perSecond > best.perSecond) target.load[scenario] = load;
+  const best = target.load[scenario] ?? load;
+  const cpu = Math.min(best.cpu, load.cpu);
+  target.load[scenario] = { ...(load.perSecond > best.perSecond ? load : best), cpu };
 }
 
 function print(targets: Target[], bare: Target): void {
@@ -171,7 +179,7 @@ async function measureOpenSessions(): Promise<void> {
     RATE_LIMIT_PER_MINUTE: '1000000000',
     SESSION_TIMEOUT_SECONDS: '3600',
   });
-  await runLoad(target, 'session of 4', { seconds: 2 });
+  await warmUp(target, 'session of 4');
   const few = await bestLoad(target);
   const before = await memoryOf(target);
   await runLoad(target, 'dial', { seconds: 0, sessions: openSessions });

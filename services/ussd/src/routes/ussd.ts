@@ -23,21 +23,7 @@ const dialects: Dialect[] = [africasTalking, arkesel];
 
 /** The session endpoint, once for each dialect. Whatever a telecom gateway sends, it gets a reply it can show. */
 export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Promise<void> {
-  let inFlight = 0;
-  const { USSD_MAX_IN_FLIGHT: maxInFlight, USSD_BUSY_TEXT: busyText } = parts.config;
-  /** Beyond the bound a reply at once: later it would come after the telecom gateway has given up, and cost the others time. */
-  const answerOrShed = async (input: DialectRequest | undefined, log: Logger) => {
-    if (inFlight >= maxInFlight) {
-      parts.metrics.countRequest('shed');
-      return `END ${toShowable(busyText)}`;
-    }
-    inFlight += 1;
-    try {
-      return await answer(parts, input, log);
-    } finally {
-      inFlight -= 1;
-    }
-  };
+  const answer = createAnswer(parts);
   await server.register(async (scope) => {
     // Bodies come as texts: one that cannot be read is a validation reply here, not the shared 400.
     scope.removeAllContentTypeParsers();
@@ -54,7 +40,7 @@ export async function addUssdRoutes(server: Server, parts: UssdRouteParts): Prom
       scope.post(dialect.path, async (request, reply) => {
         const contentType = request.headers['content-type'] ?? '';
         const input = dialect.read(contentType, typeof request.body === 'string' ? request.body : '');
-        const text = await answerOrShed(input, request.log as Logger);
+        const text = await answer(input, request.log as Logger);
         const written = dialect.write(input, text);
         reply.header('content-type', written.contentType);
         return written.body;
@@ -82,32 +68,46 @@ function forbidden(): AppError {
   return new AppError('FORBIDDEN', 'This route is for the telecom gateway.');
 }
 
-async function answer(parts: UssdRouteParts, input: DialectRequest | undefined, log: Logger): Promise<string> {
-  const { metrics } = parts;
-  const started = performance.now();
-  try {
-    const valid = toSessionRequest(parts.config, input);
-    // Only where there is something to wait for: every key press would pay for the wait.
-    const request = input?.input?.isFirst === false && !('invalid' in valid) ? await addInputs(parts, valid) : valid;
-    const result = 'invalid' in request ? request : await parts.handleRequest(request, log);
-    if ('invalid' in result) {
-      metrics.countRequest('invalid');
-      log.info({ reason: result.invalid }, 'invalid request');
-      return ussdReplies.invalidInput;
+type Answer = (input: DialectRequest | undefined, log: Logger) => Promise<string>;
+
+function createAnswer(parts: UssdRouteParts): Answer {
+  const { config, metrics, handleRequest, inputLog } = parts;
+  let inFlight = 0;
+  // One function, not one around the other: every key press would pay for one more promise.
+  return async (input, log) => {
+    // Beyond the bound a reply at once: later it would come after the telecom gateway has given up, and cost the others time.
+    if (inFlight >= config.USSD_MAX_IN_FLIGHT) {
+      metrics.countRequest('shed');
+      return `END ${toShowable(config.USSD_BUSY_TEXT)}`;
     }
-    metrics.countRequest(result.kind);
-    metrics.observeRequest((performance.now() - started) / 1000);
-    if (input?.input && 'sessionId' in request) {
-      if (result.reply.startsWith('END ')) await parts.inputLog.remove(request.sessionId);
-      // Only now is it known that the session is this number's.
-      else if (input.input.isFirst) await parts.inputLog.open(request.sessionId, request);
+    inFlight += 1;
+    const started = performance.now();
+    try {
+      const valid = toSessionRequest(config, input);
+      // Only where there is something to wait for, for the same reason.
+      const request = input?.input?.isFirst === false && !('invalid' in valid) ? await addInputs(parts, valid) : valid;
+      const result = 'invalid' in request ? request : await handleRequest(request, log);
+      if ('invalid' in result) {
+        metrics.countRequest('invalid');
+        log.info({ reason: result.invalid }, 'invalid request');
+        return ussdReplies.invalidInput;
+      }
+      metrics.countRequest(result.kind);
+      metrics.observeRequest((performance.now() - started) / 1000);
+      if (input?.input && 'sessionId' in request) {
+        if (result.reply.startsWith('END ')) await inputLog.remove(request.sessionId);
+        // Only now is it known that the session is this number's.
+        else if (input.input.isFirst) await inputLog.open(request.sessionId, request);
+      }
+      return result.reply;
+    } catch (error) {
+      metrics.countRequest('failed');
+      log.error({ err: error }, 'a request failed');
+      return ussdReplies.unavailable;
+    } finally {
+      inFlight -= 1;
     }
-    return result.reply;
-  } catch (error) {
-    metrics.countRequest('failed');
-    log.error({ err: error }, 'a request failed');
-    return ussdReplies.unavailable;
-  }
+  };
 }
 
 function toSessionRequest(config: UssdConfig, input: DialectRequest | undefined): SessionRequest | { invalid: string } {

@@ -57,15 +57,17 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
   let calls = new Map<string, CallStatTable>();
   let running: Promise<void> | undefined;
 
-  function add(key: Omit<StateKey, 'program'>, ...counts: Count[]): void {
-    const { day, version, state, language } = key;
+  function rowOf(
+    day: number,
+    version: string,
+    { state, language }: Pick<StateKey, 'state' | 'language'>,
+  ): StateStatTable {
     const id = `${day} ${version} ${state} ${language}`;
-    let row = states.get(id);
-    if (!row) {
-      row = { day, program: nameOf(version), version, state, language, ...zeros };
-      states.set(id, row);
-    }
-    for (const count of counts) row[count] += 1;
+    const known = states.get(id);
+    if (known) return known;
+    const row = { day, program: nameOf(version), version, state, language, ...zeros };
+    states.set(id, row);
+    return row;
   }
 
   function addCall(day: number, version: string, isReturning: boolean): void {
@@ -110,21 +112,21 @@ export function startProgramStats(store: Pick<Store<UssdTables>, 'db'>, logger: 
       const version = menu.id;
       if (opened) {
         addCall(day, version, opened.isReturning);
-        add({ day, version, state: opened.state, language: opened.language }, 'shown');
+        rowOf(day, version, opened).shown += 1;
       }
       for (const [i, input] of inputs.entries()) {
         const { before, after } = input;
         const outcome = outcomeOf(menu, input);
         if (!outcome) continue;
         const isLast = i === inputs.length - 1;
-        const waited = isLast && outcome === 'answered' && waitedMs !== undefined ? [toColumn(waitedMs)] : [];
-        add({ day, version, state: before.state, language: before.language }, outcome, ...waited);
-        if (outcome !== 'refused' && !(isLast && isCutOff))
-          add({ day, version, state: after.state, language: after.language }, 'shown');
+        const row = rowOf(day, version, before);
+        row[outcome] += 1;
+        if (isLast && outcome === 'answered' && waitedMs !== undefined) row[toColumn(waitedMs)] += 1;
+        if (outcome !== 'refused' && !(isLast && isCutOff)) rowOf(day, version, after).shown += 1;
       }
     },
     countTimedOut(timedOut, now) {
-      for (const call of timedOut) add({ day: dayOf(now), ...call }, 'timed_out');
+      for (const call of timedOut) rowOf(dayOf(now), call.version, call).timed_out += 1;
     },
     flush,
     async stop() {
