@@ -134,9 +134,9 @@ describe('checking menus', () => {
     [
       'an unknown field',
       menu.replace('save: word', 'save: word\n    wait: 3'),
-      'menu.yaml:9: state ask: Unrecognized key: "wait"',
+      'menu.yaml:9: state ask: there is no field wait here',
     ],
-    ['a missing field', menu.replace('    to: save\n', ''), 'menu.yaml:9: state ask: to: '],
+    ['a missing field', menu.replace('    to: save\n', ''), 'menu.yaml:9: state ask: to is missing'],
     [
       'a start that is no menu',
       menu.replace('start: top', 'start: ask'),

@@ -5,6 +5,7 @@ import type { Fault } from './fault.ts';
 import type { State } from './menu.ts';
 import { parseYaml } from './parse-yaml.ts';
 import { programFile } from './program-source.ts';
+import { sayIssue } from './say-issue.ts';
 import { type ParsedState, stateSchema } from './state-schema.ts';
 
 /** A state as one file gives it, with where it stands. */
@@ -60,9 +61,13 @@ export function parseMenu(file: string, source: string, path = file): MenuFile {
   const result: MenuFile = { file, states: new Map(), faults: [...yaml.faults] };
   if (yaml.faults.length > 0) return result;
   const isProgram = path === programFile;
-  const shape = isProgram ? programSchema.safeParse(yaml.value) : fileSchema.safeParse(yaml.value);
+  const schema = isProgram ? programSchema : fileSchema;
+  const shape = schema.safeParse(yaml.value);
   if (!shape.success) {
-    result.faults.push(...toFaults(shape.error, file, (path) => yaml.lineOf(path)));
+    const say = (issue: z.core.$ZodIssue) => sayIssue(issue, yaml.value, schema);
+    result.faults.push(
+      ...shape.error.issues.map((issue) => ({ file, line: yaml.lineOf(issue.path), message: say(issue) })),
+    );
     return result;
   }
   const { start, exit, login, states, ...header } = shape.data;
@@ -74,7 +79,14 @@ export function parseMenu(file: string, source: string, path = file): MenuFile {
     const lineOf = (...path: PropertyKey[]) => yaml.lineOf(['states', name, ...path]);
     const state = stateSchema.safeParse(value);
     if (state.success) result.states.set(name, { state: numberOptions(state.data), file, lineOf });
-    else result.faults.push(...toFaults(state.error, file, (path) => lineOf(...path), name));
+    else
+      for (const issue of state.error.issues)
+        result.faults.push({
+          file,
+          line: lineOf(...issue.path),
+          state: name,
+          message: sayIssue(issue, value, stateSchema),
+        });
   }
   return result;
 }
@@ -83,17 +95,4 @@ export function parseMenu(file: string, source: string, path = file): MenuFile {
 function numberOptions(state: ParsedState): State {
   if (state.kind !== 'menu' && state.kind !== 'page') return state;
   return { ...state, options: state.options.map((option, i) => ({ ...option, key: option.key ?? String(i + 1) })) };
-}
-
-function toFaults(
-  error: z.ZodError,
-  file: string,
-  lineOf: (path: readonly PropertyKey[]) => number,
-  state?: string,
-): Fault[] {
-  return error.issues.map((issue) => {
-    const where = issue.path.length > 0 ? `${issue.path.map(String).join('.')}: ` : '';
-    const fault: Fault = { file, line: lineOf(issue.path), message: `${where}${issue.message}` };
-    return state === undefined ? fault : { ...fault, state };
-  });
 }

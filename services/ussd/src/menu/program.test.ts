@@ -122,6 +122,30 @@ test('a placeholder that no state gives is a fault with its line and what was me
   expect(faults).toEqual(['p/locales/en.yaml:7: there is no value {prise} (did you mean price?)']);
 });
 
+test.each([
+  ['type: intger', 'type: must be one of text, integer, decimal, date, phone, choice, choices (did you mean integer?)'],
+  ['type: integer, minn: 3', 'there is no field minn here (did you mean min?)'],
+  ['type: integer, check: { that: answer > 1 }', 'check.hint is missing'],
+  ['type: choice, options: five', 'options: must be a list'],
+  ['type: choice, options: [{ text: a, vlaue: b }]', 'options.0.value is missing'],
+])('a state with %s: %s', (question, fault) => {
+  expect(faultsOf(oneQuestion(question), questionTexts)).toContain(`p/states.yaml:4: state ask: ${fault}`);
+});
+
+test('a kind that is misspelt and a field that is misspelt inside', () => {
+  const states = oneQuestion('type: text').replace('{ kind: page, text: done }', '{ kind: pagee, text: done }');
+  expect(faultsOf(states, questionTexts)[0]).toMatch(
+    /state done: kind: must be one of menu, .* \(did you mean page\?\)$/,
+  );
+  const http = '{ kind: action, http: { get: "https://a.example", timout: 3s }, outcomes: { ok: 5 } }';
+  expect(faultsOf(states.replace('{ kind: pagee, text: done }', http), questionTexts)).toEqual([
+    'p/states.yaml:5: state done: outcomes.ok: must be a text or a record',
+  ]);
+  expect(faultsOf(states.replace('{ kind: pagee, text: done }', http.replace('5', 'bye')), questionTexts)).toEqual([
+    'p/states.yaml:5: state done: http: there is no field timout here (did you mean timeout?)',
+  ]);
+});
+
 test('with an action that may give any value, what no action gives is a fault all the same', () => {
   const states = (that: string) => `
   home: { kind: menu, text: home, options: [{ text: home, to: any }] }
