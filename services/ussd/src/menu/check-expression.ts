@@ -58,6 +58,7 @@ const functions: Record<string, ResultType> = {
   endsWith: 'bool',
   matches: 'bool',
   sum: 'number',
+  round: 'number',
 };
 
 /** Checks names and types; `scope` holds what may be named. */

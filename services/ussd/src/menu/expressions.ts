@@ -47,6 +47,20 @@ const mixed = arithmetic.flatMap(([name, compute]) => [
   celFunc(name, [INT, DOUBLE], DOUBLE, (one, other) => compute(Number(one), other)),
 ]);
 
+const mostPlaces = 6;
+
+/** Half a cent of 1.005 counts: its digits are rounded, not the number beside it that a processor computes with. */
+function roundTo(value: number, places: number): number {
+  const digits = Math.min(Math.max(places, 0), mostPlaces);
+  const rounded = Number(`${Math.round(Number(`${value}e${digits}`))}e-${digits}`);
+  return Number.isNaN(rounded) ? value : rounded;
+}
+
+const rounding = [DOUBLE, INT].flatMap((type) => [
+  celFunc('round', [type], DOUBLE, (value) => roundTo(Number(value), 0)),
+  celFunc('round', [type, INT], DOUBLE, (value, places) => roundTo(Number(value), Number(places))),
+]);
+
 const toDate = (text: string) => Date.parse(`${text}T00:00:00Z`);
 const toText = (time: number) => new Date(time).toISOString().slice(0, 10);
 
@@ -64,6 +78,7 @@ const env = celEnv({
       joinLimited(one, other, (a, b) => Uint8Array.from([...a, ...b])),
     ),
     ...mixed,
+    ...rounding,
     celFunc('_%_', [DOUBLE, DOUBLE], DOUBLE, (one, other) => one % other),
     celFunc('addDays', [STRING, INT], STRING, (date, days) => toText(toDate(date) + Number(days) * dayMs)),
     celFunc('daysBetween', [STRING, STRING], INT, (from, to) =>

@@ -274,6 +274,25 @@ bye: Bye
     expect(faultsOf(misspelt, questionTexts)[0]).toContain('there is no value tody (did you mean today?)');
   });
 
+  test.each([
+    ['round(10 / 3.0, 2)', '3.33'],
+    ['round(1.005, 2)', '1.01'],
+    ['round(2.5)', '3'],
+    ['round(7, 2)', '7'],
+    ['round(rate * 3, 1)', '0.4'],
+    ['round(-0.0000000001, 2)', '0'],
+  ])('%s is %s', (source, expected) => {
+    const states = `
+  home: { kind: menu, text: home, options: [{ text: home, to: load }] }
+  load: { kind: action, action: load, outcomes: { done: set } }
+  set: { kind: set, values: { x: '${source}' }, to: shown }
+  shown: { kind: page, text: shown }
+  bye: { kind: end, text: home }
+`;
+    const menu = load(states, "home: Home\nshown: '{x}'\n");
+    expect(play(menu, ['1'], [{ rate: '0.12' }]).split('\n')[0]).toBe(expected);
+  });
+
   test('states that lead in a circle without a screen are a fault', () => {
     const states = `
   home: { kind: menu, text: home, options: [{ text: home, to: one }] }
