@@ -43,7 +43,7 @@ export function AddState({ model, onChange, onSelect }: AddStateProps) {
         </select>
       </label>
       {kind === 'action' && (
-        <label className="field">
+        <label className="field action-field">
           <span>{t('programs.whatItDoes')}</span>
           <select value={keyword} onChange={(event) => setKeyword(event.target.value as ActionKeyword)}>
             {actionKeywords.map((each) => (

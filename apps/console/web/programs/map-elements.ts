@@ -67,7 +67,7 @@ function isSame(one: Node, other: Node): boolean {
   );
 }
 
-const markerEnd = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
+const markerEnd = { type: MarkerType.ArrowClosed, width: 16, height: 16, color: 'var(--accent)' };
 
 /**
  * The ways from and to the chosen state, with their words; one for each pair, however many choices lead that way. One that

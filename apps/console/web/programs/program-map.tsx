@@ -132,8 +132,9 @@ function usePicture(region: RefObject<HTMLDivElement | null>) {
     requestAnimationFrame(() => requestAnimationFrame(() => region.current?.classList.add('map-picture')));
   };
   return {
-    onMoveStart: () => region.current?.classList.add('map-moving'),
+    // Not at its start: that is any press of a button, and a click would be lost.
     onMove: (_event: unknown, { zoom }: Viewport) => {
+      region.current?.classList.add('map-moving');
       if (zoom < drawnAt.current / 2) draw(zoom);
     },
     onMoveEnd: (_event: unknown, { zoom }: Viewport) => {
