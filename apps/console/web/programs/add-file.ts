@@ -3,7 +3,7 @@ import { type ProgramFiles, programApi } from './program-api.ts';
 /** What the service takes of one file. */
 const maxBytes = 2_000_000;
 
-export type AddedFile = { path: string; text: string } | { refused: 'programs.fileTooLarge' | 'programs.fileUnknown' };
+type AddedFile = { path: string; text: string } | { refused: 'programs.fileTooLarge' | 'programs.fileUnknown' };
 
 /** Reads a file, and says where a program has files of its kind. XLSForms are converted by the service. */
 export async function readAddedFile(program: string, files: ProgramFiles, file: File): Promise<AddedFile> {

@@ -3,7 +3,7 @@ import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { addRecordField } from './edit-program.ts';
 import { ChoiceField, namePattern, Removable, TextField } from './editor-fields.tsx';
-import { recordKeywords, withOptionalParts } from './new-action.ts';
+import { isOptional, recordKeywords, withOptionalParts } from './new-action.ts';
 import type { ProgramFiles } from './program-api.ts';
 import { type Path, type ProgramModel, type ProgramState, type Raw, toRecord } from './read-program.ts';
 
@@ -37,6 +37,8 @@ export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
     of: ['caller', 'everyone'],
     form: Object.keys(model.files).filter((path) => /^forms\/.+\.xml$/.test(path)),
   };
+  const setOrRemove = (path: Path, value: unknown) =>
+    set(path, value === '' && isOptional(raw, path) ? undefined : value);
   const add = (path: Path, name: string) =>
     path[0] === 'fields' && (raw.store ?? raw.update) !== undefined
       ? onChange(addRecordField(model.files, model, state, name))
@@ -44,7 +46,7 @@ export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
   return (
     <>
       {entries.map(([name, value]) => (
-        <ValueFields key={name} path={[name]} value={value} set={set} add={add} choices={choices} />
+        <ValueFields key={name} path={[name]} value={value} set={setOrRemove} add={add} choices={choices} />
       ))}
       {(kind === 'branch' || 'when' in all) && kind !== 'prompt' && (
         <button
@@ -156,11 +158,10 @@ function MapFields(props: ValueFieldsProps & { value: Raw }) {
 const isGiven = ([, value]: [string, unknown]) =>
   value !== '' && !(typeof value === 'object' && Object.keys(value ?? {}).length === 0);
 
-/** A number stays a number; what is only offered is one where it is digits, and nothing where it is empty. */
-function toScalar(text: string, before: unknown): string | number | undefined {
-  if (text === '') return before === '' ? undefined : text;
+/** A number stays a number; what is only offered becomes one where it is digits. */
+function toScalar(text: string, before: unknown): string | number {
   const isNumber = typeof before === 'number' ? !Number.isNaN(Number(text)) : before === '' && /^\d+$/.test(text);
-  return isNumber ? Number(text) : text;
+  return isNumber && text !== '' ? Number(text) : text;
 }
 
 interface AddNameProps {

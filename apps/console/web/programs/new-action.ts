@@ -1,4 +1,4 @@
-import { type Raw, toRecord } from './read-program.ts';
+import { type Path, type Raw, toRecord } from './read-program.ts';
 
 /** What an action without code can do, by its keyword in the file. */
 export const actionKeywords = ['sms', 'store', 'find', 'update', 'http', 'assistant', 'protocol', 'claim'] as const;
@@ -47,7 +47,7 @@ const optional: Partial<Record<ActionKeyword, Raw>> = {
   claim: { collection: '' },
 };
 
-export const keywordOf = (raw: Raw) => actionKeywords.find((keyword) => Object.hasOwn(raw, keyword));
+const keywordOf = (raw: Raw) => actionKeywords.find((keyword) => Object.hasOwn(raw, keyword));
 
 export function withOptionalParts(raw: Raw): Raw {
   const keyword = keywordOf(raw);
@@ -56,6 +56,13 @@ export function withOptionalParts(raw: Raw): Raw {
   const all = fill(raw, parts);
   const inner = toRecord(parts[keyword]);
   return Object.keys(inner).length > 0 ? { ...all, [keyword]: fill(toRecord(raw[keyword]), inner) } : all;
+}
+
+/** Whether an action may be without this part. */
+export function isOptional(raw: Raw, path: Path): boolean {
+  const keyword = keywordOf(raw);
+  const parts: unknown = keyword && optional[keyword];
+  return path.reduce((part, name) => toRecord(part)[name], parts) !== undefined;
 }
 
 /** What is given comes first, and counts. */

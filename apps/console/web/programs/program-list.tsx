@@ -19,7 +19,9 @@ export function ProgramList({ programs, mayEdit }: { programs: ListedProgram[]; 
             <h2>
               <Link href={`/programs?program=${name}`}>{name}</Link>
             </h2>
-            <p className="numbers">{toCodes(version, codes)}</p>
+            <p className="numbers">
+              <bdi>{toCodes(version, codes)}</bdi>
+            </p>
             <p className="badges">
               <span className="badge">{languages.join(', ') || t('programs.noLanguage')}</span>
               <span className={isPublished ? 'badge badge-ok' : 'badge'}>
@@ -66,6 +68,8 @@ function NewProgram() {
         <span>{t('programs.code')}</span>
         <input
           required
+          // Also from left to right where the page is not.
+          dir="ltr"
           pattern="\*[0-9*]+#"
           placeholder="*384*5#"
           value={code}
