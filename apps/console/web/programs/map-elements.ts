@@ -86,8 +86,8 @@ export function toEdges(
       const className = isBack(layout, from, to) ? 'edge-back' : '';
       const id = `${from} ${to}`;
       const last = before.find((edge) => edge.id === id && edge.label === label && edge.className === className);
-      // Added to that of the nodes: it is drawn over them.
-      return last ?? { id, source: from, target: to, label, className, markerEnd, zIndex: 1 };
+      // Over the other lines. Inside the frame of a file that of the states is added: it is drawn over them, too.
+      return last ?? { id, source: from, target: to, label, className, markerEnd, zIndex: 3 };
     });
 }
 
