@@ -31,6 +31,7 @@ export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
     ([name]) => !shownElsewhere.has(name) && !(name === 'save' && kind === 'prompt'),
   );
   const to = model.start ?? state.name;
+  const condition = toNewCondition(kind, all, to);
   const records = Object.keys(model.records);
   const choices: Record<string, readonly string[]> = {
     ...Object.fromEntries(recordKeywords.map((keyword) => [keyword, records])),
@@ -48,19 +49,11 @@ export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
       {entries.map(([name, value]) => (
         <ValueFields key={name} path={[name]} value={value} set={setOrRemove} add={add} choices={choices} />
       ))}
-      {(kind === 'branch' || 'when' in all) && kind !== 'prompt' && (
+      {condition && (
         <button
           type="button"
           className="button button-small"
-          onClick={() =>
-            set(
-              ['when'],
-              [
-                ...(Array.isArray(raw.when) ? raw.when : []),
-                kind === 'branch' ? { that: 'true', to } : { that: 'status == 409', outcome: 'failed' },
-              ],
-            )
-          }
+          onClick={() => set(['when'], [...(Array.isArray(raw.when) ? raw.when : []), condition])}
         >
           <Icon name="plus" size={16} />
           {t('programs.addCondition')}
@@ -75,6 +68,12 @@ export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
       )}
     </>
   );
+}
+
+/** Branches and replies of servers have conditions. */
+function toNewCondition(kind: string, fields: Raw, to: string): Raw | undefined {
+  if (kind === 'branch') return { that: 'true', to };
+  return kind === 'action' && 'when' in fields ? { that: 'status == 409', outcome: 'failed' } : undefined;
 }
 
 interface ValueFieldsProps {
