@@ -71,7 +71,7 @@ export function createRawClientAddress(trust: TrustProxy): (request: IncomingMes
 
 /** What a limit per address counts: an IPv6 client has at least a whole /64 to choose from. */
 export function toAddressKey(address: string): string {
-  // Without a colon it is none, which is seen at once; Node's test of it costs more than the count.
+  // An address without a colon is never IPv6, and `isIPv6` takes longer than the count itself.
   if (!address.includes(':') || !isIPv6(address)) return address;
   const [head = '', tail] = address.toLowerCase().split('%')[0]?.split('::') ?? [];
   const front = head === '' ? [] : head.split(':');

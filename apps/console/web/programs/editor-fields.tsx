@@ -36,7 +36,7 @@ interface ChoiceFieldProps extends FieldProps {
   choices: readonly string[];
 }
 
-/** What the file says is a choice too, even where it is none that is known. */
+/** The value in the file is offered too, even if it is not one of the known choices. */
 export function ChoiceField({ label, value, choices, onChange }: ChoiceFieldProps) {
   const chosen = String(value ?? '');
   return (

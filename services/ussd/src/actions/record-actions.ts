@@ -47,7 +47,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
   };
 }
 
-/** An answer that was not given is none: `0` and `''` would be answers. */
+/** A missing answer leaves its field empty: `0` and `''` would be answers. */
 function computeRecord({ menu, dialogue }: BuiltInCall, kind: string, fields: Record<string, string>) {
   const isMissing = (source = '') => menu.types.has(source) && dialogue.values[source] === undefined;
   const types = menu.records[kind] ?? {};
