@@ -1,6 +1,6 @@
 // Side by side in one run, on one machine, with one client: a bare Fastify handler, this service on SQLite and on
 // PostgreSQL, every session durably saved before its reply; once with a log line for each request, as services run, and
-// once without any log. `npm run bench:ussd`, about four minutes.
+// once without any log. `npm run bench:ussd`, about five minutes.
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';

@@ -37,7 +37,7 @@ async function fill(db: Kysely<UssdTables>, engine: string, count: number, at: n
     sql`insert into ussd_session select 's' || n, '+' || n, '*1#', 1, n % 3, 'h', 1, 'en', '{"s":"preMenu","l":"en"}', ${'CON '.padEnd(160, 'x')}, ${time}, ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_effect (key, result, created_at) select 'e' || n, '{"outcome":"yes"}', ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_question select 'q' || n, '+' || n, 'why', 'answered', 'so', ${time}, 0 from (${numbers}) as numbers`,
-    sql`insert into ussd_link select 'l' || n, 'o' || n, 'did:x:a', 'ixo1a', ${time} + 60000 from (${numbers}) as numbers`,
+    sql`insert into ussd_link select 'l' || n, 'o' || n, 'did:x:a', 'ixo1a', ${time} + 3600000 from (${numbers}) as numbers`,
     sql`insert into ussd_input select 'i' || n, 1, 'sealed', ${time} from (${numbers}) as numbers`,
     sql`insert into ussd_profile (phone, language, resume, resume_at) select '+' || n, 'en', case when n % 4 = 0 then '{}' end, ${time} from (${numbers}) as numbers`,
   ]) {
