@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { Engine, RunTransaction } from './store.ts';
+import type { Engine } from './engine.ts';
+import type { RunTransaction } from './run-transaction.ts';
 import { messageOf, StoreError } from './store-error.ts';
 
 /**

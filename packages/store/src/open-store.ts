@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely, type LogEvent, type Transaction } from 'kysely';
 import { createDataCipher } from './cipher/data-cipher.ts';
+import type { Engine } from './engine.ts';
 import { createGroupWriter } from './group-writer.ts';
 import { checkMigrated, migrate } from './migrate.ts';
 import { openPostgres } from './open-postgres.ts';
 import { openSqlite } from './open-sqlite.ts';
 import { createPrepareQuery } from './prepare-query.ts';
-import type { Engine, EngineConnection, RunTransaction, Store, StoreOptions } from './store.ts';
+import type { RunTransaction } from './run-transaction.ts';
+import type { EngineConnection, Store, StoreOptions } from './store.ts';
 import { StoreError } from './store-error.ts';
 
 const pingLimitMs = 2_000;

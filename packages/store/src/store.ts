@@ -1,20 +1,10 @@
-import type { CompiledQuery, Dialect, Kysely, Transaction } from 'kysely';
+import type { CompiledQuery, Dialect, Kysely } from 'kysely';
 import type { DataCipher } from './cipher/data-cipher.ts';
+import type { Engine } from './engine.ts';
 import type { GroupWriter, GroupWriterOptions } from './group-writer.ts';
 import type { Migration } from './migrate.ts';
 import type { PrepareQuery } from './prepare-query.ts';
-
-/**
- * Which database a store is on.
- *
- * @example
- * ```ts
- * import type { Engine } from '@palaver/store';
- *
- * export const hasOneWriter = (engine: Engine) => engine === 'sqlite';
- * ```
- */
-export type Engine = 'sqlite' | 'postgres';
+import type { RunTransaction } from './run-transaction.ts';
 
 /**
  * How a database is opened.
@@ -46,19 +36,6 @@ export interface StoreOptions {
   /** Keys of 32 bytes: the first encrypts, all decrypt; see `openCipher`. */
   dataKeys?: readonly Uint8Array[];
 }
-
-export interface TransactionOptions {
-  /**
-   * PostgreSQL only; SQLite's transactions are always serializable, and so is the default here, that code which is right
-   * on one engine is right on the other. Take `read committed` where single statements carry the whole effect.
-   */
-  isolation?: 'serializable' | 'read committed';
-}
-
-export type RunTransaction<DB> = <T>(
-  fn: (trx: Transaction<DB>) => Promise<T>,
-  options?: TransactionOptions,
-) => Promise<T>;
 
 /**
  * A database: typed queries by Kysely, transactions, migrations.

@@ -1,0 +1,14 @@
+import type { Transaction } from 'kysely';
+
+export interface TransactionOptions {
+  /**
+   * PostgreSQL only; SQLite's transactions are always serializable, and so is the default here, that code which is right
+   * on one engine is right on the other. Take `read committed` where single statements carry the whole effect.
+   */
+  isolation?: 'serializable' | 'read committed';
+}
+
+export type RunTransaction<DB> = <T>(
+  fn: (trx: Transaction<DB>) => Promise<T>,
+  options?: TransactionOptions,
+) => Promise<T>;
