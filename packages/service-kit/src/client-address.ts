@@ -3,14 +3,15 @@ import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import proxyAddress from '@fastify/proxy-addr';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { BaseConfig } from './base-config.ts';
 
 /** Fastify's `trustProxy`: never `true`, which trusts the address that the caller wrote. */
 export type TrustProxy = false | string[] | ((address: string, hop: number) => boolean);
 
-export function toTrustProxy(
-  config: Pick<BaseConfig, 'TRUST_PROXY_ENABLED' | 'TRUST_PROXY_HOPS' | 'TRUST_PROXY_CIDRS'>,
-): TrustProxy {
+export function toTrustProxy(config: {
+  TRUST_PROXY_ENABLED: boolean;
+  TRUST_PROXY_HOPS: number;
+  TRUST_PROXY_CIDRS?: string[] | undefined;
+}): TrustProxy {
   if (!config.TRUST_PROXY_ENABLED) return false;
   return config.TRUST_PROXY_CIDRS ?? ((_address, hop) => hop < config.TRUST_PROXY_HOPS);
 }

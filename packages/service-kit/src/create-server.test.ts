@@ -4,9 +4,10 @@ import { AppError, type ErrorBody } from '@palaver/contract';
 import { waitFor } from '@palaver/test-kit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createServer, type Server, type ServerOptions } from './create-server.ts';
+import { createServer, type ServerOptions } from './create-server.ts';
 import { createLogger } from './logger.ts';
 import { closeServer, listen } from './run-service.ts';
+import type { Server } from './server.ts';
 
 const lines: Record<string, unknown>[] = [];
 const logger = createLogger({

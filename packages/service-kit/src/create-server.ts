@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '@palaver/contract';
 import { toErrorBody } from '@palaver/contract/internal';
@@ -8,7 +7,6 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
   LogController,
-  type RawServerDefault,
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { Counter, type Registry } from 'prom-client';
@@ -17,61 +15,20 @@ import { browserHeaders } from './browser-headers.ts';
 import { addCors, type CorsOptions } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { sendError, toAppError } from './error-reply.ts';
-import type { HealthProbe } from './health-probes.ts';
 import { isJsonTooDeep } from './json-depth.ts';
-import { addLifecycle } from './lifecycle.ts';
+import { addLifecycle, type HealthSources } from './lifecycle.ts';
 import { limitRequestTime, longestUploadMs } from './limit-request-time.ts';
 import { checkHosts, refuseForeignPages } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { addMetrics } from './metrics.ts';
 import { createOperatorGuards, type OperatorGuard } from './operator-guard.ts';
-import type { Operator, OperatorRole } from './operators.ts';
+import type { OperatorRole } from './operators.ts';
 import { addRecentErrors } from './recent-errors.ts';
 import { findLines } from './recent-lines.ts';
 import { toRequestId } from './request-id.ts';
 import { callerOf, createRequestLog, pathOf } from './request-log.ts';
+import type { Server } from './server.ts';
 import { addTracing } from './tracing.ts';
-
-/**
- * A Fastify server whose routes take zod schemas.
- *
- * @example
- * ```ts
- * import { defineOraclePlugin, identityOf } from '@palaver/agent';
- *
- * export const herd = defineOraclePlugin({
- *   name: 'herd',
- *   version: '1.0.0',
- *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
- *   getRoutes: (ctx) => (server) => {
- *     server.post('/herd', async (request, reply) => {
- *       return reply.send({ by: identityOf(request).did });
- *     });
- *   },
- * });
- * ```
- */
-export type Server = FastifyInstance<
-  RawServerDefault,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  ZodTypeProvider
->;
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    metrics: Registry;
-    /** An `onRequest` hook for routes of operators: reading needs a viewer, everything else an operator. */
-    operatorGuard: OperatorGuard;
-    /** The same for routes that need a certain role. */
-    operatorGuardFor(role: OperatorRole): OperatorGuard;
-  }
-  interface FastifyRequest {
-    /** Who asks, on routes of operators. */
-    operator: Operator | null;
-  }
-}
 
 /**
  * What a server needs.
@@ -90,7 +47,7 @@ declare module 'fastify' {
  * };
  * ```
  */
-export interface ServerOptions extends Edge {
+export interface ServerOptions extends Edge, HealthSources {
   name: string;
   logger: Logger;
   bodyLimit: number;
@@ -103,10 +60,6 @@ export interface ServerOptions extends Edge {
   toKnownError?: ((error: unknown) => AppError | undefined) | undefined;
   /** Error bodies of another shape than the shared one. */
   toErrorBody?: ((error: AppError) => object) | undefined;
-  /** The reply of `GET /health`; `healthy: false` makes it a 503. */
-  health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
-  /** More fields of `GET /health`, and their gauges. */
-  probes?: readonly HealthProbe[];
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { docsPolicy } from './browser-headers.ts';
-import type { Server } from './create-server.ts';
+import type { Server } from './server.ts';
 
 export interface DocsPageOptions {
   title: string;

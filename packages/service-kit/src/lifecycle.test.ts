@@ -4,9 +4,10 @@ import { connect } from 'node:net';
 import { shutdownTimeoutMs } from '@palaver/contract/internal';
 import { waitFor } from '@palaver/test-kit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createServer, type Server } from './create-server.ts';
+import { createServer } from './create-server.ts';
 import { createLogger } from './logger.ts';
 import { closeServer, listen } from './run-service.ts';
+import type { Server } from './server.ts';
 
 let server: Server;
 let url: string;

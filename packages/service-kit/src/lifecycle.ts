@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shutdownTimeoutMs } from '@palaver/contract/internal';
-import type { Server, ServerOptions } from './create-server.ts';
-import { readProbes } from './health-probes.ts';
+import { type HealthProbe, readProbes } from './health-probes.ts';
+import type { Server } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -18,12 +18,20 @@ export interface Lifecycle {
   close(): Promise<void>;
 }
 
+/** What `GET /health` reads. */
+export interface HealthSources {
+  /** The reply of `GET /health`; `healthy: false` makes it a 503. */
+  health(): Promise<{ healthy: boolean; body: Record<string, unknown> }>;
+  /** More fields of `GET /health`, and their gauges. */
+  probes?: readonly HealthProbe[];
+}
+
 const sweepMs = 50;
 /** How long a closing server waits for the rest of a request that has stopped arriving. */
 const stalledMs = 1_000;
 
 /** Adds `/health` and `/ready`, and `server.lifecycle`, which takes the server out of service. */
-export function addLifecycle(server: Server, { health, probes = [] }: Pick<ServerOptions, 'health' | 'probes'>): void {
+export function addLifecycle(server: Server, { health, probes = [] }: HealthSources): void {
   const closeStalled = trackStalled(server);
   let draining = false;
 

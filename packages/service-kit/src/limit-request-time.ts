@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Server } from './create-server.ts';
+import type { Server } from './server.ts';
 
 /** How long an upload may take in all, unless any request may take longer. */
 export const longestUploadMs = 10 * 60_000;

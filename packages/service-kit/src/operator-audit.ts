@@ -9,7 +9,7 @@ import {
 } from '@palaver/contract/internal';
 import type { FastifyRequest } from 'fastify';
 import { clientAddress } from './client-address.ts';
-import type { Server } from './create-server.ts';
+import type { Server } from './server.ts';
 import { toCsvLines } from './to-csv.ts';
 
 declare module 'fastify' {

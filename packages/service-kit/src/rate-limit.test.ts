@@ -2,9 +2,10 @@ import { testWithRedis } from '@palaver/test-kit';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { TrustProxy } from './client-address.ts';
-import { createServer, type Server } from './create-server.ts';
+import { createServer } from './create-server.ts';
 import { createLogger } from './logger.ts';
 import { addRateLimit, type RateLimitOptions } from './rate-limit.ts';
+import type { Server } from './server.ts';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
 const servers: Server[] = [];

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { browserHeaders } from './browser-headers.ts';
 import { type CorsOptions, createCorsHeaders } from './cors.ts';
-import type { Server } from './create-server.ts';
 import { createHostCheck } from './local-trust.ts';
 import type { Logger } from './logger.ts';
 import { requestDurations } from './metrics.ts';
 import { toRequestId } from './request-id.ts';
 import { callerOf, createRequestLog } from './request-log.ts';
+import type { Server } from './server.ts';
 
 /** A reply that is ready to be sent. */
 export interface ReadyReply {

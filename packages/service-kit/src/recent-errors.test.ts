@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
-import { createServer, type Server } from './create-server.ts';
+import { createServer } from './create-server.ts';
 import { createLogger } from './logger.ts';
 import type { RecentError } from './recent-errors.ts';
+import type { Server } from './server.ts';
 
 let server: Server;
 afterEach(() => server.close());

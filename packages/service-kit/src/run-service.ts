@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { shutdownTimeoutMs } from '@palaver/contract/internal';
 import type { Env } from './config.ts';
-import type { Server } from './create-server.ts';
 import { withEnvFile } from './env-file.ts';
+import type { Server } from './server.ts';
 import { StartError } from './start-error.ts';
 
 const stuckExitMs = 3_000;

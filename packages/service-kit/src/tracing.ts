@@ -9,8 +9,8 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import type { Server } from './create-server.ts';
 import { maskText } from './mask.ts';
+import type { Server } from './server.ts';
 
 const getTracer = () => trace.getTracer('palaver');
 

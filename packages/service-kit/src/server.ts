@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Registry } from 'prom-client';
+import type { OperatorGuard } from './operator-guard.ts';
+import type { Operator, OperatorRole } from './operators.ts';
+
+/**
+ * A Fastify server whose routes take zod schemas.
+ *
+ * @example
+ * ```ts
+ * import { defineOraclePlugin, identityOf } from '@palaver/agent';
+ *
+ * export const herd = defineOraclePlugin({
+ *   name: 'herd',
+ *   version: '1.0.0',
+ *   manifest: { title: 'Herd', summary: 'Counts goats.', whenToUse: ['goats'], visibility: 'always', stability: 'stable' },
+ *   getRoutes: (ctx) => (server) => {
+ *     server.post('/herd', async (request, reply) => {
+ *       return reply.send({ by: identityOf(request).did });
+ *     });
+ *   },
+ * });
+ * ```
+ */
+export type Server = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    metrics: Registry;
+    /** An `onRequest` hook for routes of operators: reading needs a viewer, everything else an operator. */
+    operatorGuard: OperatorGuard;
+    /** The same for routes that need a certain role. */
+    operatorGuardFor(role: OperatorRole): OperatorGuard;
+  }
+  interface FastifyRequest {
+    /** Who asks, on routes of operators. */
+    operator: Operator | null;
+  }
+}
