@@ -1,8 +1,8 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import type { CallerTool } from '../plugins/agent-run.ts';
 import { createCapabilityTools, findLoadedCapabilities } from '../plugins/capabilities.ts';
+import type { LoadedPlugin } from '../plugins/loaded-plugin.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
-import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { SubAgent, Tool, Tools } from '../plugins/tool.ts';
 import { toInputSchema } from '../plugins/tool-input.ts';
 

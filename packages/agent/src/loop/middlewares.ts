@@ -1,7 +1,7 @@
 import { AppError } from '@palaver/contract';
+import type { LoadedPlugin } from '../plugins/loaded-plugin.ts';
 import type { Middleware, ModelCall, ModelResult, ToolCallRequest } from '../plugins/middleware.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
-import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 
 /** The middlewares of all plugins as one. A hook that fails is logged and skipped, unless it throws a `ToolError` or an `AppError`. */
 export interface TurnMiddlewares {

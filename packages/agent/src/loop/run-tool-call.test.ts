@@ -1,9 +1,9 @@
 import { createLogger } from '@palaver/service-kit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
+import type { LoadedPlugin } from '../plugins/loaded-plugin.ts';
 import type { Middleware } from '../plugins/middleware.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
-import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { Tool } from '../plugins/tool.ts';
 import { createTurnMiddlewares } from './middlewares.ts';
 import { type ArgumentFaults, runToolCall } from './run-tool-call.ts';

@@ -1,6 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { LoadedPlugin } from '../plugins/loaded-plugin.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
-import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { TurnOutcome } from '../run/carry-out-run.ts';
 import type { Run } from '../run/run.ts';
 import type { RunSteps } from '../run/run-steps.ts';

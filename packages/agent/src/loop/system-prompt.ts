@@ -1,7 +1,7 @@
 import { type PhoneContext, ussdLimits } from '@palaver/contract';
 import { phoneNote } from '@palaver/contract/internal';
+import type { LoadedPlugin } from '../plugins/loaded-plugin.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
-import type { LoadedPlugin } from '../plugins/start-plugins.ts';
 import type { AgentBehaviour } from './agent-behaviour.ts';
 
 const principles = [

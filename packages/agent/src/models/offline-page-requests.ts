@@ -1,4 +1,4 @@
-import type { OfflineRequest } from './offline-requests.ts';
+import type { OfflineRequest } from './offline-request.ts';
 
 // Tools that a page may offer: a chart drawn in the conversation, and the page's colours.
 const chart = /\b(?:chart|graphique|chati)\b|مخطط/i;

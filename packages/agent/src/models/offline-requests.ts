@@ -1,13 +1,7 @@
 import { findLanguageTag } from '../plugins/bundled/user-preferences/language-names.ts';
 import { readPageRequest } from './offline-page-requests.ts';
+import type { OfflineRequest } from './offline-request.ts';
 import { readTaskRequest } from './offline-tasks.ts';
-
-/** A request the offline model knows how to fulfil with a tool. */
-export interface OfflineRequest {
-  tool: string;
-  args: Record<string, unknown>;
-  reasoning: string;
-}
 
 /** How this one answer should be; not saved. */
 export interface AnswerStyle {

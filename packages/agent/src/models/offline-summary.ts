@@ -1,11 +1,10 @@
-import type { OfflineQuestion, OfflineReply } from './offline-script.ts';
 import { summariseInstruction } from './summarise.ts';
 
 const maxCharacters = 1_500;
 const lineCharacters = 120;
 
 /** The offline model's summary: the user's own sentences, each shortened, the newest kept. */
-export function planSummary(text: string, { system }: Pick<OfflineQuestion, 'system'>): OfflineReply | undefined {
+export function planSummary(text: string, { system }: { system: string }): { text: string; toolCalls: [] } | undefined {
   if (!system.startsWith(summariseInstruction)) return undefined;
   const [, earlier = '', transcript = ''] =
     /^(?:Summary so far:\n([\s\S]*?)\n\n)?Conversation:\n([\s\S]*)$/.exec(text) ?? [];

@@ -1,4 +1,4 @@
-import type { OfflineRequest } from './offline-requests.ts';
+import type { OfflineRequest } from './offline-request.ts';
 
 const days = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 const span = '(?:in )(\\d{1,6}|an?|one) (minute|hour|day|week)s?';

@@ -1,21 +1,11 @@
 import { type Logger, StartError } from '@palaver/service-kit';
 import type { PublicRoute } from '../auth/auth-hook.ts';
 import { checkPlugins } from './check-plugins.ts';
-import type { Middleware, PendingSend, TurnEnd } from './middleware.ts';
-import type { OraclePlugin, PluginManifest } from './plugin.ts';
+import type { LoadedPlugin } from './loaded-plugin.ts';
+import type { PendingSend, TurnEnd } from './middleware.ts';
+import type { OraclePlugin } from './plugin.ts';
 import type { PluginContext } from './plugin-context.ts';
 import { type PluginStatus, type SelectedPlugin, type SelectOptions, selectPlugins } from './select-plugins.ts';
-import type { SubAgent, Tools } from './tool.ts';
-
-export interface LoadedPlugin {
-  name: string;
-  plugin: OraclePlugin;
-  manifest: PluginManifest;
-  ctx: PluginContext;
-  tools: Tools;
-  subAgents: SubAgent[];
-  middlewares: Middleware[];
-}
 
 export interface PluginHost {
   /** In dependency order. */

@@ -1,12 +1,11 @@
 import type { Approval } from '@palaver/contract';
 import type { Capability } from '@palaver/ucan';
 import type { ModelResult } from '../plugins/middleware.ts';
-import type { GatedCall } from '../store/approvals.ts';
+import type { GatedCall, GatedStep } from '../store/approvals.ts';
 import type { StoredStep } from '../store/interrupted-runs.ts';
 import type { OwnedRun } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { Run } from './run.ts';
-import type { RunApprovals } from './run-approvals.ts';
 import { RunCancelled } from './stream-error.ts';
 
 export interface ToolOutcome {
@@ -69,7 +68,8 @@ export interface StepParts {
   run: Run;
   owned: OwnedRun;
   runs: Pick<RunStore, 'beginStep' | 'endStep'>;
-  ask: RunApprovals['ask'];
+  /** Asks the user about the gated calls of a step. */
+  ask(step: GatedStep): Promise<'asked' | 'too-many' | 'not-owned'>;
   recorded: RecordedRun;
   /** Frames that report the calls are stored with them. */
   flush(): Promise<unknown>;
