@@ -20,6 +20,7 @@ export type {
   ToolCall,
 } from './core/wire.ts';
 export type { ActionRenderProps, AgActionOptions } from './react/action-registry.ts';
+export type { IChatOptions } from './react/chat-options.ts';
 export type { IComponentMetadata, IMessage, MessageContent } from './react/message-content.ts';
 export {
   type AgAction,
@@ -47,15 +48,14 @@ export {
 export {
   type OraclesContextValue,
   type TransactSignX,
-  type UIComponentProps,
-  type UIComponents,
   useOraclesContext,
   type Wallet,
 } from './react/oracles-context.ts';
 export { OraclesProvider, type OraclesProviderProps } from './react/oracles-provider.tsx';
 export { type Renderable, renderMessageContent } from './react/render-message-content.tsx';
+export type { UIComponentProps, UIComponents } from './react/ui-components.ts';
 export { useAgAction } from './react/use-ag-action.ts';
-export { type IChatOptions, type UseChatResult, useChat } from './react/use-chat.ts';
+export { type UseChatResult, useChat } from './react/use-chat.ts';
 export { type ContractOracleResult, type ContractStatus, useContractOracle } from './react/use-contract-oracle.ts';
 export { type OpenIdTokenResult, useGetOpenIdToken } from './react/use-get-open-id-token.ts';
 export { type MemoryEngineResult, useMemoryEngine } from './react/use-memory-engine.ts';

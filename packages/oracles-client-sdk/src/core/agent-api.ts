@@ -1,5 +1,6 @@
 import type { Claim } from './contract-messages.ts';
 import { OracleError } from './oracle-error.ts';
+import { toQuery } from './to-query.ts';
 import type { Transport } from './transport.ts';
 import type { Approval, Memory, MemoryList, MessagePage, Session, SessionList } from './wire.ts';
 
@@ -89,12 +90,4 @@ async function orMissing<T>(reply: Promise<T>): Promise<T | undefined> {
     if (isMissing) return undefined;
     throw error;
   }
-}
-
-export function toQuery(values: Record<string, string | number | undefined>): string {
-  // React Native's `URLSearchParams` has neither `size` nor every method.
-  const query = Object.entries(values)
-    .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value]) => `${name}=${encodeURIComponent(`${value}`)}`);
-  return query.length > 0 ? `?${query.join('&')}` : '';
 }

@@ -1,7 +1,7 @@
-import { toQuery } from './agent-api.ts';
+import type { CredentialCache } from './credentials.ts';
 import { asRecord } from './oracle-error.ts';
 import type { Link, LinkEnd, OpenLink } from './socket-link.ts';
-import type { Transport } from './transport.ts';
+import { toQuery } from './to-query.ts';
 import { openWebSocketLink } from './web-socket-link.ts';
 import type { SocketEvent, SocketEventPayload } from './wire.ts';
 
@@ -9,7 +9,7 @@ export interface SocketChannelOptions {
   /** `https://…` or `wss://…`; a path is where Socket.IO lives below. */
   url: string;
   sessionId: string;
-  transport: Pick<Transport, 'oracleDid' | 'credentials'>;
+  transport: { readonly oracleDid: string; readonly credentials: CredentialCache };
   onEvent(event: SocketEvent): void;
   onConnected(isConnected: boolean): void;
 }

@@ -1,4 +1,3 @@
-import type { SendOptions } from './chat-interface.ts';
 import { createRandomId } from './random-id.ts';
 import type { Transport } from './transport.ts';
 import type { Attachment } from './wire.ts';
@@ -26,7 +25,7 @@ export async function uploadFile(
 }
 
 /** A message's files as they are shown while they are on their way. */
-export function toShownFiles(files: SendOptions['attachments']): Attachment[] | undefined {
+export function toShownFiles(files: readonly OutgoingFile[] | undefined): Attachment[] | undefined {
   return files?.map((file) => (isBlob(file) ? { filename: nameOf(file), mimetype: file.type } : file));
 }
 

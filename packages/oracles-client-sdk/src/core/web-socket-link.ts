@@ -1,6 +1,6 @@
-import { toQuery } from './agent-api.ts';
 import { asRecord } from './oracle-error.ts';
 import { handshakeMs, type Link, type LinkEnd, type LinkOptions } from './socket-link.ts';
+import { toQuery } from './to-query.ts';
 
 /** What is used of `WebSocket`; the core compiles without the types of browsers. */
 interface Socket {

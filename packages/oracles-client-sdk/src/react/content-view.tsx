@@ -3,7 +3,8 @@
 import { type ReactNode, useContext, useSyncExternalStore } from 'react';
 import type { Approval, Arguments, CallStatus } from '../core/wire.ts';
 import type { IComponentMetadata } from './message-content.ts';
-import { type AnswerApproval, OraclesContext, type OraclesContextValue, type UIComponents } from './oracles-context.ts';
+import { type AnswerApproval, OraclesContext, type OraclesContextValue } from './oracles-context.ts';
+import type { UIComponents } from './ui-components.ts';
 
 interface ContentViewProps {
   content: IComponentMetadata;

@@ -1,14 +1,15 @@
 'use client';
 
-import { type ComponentType, createContext, useContext } from 'react';
+import { createContext, useContext } from 'react';
 import type { ChainMessage } from '../core/contract-messages.ts';
 import type { CredentialCache } from '../core/credentials.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
 import type { Store } from '../core/store.ts';
 import type { MatrixSession, Transport } from '../core/transport.ts';
-import type { AnyEvent, Arguments, CallStatus } from '../core/wire.ts';
+import type { AnyEvent } from '../core/wire.ts';
 import type { ActionRegistry } from './action-registry.ts';
 import type { FindChat } from './shared-chats.ts';
+import type { UIComponents } from './ui-components.ts';
 
 export interface Wallet {
   address: string;
@@ -21,33 +22,6 @@ export type TransactSignX = (messages: ChainMessage[], memo?: string) => Promise
 
 /** Lets a tool run, or not; the agent reads the reason. */
 export type AnswerApproval = (approved: boolean, reason?: string) => Promise<unknown>;
-
-/** What every component of `uiComponents` gets. */
-interface ComponentProps {
-  id: string;
-  name: string;
-  args: Arguments;
-  status: CallStatus;
-  /** While a call runs. */
-  isLoading?: boolean | undefined;
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool gives back is the tool's.
-  output?: any;
-  error?: string | undefined;
-}
-
-/**
- * What a component of `uiComponents` gets. A component of the agent also gets each of its `args` as a property; a tool
- * call has `toolName` and `eventId`. With the type of an event, that event's fields.
- */
-export type UIComponentProps<Event extends { payload: unknown } | undefined = undefined> = ComponentProps &
-  (Event extends { payload: infer Payload } ? Omit<Payload, keyof ComponentProps> : unknown);
-
-/**
- * Components by the name the agent calls them by; a tool's name shows calls of that tool, `ToolCall` those of every other
- * tool, `Error` why an answer failed.
- */
-// biome-ignore lint/suspicious/noExplicitAny: each component knows its own properties.
-export type UIComponents = Record<string, ComponentType<any>>;
 
 export interface OraclesContextValue {
   wallet: Wallet;

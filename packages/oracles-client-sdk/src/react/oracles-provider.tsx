@@ -20,10 +20,10 @@ import {
   OraclesContext,
   type OraclesContextValue,
   type TransactSignX,
-  type UIComponents,
   type Wallet,
 } from './oracles-context.ts';
 import { createSharedChats } from './shared-chats.ts';
+import type { UIComponents } from './ui-components.ts';
 import { useLatest } from './use-latest.ts';
 
 export interface OraclesProviderProps {

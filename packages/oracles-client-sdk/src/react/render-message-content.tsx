@@ -4,7 +4,7 @@ import type { AnyEvent, MessageComponent, MessagePart, ToolCall } from '../core/
 import { Markdown, PlainText } from '../markdown/markdown.tsx';
 import { ContentView } from './content-view.tsx';
 import { type IComponentMetadata, type MessageContent, toContentPart } from './message-content.ts';
-import type { UIComponents } from './oracles-context.ts';
+import type { UIComponents } from './ui-components.ts';
 
 interface RichMessage {
   content: MessageContent;

@@ -1,6 +1,6 @@
 import type { Chat } from '../core/chat-interface.ts';
 import type { MatrixSession } from '../core/transport.ts';
-import type { IChatOptions } from './use-chat.ts';
+import type { IChatOptions } from './chat-options.ts';
 
 /** One component that shows a session: what it offers and wants to know, as of its latest render. */
 export interface ChatView {

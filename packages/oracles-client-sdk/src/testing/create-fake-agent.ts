@@ -5,15 +5,8 @@ import { createTransport, type Transport } from '../core/transport.ts';
 import type { SocketEvent } from '../core/wire.ts';
 import { createFakeRoutes } from './fake-routes.ts';
 import type { ClientOutcome } from './fake-run.ts';
-import type { FakeAnswer, FakeMessage } from './fake-script.ts';
+import type { FakeAgentOptions, FakeMessage } from './fake-script.ts';
 import { createFakeSessions } from './fake-sessions.ts';
-
-export interface FakeAgentOptions {
-  /** One answer per message, in order, or a function that answers all. */
-  answers?: readonly FakeAnswer[] | Extract<FakeAnswer, (message: FakeMessage) => unknown>;
-  /** What a page can choose from; the first is the default. */
-  models?: readonly { id: string; name: string }[];
-}
 
 export interface FakeAgent {
   /** Properties for `OraclesProvider`: a user who is signed in, and this agent in place of the network. */

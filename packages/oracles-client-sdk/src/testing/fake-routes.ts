@@ -1,7 +1,6 @@
 import { createRandomId } from '../core/random-id.ts';
 import type { Memory } from '../core/wire.ts';
-import type { FakeAgentOptions } from './create-fake-agent.ts';
-import { type FakeMessage, toSteps } from './fake-script.ts';
+import { type FakeAgentOptions, type FakeMessage, toSteps } from './fake-script.ts';
 import type { FakeSessions } from './fake-sessions.ts';
 
 export interface FakeRequest {

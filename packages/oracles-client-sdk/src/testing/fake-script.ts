@@ -33,6 +33,13 @@ export interface FakeMessage {
 /** What the agent does for one message. */
 export type FakeAnswer = FakeStep | readonly FakeStep[] | ((message: FakeMessage) => FakeStep | readonly FakeStep[]);
 
+export interface FakeAgentOptions {
+  /** One answer per message, in order, or a function that answers all. */
+  answers?: readonly FakeAnswer[] | Extract<FakeAnswer, (message: FakeMessage) => unknown>;
+  /** What a page can choose from; the first is the default. */
+  models?: readonly { id: string; name: string }[];
+}
+
 export function toSteps(answer: FakeAnswer, message: FakeMessage): readonly FakeStep[] {
   const steps = typeof answer === 'function' ? answer(message) : answer;
   return isList(steps) ? steps : [steps];

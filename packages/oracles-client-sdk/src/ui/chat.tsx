@@ -1,7 +1,8 @@
 'use client';
 
 import { useState } from 'react';
-import { type IChatOptions, useChat } from '../react/use-chat.ts';
+import type { IChatOptions } from '../react/chat-options.ts';
+import { useChat } from '../react/use-chat.ts';
 import { useOracleSessions } from '../react/use-oracle-sessions.ts';
 import { Composer } from './composer.tsx';
 import { defaultLabels, type Labels } from './labels.ts';

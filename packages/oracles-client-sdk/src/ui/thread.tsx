@@ -2,8 +2,8 @@
 
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import type { IMessage } from '../react/message-content.ts';
-import type { UIComponents } from '../react/oracles-context.ts';
 import { renderMessageContent } from '../react/render-message-content.tsx';
+import type { UIComponents } from '../react/ui-components.ts';
 import type { UseChatResult } from '../react/use-chat.ts';
 import type { Labels } from './labels.ts';
 import { CopyText, EditMessage } from './message-actions.tsx';
