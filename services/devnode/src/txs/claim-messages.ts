@@ -3,7 +3,7 @@ import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { getMessage } from '../protocol.ts';
 import type { Claim, Coin, Collection, Payment } from '../world/world.ts';
 import type { TxMessage } from './decode-tx.ts';
-import type { Execution, Outcome } from './execute-message.ts';
+import type { Execution, Outcome } from './execution.ts';
 import { type TxEvent, toEvent, toTransferEvents } from './tx-event.ts';
 import { refuseClaim, refuseTx, type TxFault } from './tx-fault.ts';
 

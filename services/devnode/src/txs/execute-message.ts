@@ -1,24 +1,13 @@
-import type { FileRegistry } from '@bufbuild/protobuf';
 import type { Any } from '@bufbuild/protobuf/wkt';
-import type { Coin, World } from '../world/world.ts';
+import type { Coin } from '../world/world.ts';
 import { isAddress } from './address.ts';
 import { type ClaimMessage, evaluateClaim, submitClaim } from './claim-messages.ts';
 import { checkCoins } from './coins.ts';
-import type { TxDecoder, TxMessage } from './decode-tx.ts';
+import type { TxMessage } from './decode-tx.ts';
+import type { Execution, Outcome } from './execution.ts';
 import { type Grant, grantSends, noAuthorization, useGrant } from './send-grants.ts';
 import { type TxEvent, toTransferEvents } from './tx-event.ts';
 import { refuseTx, type TxFault } from './tx-fault.ts';
-import type { WorldChanges } from './world-changes.ts';
-
-export type Outcome = { ok: true; events: TxEvent[] } | TxFault;
-
-export interface Execution {
-  protocol: FileRegistry;
-  world: World;
-  changes: WorldChanges;
-  blockTime: Date;
-  decoder: TxDecoder;
-}
 
 type Send = TxMessage & { fromAddress: string; toAddress: string; amount: Coin[] };
 type Exec = TxMessage & { grantee: string; msgs: Any[] };

@@ -2,7 +2,7 @@ import { type Any, type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 import type { Coin } from '../world/world.ts';
 import { checkCoins } from './coins.ts';
 import type { TxMessage } from './decode-tx.ts';
-import type { Execution, Outcome } from './execute-message.ts';
+import type { Execution, Outcome } from './execution.ts';
 import { toEvent } from './tx-event.ts';
 import { refuseTx, type TxFault } from './tx-fault.ts';
 
