@@ -1,7 +1,7 @@
 import type { Logger } from '@palaver/service-kit';
 import type { Transaction } from 'kysely';
+import type { ActionSignature } from '../menu/action-signature.ts';
 import type { ActionResult } from '../menu/engine.ts';
-import type { ActionSignature } from '../menu/menu.ts';
 import type { UssdTables } from '../store/tables.ts';
 
 /** What an action may know and do. */

@@ -1,19 +1,19 @@
 import type { Claims } from '../claims/claims.ts';
 import { holdsPhoneNumber } from '../claims/holds-phone-number.ts';
 import { toShowable } from '../gsm.ts';
-import { type BuiltIn, type BuiltInName, claimsPerDay } from '../menu/built-in-actions.ts';
-import type { Dialogue } from '../menu/dialogue.ts';
+import { type BuiltInName, claimsPerDay } from '../menu/built-in-actions.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import { computeFields, computeText } from '../menu/evaluate.ts';
-import { type ActionState, type Menu, nameOf } from '../menu/menu.ts';
+import { type ActionState, nameOf } from '../menu/menu.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
 import type { RecordStore } from '../records/records.ts';
 import type { Messages } from '../sms/messages.ts';
-import type { Action, ActionContext } from './action.ts';
-import { askServer, type ProgramServers, queryProtocol } from './http-actions.ts';
+import type { Action } from './action.ts';
+import type { BuiltInCall, Runs } from './built-in-call.ts';
+import { askServer, queryProtocol, type ServerAccess } from './http-actions.ts';
 import { createRecordActions, toId } from './record-actions.ts';
 
-export interface BuiltInParts {
+export interface BuiltInParts extends ServerAccess {
   records: RecordStore;
   messages: Pick<Messages, 'queue'>;
   /** Absent when no query gateway is configured. */
@@ -22,20 +22,7 @@ export interface BuiltInParts {
   claims: Pick<Claims, 'add' | 'countSince'> | undefined;
   /** Asks what the answer `question` holds. */
   askAssistant: Action['run'];
-  allowedHosts: readonly string[];
-  /** By name, without the prefix that they have in the environment. */
-  secrets: Readonly<Record<string, string>>;
-  servers?: ProgramServers | undefined;
 }
-
-export interface BuiltInCall<Name extends BuiltInName = BuiltInName> {
-  spec: BuiltIn<Name>;
-  menu: Menu;
-  dialogue: Dialogue;
-  context: ActionContext;
-}
-
-export type Runs = { [Name in BuiltInName]: (call: BuiltInCall<Name>) => Promise<ActionResult> };
 
 export type RunBuiltIn = (state: ActionState, call: Omit<BuiltInCall, 'spec'>) => Promise<ActionResult>;
 

@@ -5,7 +5,7 @@ import type { ActionResult } from '../menu/engine.ts';
 import { computeFields, holds } from '../menu/evaluate.ts';
 import { maxTextLength } from '../menu/limit-values.ts';
 import type { QueryClient } from '../protocol/query-client.ts';
-import type { BuiltInCall, BuiltInParts } from './built-in-actions.ts';
+import type { BuiltInCall } from './built-in-call.ts';
 
 type Call = BuiltInCall<'http'> | BuiltInCall<'protocol'>;
 
@@ -17,20 +17,28 @@ export interface ProgramServers {
   claims?: Pick<Claims, 'add' | 'countSince'>;
 }
 
+/** What programs may reach, and with which secrets. */
+export interface ServerAccess {
+  allowedHosts: readonly string[];
+  /** By name, without the prefix that they have in the environment. */
+  secrets: Readonly<Record<string, string>>;
+  servers?: ProgramServers | undefined;
+}
+
 const tries = 2;
 
 /** Asks a server that the program names. */
-export async function askServer(parts: BuiltInParts, call: BuiltInCall<'http'>): Promise<ActionResult> {
+export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>): Promise<ActionResult> {
   const { spec, menu, dialogue, context } = call;
   const { get, post, headers, body, timeout } = spec.http;
   const url = fill(get ?? post ?? '', (name) => encodeURIComponent(dialogue.values[name] ?? ''));
   if (!URL.canParse(url)) return fail(call, 'the address is not a URL');
   if (leavesItsFolder(url)) return fail(call, 'a part of the path is . or ..');
-  const readSecret = (name: string) => parts.secrets[name.replace(/^secrets\./, '')] ?? '';
+  const readSecret = (name: string) => access.secrets[name.replace(/^secrets\./, '')] ?? '';
   const endsAt = Date.now() + Number(timeout.slice(0, -1)) * 1_000;
   let answer: GuardedAnswer = { fault: 'no answer in time' };
   for (let attempt = 0; attempt < tries && Date.now() < endsAt; attempt++) {
-    answer = await (parts.servers?.ask ?? guardedRequest)({
+    answer = await (access.servers?.ask ?? guardedRequest)({
       url: new URL(url),
       method: get === undefined ? 'POST' : 'GET',
       headers: {
@@ -41,7 +49,7 @@ export async function askServer(parts: BuiltInParts, call: BuiltInCall<'http'>):
       },
       ...(body && { body: JSON.stringify(computeFields(menu, dialogue, body)) }),
       timeoutMs: endsAt - Date.now(),
-      allowedHosts: parts.allowedHosts,
+      allowedHosts: access.allowedHosts,
     });
     if ('status' in answer && answer.status < 500) break;
   }

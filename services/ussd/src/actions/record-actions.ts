@@ -3,7 +3,7 @@ import type { Records } from '../menu/built-in-actions.ts';
 import { computeFields, filterRows } from '../menu/evaluate.ts';
 import { nameOf } from '../menu/menu.ts';
 import type { RecordStore } from '../records/records.ts';
-import type { BuiltInCall, Runs } from './built-in-actions.ts';
+import type { BuiltInCall, Runs } from './built-in-call.ts';
 
 /** Records that programs keep: `store`, `find` and `update`. */
 export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'update'> {

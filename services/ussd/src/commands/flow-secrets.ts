@@ -1,6 +1,5 @@
-import type { FlowStep } from './flow.ts';
+import { type FlowStep, pinName } from './flow.ts';
 
-export const pinName = 'pin';
 const pinShape = /^\d{4,6}$/;
 
 /** Whether each step answers a secret question; `undefined` if the server did not say. */

@@ -1,7 +1,6 @@
 import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
 import { makePin } from '../accounts/pin-rules.ts';
-import { pinName } from './flow-secrets.ts';
 import { formatReply, type Phone } from './phone.ts';
 
 const stepSchema = z.union([
@@ -99,6 +98,8 @@ export function formatDifference({ step, sent, expected, received }: Extract<Rep
   return `step ${step} (sent ${JSON.stringify(sent)})\n--- expected\n${expected}\n--- received\n${received}`;
 }
 
+/** Placeholders of PINs begin with it. */
+export const pinName = 'pin';
 const wildcard = /\{\{(\w+)\}\}/g;
 
 /** `{{reference}}` stands for any text at first, and for that same text wherever it comes again. */

@@ -1,7 +1,8 @@
 import type { Dialogue } from '../menu/dialogue.ts';
 import { todayOf } from '../menu/evaluate.ts';
 import { isSearchable } from '../menu/list-options.ts';
-import { type Menu, type PromptState, type Question, reservedKeys } from '../menu/menu.ts';
+import { type Menu, type PromptState, reservedKeys } from '../menu/menu.ts';
+import type { Question } from '../menu/question.ts';
 import { choosableOptions } from '../menu/render.ts';
 import { validateAnswer } from '../menu/validate-answer.ts';
 import { around, type Constants } from './constants.ts';

@@ -1,6 +1,7 @@
 import type { ScreenType } from '../forms/protocol.ts';
 import type { Dialogue } from './dialogue.ts';
-import type { Menu, PromptState, Question } from './menu.ts';
+import type { Menu, PromptState } from './menu.ts';
+import type { Question } from './question.ts';
 
 /** `98`, or the number of a choice. */
 const choiceRoom = 2;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ActionSignature } from './menu.ts';
+import type { ActionSignature } from './action-signature.ts';
 import type { ValueType } from './value-types.ts';
 
 export const nameSchema = z.string().regex(/^[a-zA-Z][a-zA-Z0-9]*$/, 'a name of letters and digits');

@@ -1,6 +1,7 @@
 // Texts and lists double with each `v + v` and `[v, v]`: without a limit thirty of them need more memory than there is.
 import { isCelList, isCelMap } from '@bufbuild/cel';
-import type { Dialogue } from './dialogue.ts';
+
+type Values = Readonly<Record<string, string>>;
 
 /** Characters of one text. */
 export const maxTextLength = 20_000;
@@ -41,14 +42,14 @@ export function refuseTooLong<Value>(made: Value): Value {
 }
 
 /** The values with further ones. Those are empty where all together would be too long. */
-export function addValues(values: Dialogue['values'], added: Dialogue['values'] = {}): Dialogue['values'] {
+export function addValues(values: Values, added: Values = {}): Values {
   const all = { ...values, ...added };
   for (const name in added)
     if ((added[name]?.length ?? 0) > shortLength && sumLengths(all) > maxAllLength) all[name] = '';
   return all;
 }
 
-function sumLengths(values: Dialogue['values']): number {
+function sumLengths(values: Values): number {
   let length = 0;
   for (const name in values) length += values[name]?.length ?? 0;
   return length;

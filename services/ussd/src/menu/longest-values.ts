@@ -1,6 +1,7 @@
 import { cellOf } from './list-options.ts';
 import { translate } from './locales.ts';
-import type { Menu, PromptState, Question, State } from './menu.ts';
+import type { Menu, PromptState, State } from './menu.ts';
+import type { Question } from './question.ts';
 import type { ValueType } from './value-types.ts';
 
 /** The length assumed for a text without a limit. */

@@ -1,9 +1,10 @@
 import type { FormSource } from '../forms/protocol.ts';
+import type { ActionSignature } from './action-signature.ts';
 import { type BuiltIn, type BuiltInName, builtInSignature, type Records } from './built-in-actions.ts';
 import type { DataFile } from './data-files.ts';
 import type { Expression } from './expressions.ts';
 import type { Locales } from './locales.ts';
-import type { QuestionType } from './question.ts';
+import type { Question, Validation } from './question.ts';
 import type { ValueType } from './value-types.ts';
 
 /** What an option's `when` may ask of the dialogue. */
@@ -61,22 +62,6 @@ export interface MenuState extends Screen {
   when?: string;
   /** Where a row of the list leads. */
   to?: string;
-}
-
-/** What a typed question accepts. */
-export interface Question {
-  type: QuestionType;
-  /** Of numbers and dates; of how many may be chosen. A date may be `today`. */
-  min?: number | string;
-  max?: number | string;
-  /** An RE2 pattern that the whole answer matches. */
-  pattern?: string;
-  length?: { min?: number; max?: number };
-  /** An expression over `answer` and all values. */
-  check?: { that: string; hint: string };
-  /** In place of the hint of the type. */
-  hint?: string;
-  options?: { text: string; value: string; when?: string }[];
 }
 
 export interface PromptState extends Screen {
@@ -161,24 +146,6 @@ export type ScreenState = MenuState | PromptState | PageState | EndState;
 /** States that show nothing and need nothing from outside. */
 export type LogicState = BranchState | SetState | CallState | ReturnState | EachState;
 export type State = ScreenState | ActionState | FormState | LogicState;
-
-/** What the engine must know about an action; the caller runs it. */
-export interface ActionSignature {
-  outcomes: readonly string[];
-  /** Ends a form: afterwards Back leads to the menu above it, never into its action again. */
-  finishes: boolean;
-  /** Texts it says by key, so that the checker asks for their translations. */
-  texts?: readonly string[];
-  /** Texts that it can do without, because locales may be older than they are. */
-  optionalTexts?: readonly string[];
-  /** The answers that it reads; those in brackets may be missing. */
-  answers?: readonly string[];
-  /** The values it may give. Without it placeholders and expressions of the menu cannot all be checked. */
-  values?: Readonly<Record<string, ValueType>>;
-}
-
-/** `labels` are the keys of the options that were chosen. */
-export type Validation = { ok: true; value: string; labels?: string[] } | { ok: false; hint: string };
 
 export interface ValidatorContext {
   /** The answer saved under a name, secret ones included. */

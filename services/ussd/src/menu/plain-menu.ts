@@ -1,7 +1,8 @@
+import type { ActionSignature } from './action-signature.ts';
 import type { MenuCheck } from './check-menu.ts';
 import { type Expression, restoreExpression } from './expressions.ts';
 import type { Fault } from './fault.ts';
-import { type ActionSignature, type Menu, type Registry, reservedKeys, type Validator } from './menu.ts';
+import { type Menu, type Registry, reservedKeys, type Validator } from './menu.ts';
 
 /** What may cross to another thread: everything but code. */
 export interface PlainRegistry {

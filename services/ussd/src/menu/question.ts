@@ -1,6 +1,5 @@
 import { phoneNumberPattern } from '@palaver/contract';
 import { limitHintOf, limitHints, limitsOf } from './limits.ts';
-import type { Question, Validation } from './menu.ts';
 import { isFullMatch } from './pattern.ts';
 
 export interface QuestionContext {
@@ -24,6 +23,25 @@ export const typeHints = {
 
 export type QuestionType = keyof typeof typeHints;
 export const questionTypes = Object.keys(typeHints) as [QuestionType, ...QuestionType[]];
+
+/** What a typed question accepts. */
+export interface Question {
+  type: QuestionType;
+  /** Of numbers and dates; of how many may be chosen. A date may be `today`. */
+  min?: number | string;
+  max?: number | string;
+  /** An RE2 pattern that the whole answer matches. */
+  pattern?: string;
+  length?: { min?: number; max?: number };
+  /** An expression over `answer` and all values. */
+  check?: { that: string; hint: string };
+  /** In place of the hint of the type. */
+  hint?: string;
+  options?: { text: string; value: string; when?: string }[];
+}
+
+/** `labels` are the keys of the options that were chosen. */
+export type Validation = { ok: true; value: string; labels?: string[] } | { ok: false; hint: string };
 
 /** Texts that the bundled locales hold for programs that extend them. */
 export const questionTexts: readonly string[] = [

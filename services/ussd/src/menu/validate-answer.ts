@@ -1,8 +1,8 @@
 import type { Dialogue } from './dialogue.ts';
 import { holds, todayOf } from './evaluate.ts';
 import { hasText } from './locales.ts';
-import type { Menu, PromptState, Question, Validation } from './menu.ts';
-import { parseAnswer, typeHints } from './question.ts';
+import type { Menu, PromptState } from './menu.ts';
+import { parseAnswer, type Question, typeHints, type Validation } from './question.ts';
 import { toExpressionValue } from './value-types.ts';
 
 export interface Input {

@@ -1,6 +1,7 @@
 import { pinPattern } from '@palaver/contract/internal';
 import { isWeakPin } from '../accounts/pin-rules.ts';
-import type { Validation, Validator } from './menu.ts';
+import type { Validator } from './menu.ts';
+import type { Validation } from './question.ts';
 
 const ok = (value: string): Validation => ({ ok: true, value });
 const refuse = (hint: string): Validation => ({ ok: false, hint });

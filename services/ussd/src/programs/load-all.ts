@@ -1,12 +1,14 @@
 import { checkForms } from '../forms/check-forms.ts';
+import type { Forms } from '../forms/forms.ts';
 import type { MenuCheck } from '../menu/check-menu.ts';
 import type { Fault } from '../menu/fault.ts';
 import { type Menu, nameOf } from '../menu/menu.ts';
 import { type ProgramSource, programFile, type SourceFile } from '../menu/program-source.ts';
+import type { FindUnmetNeeds } from './deployment-needs.ts';
 import { toVersion } from './load-program.ts';
 import type { CheckProgram } from './program-checks.ts';
-import type { ProgramOptions } from './programs.ts';
-import { findPrograms, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
+import type { PublishedPrograms } from './published.ts';
+import { findPrograms, type MenuSources, readMenuSource, readProgramSource, SourceFault } from './read-source.ts';
 import type { KeptVersion } from './versions.ts';
 
 export interface Loaded {
@@ -18,8 +20,21 @@ export interface Loaded {
   unusable: Fault[];
 }
 
-/** Where programs are loaded from, and how they are checked. */
-export interface LoadParts extends ProgramOptions {
+/** Where programs are loaded from, and what they may need. */
+export interface LoadOptions {
+  /** A menu without a program file: answers every code that no program names. */
+  menus?: MenuSources | undefined;
+  /** A program's folder, or a folder of them. */
+  folder?: string | undefined;
+  forms: Pick<Forms, 'inspect'>;
+  /** Forms of a server, which programs may name. */
+  fetched?: () => readonly SourceFile[];
+  findUnmetNeeds: FindUnmetNeeds;
+  /** Programs of the database, which come before those of the folder. */
+  published?: Pick<PublishedPrograms, 'current' | 'load'>;
+}
+
+export interface LoadParts extends LoadOptions {
   base: ProgramSource;
   check: CheckProgram;
 }
@@ -150,10 +165,7 @@ function withFetched(source: ProgramSource, fetched: readonly SourceFile[]): Pro
   return { ...source, files: [...source.files, ...fetched.filter(({ path }) => isNamed(path))] };
 }
 
-async function listSources(
-  { menus, folder }: ProgramOptions,
-  faults: Fault[],
-): Promise<(() => Promise<ProgramSource>)[]> {
+async function listSources({ menus, folder }: LoadOptions, faults: Fault[]): Promise<(() => Promise<ProgramSource>)[]> {
   const own = menus ? [() => readMenuSource('palaver', menus)] : [];
   if (folder === undefined) return own;
   try {

@@ -1,16 +1,13 @@
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Logger, StartError } from '@palaver/service-kit';
-import type { Forms } from '../forms/forms.ts';
 import { checkProgram } from '../menu/check-program.ts';
 import { formatFault } from '../menu/fault.ts';
 import { type Menu, nameOf, type Registry } from '../menu/menu.ts';
-import { programFile, type SourceFile } from '../menu/program-source.ts';
-import type { FindUnmetNeeds } from './deployment-needs.ts';
-import { type CheckedProgram, checkSource, findOwner, type Loaded, loadAll } from './load-all.ts';
+import { programFile } from '../menu/program-source.ts';
+import { type CheckedProgram, checkSource, findOwner, type Loaded, type LoadOptions, loadAll } from './load-all.ts';
 import { createProgramChecks } from './program-checks.ts';
 import { type ProgramFileMap, toSource } from './program-files.ts';
-import type { PublishedPrograms } from './published.ts';
 import { type MenuSources, readMenuSource } from './read-source.ts';
 import type { ProgramVersions } from './versions.ts';
 
@@ -32,21 +29,11 @@ export interface Programs {
   close(): void;
 }
 
-export interface ProgramOptions {
+export interface ProgramOptions extends LoadOptions {
   /** The menus that come with the service, which programs may extend. */
   bundled: MenuSources;
-  /** A menu without a program file: answers every code that no program names. */
-  menus?: MenuSources | undefined;
-  /** A program's folder, or a folder of them. */
-  folder?: string | undefined;
   registry: Registry;
-  forms: Pick<Forms, 'inspect'>;
-  /** Forms of a server, which programs may name. */
-  fetched?: () => readonly SourceFile[];
-  findUnmetNeeds: FindUnmetNeeds;
   versions: ProgramVersions;
-  /** Programs of the database, which come before those of the folder. */
-  published?: Pick<PublishedPrograms, 'current' | 'load'>;
   watch: boolean;
   logger: Logger;
 }
