@@ -15,6 +15,8 @@ test.each(engines)(
     await using service = await startService(engine, { RATE_LIMIT_PER_MINUTE: '200' });
     let answered = 0;
     const seen = new Set<number>();
+    const tooLong = { method: 'POST', headers: { 'content-type': 'application/json' }, body: 'x'.repeat(17_000) };
+    expect((await fetch(`${service.url}/api/ussd`, tooLong)).status).toBe(413);
     await fc.assert(
       fc.asyncProperty(anyRequest(), async ({ path, type, body }) => {
         const headers = type === '' ? {} : { 'content-type': type };
@@ -32,8 +34,6 @@ test.each(engines)(
       { numRuns: 250 },
     );
     expect([...seen]).toEqual(expect.arrayContaining([200, 415]));
-    const tooLong = { method: 'POST', headers: { 'content-type': 'application/json' }, body: 'x'.repeat(17_000) };
-    expect((await fetch(`${service.url}/api/ussd`, tooLong)).status).toBe(413);
     // Bodies that only ever fail validation would prove little.
     expect(answered).toBeGreaterThan(40);
     expect((await service.get('/health')).status).toBe(200);

@@ -3,7 +3,7 @@ import type { OwnedRun } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { LiveRuns } from './live-runs.ts';
 
-interface AbortOptions {
+export interface AbortOptions {
   /** This run, even if it waits behind another. */
   runId?: string | undefined;
   /** How long ago the request arrived. */
