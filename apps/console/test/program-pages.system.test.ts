@@ -316,13 +316,21 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   expect(ok).toBe(true);
 
   const texts = strFromU8(files['market/locales/en.yaml'] ?? new Uint8Array());
-  const changed = { ...files, 'market/locales/en.yaml': strToU8(texts.replace('Market', 'Imported market')) };
-  const zip = { name: 'market.zip', mimeType: 'application/zip', buffer: Buffer.from(zipSync(changed)) };
+  const toZip = (english: string) => ({
+    ...{ name: 'market.zip', mimeType: 'application/zip' },
+    buffer: Buffer.from(zipSync({ ...files, 'market/locales/en.yaml': strToU8(english) })),
+  });
+  const zip = toZip(texts.replace('Market', 'Imported market'));
   await page.goto(`${palaver.url}/programs?program=market&state=home&view=outline`);
   const title = page.getByRole('region', { name: 'home', exact: true }).getByLabel('Text, en').first();
   await title.waitFor();
   await page.getByLabel('Import a folder as ZIP').setInputFiles(zip);
   await expect.poll(() => title.inputValue()).toBe('Imported market');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect.poll(() => title.inputValue()).toBe('Market');
+  await page.getByLabel('Import a folder as ZIP').setInputFiles(toZip(texts.replace('Market', '"Market')));
+  await title.fill('Changed');
+  await page.getByText(/^Line \d+ of locales\/en.yaml is not YAML\./).waitFor();
   await page.getByRole('button', { name: 'Undo' }).click();
   await expect.poll(() => title.inputValue()).toBe('Market');
   const broken = { ...zip, buffer: Buffer.from('not a zip') };

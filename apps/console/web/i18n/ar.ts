@@ -423,6 +423,7 @@ export const ar: Messages = {
   'programs.import': 'استيراد…',
   'programs.importZip': 'استيراد مجلد بصيغة ZIP',
   'programs.notZip': 'هذا ليس ملف ZIP لبرنامج.',
+  'programs.faultyFile': 'السطر {line} من {path} ليس YAML. صحّحه أولاً في صفحة YAML.',
   'programs.addFile': 'إضافة ملف…',
   'programs.addFileNote': 'إضافة نموذج (.xml، .xlsx) أو بيانات (.csv، .json)',
   'programs.fileTooLarge': '{name} كبير جدًا: حجم الملف 2 ميغابايت على الأكثر.',

@@ -410,6 +410,7 @@ export const en = {
   'programs.import': 'Import…',
   'programs.importZip': 'Import a folder as ZIP',
   'programs.notZip': 'This is not a ZIP file of a program.',
+  'programs.faultyFile': 'Line {line} of {path} is not YAML. Correct it on the page YAML first.',
   'programs.addFile': 'Add a file…',
   'programs.addFileNote': 'Add a form (.xml, .xlsx) or data (.csv, .json)',
   'programs.fileTooLarge': '{name} is too large: a file has at most 2 MB.',

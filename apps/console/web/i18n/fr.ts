@@ -415,6 +415,7 @@ export const fr: Messages = {
   'programs.import': 'Importer…',
   'programs.importZip': 'Importer un dossier en ZIP',
   'programs.notZip': 'Ce n’est pas le fichier ZIP d’un programme.',
+  'programs.faultyFile': 'La ligne {line} de {path} n’est pas du YAML. Corrigez-la d’abord dans la vue YAML.',
   'programs.addFile': 'Ajouter un fichier…',
   'programs.addFileNote': 'Ajouter un formulaire (.xml, .xlsx) ou des données (.csv, .json)',
   'programs.fileTooLarge': '{name} est trop grand : un fichier a 2 Mo au plus.',

@@ -413,6 +413,7 @@ export const sw: Messages = {
   'programs.import': 'Leta…',
   'programs.importZip': 'Leta folda kama ZIP',
   'programs.notZip': 'Hili si faili la ZIP la programu.',
+  'programs.faultyFile': 'Mstari wa {line} wa {path} si YAML. Usahihishe kwanza katika ukurasa wa YAML.',
   'programs.addFile': 'Ongeza faili…',
   'programs.addFileNote': 'Ongeza fomu (.xml, .xlsx) au data (.csv, .json)',
   'programs.fileTooLarge': '{name} ni kubwa mno: faili lina MB 2 kwa wingi.',

@@ -1,16 +1,15 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
-import { addState, type NewKind, newKinds } from './edit-program.ts';
+import { addState, type ChangeFiles, type NewKind, newKinds } from './edit-program.ts';
 import { namePattern } from './editor-fields.tsx';
 import { titleOf } from './kinds.ts';
 import { type ActionKeyword, actionKeywords } from './new-action.ts';
-import type { ProgramFiles } from './program-api.ts';
 import type { ProgramModel } from './read-program.ts';
 
 interface AddStateProps {
   model: ProgramModel;
-  onChange(files: ProgramFiles): void;
+  onChange: ChangeFiles;
   onSelect(state: string): void;
 }
 
@@ -22,7 +21,7 @@ export function AddState({ model, onChange, onSelect }: AddStateProps) {
   function submit(event: FormEvent): void {
     event.preventDefault();
     if (isTaken) return;
-    onChange(addState(model.files, model, { name, kind, keyword, file: 'program.yaml' }));
+    if (!onChange(() => addState(model.files, model, { name, kind, keyword, file: 'program.yaml' }))) return;
     onSelect(name);
     setName('');
   }

@@ -1,14 +1,13 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
-import { connectStates } from './edit-program.ts';
+import { type ChangeFiles, connectStates } from './edit-program.ts';
 import { TargetField } from './editor-fields.tsx';
-import type { ProgramFiles } from './program-api.ts';
 import type { ProgramModel, ProgramState } from './read-program.ts';
 
 interface ConnectFieldProps {
   model: ProgramModel;
   state: ProgramState;
-  onChange(files: ProgramFiles): void;
+  onChange: ChangeFiles;
 }
 
 /** Does what a line drawn on the map does, without a pointer. */
@@ -17,7 +16,7 @@ export function ConnectField({ model, state, onChange }: ConnectFieldProps) {
   if (state.kind === 'end' || state.kind === 'return') return null;
   function submit(event: FormEvent): void {
     event.preventDefault();
-    onChange(connectStates(model.files, model, state.name, to));
+    onChange(() => connectStates(model.files, model, state.name, to));
   }
   return (
     <form className="try-answer" onSubmit={submit}>

@@ -50,6 +50,11 @@ export function DraftBar({ name, draft }: { name: string; draft: EditedDraft }) 
           {outcome.text}
         </span>
       )}
+      {draft.refused && (
+        <span className="small over" role="alert">
+          {draft.refused}
+        </span>
+      )}
       <span className={status.kind === 'failed' ? 'small over' : 'small quiet'} role="status">
         {status.kind === 'failed' ? status.message : t(status.kind === 'saved' ? 'programs.saved' : 'programs.saving')}
       </span>

@@ -13,7 +13,7 @@ import {
   setText,
 } from './edit-program.ts';
 import type { ProgramFiles } from './program-api.ts';
-import { readProgram } from './read-program.ts';
+import { FaultyFile, readProgram } from './read-program.ts';
 
 const files: ProgramFiles = {
   ...newProgram('seeds', '*384*7#'),
@@ -122,4 +122,11 @@ test('every kind of new state leads somewhere and has its texts', () => {
     const hasText = ['menu', 'prompt', 'page', 'end', 'action'].includes(kind);
     expect(changed.texts.get('en')?.has('fresh.text')).toBe(hasText);
   }
+});
+
+test('a file that is not YAML is changed by no field, and its line is named', () => {
+  const broken = { ...files, 'more.yaml': `${files['more.yaml']}  last: { kind: "page\n` };
+  const ask = readProgram(files).states.get('ask') ?? expect.fail('the state is missing');
+  expect(() => setField(broken, ask, ['to'], 'about')).toThrow(new FaultyFile('more.yaml', 12));
+  expect(() => renameState(broken, 'ask', 'asked')).toThrow(FaultyFile);
 });

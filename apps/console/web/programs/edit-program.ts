@@ -3,8 +3,11 @@ import { type ActionKeyword, recordKeywords, toActionFields } from './new-action
 import type { ProgramFiles } from './program-api.ts';
 import { changeText, type Path, type ProgramModel, type ProgramState, readProgram } from './read-program.ts';
 
+/** Replaces the files of the draft; `false` when nothing changed, or nothing could be. */
+export type ChangeFiles = (change: () => ProgramFiles) => boolean;
+
 function changeFile(files: ProgramFiles, path: string, change: (document: Document) => void): ProgramFiles {
-  return { ...files, [path]: changeText(files[path] ?? '', change) };
+  return { ...files, [path]: changeText(path, files[path] ?? '', change) };
 }
 
 /** Sets one field of a state; `undefined` removes it. */
@@ -153,15 +156,16 @@ function renameIn(files: ProgramFiles, { path, model, from, to }: Renaming): Pro
     .flatMap(({ name, links }) =>
       links.filter((link) => link.to === from).map((link) => ['states', name, ...link.path]),
     );
-  const document = parseDocument(files[path] ?? '', { uniqueKeys: false });
-  const states = document.get('states');
-  const pair = isMap(states) ? states.items.find(({ key }) => isScalar(key) && key.value === from) : undefined;
-  const heads = ['start', 'exit', 'login'].filter((head) => document.get(head) === from);
-  if (links.length === 0 && !pair && heads.length === 0) return files;
-  for (const link of links) document.setIn(link, to);
-  for (const head of heads) document.set(head, to);
-  if (pair && isScalar(pair.key)) pair.key.value = to;
-  return { ...files, [path]: document.toString({ lineWidth: 0 }) };
+  const before = parseDocument(files[path] ?? '', { uniqueKeys: false });
+  const heads = ['start', 'exit', 'login'].filter((head) => before.get(head) === from);
+  if (links.length === 0 && heads.length === 0 && !before.hasIn(['states', from])) return files;
+  return changeFile(files, path, (document) => {
+    const states = document.get('states');
+    const pair = isMap(states) ? states.items.find(({ key }) => isScalar(key) && key.value === from) : undefined;
+    for (const link of links) document.setIn(link, to);
+    for (const head of heads) document.set(head, to);
+    if (pair && isScalar(pair.key)) pair.key.value = to;
+  });
 }
 
 export function removeState(files: ProgramFiles, { file, name }: ProgramState): ProgramFiles {

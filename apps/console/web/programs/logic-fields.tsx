@@ -1,17 +1,16 @@
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
-import { addRecordField } from './edit-program.ts';
+import { addRecordField, type ChangeFiles } from './edit-program.ts';
 import { ChoiceField, namePattern, Removable, TextField } from './editor-fields.tsx';
 import { isOptional, recordKeywords, withOptionalParts } from './new-action.ts';
-import type { ProgramFiles } from './program-api.ts';
 import { type Path, type ProgramModel, type ProgramState, type Raw, toRecord } from './read-program.ts';
 
 interface LogicFieldsProps {
   model: ProgramModel;
   state: ProgramState;
   set(path: Path, value: unknown): void;
-  onChange(files: ProgramFiles): void;
+  onChange: ChangeFiles;
 }
 
 /** What other parts of the editor show: texts, choices, questions, and where the state leads. */
@@ -42,7 +41,7 @@ export function LogicFields({ model, state, set, onChange }: LogicFieldsProps) {
     set(path, value === '' && isOptional(raw, path) ? undefined : value);
   const add = (path: Path, name: string) =>
     path[0] === 'fields' && (raw.store ?? raw.update) !== undefined
-      ? onChange(addRecordField(model.files, model, state, name))
+      ? onChange(() => addRecordField(model.files, model, state, name))
       : set([...path, name], name);
   return (
     <>

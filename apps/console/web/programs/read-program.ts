@@ -113,9 +113,24 @@ function remember(text: string, file: ParsedFile): ParsedFile {
   return file;
 }
 
-/** Changes a file; comments and the order of everything else are kept. The result need not be parsed. */
-export function changeText(text: string, change: (document: Document) => void): string {
-  const document = parse(text).document.clone() as Document;
+/** A file that is not YAML, which can be corrected only as text. */
+export class FaultyFile extends Error {
+  override readonly name = 'FaultyFile';
+  readonly path: string;
+  readonly line: number;
+  constructor(path: string, line: number) {
+    super(`${path}:${line} is not YAML`);
+    this.path = path;
+    this.line = line;
+  }
+}
+
+/** Throws `FaultyFile`. Comments and the order of everything else are kept; the result need not be parsed. */
+export function changeText(path: string, text: string, change: (document: Document) => void): string {
+  const before = parse(text).document;
+  const [fault] = before.errors;
+  if (fault) throw new FaultyFile(path, fault.linePos?.[0].line ?? 1);
+  const document = before.clone() as Document;
   change(document);
   const next = document.toString({ lineWidth: 0 });
   remember(next, toParsed(next, document));

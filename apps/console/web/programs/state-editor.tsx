@@ -2,17 +2,16 @@ import { useId, useState } from 'react';
 import { t } from '../i18n/text.ts';
 import { Icon } from '../ui/icon.tsx';
 import { ConnectField } from './connect-field.tsx';
-import { addOption, removeState, renameState, setField, setText } from './edit-program.ts';
+import { addOption, type ChangeFiles, removeState, renameState, setField, setText } from './edit-program.ts';
 import { namePattern, Removable, TargetField, TextField } from './editor-fields.tsx';
 import { LogicFields } from './logic-fields.tsx';
-import type { ProgramFiles } from './program-api.ts';
 import { type Path, type ProgramModel, type ProgramState, toRecord } from './read-program.ts';
 import { countText, previewScreens } from './screen-preview.ts';
 
 interface EditorProps {
   model: ProgramModel;
   state: ProgramState;
-  onChange(files: ProgramFiles): void;
+  onChange: ChangeFiles;
   onSelect(state: string): void;
 }
 
@@ -21,12 +20,9 @@ export function StateEditor(props: EditorProps) {
   const { model, state, onChange, onSelect } = props;
   const { files } = model;
   const { text: message } = toRecord(state.raw.sms);
-  const set = (path: Path, value: unknown) => onChange(setField(files, state, path, value));
+  const set = (path: Path, value: unknown) => onChange(() => setField(files, state, path, value));
   const rename = (name: string) => {
-    const changed = renameState(files, state.name, name);
-    if (changed === files) return;
-    onChange(changed);
-    onSelect(name);
+    if (onChange(() => renameState(files, state.name, name))) onSelect(name);
   };
   return (
     <div className="state-editor">
@@ -41,7 +37,7 @@ export function StateEditor(props: EditorProps) {
         <button
           type="button"
           className="button button-small"
-          onClick={() => onChange(addOption(files, model, state, model.start ?? state.name))}
+          onClick={() => onChange(() => addOption(files, model, state, model.start ?? state.name))}
         >
           <Icon name="plus" size={16} />
           {t('programs.addChoice')}
@@ -56,8 +52,7 @@ export function StateEditor(props: EditorProps) {
         className="button button-small button-danger"
         disabled={state.name === model.start}
         onClick={() => {
-          onChange(removeState(files, state));
-          onSelect('');
+          if (onChange(() => removeState(files, state))) onSelect('');
         }}
       >
         <Icon name="trash" size={16} />
@@ -120,7 +115,7 @@ function Texts({ model, state, onChange, textKey, label, isScreen = false }: Tex
                 rows={3}
                 value={text}
                 placeholder={t('programs.inherited')}
-                onChange={(event) => onChange(setText(model.files, language, textKey, event.target.value))}
+                onChange={(event) => onChange(() => setText(model.files, language, textKey, event.target.value))}
               />
             ) : (
               <input
@@ -129,7 +124,7 @@ function Texts({ model, state, onChange, textKey, label, isScreen = false }: Tex
                 dir="auto"
                 value={text}
                 placeholder={t('programs.inherited')}
-                onChange={(event) => onChange(setText(model.files, language, textKey, event.target.value))}
+                onChange={(event) => onChange(() => setText(model.files, language, textKey, event.target.value))}
               />
             )}
           </div>

@@ -1,9 +1,10 @@
 import { memo, useId } from 'react';
 import { formatNumber } from '../i18n/format.ts';
 import { t, useLocale } from '../i18n/text.ts';
+import type { ChangeFiles } from './edit-program.ts';
 import { toPercent, toSeconds } from './heat.ts';
 import { titleOf } from './kinds.ts';
-import type { Counts, Problem, ProgramFiles } from './program-api.ts';
+import type { Counts, Problem } from './program-api.ts';
 import { type ProgramModel, type ProgramState, sayIn } from './read-program.ts';
 import { countText, previewScreens } from './screen-preview.ts';
 import { StateEditor } from './state-editor.tsx';
@@ -15,7 +16,7 @@ interface StatePanelProps {
   problems: Problem[];
   counts: Counts | undefined;
   /** Absent where nothing can be changed. */
-  onChange: ((files: ProgramFiles) => void) | undefined;
+  onChange: ChangeFiles | undefined;
 }
 
 /** Everything about one state: its text in every language, where it leads, how callers fare. */

@@ -1,6 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
+import { t } from '../i18n/text.ts';
 import { type Draft, type ProgramFiles, programApi } from './program-api.ts';
+import { FaultyFile } from './read-program.ts';
 
 interface History {
   past: ProgramFiles[];
@@ -18,10 +20,14 @@ export function useDraft(name: string, draft: Draft) {
   const queries = useQueryClient();
   const [history, setHistory] = useState<History>({ past: [], files: draft.files, future: [] });
   const [status, setStatus] = useState<SaveStatus>({ kind: 'saved' });
+  const [refused, setRefused] = useState('');
   const revision = useRef(draft.revision);
   const saved = useRef(draft.files);
   const saving = useRef(Promise.resolve());
   const { past, files, future } = history;
+  // What the next change starts from, also before the page is drawn again.
+  const latest = useRef(files);
+  latest.current = files;
 
   const save = useCallback(
     (next: ProgramFiles) => {
@@ -41,6 +47,7 @@ export function useDraft(name: string, draft: Draft) {
     [name, queries],
   );
   useEffect(() => {
+    setRefused('');
     const isSaved = files === saved.current;
     setStatus({ kind: isSaved ? 'saved' : 'waiting' });
     if (isSaved) return undefined;
@@ -51,12 +58,21 @@ export function useDraft(name: string, draft: Draft) {
   return {
     files,
     status,
+    /** Why the last change was not made. */
+    refused,
     change: useCallback((change: ProgramFiles | ((files: ProgramFiles) => ProgramFiles)) => {
-      setHistory((before) => {
-        const next = typeof change === 'function' ? change(before.files) : change;
-        if (next === before.files) return before;
-        return { past: [...before.past.slice(-maxSteps), before.files], files: next, future: [] };
-      });
+      try {
+        const next = typeof change === 'function' ? change(latest.current) : change;
+        if (next === latest.current) return false;
+        latest.current = next;
+        setHistory(({ past, files }) => ({ past: [...past.slice(-maxSteps), files], files: next, future: [] }));
+        return true;
+      } catch (error) {
+        if (!(error instanceof FaultyFile)) throw error;
+        const { path, line } = error;
+        setRefused(t('programs.faultyFile', { path, line: String(line) }));
+        return false;
+      }
     }, []),
     canUndo: past.length > 0,
     canRedo: future.length > 0,
