@@ -298,9 +298,14 @@ test('an XLSForm is converted for a draft, by operators, and what cannot be is r
   const [viewer, operator] = (['viewer', 'operator'] as const).map((role) =>
     addOperator(operators, { name: role, role }),
   );
-  // Stands in for pyxform's program: a workbook is its own XML, unless it says that it is none.
-  const converter =
-    '#!/bin/sh\nif grep -q none "$2"; then echo "File is not a workbook" >&2; exit 1; fi\ncp "$2" "$3"\n';
+  // Stands in for pyxform's program: a workbook is its own XML, unless it says that it is none, asks for the environment, or
+  // takes a while, in which a second one finds the folder of the first.
+  const converter = `#!/bin/sh
+if grep -q none "$2"; then echo "File is not a workbook" >&2; exit 1; fi
+if grep -q environment "$2"; then env > "$3"; exit 0; fi
+if grep -q slow "$2"; then mkdir ${dir.path}/busy || exit 1; sleep 0.2; rmdir ${dir.path}/busy; fi
+cp "$2" "$3"
+`;
   writeFileSync(join(dir.path, 'xls2xform'), converter, { mode: 0o755 });
   onTestFinished(() => void vi.unstubAllEnvs());
   vi.stubEnv('PATH', `${dir.path}${delimiter}/usr/bin${delimiter}/bin`);
@@ -318,6 +323,13 @@ test('an XLSForm is converted for a draft, by operators, and what cannot be is r
   expect((await convert('<h:html/>', { token: viewer })).status).toBe(403);
   for (const file of ['..%2Fplot.xlsx', 'plot.xml', '']) expect((await convert('x', { file })).status).toBe(400);
   expect((await convert('x'.repeat(2_000_001))).status).toBe(413);
+
+  vi.stubEnv('PIN_ENCRYPTION_KEY', 'a-secret-of-the-service');
+  expect(await (await convert('environment')).text()).not.toContain('a-secret-of-the-service');
+  const many = await Promise.all(Array.from({ length: 12 }, (_, i) => convert(`slow ${i}`)));
+  const statuses = many.map(({ status }) => status).sort();
+  expect([statuses[0], statuses.at(-1)]).toEqual([200, 429]);
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
 });
 
 test('the commands publish a folder, list its versions, roll back and withdraw', async () => {

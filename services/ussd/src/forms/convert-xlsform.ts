@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -7,6 +8,11 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const timeoutMs = 60_000;
+/** A workbook of a few kilobytes can unpack to gigabytes. The shell sets limits of the kernel: memory, and the size of a file. */
+const limits = 'ulimit -d 1000000; ulimit -f 32768';
+const shell = '/bin/sh';
+/** The conversion before, however it ended: one runs at a time. */
+let last: Promise<unknown> = Promise.resolve();
 const known = new Map<string, string>();
 const maxKnown = 50;
 
@@ -18,7 +24,13 @@ export class XlsFormFault extends Error {
  * Converts an XLSForm to the XML that engines read, with pyxform. A form without settings has the name of its file as its id. What was
  * converted before is remembered.
  */
-export async function convertXlsForm(file: string, bytes: Uint8Array): Promise<string> {
+export function convertXlsForm(file: string, bytes: Uint8Array): Promise<string> {
+  const converted = last.then(() => convert(file, bytes));
+  last = converted.catch(() => {});
+  return converted;
+}
+
+async function convert(file: string, bytes: Uint8Array): Promise<string> {
   const name = basename(file);
   const hash = createHash('sha256').update(`${name}\0`).update(bytes).digest('hex');
   const before = known.get(hash);
@@ -28,7 +40,7 @@ export async function convertXlsForm(file: string, bytes: Uint8Array): Promise<s
     const [input, output] = [join(folder, name), join(folder, `${name}.xml`)];
     await writeFile(input, bytes);
     // Validation by Java is for those who write forms; ODK's engine refuses what it cannot run.
-    await run('xls2xform', ['--skip_validate', input, output], { timeout: timeoutMs });
+    await runConverter(['--skip_validate', input, output]);
     const xml = await readFile(output, 'utf8');
     if (known.size >= maxKnown) known.clear();
     known.set(hash, xml);
@@ -40,6 +52,15 @@ export async function convertXlsForm(file: string, bytes: Uint8Array): Promise<s
   }
 }
 
+/** Without the rest of the environment, which holds secrets. */
+async function runConverter(args: string[]): Promise<void> {
+  // biome-ignore lint/style/noProcessEnv: where programs are found on this machine, not configuration.
+  const { PATH, HOME } = process.env;
+  const options = { timeout: timeoutMs, killSignal: 'SIGKILL', env: { PATH, HOME } } as const;
+  if (process.platform === 'win32' || !existsSync(shell)) await run('xls2xform', args, options);
+  else await run(shell, ['-c', `${limits}; exec xls2xform "$@"`, shell, ...args], options);
+}
+
 function faultOf(error: unknown): string {
   const {
     code,
@@ -47,7 +68,8 @@ function faultOf(error: unknown): string {
     stdout = '',
     message,
   } = error as NodeJS.ErrnoException & { stderr?: string; stdout?: string };
-  if (code === 'ENOENT')
+  // 127 is how a shell says that there is no such program.
+  if (code === 'ENOENT' || Number(code) === 127)
     return 'an XLSForm is converted by pyxform, which is not on this machine: "pip install pyxform", or put the form here as XML';
   const lines = `${stdout}\n${stderr}`.split('\n').flatMap((line) => line.trim() || []);
   const said = lines.findLast((line) => !/^(Traceback|File |\^|[~^]+$)/.test(line));

@@ -147,12 +147,21 @@ export function addProgramRoutes(server: Server, publishing: Publishing): void {
   });
 }
 
+/** Conversions that run or wait. Each takes seconds, and one runs at a time. */
+let converting = 0;
+const maxConverting = 4;
+
 async function toXml(file: string, body: unknown): Promise<string> {
   if (!Buffer.isBuffer(body))
     throw new AppError('VALIDATION_FAILED', 'Send the XLSForm itself, as application/octet-stream.');
-  const xml = await convertXlsForm(file, body).catch((error: unknown) => {
-    throw error instanceof XlsFormFault ? new AppError('VALIDATION_FAILED', `${file}: ${error.message}`) : error;
-  });
+  if (converting >= maxConverting)
+    throw new AppError('LIMIT_REACHED', 'Other XLSForms are being converted. Send this one again in a minute.');
+  converting++;
+  const xml = await convertXlsForm(file, body)
+    .catch((error: unknown) => {
+      throw error instanceof XlsFormFault ? new AppError('VALIDATION_FAILED', `${file}: ${error.message}`) : error;
+    })
+    .finally(() => converting--);
   const large = sizeFault([{ path: file, bytes: Buffer.byteLength(xml) }]);
   if (large) throw new AppError('VALIDATION_FAILED', `${file} as XML ${large.message}`);
   return xml;

@@ -24,6 +24,7 @@ import {
   sessionStatus,
   unpackDialogue,
   unpackOpening,
+  withProgram,
 } from './session.ts';
 import type { SessionCache } from './session-cache.ts';
 import type { SessionStore } from './session-store.ts';
@@ -118,7 +119,7 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   // A version that is in memory needs no wait, which every key press would pay for.
   const menu = found instanceof Promise ? await found : found;
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
-  const opening = kept ? withProgram(kept, menu) : await parts.profiles.loadOpening(phoneNumber, now, menu);
+  const opening = kept ? withProgram(kept, menu.id) : await parts.profiles.loadOpening(phoneNumber, now, menu);
   if (known && textHash.ofText(sessionId, text.slice(0, known.textLength)) === known.textHash) {
     if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
     const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength) : undefined;
@@ -127,10 +128,6 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   }
   // Nothing to continue from: the inputs of the telecom gateway's text are replayed from the start.
   return await continueDialogue(parts, request, { menu, known, inputs: toParts(text), opening, from: undefined });
-}
-
-function withProgram(opening: Opening, { id }: Menu): Opening {
-  return opening.program === id ? opening : { ...opening, program: id };
 }
 
 /** The version of the program that the session began with; where it is gone, the one its code chooses now. */

@@ -96,6 +96,10 @@ export function unpackDialogue(text: string): Dialogue | undefined {
   return dialogue;
 }
 
+export function withProgram(opening: Opening, program: string): Opening {
+  return opening.program === program ? opening : { ...opening, program };
+}
+
 export function packOpening(opening: Opening): string {
   return JSON.stringify(opening);
 }
