@@ -105,6 +105,16 @@ export function createHandleRequest(parts: RequestParts): HandleRequest {
 
 /** `undefined` when the session was changed by another instance between reading and writing. */
 async function runRequest(parts: RequestParts, request: OwnRequest): Promise<RequestResult | undefined> {
+  const outcome = await takeRequest(parts, request);
+  if (!('step' in outcome)) return outcome;
+  const saving = toSaving(parts, request, outcome);
+  // What is alive here is alive for as long as the commit takes, for every request that waits for it: keep it small.
+  if (!(await parts.sessions.save(saving.write))) return undefined;
+  return finish(parts, request, outcome, saving);
+}
+
+/** What to save and to show, or the reply where there is nothing to save. */
+async function takeRequest(parts: RequestParts, request: OwnRequest): Promise<Outcome | RequestResult> {
   const { sessionId, phoneNumber, text, now, isRepeated } = request;
   const cached = isRepeated ? undefined : findCached(parts, request);
   // A first dial is inserted without a read. If the row exists, the insert is refused and the row is read.
@@ -120,14 +130,15 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   const menu = found instanceof Promise ? await found : found;
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const opening = kept ? withProgram(kept, menu.id) : await parts.profiles.loadOpening(phoneNumber, now, menu);
+  const all = toParts(text);
   if (known && textHash.ofText(sessionId, text.slice(0, known.textLength)) === known.textHash) {
     if (known.textLength === text.length) return { reply: known.reply, kind: 'retried' };
-    const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength) : undefined;
+    const inputs = known.status === sessionStatus.active ? toNewParts(text, known.textLength, all) : undefined;
     const from = inputs && unpackDialogue(known.dialogue);
-    if (from) return await continueDialogue(parts, request, { menu, known, inputs, opening, from });
+    if (from) return await continueDialogue(parts, request, { menu, known, all, inputs, opening, from });
   }
   // Nothing to continue from: the inputs of the telecom gateway's text are replayed from the start.
-  return await continueDialogue(parts, request, { menu, known, inputs: toParts(text), opening, from: undefined });
+  return await continueDialogue(parts, request, { menu, known, all, inputs: all, opening, from: undefined });
 }
 
 /** The version of the program that the session began with; where it is gone, the one its code chooses now. */
@@ -151,20 +162,22 @@ async function openSession(
   parts: RequestParts,
   request: OwnRequest,
   known: Session | undefined,
-): Promise<RequestResult | undefined> {
+): Promise<Outcome | RequestResult> {
   const menu = parts.programs.forCode(request.serviceCode);
   if (!menu) return { reply: parts.unknownCode, kind: 'refused' };
   const opening = await parts.profiles.loadOpening(request.phoneNumber, request.now, menu);
   // The telecom gateway asks again: the same session has the same first screen.
   if (known && unpackOpening(known.opening).isNewcomer) opening.isNewcomer = true;
   const step = openDialogue(menu, opening, toCaller(request));
-  return await save(parts, request, { menu, known, opening, step, kind: 'opened' });
+  return { menu, known, opening, step, kind: 'opened' };
 }
 
 interface Course {
   /** The one in use when the request came: a reload meanwhile changes nothing for it. */
   menu: Menu;
   known: Session | undefined;
+  /** All inputs of the text, and those of them that are to be taken. */
+  all: Part[];
   inputs: Part[];
   opening: Opening;
   /** Where the inputs start; the main menu when they are all there is. */
@@ -174,10 +187,9 @@ interface Course {
 async function continueDialogue(
   parts: RequestParts,
   request: OwnRequest,
-  { menu, known, inputs, opening, from }: Course,
-): Promise<RequestResult | undefined> {
+  { menu, known, all, inputs, opening, from }: Course,
+): Promise<Outcome> {
   const textHash = parts.textHash(known?.textHash);
-  const all = toParts(request.text);
   const values = all.map(({ value }) => value);
   const caller = toCaller(request);
   let step: Step = from ? { dialogue: { ...from, caller }, ended: false } : openDialogue(menu, opening, caller);
@@ -223,7 +235,7 @@ async function continueDialogue(
     if (step.ended) break;
   }
   const kind = step.ended ? 'ended' : from ? 'continued' : 'rebuilt';
-  return await save(parts, request, { menu, known, opening, step, kind, before: from, taken, isResumeGone });
+  return { menu, known, opening, step, kind, before: from, taken, isResumeGone };
 }
 
 /** Not the number of an action: those begin with 0. */
@@ -266,7 +278,14 @@ interface Outcome {
   isResumeGone?: boolean;
 }
 
-async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome): Promise<RequestResult | undefined> {
+interface Saving {
+  write: SessionWrite;
+  kind: RequestKind;
+  /** The call ends because no more input fits into it. */
+  isFull: boolean;
+}
+
+function toSaving(parts: RequestParts, request: OwnRequest, outcome: Outcome): Saving {
   const { menu, known, opening, step } = outcome;
   const room = step.ended ? undefined : measureCallRoom(menu, step.dialogue, request.text);
   const isFull = room?.kind === 'full';
@@ -294,11 +313,19 @@ async function save(parts: RequestParts, request: OwnRequest, outcome: Outcome):
   const resume = toResume(outcome, { now: request.now, isFull });
   if (resume) write.resume = resume;
   if (kind === 'opened' && opening.notice) write.noticeShown = true;
-  if (!(await parts.sessions.save(write))) return undefined;
-  if (ended) parts.cache.delete(session.id);
-  else parts.cache.set(session);
+  return { write, kind, isFull };
+}
+
+function finish(
+  parts: RequestParts,
+  request: OwnRequest,
+  outcome: Outcome,
+  { write: { session }, kind, isFull }: Saving,
+): RequestResult {
+  if (session.status === sessionStatus.active) parts.cache.set(session);
+  else parts.cache.delete(session.id);
   countRequest(parts, request, outcome, isFull);
-  return { reply, kind };
+  return { reply: session.reply, kind };
 }
 
 /** A request that the telecom gateway repeats is not a new call, and inputs that are played again were counted before. */

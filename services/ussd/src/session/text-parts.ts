@@ -58,11 +58,11 @@ function toListedParts(text: string): Part[] {
 }
 
 /**
- * The inputs of `text` beyond its first `consumed` characters, or `undefined` when `text` does not go on from there
- * (`1` became `12`, not `1*2`) and must be replayed from the start. The caller has compared the consumed characters.
+ * The inputs of `text`, which are `parts`, beyond its first `consumed` characters, or `undefined` when `text` does not go on
+ * from there (`1` became `12`, not `1*2`) and must be replayed from the start. The caller has compared the consumed characters.
  */
-export function toNewParts(text: string, consumed: number): Part[] | undefined {
+export function toNewParts(text: string, consumed: number, parts = toParts(text)): Part[] | undefined {
   if (consumed > 0 && consumed < text.length && text[consumed] !== '*' && text[consumed] !== inputMark)
     return undefined;
-  return toParts(text).filter((part) => part.end > consumed);
+  return parts.filter((part) => part.end > consumed);
 }
