@@ -22,7 +22,7 @@ async function writeProgram(states: string, texts: string, more: Record<string, 
 
 const states = `
   home: { kind: menu, text: home, options: [{ text: a, to: code }, { text: b, to: amount }, { text: c, to: left }] }
-  code: { kind: prompt, text: code, type: text, pattern: "Q[0-9]{3}Z", save: code, to: thanks }
+  code: { kind: prompt, text: code, type: text, pattern: "Q[0-9]{3}Z", check: { that: answer.contains("123"), hint: home }, save: code, to: thanks }
   amount: { kind: prompt, text: amount, type: integer, min: 1, max: 5000, save: amount, to: size }
   size: { kind: branch, when: [{ that: amount == 1234, to: exact }, { that: amount > 5000, to: never }], else: list }
   exact: { kind: page, text: exact }
@@ -52,6 +52,16 @@ test('dead ends, circles, questions without an answer, and what was not reached'
     expect.stringMatching(/^small \(en\): 10 of 11 states in \d+ steps$/),
   ]);
   expect(report.findings[0]).toMatchObject({ kind: 'fault', program: 'small', languages: ['en'], line: 16 });
+});
+
+test('answers are made from the pattern of a question', async () => {
+  const plates = states.replace(
+    'pattern: "Q[0-9]{3}Z", check: { that: answer.contains("123"), hint: home }',
+    'pattern: "K[A-Z]{2} ?[0-9]{3}[A-Z]"',
+  );
+  await using dir = await writeProgram(plates, texts);
+  const { lines } = await explorePrograms({ folder: dir.path });
+  expect(lines.join('\n')).not.toContain('state code');
 });
 
 test('a recorded dialogue gives the answers that nobody can guess, and limits are kept', async () => {

@@ -1,3 +1,4 @@
+import { sample, stringMatching } from 'fast-check';
 import type { Dialogue } from '../menu/dialogue.ts';
 import { todayOf } from '../menu/evaluate.ts';
 import { isSearchable } from '../menu/list-options.ts';
@@ -26,6 +27,7 @@ export interface Inputs {
 
 const mostAnswers = 5;
 const mostRows = 4;
+const mostTextsOfPattern = 20;
 const unknownKey = '77';
 
 /** What to press on the screen that a dialogue shows. */
@@ -106,8 +108,28 @@ function typedAnswers({ constants, phoneNumber }: InputParts, dialogue: Dialogue
       return [options.map((_, i) => i + 1).join(' '), ...options.map((_, i) => String(i + 1)), '1 2'];
     default: {
       const longest = length?.max ?? 160;
-      return ['Ana', ...constants.texts, toText(longest), toText(length?.min ?? 1), 'A1', 'AB-123', '12345'];
+      return [
+        ...textsMatching(question.pattern),
+        'Ana',
+        ...constants.texts,
+        toText(longest),
+        toText(length?.min ?? 1),
+        'A1',
+        'AB-123',
+        '12345',
+      ];
     }
+  }
+}
+
+/** The same ones for a pattern at every walk; none where it uses what RE2 has and the expressions of JavaScript have not. */
+function textsMatching(pattern: string | undefined): string[] {
+  if (pattern === undefined) return [];
+  try {
+    const texts = stringMatching(new RegExp(`^(?:${pattern})$`));
+    return sample(texts, { numRuns: mostTextsOfPattern, seed: 1 });
+  } catch {
+    return [];
   }
 }
 
