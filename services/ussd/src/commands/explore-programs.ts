@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Exploration, explore, type Finding } from '../explore/explore.ts';
+import { explore } from '../explore/explore.ts';
 import { questionsOf } from '../explore/explore-form.ts';
 import { findCircles } from '../explore/find-circles.ts';
+import type { Exploration, Finding } from '../explore/walk.ts';
 import { createForms, type Forms } from '../forms/forms.ts';
 import { type Fault, formatFault } from '../menu/fault.ts';
 import type { Menu } from '../menu/menu.ts';

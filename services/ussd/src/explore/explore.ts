@@ -1,52 +1,13 @@
-import type { Forms } from '../forms/forms.ts';
 import { type Dialogue, type FormSnapshot, toFormSnapshot } from '../menu/dialogue.ts';
-import { type Opening, openDialogue, type Step, takeFormReply, takeInput, takeResult } from '../menu/engine.ts';
+import { type Opening, openDialogue, takeInput } from '../menu/engine.ts';
 import { type Menu, reservedKeys, resumeTarget } from '../menu/menu.ts';
 import { backKeyOf, canGoBack, countPages } from '../menu/render.ts';
 import { constantsOf } from './constants.ts';
-import { examineScreen, missingValues } from './examine-screen.ts';
-import { exploreForm, type FormExploration } from './explore-form.ts';
-import { type InputParts, inputsFor } from './inputs.ts';
-import { resultsOf } from './results.ts';
+import { missingValues } from './examine-screen.ts';
+import { inputsFor } from './inputs.ts';
+import { settle } from './settle.ts';
+import { createWalk, type Exploration, type ExploreOptions, type Place, phoneNumber, type Walk } from './walk.ts';
 
-export interface ExploreOptions {
-  menu: Menu;
-  language: string;
-  forms: Pick<Forms, 'press'>;
-  /** Answers of recorded dialogues, tried where they fit. */
-  samples: readonly string[];
-  maxSteps: number;
-  /** When to stop, in milliseconds since 1970. */
-  until: number;
-  /** Called every second. */
-  onProgress?: (soFar: Exploration) => void;
-}
-
-export interface Finding {
-  state: string;
-  message: string;
-  /** What was typed to come there. */
-  typed: readonly string[];
-}
-
-export interface Exploration {
-  faults: Finding[];
-  notes: Finding[];
-  reached: Set<string>;
-  /** From screen to screen, over whatever lies between. */
-  ways: Map<string, Set<string>>;
-  forms: Map<string, FormExploration>;
-  steps: number;
-  isComplete: boolean;
-}
-
-interface Place {
-  dialogue: Dialogue;
-  typed: readonly string[];
-}
-
-const phoneNumber = '+254700000001';
-const maxActions = 10;
 const progressMs = 1_000;
 
 /**
@@ -54,149 +15,17 @@ const progressMs = 1_000;
  * question, on screens that differ in what expressions look at. What nobody has seen yet comes first.
  */
 export async function explore(options: ExploreOptions): Promise<Exploration> {
-  const { menu, language, maxSteps, until } = options;
-  const constants = constantsOf(menu);
-  const parts: InputParts = { menu, constants, samples: options.samples, phoneNumber };
-  const result: Exploration = {
-    faults: [],
-    notes: [],
-    reached: new Set(),
-    ways: new Map(),
-    forms: new Map(),
-    steps: 0,
-    isComplete: true,
-  };
-  const watched = new Set([...menu.expressions.values()].flatMap(({ names }) => names));
-  const known = new Set<string>();
-  const [fresh, others]: [Place[], Place[]] = [[], []];
-  // With some values a question may have no answer; it is a fault where it never has one.
-  const answered = new Set<string>();
-  const unanswered = new Map<string, { place: Place; tried: number }>();
-  let snapshot: FormSnapshot | undefined;
-  const isOver = () => result.steps >= maxSteps || Date.now() > until;
-  const report = (list: Finding[]) => (place: Place) => (message: string) => {
-    const { state } = place.dialogue;
-    if (!list.some((other) => other.state === state && other.message === message))
-      list.push({ state, message, typed: place.typed });
-  };
-  const [fault, note] = [report(result.faults), report(result.notes)];
-
-  function arrive(place: Place, from?: string): void {
-    const { dialogue } = place;
-    if (from !== undefined) result.ways.set(from, (result.ways.get(from) ?? new Set()).add(dialogue.state));
-    const isNew = !result.reached.has(dialogue.state);
-    result.reached.add(dialogue.state);
-    snapshot ??= toFormSnapshot(menu, dialogue);
-    const key = keyOf(menu, dialogue, watched);
-    if (known.has(key)) return;
-    known.add(key);
-    examineScreen(menu, dialogue, { fault: fault(place), note: note(place) });
-    (isNew ? fresh : others).push(place);
-  }
-
-  /** All the ways on from a step that waits for an action or a form. */
-  async function settle(step: Step, typed: readonly string[], depth = 0): Promise<Place[]> {
-    const { dialogue, pending, form } = step;
-    const place = { dialogue, typed };
-    if (!pending && !form) return [place];
-    result.reached.add(dialogue.state);
-    if (depth >= maxActions) {
-      fault(place)('the actions after it do not end');
-      return [];
-    }
-    const next: Step[] = [];
-    const state = menu.states.get(dialogue.state);
-    if (form) {
-      for (const submission of await fillIn(dialogue, place)) {
-        const done = takeFormReply(menu, dialogue, { kind: 'complete', submission });
-        next.push(takeResult(menu, done.dialogue, { outcome: 'submitted', values: { ...submission.values } }));
-      }
-    } else if (state?.kind === 'action') {
-      for (const given of resultsOf(menu, state, constants)) next.push(takeResult(menu, dialogue, given));
-    }
-    const places = [];
-    for (const each of next) places.push(...(await settle(each, typed, depth + 1)));
-    return places;
-  }
-
-  async function fillIn(dialogue: Dialogue, place: Place) {
-    const state = menu.states.get(dialogue.state);
-    const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
-    if (state?.kind !== 'form' || !source) return [];
-    const before = result.forms.get(dialogue.state);
-    if (before) return before.submissions;
-    const done = await exploreForm({
-      forms: options.forms,
-      source,
-      language,
-      phoneNumber,
-      take: state.take,
-      samples: options.samples,
-      isOver,
-      see({ screen, progress }) {
-        result.steps++;
-        const open = { ...dialogue, page: 0, form: { state: dialogue.state, progress, screen } };
-        examineScreen(menu, open, { fault: fault(place), note: note(place) });
-      },
-    });
-    result.forms.set(dialogue.state, done);
-    for (const message of done.faults) fault(place)(message);
-    return done.submissions;
-  }
-
-  async function press(place: Place, input: string, isKept: boolean): Promise<void> {
-    result.steps++;
-    beginPress(place);
-    const typed = [...place.typed, input];
-    const { state } = place.dialogue;
-    try {
-      const step = takeInput(menu, place.dialogue, {
-        value: input,
-        part: place.typed.length,
-        parts: typed,
-        phoneNumber,
-      });
-      for (const next of isKept ? await settle(step, typed) : [{ dialogue: step.dialogue, typed }]) {
-        if (isKept) arrive(next, state);
-        else if (!step.pending && !step.form)
-          examineScreen(menu, next.dialogue, { fault: fault(next), note: note(next) });
-      }
-    } catch (error) {
-      fault({ ...place, typed })(`fails: ${(error as Error).message}`);
-    }
-  }
-
-  /** All places share one caller, who has the budget of one key press. */
-  function beginPress({ dialogue: { caller } }: Place): void {
-    if (caller) caller.budget = undefined;
-  }
-
-  async function expand(place: Place): Promise<void> {
-    beginPress(place);
-    const state = menu.states.get(place.dialogue.state);
-    if (!state || state.kind === 'end') return;
-    const at = { ...place, dialogue: { ...place.dialogue, page: countPages(menu, place.dialogue) - 1 } };
-    const { taken, refused, tried } = inputsFor(parts, at.dialogue, place.typed);
-    if (state.kind === 'prompt') {
-      if (taken.length > 0) answered.add(place.dialogue.state);
-      else unanswered.set(place.dialogue.state, { place, tried });
-    }
-    if (state.kind === 'menu' && taken.length === 0) fault(place)('shows no option: nothing leads on from here');
-    for (const input of taken) await press(at, input, true);
-    for (const input of refused) await press(place, input, false);
-    if (canGoBack(menu, place.dialogue)) await press(place, backKeyOf(menu, state, place.dialogue), false);
-    await press(place, reservedKeys.exit, true);
-  }
-
+  const walk = createWalk(options);
+  const { menu, language, result } = walk;
+  const places = createPlaces(walk);
+  const presser = createPresser(walk, places);
   const begin = (opening: Omit<Opening, 'language'> = {}) => {
-    const opened = openDialogue(menu, { language, ...opening }, { phoneNumber, now: Date.now() });
-    arrive({ dialogue: opened.dialogue, typed: [] });
+    const { dialogue } = openDialogue(menu, { language, ...opening }, { phoneNumber, now: Date.now() });
+    places.add({ dialogue, typed: [] });
   };
   begin();
   begin({ isNewcomer: true });
-  let hasResumed = ![...menu.states.values()].some(
-    (state) => 'options' in state && state.options?.some((option) => 'to' in option && option.to === resumeTarget),
-  );
+  let hasResumed = !offersResume(menu);
   let reportAt = Date.now() + progressMs;
   for (;;) {
     if (Date.now() > reportAt) {
@@ -205,23 +34,113 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
       // The walk hardly ever waits for anything; this lets the terminal be written.
       await new Promise(setImmediate);
     }
-    const place = fresh.pop() ?? others.shift();
-    if (!place) {
-      if (hasResumed || !snapshot) break;
-      hasResumed = true;
-      begin({ resume: snapshot });
-      continue;
-    }
-    if (isOver()) {
+    const place = places.next();
+    const snapshot = places.snapshot();
+    if (place && walk.isOver()) {
       result.isComplete = false;
       break;
     }
-    await expand(place);
+    if (place) {
+      await presser.pressAll(place);
+    } else if (!hasResumed && snapshot) {
+      hasResumed = true;
+      begin({ resume: snapshot });
+    } else break;
   }
-  for (const [state, { place, tried }] of unanswered)
-    if (!answered.has(state))
-      fault(place)(`accepts none of ${tried} answers; record a dialogue in flows/ that answers it`);
+  presser.reportUnanswered();
   return result;
+}
+
+function offersResume(menu: Menu): boolean {
+  return [...menu.states.values()].some(
+    (state) => 'options' in state && state.options?.some((option) => 'to' in option && option.to === resumeTarget),
+  );
+}
+
+type Places = ReturnType<typeof createPlaces>;
+
+/** The places that are still to be walked from, each of them once. */
+function createPlaces(walk: Walk) {
+  const { menu, result } = walk;
+  const watched = new Set([...menu.expressions.values()].flatMap(({ names }) => names));
+  const known = new Set<string>();
+  const [fresh, others]: [Place[], Place[]] = [[], []];
+  let snapshot: FormSnapshot | undefined;
+  return {
+    add(place: Place, from?: string): void {
+      const { dialogue } = place;
+      if (from !== undefined) result.ways.set(from, (result.ways.get(from) ?? new Set()).add(dialogue.state));
+      const isNew = !result.reached.has(dialogue.state);
+      result.reached.add(dialogue.state);
+      snapshot ??= toFormSnapshot(menu, dialogue);
+      const key = keyOf(menu, dialogue, watched);
+      if (known.has(key)) return;
+      known.add(key);
+      walk.examine(place);
+      (isNew ? fresh : others).push(place);
+    },
+    next: () => fresh.pop() ?? others.shift(),
+    /** The first unfinished form. */
+    snapshot: () => snapshot,
+  };
+}
+
+function createPresser(walk: Walk, places: Places) {
+  const { menu } = walk;
+  const constants = constantsOf(menu);
+  // With some values a question may have no answer; it is a fault where it never has one.
+  const answered = new Set<string>();
+  const unanswered = new Map<string, { place: Place; tried: number }>();
+
+  async function press(place: Place, input: string, isKept: boolean): Promise<void> {
+    walk.result.steps++;
+    beginPress(place);
+    const typed = [...place.typed, input];
+    try {
+      const step = takeInput(menu, place.dialogue, {
+        value: input,
+        part: place.typed.length,
+        parts: typed,
+        phoneNumber,
+      });
+      if (isKept) {
+        for (const next of await settle(walk, constants, { step, typed })) places.add(next, place.dialogue.state);
+      } else if (!step.pending && !step.form) walk.examine({ dialogue: step.dialogue, typed });
+    } catch (error) {
+      walk.fault({ ...place, typed }, `fails: ${(error as Error).message}`);
+    }
+  }
+
+  return {
+    /** Everything that a caller could press at a place. */
+    async pressAll(place: Place): Promise<void> {
+      beginPress(place);
+      const state = menu.states.get(place.dialogue.state);
+      if (!state || state.kind === 'end') return;
+      const at = { ...place, dialogue: { ...place.dialogue, page: countPages(menu, place.dialogue) - 1 } };
+      const parts = { menu, constants, samples: walk.samples, phoneNumber };
+      const { taken, refused, tried } = inputsFor(parts, at.dialogue, place.typed);
+      if (state.kind === 'prompt') {
+        if (taken.length > 0) answered.add(place.dialogue.state);
+        else unanswered.set(place.dialogue.state, { place, tried });
+      }
+      if (state.kind === 'menu' && taken.length === 0) walk.fault(place, 'shows no option: nothing leads on from here');
+      for (const input of taken) await press(at, input, true);
+      for (const input of refused) await press(place, input, false);
+      if (canGoBack(menu, place.dialogue)) await press(place, backKeyOf(menu, state, place.dialogue), false);
+      await press(place, reservedKeys.exit, true);
+    },
+    reportUnanswered(): void {
+      for (const [state, { place, tried }] of unanswered)
+        if (!answered.has(state))
+          walk.fault(place, `accepts none of ${tried} answers; record a dialogue in flows/ that answers it`);
+    },
+  };
+}
+
+/** All places share one caller, who has the budget of one key press. */
+function beginPress({ dialogue: { caller } }: Place): void {
+  if (caller) caller.budget = undefined;
 }
 
 /** Of values, only those matter that expressions look at, and whether those are there that the screen shows. */
