@@ -79,12 +79,16 @@ describe.each(engines)('sessions on %s', (engine) => {
     }
     expect(await sessions.load('a')).toEqual(toSession('a'));
   });
-});
 
-test('a session that was marked as expired meanwhile is not continued', async () => {
-  await using opened = await openSessions('sqlite');
-  const { db, sessions } = opened;
-  await sessions.save({ session: toSession('a') });
-  await db.updateTable('ussd_session').set({ status: sessionStatus.expired }).execute();
-  expect(await sessions.save({ session: toSession('a', { version: 2 }), isStep: true })).toBe(false);
+  test('a key press that came in time is answered although its session was marked as expired meanwhile', async () => {
+    await using opened = await openSessions(engine);
+    const { db, sessions } = opened;
+    await sessions.save({ session: toSession('a') });
+    await db.updateTable('ussd_session').set({ status: sessionStatus.expired }).execute();
+    const next = toSession('a', { version: 2, reply: 'CON y', seenAt: 2_000 });
+    const resume = { form: '{"state":"amount"}', at: 2_000 };
+    expect(await sessions.save({ session: next, isStep: true, resume })).toBe(true);
+    expect(await sessions.load('a')).toEqual(next);
+    expect(await db.selectFrom('ussd_profile').select('resume_at').execute()).toEqual([{ resume_at: 2_000 }]);
+  });
 });

@@ -36,13 +36,19 @@ const writeForm = `insert into ussd_profile (phone, resume, resume_at) values (?
 export function createSqliteWriter({ cipher }: Pick<Store<UssdTables>, 'cipher'>): ApplyWrites {
   const toSealed = ({ session }: SessionWrite) => cipher.sealRow(sealedTables.session, toRow(session));
   return async (trx, writes) => {
+    const written = new Set<string>();
+    const write = async (statement: string, some: SessionWrite[], toList: typeof toValues) => {
+      const changes = await runForEach(trx, statement, some.map(toSealed).map(toList));
+      for (const [i, { session }] of some.entries()) if (changes[i] === 1) written.add(session.id);
+    };
     const steps = writes.filter(({ isStep }) => isStep);
-    const others = writes.filter(({ isStep }) => !isStep);
-    const changes = [
-      ...(await runForEach(trx, writeSession, others.map(toSealed).map(toValues))),
-      ...(await runForEach(trx, writeStep, steps.map(toSealed).map(toStepValues))),
-    ];
-    const written = new Set([...others, ...steps].filter((_, i) => changes[i] === 1).map(({ session }) => session.id));
+    await write(writeStep, steps, toStepValues);
+    // A sweep may have marked the session as expired since the key press came, which was in time.
+    await write(
+      writeSession,
+      writes.filter(({ session }) => !written.has(session.id)),
+      toValues,
+    );
     const forms = toForms(
       cipher,
       writes.filter(({ session }) => written.has(session.id)),
