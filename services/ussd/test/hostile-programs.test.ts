@@ -22,7 +22,7 @@ test('the loops of all inputs that are tried have one budget', async () => {
   const inputs = Array.from({ length: 100 }, (_, i) => (i % 2 ? '0' : '1'));
   expect(await ask('POST', '/small/try', { inputs })).toMatchObject({
     status: 400,
-    body: { message: expect.stringMatching(/^In this program the loops of the expression .* take too long\.$/) },
+    body: { message: expect.stringMatching(/^In this program the expression .* takes too long\.$/) },
   });
 });
 

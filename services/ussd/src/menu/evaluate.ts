@@ -1,8 +1,9 @@
 import type { CelInput, CelValue } from '@bufbuild/cel';
 import type { Dialogue } from './dialogue.ts';
+import type { Expression } from './expressions.ts';
 import { maxTextLength } from './limit-values.ts';
 import type { Menu } from './menu.ts';
-import { createExpressionBudget, type ExpressionBudget, pauseBudget } from './meter-expression.ts';
+import { createExpressionBudget, type ExpressionBudget, pauseBudget, takeTime } from './meter-expression.ts';
 import { fromExpressionValue, parseJson, toExpressionValue } from './value-types.ts';
 
 /** Computes an expression of the menu over the values of a dialogue; `extra` are names of the moment, such as `answer`. */
@@ -12,8 +13,10 @@ export function evaluate(
   source: string,
   extra: Record<string, CelInput> = {},
 ): CelValue | undefined {
+  const expression = findExpression(menu, source);
   const budget = budgetOf(dialogue);
-  const value = run(menu, dialogue, source, { extra, budget });
+  takeTime(budget);
+  const value = expression.run(valuesFor(expression, menu, dialogue, extra), budget);
   pauseBudget(budget);
   return value;
 }
@@ -25,22 +28,21 @@ function budgetOf({ caller }: Dialogue): ExpressionBudget {
   return caller.budget;
 }
 
-function run(
-  menu: Menu,
-  dialogue: Dialogue,
-  source: string,
-  { extra, budget }: { extra: Record<string, CelInput>; budget: ExpressionBudget },
-): CelValue | undefined {
+function findExpression(menu: Menu, source: string): Expression {
   const expression = menu.expressions.get(source);
   if (!expression) throw new Error(`the expression ${source} is not compiled`);
+  return expression;
+}
+
+function valuesFor({ names }: Expression, menu: Menu, dialogue: Dialogue, extra: Record<string, CelInput> = {}) {
   const values: Record<string, CelInput> = {};
-  for (const name of expression.names) {
+  for (const name of names) {
     if (Object.hasOwn(extra, name)) values[name] = extra[name] as CelInput;
     else if (name === 'today') values[name] = todayOf(dialogue);
     else if (name === 'caller') values[name] = toCaller(dialogue);
     else values[name] = toExpressionValue(dialogue.values[name], menu.types.get(name) ?? 'any');
   }
-  return expression.run(values, budget);
+  return values;
 }
 
 export function holds(menu: Menu, dialogue: Dialogue, source: string, extra?: Record<string, CelInput>): boolean {
@@ -53,8 +55,13 @@ export function filterRows<Row>(
   dialogue: Dialogue,
   { rows, where, toRow }: { rows: readonly Row[]; where: string; toRow(row: Row): CelInput },
 ): Row[] {
+  const expression = findExpression(menu, where);
+  const values = valuesFor(expression, menu, dialogue);
   const budget = budgetOf(dialogue);
-  const found = rows.filter((row) => run(menu, dialogue, where, { extra: { row: toRow(row) }, budget }) === true);
+  const found = rows.filter((row) => {
+    takeTime(budget);
+    return expression.run({ ...values, row: toRow(row) }, budget) === true;
+  });
   pauseBudget(budget);
   return found;
 }

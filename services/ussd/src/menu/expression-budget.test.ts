@@ -24,5 +24,46 @@ ${states.join('\n')}
 
 test('the loops of all states that a key leads through have one budget', () => {
   expect(play(withLoops(1), ['1'])).toMatch(/^Found 0/);
-  expect(() => play(withLoops(12), ['1'])).toThrow(/the loops of the expression size.* take too long/);
+  expect(() => play(withLoops(12), ['1'])).toThrow(/the expression size.* takes too long/);
+});
+
+/** A program whose first key doubles a value ten times on the way to its state `next`. */
+function withDoubled(value: string, states: string, data?: Record<string, string>, done = 'Done') {
+  const doubled = Array.from({ length: 10 }, (_, i) => `v${i + 1}: "v${i} + v${i}"`).join(', ');
+  return load(
+    `
+  home: { kind: menu, text: home, options: [{ text: go, to: s }] }
+  s: { kind: set, values: { v0: "${value}", ${doubled} }, to: next }
+${states}
+  done: { kind: page, text: done }
+  bye: { kind: end, text: bye }
+`,
+    `home: Home\ngo: Go\ndone: '${done}'\nbye: Bye\n`,
+    data,
+  );
+}
+
+test('patterns over long texts use up the same budget, without any loop', () => {
+  // A boundary of words makes the matcher slow.
+  const slow = String.raw`v10.matches(r'^(?:[abc]{1,100}\\b?[abc]){1,9}[x-z]$')`;
+  const program = (count: number) => {
+    const values = Array.from({ length: count }, (_, i) => `m${i}: "${slow}"`).join(', ');
+    return withDoubled("'baaaaaaaaaaaaaaaac'", `  next: { kind: set, values: { ${values} }, to: done }`);
+  };
+  expect(play(program(1), ['1'])).toMatch(/^Done/);
+  expect(() => play(program(100), ['1'])).toThrow(/takes too long/);
+});
+
+test('a pattern that is made while it is used is as short as one of a question', () => {
+  const next = `  next: { kind: set, values: { short: "'xyx'.matches(v4)", long: "'xyx'.matches(v10)" }, to: done }`;
+  expect(play(withDoubled("'(x|y)?'", next, {}, '{short}, {long}'), ['1'])).toMatch(/^true, \n/);
+});
+
+test('the rows of a list use up the same budget', () => {
+  const list = (where: string) =>
+    `  next: { kind: menu, text: home, from: { csv: data/a.csv, text: name, where: "${where}" }, to: done }`;
+  const rows = { 'data/a.csv': `name,n\n${Array.from({ length: 4_900 }, (_, i) => `Row ${i},${i}\n`).join('')}` };
+  expect(play(withDoubled('[1, 2]', list('row.n > 4800'), rows), ['1'])).toContain('1. Row 4801');
+  const long = Array.from({ length: 50 }, () => 'row.name in v10').join(' || ');
+  expect(() => play(withDoubled('[1, 2]', list(long), rows), ['1'])).toThrow(/takes too long/);
 });

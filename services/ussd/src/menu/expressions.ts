@@ -5,6 +5,7 @@ import {
   celEnv,
   celFunc,
   celListConcat,
+  celMethod,
   isCelError,
   listType,
   parse,
@@ -14,6 +15,7 @@ import type { Expr } from '@bufbuild/cel-spec/cel/expr/syntax_pb.js';
 import { ExpressionFault, inferType, type ResultType, type Scope } from './check-expression.ts';
 import { joinLimited, refuseTooLong } from './limit-values.ts';
 import { type ExpressionBudget, madeFunction, meterExpression, roundFunction, takeRound } from './meter-expression.ts';
+import { hasMatch } from './pattern.ts';
 
 /** A compiled expression; `undefined` when it cannot be computed, as for a division by zero. */
 export interface Expression {
@@ -77,6 +79,9 @@ const env = celEnv({
     celFunc('_+_', [BYTES, BYTES], BYTES, (one, other) =>
       joinLimited(one, other, (a, b) => Uint8Array.from([...a, ...b])),
     ),
+    celMethod('matches', STRING, [STRING], BOOL, function (pattern) {
+      return takeRound(spending) && hasMatch(pattern, this);
+    }),
     ...mixed,
     ...rounding,
     celFunc('_%_', [DOUBLE, DOUBLE], DOUBLE, (one, other) => one % other),
@@ -113,7 +118,7 @@ function toExpression(source: string, parsed: ReturnType<typeof parse>, known: O
     run(values, budget) {
       spending = budget;
       const result = evaluate(values);
-      if (budget.rounds < 0) throw new ExpressionLimit(`the loops of the expression ${source} take too long`);
+      if (budget.rounds < 0) throw new ExpressionLimit(`the expression ${source} takes too long`);
       return isCelError(result) || (typeof result === 'number' && !Number.isFinite(result)) ? undefined : result;
     },
   };

@@ -35,7 +35,18 @@ export function isSearchable(menu: Menu, { from }: MenuState, dialogue: Dialogue
   return from !== undefined && findRows(menu, from, dialogue).length > searchAbove;
 }
 
+/** The rows last found for a dialogue: its screen needs them several times. */
+const lastFound = new WeakMap<Dialogue, { from: ListSource; rows: readonly Row[] }>();
+
 function findRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Row[] {
+  const last = lastFound.get(dialogue);
+  if (last?.from === from) return last.rows;
+  const rows = selectRows(menu, from, dialogue);
+  lastFound.set(dialogue, { from, rows });
+  return rows;
+}
+
+function selectRows(menu: Menu, from: ListSource, dialogue: Dialogue): readonly Row[] {
   const file = menu.data.get(from.csv ?? from.json ?? '');
   const rows = file ? file.rows : listOf(menu, dialogue, from.list ?? '[]');
   const { where } = from;

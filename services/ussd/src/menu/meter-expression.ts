@@ -7,7 +7,7 @@ export interface ExpressionBudget {
   rounds: number;
   /** A round takes longer the more text it looks through. In microseconds of this thread's processor time. */
   microseconds: number;
-  /** The processor time at which they are used up; 0 while no loop runs: others may be served between two expressions. */
+  /** The processor time at which they are used up; 0 while nothing is computed: others may be served between two expressions. */
   endsAt: number;
   /** When the processor time is read next, in milliseconds of wall-clock time: before then it cannot be used up. */
   readAt: number;
@@ -37,6 +37,11 @@ export const roundFunction = '@round';
 /** Takes a round from the budget; false when nothing is left. */
 export function takeRound(budget: ExpressionBudget): boolean {
   budget.rounds -= 1;
+  return takeTime(budget);
+}
+
+/** Takes the time since the last call; false, as after too many rounds, when nothing is left. */
+export function takeTime(budget: ExpressionBudget): boolean {
   // Reading the processor time costs as much as several rounds.
   const now = performance.now();
   if (budget.rounds >= 0 && now > budget.readAt) {
@@ -48,7 +53,7 @@ export function takeRound(budget: ExpressionBudget): boolean {
   return budget.rounds >= 0;
 }
 
-/** Stops counting time until the next loop. */
+/** Stops counting time until the next expression. */
 export function pauseBudget(budget: ExpressionBudget): void {
   if (budget.endsAt === 0) return;
   budget.microseconds = Math.max(0, budget.endsAt - spentMicroseconds());

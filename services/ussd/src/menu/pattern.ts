@@ -1,5 +1,7 @@
 import { RE2JS } from '@bufbuild/re2';
 
+/** Of a pattern. */
+export const maxPatternLength = 500;
 const compiled = new Map<string, RE2JS>();
 const maxCompiled = 500;
 /** As many characters as an answer has. */
@@ -8,6 +10,12 @@ const maxRepeats = 160;
 /** Matches in time that grows with the length of the text alone, whatever the pattern is. */
 export function isFullMatch(pattern: string, text: string): boolean {
   return (compiled.get(pattern) ?? compile(pattern)).matches(text);
+}
+
+/** Whether a part of the text matches. */
+export function hasMatch(pattern: string, text: string): boolean {
+  if (pattern.length > maxPatternLength) throw new Error('too long');
+  return (compiled.get(pattern) ?? compile(pattern)).test(text);
 }
 
 function compile(pattern: string): RE2JS {

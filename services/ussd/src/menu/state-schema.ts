@@ -8,7 +8,7 @@ import {
   nameSchema,
   textKeySchema,
 } from './built-in-actions.ts';
-import { patternFault } from './pattern.ts';
+import { maxPatternLength, patternFault } from './pattern.ts';
 import { questionTypes } from './question.ts';
 
 const optionSchema = z.strictObject({
@@ -62,7 +62,7 @@ const questionSchema = z.strictObject({
   max: limitSchema.exactOptional(),
   pattern: z
     .string()
-    .max(500)
+    .max(maxPatternLength)
     .superRefine((pattern, context) => {
       const fault = patternFault(pattern);
       if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
