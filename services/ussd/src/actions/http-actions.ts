@@ -1,6 +1,7 @@
 import type { AgentClient } from '../assistant/agent-client.ts';
 import type { Claims } from '../claims/claims.ts';
 import { type AskServer, type GuardedAnswer, guardedRequest } from '../http/guarded-request.ts';
+import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import { computeFields, holds } from '../menu/evaluate.ts';
 import { maxTextLength } from '../menu/limit-values.ts';
@@ -31,7 +32,7 @@ const tries = 2;
 export async function askServer(access: ServerAccess, call: BuiltInCall<'http'>): Promise<ActionResult> {
   const { spec, menu, dialogue, context } = call;
   const { get, post, headers, body, timeout } = spec.http;
-  const url = fill(get ?? post ?? '', (name) => encodeURIComponent(dialogue.values[name] ?? ''));
+  const url = fill(get ?? post ?? '', toUrlPart(dialogue));
   if (!URL.canParse(url)) return fail(call, 'the address is not a URL');
   if (leavesItsFolder(url)) return fail(call, 'a part of the path is . or ..');
   const readSecret = (name: string) => access.secrets[name.replace(/^secrets\./, '')] ?? '';
@@ -64,7 +65,7 @@ export async function queryProtocol(
 ): Promise<ActionResult> {
   const { spec, dialogue } = call;
   if (!client) return fail(call, 'GATEWAY_URL is not set');
-  const path = fill(spec.protocol, (name) => encodeURIComponent(dialogue.values[name] ?? ''));
+  const path = fill(spec.protocol, toUrlPart(dialogue));
   if (leavesItsFolder(path)) return fail(call, 'a part of the path is . or ..');
   const result = await client.query(path);
   if (result.ok) return settle(call, 200, result.value);
@@ -76,6 +77,12 @@ export async function queryProtocol(
 function fill(template: string, read: (name: string) => string): string {
   return template.replace(/\{([\w.]+)\}/g, (_, name: string) => read(name));
 }
+
+/** Half of a character, as from a gateway that cuts answers, cannot be encoded. */
+const toUrlPart =
+  ({ values }: Dialogue) =>
+  (name: string) =>
+    encodeURIComponent((values[name] ?? '').toWellFormed());
 
 /** Dots are not encoded, and a URL takes `/../` as the way to the folder above. */
 function leavesItsFolder(url: string): boolean {
@@ -108,10 +115,20 @@ function take(reply: unknown, paths: Record<string, string>): Record<string, str
       for (const step of path.match(/\w+/g) ?? [])
         value =
           typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? value[step as never] : undefined;
-      const text = typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '');
+      const text = toText(value);
       return [name, text.length > maxTextLength ? '' : text];
     }),
   );
+}
+
+function toText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value ?? '');
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // Nested deeper than the stack.
+    return '';
+  }
 }
 
 function parse(body: string): unknown {

@@ -4,7 +4,7 @@ import type { RunBuiltIn } from '../actions/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult, PendingAction } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
-import { type Menu, nameOf } from '../menu/menu.ts';
+import { type ActionState, type Menu, nameOf } from '../menu/menu.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 import type { ActionResults } from './action-results.ts';
 
@@ -46,7 +46,8 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
     const builtIn = state?.kind === 'action' && state.spec ? state : undefined;
     const action = actions[pending.action];
     if (!action && !builtIn) throw new Error(`no action named ${pending.action}`);
-    const recorded = isFirst && (builtIn || action?.repeatable) ? undefined : await results.find(key);
+    const isRepeatable = builtIn ? !postsElsewhere(builtIn) : action?.repeatable;
+    const recorded = isFirst && isRepeatable ? undefined : await results.find(key);
     if (recorded) return recorded;
     let committed: Promise<ActionResult> | undefined;
     const findAnswer = (name: string) => {
@@ -80,4 +81,9 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
       metrics.countActionFailure(call.pending.action);
       throw error;
     });
+}
+
+/** What was posted may have been paid: a process that ended before the session was written may have recorded it. */
+function postsElsewhere({ spec }: ActionState): boolean {
+  return spec !== undefined && 'http' in spec && spec.http.post !== undefined;
 }
