@@ -215,7 +215,17 @@ function checkEnds(
       faults.push({ file: file?.file ?? '', line: file?.[which]?.line ?? 1, message });
     }
   }
-  return faults;
+  return [...faults, ...checkStart(states, names.start)];
+}
+
+/** What its condition or a login leads to may be an action, and a dial runs none. */
+function checkStart(states: ReadonlyMap<string, PlacedState>, start: string): Fault[] {
+  const placed = states.get(start);
+  if (placed?.state.kind !== 'menu') return [];
+  const { state } = placed;
+  return (['when', 'requires'] as const)
+    .filter((field) => state[field] !== undefined)
+    .map((field) => faultAt(start, placed, [field], `the start is shown at every dial: it cannot have ${field}`));
 }
 
 function checkLogin(files: MenuFile[], states: ReadonlyMap<string, PlacedState>, login: string | undefined): Fault[] {

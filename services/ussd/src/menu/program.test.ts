@@ -270,6 +270,14 @@ bye: Bye
     );
     const menuWithOptions = oneQuestion('type: text').replace('text: home,', 'text: home, when: 1 > 0,');
     expect(faultsOf(menuWithOptions, questionTexts)[0]).toContain('when is for a menu with from');
+    const start = (field: string) => `
+  home: { kind: menu, text: home, ${field}, from: { csv: data/a.csv, text: name }, to: bye }
+  bye: { kind: end, text: bye }
+`;
+    for (const field of ['when: 1 > 0', 'requires: authenticated'])
+      expect(faultsOf(start(field), 'home: Home\nbye: Bye\n', { 'data/a.csv': 'name\nAna\n' })).toContainEqual(
+        expect.stringMatching(/home: the start is shown at every dial: it cannot have (when|requires)$/),
+      );
     const misspelt = oneQuestion('type: choice, options: [{ text: a, value: x1, when: tody > "2026" }]');
     expect(faultsOf(misspelt, questionTexts)[0]).toContain('there is no value tody (did you mean today?)');
   });
