@@ -5,6 +5,7 @@ import { createTempDir, engines } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import type { UssdTables } from '../src/store/tables.ts';
 import { phoneNumber, register, startService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 const number = phoneNumber.slice(1);
 const at = Date.parse('2026-11-17T10:00:00Z');
@@ -77,6 +78,15 @@ test.each(engines)('on %s viewers see masked numbers, operators whole ones, expo
     expect(text, route).not.toContain(number);
     expect(await (await service.get(route, operator)).text(), route).toContain(number);
   }
+  // Nor can digits be guessed one by one.
+  const order = '/api/ussd/programs/market/results/records/order';
+  for (const query of [`search=${number}`, `column=member&value=${number}`]) {
+    const count = async (headers: Record<string, string>) =>
+      ((await (await service.get(`${order}?${query}`, headers)).json()) as { total: number }).total;
+    expect([query, await count(viewer), await count(operator)]).toEqual([query, 0, 1]);
+    const summary = await (await service.get(`${order}/summary?${query}`, viewer)).json();
+    expect(summary).toMatchObject({ count: 0 });
+  }
   const csv = await (await service.get('/api/ussd/records/market/order?format=csv', operator)).text();
   const lines = csv.split('\r\n');
   expect(lines).toHaveLength(1_003);
@@ -97,4 +107,28 @@ test('viewers see the numbers of reporters and of open sessions masked', async (
     expect(text, route).toContain('+25470000****');
     expect(text, route).not.toContain(number);
   }
+});
+
+test('viewers see the number masked on the screen that a caller reads', async () => {
+  await using dir = await createTempDir();
+  const file = `${dir.path}/operators.json`;
+  const viewer = { authorization: `Bearer ${addOperator(file, { name: 'viewer', role: 'viewer' })}` };
+  await using program = await writeProgram({
+    'program.yaml': `name: own
+codes: ["*384*9#"]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: own.home, options: [{ text: own.who, to: who }] }
+  who: { kind: set, values: { who: caller.phone }, to: shown }
+  shown: { kind: page, text: own.shown }
+`,
+    'locales/en.yaml': "own: { home: Home, who: Who am I?, shown: 'You are {who}.' }\n",
+  });
+  await using service = await startService('sqlite', { OPERATORS_FILE: file, USSD_PROGRAMS: program.path });
+  expect(await service.say('own', '1', { serviceCode: '*384*9#' })).toContain(number);
+  const text = await (await service.get('/api/ussd/debug/own', viewer)).text();
+  expect(text).toContain('You are +25470000****.');
+  expect(text).not.toContain(number);
 });

@@ -35,6 +35,8 @@ export interface ResultFilter {
   value?: string | undefined;
   /** Results with this text in any value. */
   search?: string | undefined;
+  /** What the reader sees of a result. Only that is compared: a masked number cannot be found by guessing at its digits. */
+  show?(result: Result): Result;
 }
 
 export interface ResultPage {
@@ -161,7 +163,8 @@ export function createResults({ readDb, cipher }: Pick<Store<UssdTables>, 'readD
 
 const comparesValues = ({ column, search }: ResultFilter) => column !== undefined || search !== undefined;
 
-function hasValues({ values }: Result, { column, value = '', search }: ResultFilter): boolean {
+function hasValues(result: Result, { column, value = '', search, show }: ResultFilter): boolean {
+  const { values } = show ? show(result) : result;
   if (column !== undefined && (values[column] ?? '') !== value) return false;
   if (search === undefined) return true;
   const wanted = search.toLowerCase();

@@ -73,8 +73,11 @@ export async function addOperatorRoutes(server: Server, parts: OperatorParts): P
         }
         const { program } = unpackOpening(session.opening);
         const menu = program === undefined ? undefined : await parts.programs.find(program);
-        const { phoneNumber } = showCallersTo(operator)({ phoneNumber: session.phone });
-        return toDebugRecord({ ...session, phone: phoneNumber }, await sessions.listActive(now), menu);
+        const { phoneNumber: phone, reply } = showCallersTo(operator)({
+          phoneNumber: session.phone,
+          reply: session.reply,
+        });
+        return toDebugRecord({ ...session, phone, reply }, await sessions.listActive(now), menu);
       },
     );
 

@@ -70,8 +70,8 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
       },
     },
     async ({ params: set, query: { limit, offset, ...query }, operator }) => {
-      const page = await results.page(set, toFilter(query), { limit, offset });
       const show = showCallersTo(operator);
+      const page = await results.page(set, { ...toFilter(query), show }, { limit, offset });
       return {
         ...page,
         results: page.results.map((result) => toView(show(result), result.phoneNumber)),
@@ -84,9 +84,10 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
     `${path}/:source/:name/summary`,
     { schema: { params, querystring: filterSchema, response: { 200: resultSummarySchema } } },
     async ({ params: set, query, operator }) => {
-      const filter = toFilter(query);
+      const show = showCallersTo(operator);
+      const filter = { ...toFilter(query), show };
       const total = await results.count(set, filter);
-      const shown = showPieces(results.all(set, filter), showCallersTo(operator));
+      const shown = showPieces(results.all(set, filter), show);
       return { ...(await summarize(shown, maxCompared)), isPartial: total > maxCompared };
     },
   );
