@@ -1,7 +1,7 @@
 import { maskPhone } from '@palaver/service-kit/internal';
 import type { FastifyRequest } from 'fastify';
 
-export type WhoAsks = FastifyRequest['operator'];
+type WhoAsks = FastifyRequest['operator'];
 
 /** What the role of an operator may see of rows: for viewers the caller's number is masked, also where an answer holds it. */
 export function showCallersTo(operator: WhoAsks): <Row extends { phoneNumber: string }>(row: Row) => Row {

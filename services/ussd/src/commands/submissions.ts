@@ -4,15 +4,15 @@ import { createSubmissions, type SubmissionFilter, type Submissions } from '../s
 import { type OpenDatabase, withDatabase } from './open-database.ts';
 
 export type ExportFormat = 'csv' | 'json' | 'xml';
-export type SubmissionQuery = Pick<SubmissionFilter, 'formId' | 'status'>;
+export type SubmissionQuery = SubmissionFilter;
 
 const exports = { csv: toCsv, json: toJsonLines, xml: toXml };
 
 /** What `palaver submissions list` shows: counts of each form, and the newest. */
-export function listSubmissions(env: Env, query: SubmissionQuery & { limit: number }) {
+export function listSubmissions(env: Env, { limit, ...query }: SubmissionQuery & { limit: number }) {
   return withSubmissions(env, async (submissions) => ({
     forms: await submissions.forms(),
-    submissions: await submissions.find(query),
+    submissions: await submissions.find(query, { limit }),
   }));
 }
 
@@ -24,7 +24,7 @@ export function exportSubmissions(
 ): Promise<void> {
   return withSubmissions(env, async (submissions, audit) => {
     await audit.record({ actor: 'command', action: 'operator.read', details: { command: 'submissions export' } });
-    for await (const piece of exports[format](submissions, query)) write(piece);
+    for await (const piece of exports[format](() => submissions.all(query))) write(piece);
   });
 }
 

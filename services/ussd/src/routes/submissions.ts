@@ -4,7 +4,7 @@ import { boundedText, offsetPageQuerySchema } from '@palaver/contract/internal';
 import type { Server } from '@palaver/service-kit';
 import type { DatabaseClock } from '@palaver/store';
 import { z } from 'zod';
-import { showCallersTo, type WhoAsks } from '../callers/show-callers.ts';
+import { showCallersTo, showPieces } from '../callers/show-callers.ts';
 import { toCsv, toXml } from '../submissions/export-submissions.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 
@@ -27,9 +27,6 @@ export interface SubmissionParts {
 
 /** Completed forms, for operators: as a list, as a table, and as ODK writes them. */
 export function addSubmissionRoutes(server: Server, { submissions, clock }: SubmissionParts): void {
-  const visibleTo = (operator: WhoAsks): Pick<Submissions, 'find'> => ({
-    find: async (filter) => (await submissions.find(filter)).map(showCallersTo(operator)),
-  });
   server.post(
     '/api/ussd/submissions/retry',
     {
@@ -40,17 +37,18 @@ export function addSubmissionRoutes(server: Server, { submissions, clock }: Subm
   );
   server.get('/api/ussd/submissions', { schema: { querystring: querySchema } }, async ({ query, operator }, reply) => {
     const { limit, offset, format, formId, status } = query;
-    const shown = visibleTo(operator);
+    const show = showCallersTo(operator);
     const filter = { formId, status };
     if (format === 'json') {
-      const found = await shown.find({ ...filter, limit, offset });
+      const found = (await submissions.find(filter, { limit, offset })).map(show);
       return { submissions: found.map(({ xml: _, ...rest }) => rest), forms: await submissions.forms(), limit, offset };
     }
+    const all = () => showPieces(submissions.all(filter), show);
     const forSpreadsheet = format === 'spreadsheet';
     reply.header('content-disposition', `attachment; filename="submissions.${forSpreadsheet ? 'csv' : format}"`);
     if (format !== 'xml')
-      return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(shown, filter, forSpreadsheet)));
-    return reply.type('text/xml; charset=utf-8').send(Readable.from(toXml(shown, filter)));
+      return reply.type('text/csv; charset=utf-8').send(Readable.from(toCsv(all, { forSpreadsheet })));
+    return reply.type('text/xml; charset=utf-8').send(Readable.from(toXml(all)));
   });
   server.get(
     '/api/ussd/submissions/:instanceId',

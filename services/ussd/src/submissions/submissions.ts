@@ -1,4 +1,5 @@
 import type { Store } from '@palaver/store';
+import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
 import type { Submission } from '../forms/protocol.ts';
 import { sealedTables } from '../store/sealed-tables.ts';
@@ -29,8 +30,6 @@ export interface StoredSubmission {
 export interface SubmissionFilter {
   formId?: string | undefined;
   status?: SubmissionTable['status'] | undefined;
-  limit: number;
-  offset?: number;
 }
 
 export interface RetryOnly {
@@ -42,7 +41,9 @@ export interface RetryOnly {
 export interface Submissions {
   insert(trx: Transaction<UssdTables>, submission: NewSubmission): Promise<void>;
   /** The newest first. */
-  find(filter: SubmissionFilter): Promise<StoredSubmission[]>;
+  find(filter: SubmissionFilter, page: { limit: number; offset?: number }): Promise<StoredSubmission[]>;
+  /** All that match, the newest first, in pieces; each once, whatever is added or sent meanwhile. */
+  all(filter: SubmissionFilter): AsyncGenerator<StoredSubmission[]>;
   load(instanceId: string): Promise<StoredSubmission | undefined>;
   /** Queues failed ones again: one, those of a form or program, or all of them. Gives their number. */
   retry(now: number, only?: RetryOnly): Promise<number>;
@@ -62,6 +63,9 @@ export interface SubmissionOptions {
   /** New ones are for a server that takes them. */
   isSent?: boolean;
 }
+
+const pieceSize = 500;
+const unreadable = { phone: unreadableText, xml: unreadableText, answers: JSON.stringify({ unreadable: 'true' }) };
 
 export function createSubmissions(
   { db, readDb, cipher }: Pick<Store<UssdTables>, 'db' | 'readDb' | 'cipher'>,
@@ -84,7 +88,13 @@ export function createSubmissions(
       isCounting = false;
     }
   };
-  const open = (row: SubmissionTable) => toSubmission(cipher.openRow(sealedTables.submission, row));
+  const open = (row: SubmissionTable) => toSubmission(cipher.openRow(sealedTables.submission, row, unreadable));
+  const select = ({ formId, status }: SubmissionFilter) => {
+    let query = db.selectFrom('ussd_submission').selectAll().orderBy('created_at', 'desc').orderBy('id');
+    if (formId !== undefined) query = query.where('form_id', '=', formId);
+    if (status !== undefined) query = query.where('status', '=', status);
+    return query;
+  };
   return {
     async insert(trx, { instanceId, program, formId, version, phone, xml, answers, now }) {
       const row: SubmissionTable = {
@@ -107,12 +117,21 @@ export function createSubmissions(
         .onConflict((conflict) => conflict.column('id').doNothing())
         .execute();
     },
-    async find({ formId, status, limit, offset = 0 }) {
-      let query = db.selectFrom('ussd_submission').selectAll();
-      if (formId !== undefined) query = query.where('form_id', '=', formId);
-      if (status !== undefined) query = query.where('status', '=', status);
-      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
-      return rows.map(open);
+    async find(filter, { limit, offset = 0 }) {
+      return (await select(filter).limit(limit).offset(offset).execute()).map(open);
+    },
+    async *all(filter) {
+      const query = select(filter).limit(pieceSize);
+      let rows = await query.execute();
+      for (let last = rows.at(-1); last; last = rows.at(-1)) {
+        yield rows.map(open);
+        const { created_at, id } = last;
+        rows = await query
+          .where(({ eb, or, and }) =>
+            or([eb('created_at', '<', created_at), and([eb('created_at', '=', created_at), eb('id', '>', id)])]),
+          )
+          .execute();
+      }
     },
     async load(id) {
       const row = await db.selectFrom('ussd_submission').selectAll().where('id', '=', id).executeTakeFirst();
