@@ -1,4 +1,4 @@
-import { isMap, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
+import { isMap, isScalar, LineCounter, type Node, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
 import type { Fault } from './fault.ts';
 
 /** A YAML file as plain values, with the line of everything in it. */
@@ -40,13 +40,25 @@ export function parseYaml(file: string, source: string): YamlFile {
   return { file, value, faults, lineOf: (path) => lineAt(startOf(document.contents, path)) };
 }
 
+const pairs = new WeakMap<YAMLMap, Map<string, Pair>>();
+
+/** The first pair of each key: a file may have a fault at every one of many thousand. */
+function pairsOf(map: YAMLMap): Map<string, Pair> {
+  const known = pairs.get(map);
+  if (known) return known;
+  const scalars = map.items.flatMap((pair) => (isScalar(pair.key) ? [[String(pair.key.value), pair] as const] : []));
+  const found = new Map(scalars.reverse());
+  pairs.set(map, found);
+  return found;
+}
+
 /** The offset of the deepest node that exists on the path; for a pair, of its key. */
 function startOf(contents: unknown, path: readonly PropertyKey[]): number | undefined {
   let node = contents as Node | null;
   let at = node?.range?.[0];
   for (const step of path) {
     if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
+      const pair = pairsOf(node).get(String(step));
       if (!pair) return at;
       at = (pair.key as Node).range?.[0] ?? at;
       node = pair.value as Node | null;

@@ -435,3 +435,11 @@ test('questions and closing texts are tried with the longest values of their typ
     expect.stringContaining('takes two screens in en where a name is in another script'),
   );
 });
+
+test('a file with many thousand faults takes no longer for each, and says the first fields', () => {
+  const keys = Array.from({ length: 20_000 }, (_, i) => `k${i}: 1`);
+  const [fault] = faultsOf(`  home: { kind: menu, text: home, ${keys.join(', ')} }\n`, 'home: Home\n');
+  expect(fault).toMatch(/there is no field k19 here, and 19980 more$/);
+  const states = keys.map((key) => `  ${key}\n`).join('');
+  expect(faultsOf(states, 'home: Home\n')).toHaveLength(20_000);
+});

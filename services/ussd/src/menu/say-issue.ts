@@ -23,6 +23,9 @@ const shapes: Record<string, string> = {
   record: 'a record',
 };
 
+/** As many as someone reads. */
+const maxKeys = 20;
+
 /** What is wrong with a value, for someone who knows YAML and not its schema. */
 export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): string {
   const { path, message, keys, values, options, expected, errors }: Issue = issue;
@@ -32,8 +35,12 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
     value,
   );
   const where = name === '' ? '' : `${name}: `;
-  if (keys)
-    return `${where}${keys.map((key) => `there is no field ${key} here${suggest(key, fieldsOf(schema))}`).join(', ')}`;
+  if (keys) {
+    const known = fieldsOf(schema);
+    const said = keys.slice(0, maxKeys).map((key) => `there is no field ${key} here${suggest(key, known)}`);
+    const more = keys.length > maxKeys ? [`and ${keys.length - maxKeys} more`] : [];
+    return `${where}${[...said, ...more].join(', ')}`;
+  }
   const allowed = values ?? options;
   if (given === undefined && name !== '' && (allowed || expected)) return `${name} is missing`;
   if (allowed) return `${where}must be one of ${allowed.join(', ')}${suggest(String(given), allowed.map(String))}`;
@@ -43,9 +50,14 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
   return wanted.length > 0 ? `${where}must be ${wanted.join(' or ')}` : `${where}${message}`;
 }
 
+const fieldsBySchema = new WeakMap<z.ZodType, Set<string>>();
+
 /** The names of all fields that a schema knows, at any depth. */
 function fieldsOf(schema: z.ZodType): Set<string> {
+  const found = fieldsBySchema.get(schema);
+  if (found) return found;
   const names = new Set<string>();
+  fieldsBySchema.set(schema, names);
   const walk = (node: unknown) => {
     if (typeof node !== 'object' || node === null) return;
     if ('properties' in node) for (const name of Object.keys(node.properties as object)) names.add(name);
