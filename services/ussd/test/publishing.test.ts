@@ -298,10 +298,12 @@ test('an XLSForm is converted for a draft, by operators, and what cannot be is r
   const [viewer, operator] = (['viewer', 'operator'] as const).map((role) =>
     addOperator(operators, { name: role, role }),
   );
-  // Stands in for pyxform's program: a workbook is its own XML, unless it says that it is none, asks for the environment, or
-  // takes a while, in which a second one finds the folder of the first.
+  // Stands in for pyxform's program: a workbook is its own XML, unless it says that it is none, gives nothing or too much, asks
+  // for the environment, or takes a while, in which a second one finds the folder of the first.
   const converter = `#!/bin/sh
 if grep -q none "$2"; then echo "File is not a workbook" >&2; exit 1; fi
+if grep -q nothing "$2"; then echo "No space left"; exit 0; fi
+if grep -q large "$2"; then head -c 2000001 /dev/zero > "$3"; exit 0; fi
 if grep -q environment "$2"; then env > "$3"; exit 0; fi
 if grep -q slow "$2"; then mkdir ${dir.path}/busy || exit 1; sleep 0.2; rmdir ${dir.path}/busy; fi
 cp "$2" "$3"
@@ -320,6 +322,10 @@ cp "$2" "$3"
   expect([converted.status, await converted.json()]).toEqual([200, { xml: '<h:html/>' }]);
   const refused = await convert('none');
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('File is not a workbook')]);
+  const silent = await convert('nothing');
+  expect([silent.status, await silent.text()]).toEqual([400, expect.stringContaining('No space left')]);
+  const large = await convert('large');
+  expect([large.status, await large.text()]).toEqual([400, expect.stringContaining('as XML it has 2000001 bytes')]);
   expect((await convert('<h:html/>', { token: viewer })).status).toBe(403);
   for (const file of ['..%2Fplot.xlsx', 'plot.xml', '']) expect((await convert('x', { file })).status).toBe(400);
   expect((await convert('x'.repeat(2_000_001))).status).toBe(413);

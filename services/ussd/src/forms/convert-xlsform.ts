@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { sizeFault } from '../programs/program-files.ts';
 
 const run = promisify(execFile);
 const timeoutMs = 60_000;
@@ -40,25 +41,31 @@ async function convert(file: string, bytes: Uint8Array): Promise<string> {
     const [input, output] = [join(folder, name), join(folder, `${name}.xml`)];
     await writeFile(input, bytes);
     // Validation by Java is for those who write forms; ODK's engine refuses what it cannot run.
-    await runConverter(['--skip_validate', input, output]);
+    const said = await runConverter(['--skip_validate', input, output]);
+    const written = await stat(output).catch(() => {
+      // It ends without an error where it could not write.
+      throw Object.assign(new Error('it wrote no file'), said);
+    });
+    const large = sizeFault([{ path: name, bytes: written.size }]);
+    if (large) throw new XlsFormFault(`as XML it ${large.message}`);
     const xml = await readFile(output, 'utf8');
     if (known.size >= maxKnown) known.clear();
     known.set(hash, xml);
     return xml;
   } catch (error) {
-    throw new XlsFormFault(faultOf(error));
+    throw error instanceof XlsFormFault ? error : new XlsFormFault(faultOf(error));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** Without the rest of the environment, which holds secrets. */
-async function runConverter(args: string[]): Promise<void> {
+async function runConverter(args: string[]): Promise<{ stdout: string; stderr: string }> {
   // biome-ignore lint/style/noProcessEnv: where programs are found on this machine, not configuration.
   const { PATH, HOME } = process.env;
   const options = { timeout: timeoutMs, killSignal: 'SIGKILL', env: { PATH, HOME } } as const;
-  if (process.platform === 'win32' || !existsSync(shell)) await run('xls2xform', args, options);
-  else await run(shell, ['-c', `${limits}; exec xls2xform "$@"`, shell, ...args], options);
+  if (process.platform === 'win32' || !existsSync(shell)) return run('xls2xform', args, options);
+  return run(shell, ['-c', `${limits}; exec xls2xform "$@"`, shell, ...args], options);
 }
 
 function faultOf(error: unknown): string {

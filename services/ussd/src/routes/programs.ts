@@ -15,7 +15,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { adapterNames } from '../adapters/sample-exchange.ts';
 import { convertXlsForm, XlsFormFault } from '../forms/convert-xlsform.ts';
-import { programFilesSchema, programLimits, sizeFault } from '../programs/program-files.ts';
+import { programFilesSchema, programLimits } from '../programs/program-files.ts';
 import type { Publishing } from '../programs/publishing.ts';
 
 export const programNameSchema = z
@@ -157,14 +157,11 @@ async function toXml(file: string, body: unknown): Promise<string> {
   if (converting >= maxConverting)
     throw new AppError('LIMIT_REACHED', 'Other XLSForms are being converted. Send this one again in a minute.');
   converting++;
-  const xml = await convertXlsForm(file, body)
+  return convertXlsForm(file, body)
     .catch((error: unknown) => {
       throw error instanceof XlsFormFault ? new AppError('VALIDATION_FAILED', `${file}: ${error.message}`) : error;
     })
     .finally(() => converting--);
-  const large = sizeFault([{ path: file, bytes: Buffer.byteLength(xml) }]);
-  if (large) throw new AppError('VALIDATION_FAILED', `${file} as XML ${large.message}`);
-  return xml;
 }
 
 function toBy(request: FastifyRequest) {
