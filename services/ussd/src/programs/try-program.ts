@@ -9,7 +9,7 @@ import { toFormSnapshot } from '../menu/dialogue.ts';
 import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
 import type { Menu } from '../menu/menu.ts';
 import { renderScreen } from '../menu/render.ts';
-import { askForm } from '../session/handle-request.ts';
+import { askForm } from '../session/ask-form.ts';
 
 export interface Trial {
   inputs: readonly string[];

@@ -5,13 +5,14 @@ import { faultKind } from '@palaver/store/internal';
 import type { Forms } from '../forms/forms.ts';
 import { toShowable } from '../gsm.ts';
 import { type Caller, type Dialogue, toFormSnapshot, toSnapshot } from '../menu/dialogue.ts';
-import { type Opening, openDialogue, type Step, takeFormReply, takeInput, takeResult } from '../menu/engine.ts';
+import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
-import { type Menu, nameOf } from '../menu/menu.ts';
+import { type Menu, nameOf, reservedKeys } from '../menu/menu.ts';
 import { renderScreen } from '../menu/render.ts';
 import type { Programs } from '../programs/programs.ts';
 import type { TakenInput } from '../stats/input-outcome.ts';
 import type { ProgramStats } from '../stats/program-stats.ts';
+import { askForm } from './ask-form.ts';
 import { measureCallRoom } from './call-room.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 import type { Profiles } from './profiles.ts';
@@ -246,23 +247,6 @@ function refuseResume({ resume: _, ...dialogue }: Dialogue): Step {
   return { dialogue: { ...dialogue, hint: 'hint.choice' }, ended: false };
 }
 
-/** A form computes from its answers alone: nothing of it needs to be recorded until it is complete. */
-export async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogue, form }: Step): Promise<Step> {
-  const state = menu.states.get(dialogue.state);
-  const source = state?.kind === 'form' ? menu.forms.get(state.form) : undefined;
-  if (state?.kind !== 'form' || !source) throw new Error(`state ${dialogue.state} has no form`);
-  const { language, caller } = dialogue;
-  const progress = dialogue.form?.progress;
-  const reply = await forms.press(source, {
-    language,
-    phoneNumber: caller?.phoneNumber ?? '',
-    take: state.take,
-    ...(progress && { progress }),
-    ...form,
-  });
-  return takeFormReply(menu, dialogue, reply);
-}
-
 function toCaller({ phoneNumber, now }: OwnRequest): Caller {
   return { phoneNumber, now };
 }
@@ -308,9 +292,12 @@ function toSaving(parts: RequestParts, request: OwnRequest, outcome: Outcome): S
     seenAt: request.now,
     day: known ? known.day : parts.sessions.dayOf(request.now),
   };
+  // A text that is shorter than the one consumed may be a key press that comes late, after others have finished the form.
+  const isLate = known !== undefined && request.text !== '' && request.text.length < known.textLength;
+  if (isLate && known.status === sessionStatus.ended) return { reply, kind: 'retried' };
   const isStep = known?.status === sessionStatus.active && !ended && request.text !== '';
   const write: SessionWrite = { session, isStep };
-  const resume = toResume(outcome, { now: request.now, isFull });
+  const resume = isLate ? undefined : toResume(outcome, { now: request.now, isFull });
   if (resume) write.resume = resume;
   if (kind === 'opened' && opening.notice) write.noticeShown = true;
   return { write, kind, isFull };
@@ -349,20 +336,26 @@ function toReply(menu: Menu, dialogue: Dialogue): string {
 
 /** Keeps an unfinished form until it is finished or left, also after Exit. */
 function toResume(
-  { menu, step, before, known, opening, kind, isResumeGone }: Outcome,
+  { menu, step, before, known, opening, kind, taken = [], isResumeGone }: Outcome,
   { now, isFull }: { now: number; isFull: boolean },
 ): SessionWrite['resume'] {
   // The phone is known from now on.
   if (kind === 'opened') return opening.isNewcomer ? { form: null, at: now } : undefined;
+  const last = taken.at(-1);
+  // A program may lead to its exit itself, with the form finished.
+  const isExit = step.dialogue.state === menu.exit && last?.value === reservedKeys.exit;
+  const at = isExit ? last.before : step.dialogue;
   // A full call is continued at its last state.
-  const isElsewhere = isFull && step.dialogue.state !== menu.start;
-  const form = isElsewhere ? toSnapshot(menu, step.dialogue) : toFormSnapshot(menu, step.dialogue);
+  const isElsewhere = isFull && at.state !== menu.start;
+  const form = isElsewhere ? toSnapshot(menu, at) : toFormSnapshot(menu, at);
+  // The key press before has written it.
+  if (form && isExit && before && taken.length === 1) return undefined;
   if (form) return { form: JSON.stringify({ ...form, program: nameOf(menu.id) }), at: now };
   const earlier = before ?? (known && unpackDialogue(known.dialogue));
   const isFirst = opening.isNewcomer && !known;
   const isTakenUp = !isResumeGone && earlier?.resume !== undefined && step.dialogue.resume === undefined;
   const wasInForm = isTakenUp || (earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined);
-  return isFirst || (wasInForm && step.dialogue.state !== menu.exit) ? { form: null, at: now } : undefined;
+  return isFirst || wasInForm ? { form: null, at: now } : undefined;
 }
 
 async function refuseExpired(parts: RequestParts, session: Session): Promise<RequestResult> {
