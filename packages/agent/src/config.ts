@@ -109,7 +109,7 @@ export const agentConfigSchema = z
     }),
     WRITES_PER_MINUTE_PER_ADDRESS: envInteger({ min: 1, max: 100_000_000 }).optional().meta({
       description:
-        'Requests other than reads, and events of sockets, that one client address may send in a minute, whoever signs them. 20 times SENDS_PER_MINUTE when not set.',
+        'Requests other than reads, handshakes of sockets and their events that one client address may send in a minute, whoever signs them. 20 times SENDS_PER_MINUTE when not set.',
       example: '1200',
     }),
     SHARED_CLIENT_CIDRS: envCidrs().optional().meta({

@@ -1,9 +1,10 @@
 // What one user, and one address with as many keys as it likes, can make the service keep.
+import { agentLimits } from '@palaver/contract';
 import { memoryLimits } from '@palaver/contract/internal';
-import { engines } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
-import { openSocket } from './connect-socket.ts';
-import { startTestAgent, type TestUser } from './test-agent.ts';
+import { openSocket, refusalOf } from './connect-socket.ts';
+import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
 const full = (code: string) => ({ status: 429, body: { statusCode: 429, code } });
 
@@ -110,6 +111,64 @@ test.each([
     expect(answered).toBeLessThanOrEqual(12);
   },
 );
+
+describe('handshakes of sockets', () => {
+  async function open(agent: TestAgent, user: TestUser, transport: 'websocket' | 'polling' = 'websocket') {
+    const query = { sessionId: (await user.send('GET', '/sessions')).body.sessions[0].sessionId };
+    return openSocket(agent.url, { query, auth: { invocation: user.invocation }, transports: [transport] });
+  }
+
+  test.each(['websocket', 'polling'] as const)('of an address count like writes, over %s', async (transport) => {
+    await using agent = await startTestAgent({ env: { WRITES_PER_MINUTE_PER_ADDRESS: '4' } });
+    const ana = await agent.createUser();
+    await ana.createSession();
+    for (let index = 0; index < 3; index += 1) {
+      const tab = await open(agent, ana, transport);
+      await tab.event('connected');
+      tab.socket.close();
+    }
+    await refusalOf(await open(agent, ana, transport));
+    const bare = await request(`${agent.url}/socket.io/?EIO=4&transport=polling`);
+    expect(bare).toMatchObject({ status: 403, body: { message: expect.stringContaining('More than 4 requests') } });
+    expect(await ana.send('POST', '/sessions')).toMatchObject(full('RATE_LIMITED'));
+  });
+
+  test('of a user whose address speaks for many count for the user', async () => {
+    const env = { WRITES_PER_MINUTE_PER_ADDRESS: '2', SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' };
+    await using agent = await startTestAgent({ env });
+    const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+    for (const user of [ana, ben]) await user.createSession();
+    const tabs = [];
+    for (let index = 0; index < 2; index += 1) {
+      const tab = await open(agent, ana);
+      await tab.event('connected');
+      tabs.push(tab);
+    }
+    expect(await refusalOf(await open(agent, ana))).toMatchObject({ code: 'RATE_LIMITED' });
+    const other = await open(agent, ben);
+    await other.event('connected');
+    for (const { socket } of [...tabs, other]) socket.close();
+  });
+
+  test('a session has so many at a time', async () => {
+    await using agent = await startTestAgent();
+    const ana = await agent.createUser();
+    await ana.createSession();
+    const tabs = await Promise.all(Array.from({ length: agentLimits.socketsPerSession }, () => open(agent, ana)));
+    await Promise.all(tabs.map((tab) => tab.event('connected')));
+    expect(await refusalOf(await open(agent, ana))).toMatchObject({ code: 'LIMIT_REACHED' });
+    tabs.pop()?.socket.close();
+    await waitFor('a place for another', async () => {
+      const tab = await open(agent, ana);
+      tabs.push(tab);
+      return refusalOf(tab).then(
+        () => false,
+        () => true,
+      );
+    });
+    for (const { socket } of tabs) socket.close();
+  });
+});
 
 test('an address that speaks for many users is not counted', async () => {
   const env = { WRITES_PER_MINUTE_PER_ADDRESS: '2', SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' };

@@ -83,6 +83,8 @@ export const agentLimits = {
   /** Approvals that one user may leave unanswered at a time. */
   pendingApprovalsPerUser: 100,
   handshakeTimeoutMs: 10_000,
+  /** Of one instance: each receives every event of the session. */
+  socketsPerSession: 100,
   heartbeatMs: 15_000,
   endedRunRetentionMs: 5 * 60_000,
   reauthorizePromptIntervalMs: 6 * 3_600_000,

@@ -11,44 +11,25 @@ import {
   clientEventPayloadSchemas,
   clientEvents,
   serverEvents,
-  socketAuthSchema,
-  socketQuerySchema,
   toErrorBody,
   toSocketPayload,
 } from '@palaver/contract/internal';
 import type { Logger, Server } from '@palaver/service-kit';
-import {
-  type Edge,
-  isAllowedPage,
-  isServedHost,
-  type RateLimit,
-  rawClientAddress,
-  toAddressKey,
-  toOriginRules,
-} from '@palaver/service-kit/internal';
+import { toOriginRules } from '@palaver/service-kit/internal';
 import { createAdapter } from '@socket.io/redis-streams-adapter';
 import type { Redis } from 'ioredis';
 import { type Socket, Server as SocketServer } from 'socket.io';
-import { type AuthorizeOptions, authorize, type Identity } from '../../auth/authorize.ts';
-import type { ClientKey } from '../../auth/client-key.ts';
 import type { SocketRegistry } from '../../cluster/socket-registry.ts';
 import type { BrowserResult } from '../../loop/browser-calls.ts';
 import type { BrowserCall } from '../../run/session-clients.ts';
 import type { ApprovalAnswer } from '../../store/approvals.ts';
-import type { SessionStore } from '../../store/sessions.ts';
+import { type AdmissionParts, admit, findRefusal, type SocketData } from './socket-admission.ts';
 import { createHandlers } from './socket-handlers.ts';
 
-export interface SocketParts extends AuthorizeOptions {
+export interface SocketParts extends AdmissionParts {
   server: Server;
-  origins: string[];
-  /** Which proxies name the client, and which hosts are served. */
-  edge: Pick<Edge, 'trustProxy' | 'allowedHosts'>;
-  sessions: SessionStore;
   logger: Logger;
   registry: SocketRegistry;
-  /** Limits what one address sends, by requests and by sockets. */
-  limit: RateLimit;
-  clientKey: ClientKey;
   /** Joins the sockets of all instances. */
   redis: Redis | undefined;
   /** A page answered a request; false if nobody here waits for it. */
@@ -57,16 +38,6 @@ export interface SocketParts extends AuthorizeOptions {
   onApproval(answer: ApprovalAnswer): Promise<Approval>;
   /** A result was late, repeated or from another user: no instance waits for it. */
   onIgnored(): void;
-}
-
-interface SocketData {
-  sessionId: string;
-  did: string;
-  /** The key by which its events are counted: the address, or the user if many users share it. */
-  counter: string;
-  expiration: number;
-  /** The delegation that signed the user in, where it was not an invocation: it can be revoked. */
-  delegationCid: string | undefined;
 }
 
 interface SocketDelegation {
@@ -97,15 +68,22 @@ export function createSocketTransport(parts: SocketParts) {
       adapter: createAdapter(bus, { streamName: 'palaver:agent:sockets', channelPrefix: 'palaver:agent:sockets' }),
     }),
     // Handshakes do not pass Fastify's hooks.
-    allowRequest: ({ headers }, callback) => {
-      const { allowedHosts } = parts.edge;
-      const isServed = allowedHosts === undefined || isServedHost(headers.host, allowedHosts);
-      callback(null, isServed && isAllowedPage(headers, parts.origins));
+    allowRequest: (request, callback) => {
+      findRefusal(request, parts).then(
+        (refusal) => callback(refusal, refusal === undefined),
+        (error) => callback(toKnown(error, parts.logger).message, false),
+      );
     },
     cors: { origin: any ? '*' : toOriginRules(parts.origins), credentials: !any },
   });
   io.use((socket, next) => {
-    admit(socket, parts).then(
+    const admission = admit(socket, parts).then((data) => {
+      // Every event of a session goes to each of them.
+      const { size = 0 } = io.of('/').adapter.rooms.get(data.sessionId) ?? {};
+      if (size < agentLimits.socketsPerSession) return data;
+      throw new AppError('LIMIT_REACHED', `The session has ${size} connections; close some before you open another.`);
+    });
+    admission.then(
       (data) => {
         Object.assign(socket.data, data);
         next();
@@ -230,25 +208,6 @@ export function createSocketTransport(parts: SocketParts) {
 function hideFromOlder(event: { payload: object }): object {
   const { requestId, ...payload } = event.payload as { requestId?: string };
   return { ...event, payload };
-}
-
-/** The checks of an HTTP request, for a handshake; the authenticated DID is the token's, never the query's. */
-async function admit({ handshake, request }: Socket, parts: SocketParts): Promise<SocketData> {
-  const query = socketQuerySchema.safeParse(handshake.query);
-  const auth = socketAuthSchema.safeParse(handshake.auth ?? {});
-  if (!query.success || !auth.success)
-    throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
-  const { invocation, ucanDelegation: delegation } = auth.data;
-  const ip = rawClientAddress(request, parts.edge.trustProxy);
-  const address = parts.clientKey({ ip, socket: request.socket });
-  const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
-  if ('error' in result) throw result.error;
-  const { did, expiration, delegation: own }: Identity = result.identity;
-  const { sessionId } = query.data;
-  if (!(await parts.sessions.find(did, sessionId)))
-    throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-  const delegationCid = invocation === undefined ? own?.view.cid : undefined;
-  return { sessionId, did, expiration, delegationCid, counter: address ?? did };
 }
 
 /** A room of its own kind: those of sessions are named by a UUID. */

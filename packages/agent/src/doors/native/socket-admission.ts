@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '@palaver/contract';
+import { socketAuthSchema, socketQuerySchema } from '@palaver/contract/internal';
+import {
+  type Edge,
+  isAllowedPage,
+  isServedHost,
+  type RateLimit,
+  rawClientAddress,
+  toAddressKey,
+  toRateError,
+} from '@palaver/service-kit/internal';
+import type { Socket } from 'socket.io';
+import { type AuthorizeOptions, authorize, type Identity } from '../../auth/authorize.ts';
+import type { ClientKey } from '../../auth/client-key.ts';
+import type { SessionStore } from '../../store/sessions.ts';
+
+export interface AdmissionParts extends AuthorizeOptions {
+  origins: string[];
+  /** Which proxies name the client, and which hosts are served. */
+  edge: Pick<Edge, 'trustProxy' | 'allowedHosts'>;
+  sessions: Pick<SessionStore, 'find'>;
+  /** Limits what one address sends, by requests and by sockets. */
+  limit: RateLimit;
+  clientKey: ClientKey;
+}
+
+export interface SocketData {
+  sessionId: string;
+  did: string;
+  /** The key by which its events are counted: the address, or the user if many users share it. */
+  counter: string;
+  expiration: number;
+  /** The delegation that signed the user in, where it was not an invocation: it can be revoked. */
+  delegationCid: string | undefined;
+}
+
+/**
+ * Why a handshake is refused before anything is kept for it. It counts like a request that writes: anyone can send as many
+ * as they like, with or without a credential.
+ */
+export async function findRefusal(request: IncomingMessage, parts: AdmissionParts): Promise<string | undefined> {
+  const { headers } = request;
+  const { allowedHosts } = parts.edge;
+  const isServed = allowedHosts === undefined || isServedHost(headers.host, allowedHosts);
+  if (!isServed || !isAllowedPage(headers, parts.origins)) return 'This page or host is not allowed.';
+  const { counter } = addressOf(request, parts);
+  const standing = counter === undefined ? undefined : await parts.limit(counter);
+  return standing?.isOver ? toRateError(standing).message : undefined;
+}
+
+function addressOf(request: IncomingMessage, { edge, clientKey }: AdmissionParts) {
+  const ip = rawClientAddress(request, edge.trustProxy);
+  return { ip, counter: clientKey({ ip, socket: request.socket }) };
+}
+
+/** Where the address speaks for many users, a handshake counts for its user. */
+async function countFor(did: string, limit: RateLimit): Promise<void> {
+  const standing = await limit(did);
+  if (standing?.isOver) throw toRateError(standing);
+}
+
+/** The checks of an HTTP request, for a handshake; the authenticated DID is the token's, never the query's. */
+export async function admit({ handshake, request }: Socket, parts: AdmissionParts): Promise<SocketData> {
+  const query = socketQuerySchema.safeParse(handshake.query);
+  const auth = socketAuthSchema.safeParse(handshake.auth ?? {});
+  if (!query.success || !auth.success)
+    throw new AppError('VALIDATION_FAILED', 'A connection needs a sessionId and credentials.');
+  const { invocation, ucanDelegation: delegation } = auth.data;
+  const { ip, counter } = addressOf(request, parts);
+  const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
+  if ('error' in result) throw result.error;
+  const { did, expiration, delegation: own }: Identity = result.identity;
+  if (counter === undefined) await countFor(did, parts.limit);
+  const { sessionId } = query.data;
+  if (!(await parts.sessions.find(did, sessionId)))
+    throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
+  const delegationCid = invocation === undefined ? own?.view.cid : undefined;
+  return { sessionId, did, expiration, delegationCid, counter: counter ?? did };
+}
