@@ -100,3 +100,19 @@ test('without a token the challenge names the metadata, which names the resource
     bearer_methods_supported: ['header'],
   });
 });
+
+test('a batch is refused: it would count as one request of its address', async () => {
+  const call = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'ask', arguments: { message: 'hello' } },
+  };
+  const accept = 'application/json, text/event-stream';
+  const { total } = (await ana.send('GET', '/sessions')).body;
+  expect(await ana.send('POST', '/mcp', [call, { ...call, id: 2 }], { accept })).toMatchObject({
+    status: 400,
+    body: { jsonrpc: '2.0', error: { data: { code: 'BAD_REQUEST' } } },
+  });
+  expect((await ana.send('GET', '/sessions')).body.total).toBe(total);
+});

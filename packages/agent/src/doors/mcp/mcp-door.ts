@@ -63,6 +63,9 @@ function addRoutes(server: HttpServer, ctx: PluginContext): void {
   const challenge = (request: FastifyRequest) => `Bearer resource_metadata="${urlOf(request)}${metadataPath}/mcp"`;
   const schema = { tags, summary: 'MCP over streamable HTTP', body: z.unknown() };
   server.post('/mcp', { config: { bareBearer: true, challenge }, schema }, async (request, reply) => {
+    // Each would be a message, while limits of a client address count requests.
+    if (Array.isArray(request.body))
+      throw new AppError('BAD_REQUEST', 'Send one message in each request, not a batch.');
     const session = headerOf(request, sessionHeader);
     const mcp = createMcpServer(ctx, { sender: ctx.senderOf(request, reply), session, running });
     // Without sessions: every request is whole, so any instance answers it.
