@@ -1,5 +1,5 @@
 // What a plugin does downstream in the user's name, and what the user hears when it may not.
-import { createDelegation, createSigner, createVerifier, type Signer } from '@palaver/ucan';
+import { createDelegation, createSigner, createVerifier, parseToken, type Signer } from '@palaver/ucan';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOraclePlugin } from '../src/index.ts';
@@ -134,4 +134,19 @@ test('one that runs out while the turn waits counts as none', async () => {
   gate.open();
   await held;
   expect((await waiting).toolCalls).toMatchObject([refusal]);
+});
+
+test('a delegation whose proof its issuer has revoked is not used any more', async () => {
+  await using agent = await start();
+  const [ana, ben] = [await agent.createUser(), await agent.createUser()];
+  const shared = { capabilities: [capability], expiration: inSeconds(3600) };
+  const given = await createDelegation({ issuer: ana.signer, audience: ben.did, ...shared });
+  const { ok: proof } = await parseToken(given.serialized);
+  const proofs = proof ? [proof] : [];
+  const passed = await createDelegation({ issuer: ben.signer, audience: agent.did, ...shared, proofs });
+  expect((await ben.send('POST', '/delegation', { raw: passed.serialized })).status).toBe(200);
+  const sessionId = await ben.createSession();
+  expect((await openVault(ben, sessionId)).toolCalls).toMatchObject([{ status: 'done' }]);
+  expect((await ana.send('DELETE', `/delegation/${given.cid}`)).status).toBe(200);
+  expect((await openVault(ben, sessionId)).toolCalls).toMatchObject([refusal]);
 });

@@ -2,7 +2,7 @@ import type { Message, SendMessage, SseEventData } from '@palaver/contract';
 import { phoneContextSchema, reauthorizeComponentName } from '@palaver/contract/internal';
 import { type Logger, traceHeaders } from '@palaver/service-kit';
 import { type Capability, parseToken, type Signer, type UcanView } from '@palaver/ucan';
-import { findExpiration, hasCapability, mintDownstream } from '@palaver/ucan/internal';
+import { findExpiration, hasCapability, listChain, mintDownstream } from '@palaver/ucan/internal';
 import type { ModelRole, Models } from '../models/create-models.ts';
 import { type RuntimeContext, ToolError } from '../plugins/runtime-context.ts';
 import type { PluginHost } from '../plugins/start-plugins.ts';
@@ -102,8 +102,11 @@ function createUcanTools(parts: RuntimeContextParts, views: UcanView[]): Runtime
     requireCapability: (capability) => void findOrThrow(capability),
     async mintInvocation({ audience, capability, lifetimeSeconds = 60 }) {
       const delegation = findOrThrow(capability);
-      if ((await parts.delegations.findStanding([delegation])) === 'revoked')
-        throw new ToolError('REAUTHORIZATION_REQUIRED', 'the user has revoked the delegation; ask them for a new one');
+      if ((await parts.delegations.findStanding(listChain(delegation))) === 'revoked')
+        throw new ToolError(
+          'REAUTHORIZATION_REQUIRED',
+          'the delegation or one of its proofs has been revoked; ask the user for a new one',
+        );
       // Users make it out to the agent's key or to its entity; only that one can act under it.
       const issuer = signer.withDid(delegation.audience);
       const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });
