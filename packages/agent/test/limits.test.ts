@@ -3,6 +3,8 @@ import { agentLimits } from '@palaver/contract';
 import { memoryLimits } from '@palaver/contract/internal';
 import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineOraclePlugin, tool } from '../src/index.ts';
 import { openSocket, refusalOf } from './connect-socket.ts';
 import { request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
@@ -168,6 +170,24 @@ describe('handshakes of sockets', () => {
     });
     for (const { socket } of tabs) socket.close();
   });
+});
+
+test.each([
+  ['an address', {}, '127.0.0.1'],
+  ['none that many users share', { SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' }, 'none'],
+])('a tool receives %s to count its user by', async (_what, env, expected) => {
+  const plugin = defineOraclePlugin({
+    name: 'clients',
+    version: '1.0.0',
+    manifest: { title: 'Clients', summary: 'Counts.', whenToUse: [], visibility: 'silent', stability: 'stable' },
+    getTools: () => ({
+      who: tool({ description: 'Says who.', input: z.object({}), execute: (_args, { client = 'none' }) => client }),
+    }),
+  });
+  await using agent = await startTestAgent({ env, plugins: [plugin] });
+  const ana = await agent.createUser();
+  const { body } = await ana.say(await ana.createSession(), '/tool who {}');
+  expect(body.message.toolCalls).toMatchObject([{ output: expected }]);
 });
 
 test('an address that speaks for many users is not counted', async () => {

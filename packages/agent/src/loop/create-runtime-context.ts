@@ -55,6 +55,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
     availablePlugins,
     loadedPlugins: parts.capabilities.filter((name) => availablePlugins.includes(name)),
     secrets: turn.secrets,
+    client: turn.client,
     blobStore: turn.blobs,
     ucan: createUcanTools(parts, views),
     llm: { get: (role: ModelRole) => parts.models.get(role) },

@@ -39,6 +39,8 @@ export interface RuntimeContext {
   loadedPlugins: string[];
   /** Credentials that came with this request and no further. */
   secrets: { matrixAccessToken?: string | undefined; matrixHomeserver?: string | undefined };
+  /** What limits per client address count the message by; undefined where it came from none, or from one that many share. */
+  client?: string | undefined;
   blobStore: BlobStore;
   ucan: {
     hasCapability(capability: Capability): boolean;

@@ -40,7 +40,8 @@ export function createTurnPreparation(parts: PrepareParts) {
       const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
       await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client });
-      return { ...sent, session, user, body, timezone, socketId, callerTools, results, earlier, call: request.call };
+      const { call } = request;
+      return { ...sent, session, user, body, timezone, socketId, client, callerTools, results, earlier, call };
     },
 
     /** Of a run whose owner died; undefined if it cannot be continued. */

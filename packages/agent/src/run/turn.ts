@@ -26,6 +26,8 @@ export interface Turn {
   timezone: string | undefined;
   /** The socket of the tab that sent the message: it runs the client tools. */
   socketId?: string | undefined;
+  /** What limits per client address count it by. It is not stored. */
+  client?: string | undefined;
   secrets: RuntimeContext['secrets'];
   blobs: BlobStore;
 }

@@ -22,11 +22,13 @@ export interface ActionTable {
   hash: string | null;
   fault: string | null;
   created_at: number;
+  /** A keyed hash of the client address. */
+  client: string | null;
 }
 
 export interface ActionsDatabase {
   agent_action: ActionTable;
-  /** Users who order something; locked while the day is read. */
+  /** Locked while the day is read. */
   agent_action_sender: { user_did: string };
 }
 
@@ -50,6 +52,13 @@ export const actionsMigrations: Migration[] = [
     name: '004-retention',
     async up(db) {
       await sql`create index agent_action_by_status on agent_action (status, created_at)`.execute(db);
+    },
+  },
+  {
+    name: '005-client',
+    async up(db) {
+      await sql`alter table agent_action add column client text`.execute(db);
+      await sql`create index agent_action_by_time on agent_action (created_at, client)`.execute(db);
     },
   },
 ];

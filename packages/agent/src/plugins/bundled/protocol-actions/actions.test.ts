@@ -1,26 +1,69 @@
 import { createGatewayClient, createSigningAccount, createTxOutbox } from '@palaver/protocol';
 import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
+import { createTestDatabase, type Engine, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { removeSettled } from '../../remove-settled.ts';
-import { createActions, onActionSettled } from './actions.ts';
+import { createActions, type OrderLimits, onActionSettled } from './actions.ts';
 import { type ActionsDatabase, actionsMigrations, actionsPersonalData, actionsRetention } from './actions-schema.ts';
 
 const referenceOf = (did: string) => `person:${did.slice(-3)}`;
+const logger = createLogger({ name: 'test', level: 'silent' });
 const message = { typeUrl: '/cosmos.bank.v1beta1.MsgSend', value: new Uint8Array(2) };
+
+async function start(engine: Engine, limits: OrderLimits) {
+  const database = await createTestDatabase(engine);
+  const store = await openStore<ActionsDatabase>(database.url);
+  await store.migrate('agent-actions', actionsMigrations);
+  const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
+  const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
+  const outbox = createTxOutbox<ActionsDatabase>({ store, service: 'agent', gateway, account, logger });
+  const hashClient = (client: string) => `hash of ${client}`;
+  const actions = createActions({ store, outbox, referenceOf, hashClient, perDay: limits, work: async () => {} });
+  return {
+    ...{ store, outbox, actions },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test.each(engines)(
+  'on %s users that one address makes, and all users together, order so much in a day',
+  async (engine) => {
+    await using started = await start(engine, { user: 2, address: 3, agent: 5 });
+    const { actions, store } = started;
+    let number = 0;
+    const order = (client?: string) => {
+      number += 1;
+      const invocation = { serialized: 'token', cid: `cid-${number}` };
+      return actions.order({
+        id: `run:${number}`,
+        userDid: `did:key:z${number}`,
+        client,
+        details: {},
+        invocation,
+        message,
+      });
+    };
+    const atOnce = await Promise.all(Array.from({ length: 6 }, () => order('192.0.2.1')));
+    expect(atOnce.filter((result) => result === 'ordered')).toHaveLength(3);
+    expect(atOnce.filter((result) => result === 'too many of address')).toHaveLength(3);
+    expect([await order('192.0.2.2'), await order()]).toEqual(['ordered', 'ordered']);
+    expect([await order('192.0.2.3'), await order()]).toEqual(['too many of agent', 'too many of agent']);
+    const stored = await store.db.selectFrom('agent_action').select('client').execute();
+    expect(stored.filter(({ client }) => client === 'hash of 192.0.2.1')).toHaveLength(3);
+    await store.db.updateTable('agent_action').set({ created_at: 1 }).execute();
+    expect(await order('192.0.2.1')).toBe('ordered');
+  },
+);
 
 test.each(engines)(
   'on %s orders at once stay within a day, each is stored once, and a refused one counts no more',
   async (engine) => {
-    await using database = await createTestDatabase(engine);
-    const store = await openStore<ActionsDatabase>(database.url);
-    await store.migrate('agent-actions', actionsMigrations);
-    const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
-    const logger = createLogger({ name: 'test', level: 'silent' });
-    const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
-    const outbox = createTxOutbox<ActionsDatabase>({ store, service: 'agent', gateway, account, logger });
-    const actions = createActions({ store, outbox, referenceOf, perDay: 12, work: async () => {} });
+    await using started = await start(engine, { user: 12, address: 10, agent: 30 });
+    const { store, outbox, actions } = started;
     // More than a floating-point number holds exactly.
     const perDay = 5n * 10n ** 20n + 7n;
     const order = (id: string, amount: bigint, userDid = 'did:key:zAna') =>
@@ -57,7 +100,7 @@ test.each(engines)(
       await fail();
       expect(await order(`refused:${index}`, 1n)).toBe('ordered');
     }
-    expect([await order('one more', 1n), await order('refused:0', 1n)]).toEqual(['too many', 'ordered']);
+    expect([await order('one more', 1n), await order('refused:0', 1n)]).toEqual(['too many of user', 'ordered']);
     await store.db.updateTable('agent_action').set({ created_at: 1 }).execute();
     expect(await order('next day', perDay)).toBe('ordered');
     expect(await actions.list(reference, 100)).toEqual([]);
@@ -74,6 +117,5 @@ test.each(engines)(
     await waitFor('the refused orders to be removed', async () => !(await left()).includes('failed'));
     await removing.stop();
     expect(await left()).toEqual(['sending']);
-    await store.close();
   },
 );

@@ -10,6 +10,8 @@ type Message = Parameters<SigningAccount['sign']>[0]['messages'][number];
 export interface NewAction {
   id: string;
   userDid: string;
+  /** What limits per client address count it by; undefined where the message came from none. */
+  client?: string | undefined;
   details: Record<string, string>;
   invocation: { serialized: string; cid: string };
   message: Message;
@@ -17,7 +19,15 @@ export interface NewAction {
   coins?: { amount: bigint; perDay: bigint };
 }
 
-export type OrderResult = 'ordered' | 'too many' | 'too much';
+export type OrderResult = 'ordered' | 'too much' | `too many of ${keyof OrderLimits}`;
+
+/** Orders in 24 hours, also those that the chain refuses: the agent pays their fees, and others wait for them. */
+export interface OrderLimits {
+  user: number;
+  /** Anyone can make as many users as they like. */
+  address: number;
+  agent: number;
+}
 
 export type Actions = ReturnType<typeof createActions>;
 
@@ -31,6 +41,8 @@ export interface ActionParts {
 }
 
 const entryPrefix = 'action:';
+/** The row that is locked, beside those of users that earlier versions locked. */
+const everyone = '*';
 /** How long a tool waits for the block; then the transaction is on its way. */
 const waitMs = 20_000;
 const lookMs = 250;
@@ -40,14 +52,15 @@ interface CreateActionsParts {
   outbox: TxOutbox<ActionsDatabase>;
   /** What an erased user's orders are known by. */
   referenceOf(did: string): string;
-  /** Orders of one user in 24 hours, also those that the chain refuses: the agent pays their fees, and others wait for them. */
-  perDay: number;
+  /** What a client address is stored as. */
+  hashClient(client: string): string;
+  perDay: OrderLimits;
   /** Does what the outbox can do now. */
   work(): Promise<void>;
 }
 
 /** What the agent does on the chain in users' names, each once for its tool call. */
-export function createActions({ store, outbox, referenceOf, perDay, work }: CreateActionsParts) {
+export function createActions({ store, outbox, referenceOf, hashClient, perDay, work }: CreateActionsParts) {
   const { db, cipher } = store;
   const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}', invocation: '' });
 
@@ -58,12 +71,14 @@ export function createActions({ store, outbox, referenceOf, perDay, work }: Crea
     find,
 
     /** Stores the order and its message together, or says what is more than the user may do in 24 hours. */
-    order: ({ id, userDid, details, invocation, message, coins }: NewAction): Promise<OrderResult> =>
+    order: ({ id, userDid, client: address, details, invocation, message, coins }: NewAction): Promise<OrderResult> =>
       store.transaction(async (trx) => {
         if (await find(id, trx)) return 'ordered';
         const now = Date.now();
-        const { count, sum } = await readDay(trx, [userDid, referenceOf(userDid)], now - dayMs);
-        if (count >= perDay) return 'too many';
+        const client = address === undefined ? null : hashClient(address);
+        const { counts, sum } = await readDay(trx, { userDid, reference: referenceOf(userDid), client }, now - dayMs);
+        for (const whose of ['user', 'address', 'agent'] as const)
+          if (counts[whose] >= perDay[whose]) return `too many of ${whose}` as const;
         if (coins && sum + coins.amount > coins.perDay) return 'too much';
         const row = {
           ...{
@@ -73,7 +88,7 @@ export function createActions({ store, outbox, referenceOf, perDay, work }: Crea
             status: 'sending' as const,
           },
           ...{ details: JSON.stringify(details), amount: coins ? String(coins.amount) : null },
-          ...{ invocation: invocation.serialized, hash: null, fault: null, created_at: now },
+          ...{ invocation: invocation.serialized, hash: null, fault: null, created_at: now, client },
         };
         await trx.insertInto('agent_action').values(cipher.sealRow(sealedActions, row)).execute();
         await outbox.add(trx, { id: `${entryPrefix}${id}`, message, memo: invocation.cid }, now);
@@ -116,26 +131,32 @@ export function createActions({ store, outbox, referenceOf, perDay, work }: Crea
   }
 }
 
-/** What a user, also one who was erased, has ordered and sent since a time. Their row stays locked until the commit. */
+/**
+ * What was ordered since a time, and what a user, also one who was erased, has sent. One order is taken in at a time: the row
+ * stays locked until the commit.
+ */
 async function readDay(
   trx: Transaction<ActionsDatabase>,
-  [userDid, reference]: [string, string],
+  { userDid, reference, client }: { userDid: string; reference: string; client: string | null },
   since: number,
-): Promise<{ count: number; sum: bigint }> {
+): Promise<{ counts: OrderLimits; sum: bigint }> {
   await trx
     .insertInto('agent_action_sender')
-    .values({ user_did: userDid })
-    .onConflict((conflict) => conflict.column('user_did').doUpdateSet({ user_did: userDid }))
+    .values({ user_did: everyone })
+    .onConflict((conflict) => conflict.column('user_did').doUpdateSet({ user_did: everyone }))
     .execute();
   await trx.deleteFrom('agent_action').where('user_did', '=', reference).where('created_at', '<=', since).execute();
-  const rows = await trx
-    .selectFrom('agent_action')
-    .select(['amount', 'status'])
-    .where('user_did', 'in', [userDid, reference])
-    .where('created_at', '>', since)
-    .execute();
-  const sent = rows.filter(({ status }) => status !== 'failed');
-  return { count: rows.length, sum: sent.reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n) };
+  const ofDay = trx.selectFrom('agent_action').where('created_at', '>', since);
+  const own = await ofDay.select(['amount', 'status']).where('user_did', 'in', [userDid, reference]).execute();
+  const sent = own.filter(({ status }) => status !== 'failed');
+  const { agent, address } = await ofDay
+    .select((eb) => [eb.fn.countAll<number>().as('agent')])
+    .select(sql<number | null>`sum(case when client = ${client} then 1 else 0 end)`.as('address'))
+    .executeTakeFirstOrThrow();
+  return {
+    counts: { user: own.length, address: Number(address ?? 0), agent: Number(agent) },
+    sum: sent.reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n),
+  };
 }
 
 /** For the outbox: what became of an order, in the transaction that books it. */

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { createGatewayClient, createTxOutbox, toSubmitClaim } from '@palaver/protocol';
 import {
   alreadySubmitted,
@@ -45,6 +46,15 @@ const configSchema = z.object({
       'Claims and payments that one user can order in 24 hours, also those that the chain refuses: the agent pays their fees.',
     example: '50',
   }),
+  ACTIONS_PER_ADDRESS_PER_DAY: envInteger({ min: 1, max: 1_000_000 }).prefault('200').meta({
+    description:
+      'The same for all users of one client address (an IPv6 /64 counts as one); not for SHARED_CLIENT_CIDRS. Anyone can make as many users as they like.',
+    example: '200',
+  }),
+  ACTIONS_IN_ALL_PER_DAY: envInteger({ min: 1, max: 10_000_000 }).prefault('10000').meta({
+    description: 'The same for all users together: times SIGNING_FEE, it is the most that the agent pays in fees.',
+    example: '10000',
+  }),
   ...settledVariables,
   SEND_LIMIT_PER_CALL: envSendLimit('one call'),
   SEND_LIMIT_PER_DAY: envSendLimit('24 hours'),
@@ -76,7 +86,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
     tables: tablesOf<ActionsDatabase>(),
     migrations: actionsMigrations,
     personalData: actionsPersonalData,
-    async setup({ store, config, logger, audit }) {
+    async setup({ store, config, logger, audit, deriveKey }) {
       const access = toGatewayAccess(config);
       if (!access)
         throw new StartError('ACTIONS_ENABLED needs GATEWAY_URL: transactions are sent through the query gateway');
@@ -98,9 +108,15 @@ export function createProtocolActionsPlugin(): OraclePlugin {
           });
         await running;
       };
+      const clientsKey = deriveKey('client addresses');
       const actions = createActions({
         ...{ store, outbox, work, referenceOf: audit.person },
-        perDay: config.ACTIONS_PER_DAY,
+        hashClient: (client) => createHmac('sha256', clientsKey).update(client).digest('base64url'),
+        perDay: {
+          user: config.ACTIONS_PER_DAY,
+          address: config.ACTIONS_PER_ADDRESS_PER_DAY,
+          agent: config.ACTIONS_IN_ALL_PER_DAY,
+        },
       });
       const look = () =>
         actions.isIdle().then(
@@ -158,7 +174,8 @@ function createClaimTool({ actions, gateway, address }: ActionParts): Tool {
         const agent = { agentDid: did, agentAddress: address, adminAddress: found.collection.admin };
         const message = toSubmitClaim({ collectionId: collection, claimId, ...agent });
         const details = { claimId, collection, content: source };
-        checkOrder(await actions.order({ id, userDid: did, details, invocation, message }));
+        const order = { id, userDid: did, client: rt.client, details, invocation, message };
+        checkOrder(await actions.order(order), rt);
       }
       return { claimId, ...toOutcome(await actions.wait(id, rt.abortSignal)) };
     },
@@ -200,22 +217,28 @@ function createSendTool({ actions, gateway, address }: ActionParts, { denom, per
         const message = toSendFor({ grantee: address, from, to, coins: [{ denom, amount }] });
         const coins = { amount: BigInt(amount), perDay };
         const details = { from, to, denom };
-        const ordered = await actions.order({ id, userDid: did, details, invocation, message, coins });
+        const order = { id, userDid: did, client: rt.client, details, invocation, message, coins };
+        const ordered = await actions.order(order);
         if (ordered === 'too much')
           throw new ToolError('TOOL_FAILED', `the user can send ${perDay} ${denom} in 24 hours, and this is more`);
-        checkOrder(ordered);
+        checkOrder(ordered, rt);
       }
       return { amount, denom, to, ...toOutcome(await actions.wait(id, rt.abortSignal), address) };
     },
   });
 }
 
-function checkOrder(ordered: OrderResult): void {
-  if (ordered === 'too many')
-    throw new ToolError(
-      'TOOL_FAILED',
-      'the user has ordered as much as is possible in 24 hours; they can go on tomorrow',
-    );
+const limitWords: Partial<Record<OrderResult, string>> = {
+  'too many of user': 'the user has ordered as much as is possible in 24 hours',
+  'too many of address': "the users of this user's network have ordered as much as is possible in 24 hours",
+  'too many of agent': 'the users of this agent have ordered as much as is possible in 24 hours',
+};
+
+function checkOrder(ordered: OrderResult, { logger }: RuntimeContext): void {
+  if (ordered === 'too many of agent')
+    logger.warn('an order was refused: the day has had as many as ACTIONS_IN_ALL_PER_DAY allows');
+  const words = limitWords[ordered];
+  if (words) throw new ToolError('TOOL_FAILED', `${words}; they can go on tomorrow`);
 }
 
 /** The same for a call that is made again after a crash. */
