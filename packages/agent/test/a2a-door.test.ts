@@ -39,6 +39,7 @@ afterAll(async () => {
 const toMessage = (text: string, contextId = '', taskId = '') => ({
   message: { messageId: 'm', role: 1, contextId, taskId, parts: [{ content: { $case: 'text', value: text } }] },
 });
+const working = 2;
 const completed = 3;
 const canceled = 5;
 const inputRequired = 6;
@@ -134,4 +135,20 @@ test('an answer that is sent again has the result of the first, approves nothing
   const both = { text: `approve ${second.approvalId}\nrefuse ${second.approvalId}` };
   expect((await send(second.id, both)).body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
   expect(readPaid(paidFile).slice(paid)).toEqual(['ben 51']);
+});
+
+test('a task that waits behind another is read without waiting for it', async () => {
+  const contextId = await ana.createSession();
+  const open = async (text: string) => {
+    const { message } = toMessage(text, contextId);
+    const sent = await client.sendMessage({ message, configuration: { returnImmediately: true } });
+    return (sent.payload?.value ?? sent).id;
+  };
+  const first = await open('/tool gate {}');
+  await gate.reached();
+  const second = await open('/long 2');
+  expect(await client.getTask({ id: second })).toMatchObject({ status: { state: working } });
+  expect(await client.cancelTask({ id: second })).toMatchObject({ status: { state: canceled } });
+  await client.cancelTask({ id: first });
+  expect(await client.getTask({ id: second })).toMatchObject({ status: { state: canceled } });
 });

@@ -166,6 +166,8 @@ export interface AgentRun {
   events(options?: { after?: number; signal?: AbortSignal }): AsyncIterable<RunEvent>;
   /** The answer once the run has ended. */
   answer(signal?: AbortSignal): Promise<Message>;
+  /** Whether it has not ended, also where it waits behind another. */
+  isLive(): Promise<boolean>;
   /** What its user has to approve before it continues. */
   approvals(): Promise<Approval[]>;
   /** Stops the run, also where it waits behind another; false if it has ended. */

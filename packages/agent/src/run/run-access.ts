@@ -6,6 +6,7 @@ import type { RunStore } from '../store/runs.ts';
 import type { OpenRun, RunReader } from './open-run.ts';
 import type { TurnPreparation } from './prepare-turn.ts';
 import type { RunApprovals } from './run-approvals.ts';
+import { hasEnded } from './run-state.ts';
 import { RunCancelled } from './stream-error.ts';
 import type { Turn } from './turn.ts';
 import type { TurnHub } from './turn-hub.ts';
@@ -13,7 +14,7 @@ import type { TurnHub } from './turn-hub.ts';
 export interface RunAccessParts {
   hub: Pick<TurnHub, 'submit' | 'submitOnce' | 'abort' | 'live'>;
   approvals: Pick<RunApprovals, 'answer' | 'pending'>;
-  runs: Pick<RunStore, 'findSend'>;
+  runs: Pick<RunStore, 'findSend' | 'state'>;
   reader: RunReader;
   preparation: TurnPreparation;
   /** Counts the messages of a user. */
@@ -56,6 +57,10 @@ export function createRunAccess({ hub, approvals, runs, reader, preparation, sen
       async answer(signal = new AbortController().signal) {
         const open = await reader.open(userDid, runId);
         return reader.waitForAnswer(userDid, open, signal).finally(open.leave);
+      },
+      async isLive() {
+        const state = await runs.state(runId);
+        return state !== undefined && !hasEnded(state.status);
       },
       approvals: () => approvals.pending(runId),
       abort: () => hub.abort(sessionId, { runId }),

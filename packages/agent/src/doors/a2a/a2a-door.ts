@@ -105,11 +105,9 @@ async function answer(ctx: PluginContext, { request, reply, requestId, method, p
     }
     case 'GetTask': {
       const run = await find();
-      const { userDid } = ctx.senderOf(request, reply);
-      const live = await ctx.liveRun({ userDid, sessionId: run.sessionId });
       const pause = await run.approvals();
       const waiting = pause.length > 0 ? { pause } : undefined;
-      const standing = live?.runId === run.runId ? waiting : { answer: await run.answer(signal) };
+      const standing = (await run.isLive()) ? waiting : { answer: await run.answer(signal) };
       return toResult(toTask({ id: run.runId, contextId: run.sessionId }, standing));
     }
     case 'CancelTask': {
