@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Homeserver, startHomeserver, matrixToken as token } from '../../../../test/homeserver.ts';
 import { say, startOpenAiServer } from '../../../../test/openai-server.ts';
 import { startTestAgent } from '../../../../test/test-agent.ts';
-import { guardedGet } from './guarded-get.ts';
+import { guardedGet, isAllowedFrom } from './guarded-get.ts';
 
 let home: Homeserver;
 beforeAll(async () => {
@@ -55,4 +55,14 @@ it('a redirect to another host is followed without the token', async () => {
     await model[Symbol.asyncDispose]();
     await other.close();
   }
+});
+
+it.each([
+  ['https://matrix.internal/', 'https://matrix.internal/', true],
+  ['https://matrix.internal/', 'http://10.0.0.5:8008/', true],
+  ['https://public.example/', 'https://matrix.internal/', false],
+  ['https://public.example/', 'http://matrix.internal:9100/metrics', false],
+  ['https://matrix.internal/', 'http://10.0.0.5:22/', false],
+])('whoever is at %s leads to the private address of %s: %s', (start, url, expected) => {
+  expect(isAllowedFrom(new URL(start), new URL(url), ['matrix.internal', '10.0.0.5:8008'])).toBe(expected);
 });

@@ -37,7 +37,7 @@ export async function guardedGet(start: URL, options: GuardedGetOptions): Promis
   let url = start;
   for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
     const token = url.origin === start.origin ? options.token : undefined;
-    const response = await open(url, { ...options, token });
+    const response = await open(url, { ...options, token, isAllowed: isAllowedFrom(start, url, options.allowedHosts) });
     const { statusCode: status = 0 } = response;
     const { location } = response.headers;
     if (status >= 300 && status < 400 && location !== undefined && URL.canParse(location, url.href)) {
@@ -50,11 +50,15 @@ export async function guardedGet(start: URL, options: GuardedGetOptions): Promis
   throw new UnreachableError('it is redirected too often');
 }
 
+/** Whether a host may be private. Redirects of strangers lead to none: they would choose the path and the port on it. */
+export function isAllowedFrom(start: URL, url: URL, allowedHosts: string[]): boolean {
+  return [start, url].every(({ hostname, host }) => allowedHosts.includes(hostname) || allowedHosts.includes(host));
+}
+
 async function open(
   url: URL,
-  { token, signal, allowedHosts, dnsServers }: GuardedGetOptions,
+  { token, signal, isAllowed, dnsServers }: GuardedGetOptions & { isAllowed: boolean },
 ): Promise<IncomingMessage> {
-  const isAllowed = allowedHosts.includes(url.hostname) || allowedHosts.includes(url.host);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (url.protocol !== 'https:' && !(isAllowed && url.protocol === 'http:'))
     throw new UnreachableError('only https is allowed');
