@@ -106,4 +106,7 @@ test('a tool that needs approval interrupts the run, and the next run resumes it
 test('refusals reach the client', async () => {
   const client = createAgent('refused');
   await expect(client.runAgent()).rejects.toThrow('400');
+  const image = { type: 'binary', mimeType: 'image/png', data: 'iVBORw0KGgo=' };
+  client.addMessage({ id: 'q', role: 'user', content: [{ type: 'text', text: 'What is this?' }, image] });
+  await expect(client.runAgent()).rejects.toThrow('400');
 });

@@ -163,6 +163,10 @@ test("errors are the client's own classes, and leave no session behind", async (
   await expect(create({ messages: [{ role: 'user', content: [image] }] })).rejects.toMatchObject({
     param: 'messages.0.content',
   });
+  const respond = (more: object) => client.responses.create({ model: 'offline', input: 'hi', ...more });
+  const format = { type: 'json_schema', name: 'goats', schema: {} };
+  await expect(respond({ text: { format } })).rejects.toMatchObject({ param: 'text.format.type' });
+  await expect(respond({ conversation: 'conv_1' })).rejects.toMatchObject({ param: 'conversation' });
   expect(await sessionsOf()).toBe(sessions);
 });
 

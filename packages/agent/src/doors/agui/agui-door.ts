@@ -103,6 +103,9 @@ async function toMessage(ctx: PluginContext, sessionId: string, { messages, cont
     return [error ? { toolCallId, error } : { toolCallId, output: parseOutput(toText(content)) }];
   });
   const question = fresh.findLast(({ role }) => role === 'user');
+  const asked = contentSchema.safeParse(question?.content).data;
+  if (Array.isArray(asked) && asked.some(({ text }) => text === undefined))
+    throw invalid('messages', 'only texts are accepted in the last message of the user');
   if (!question && results.length === 0)
     throw invalid('messages', 'must end with a message of the user or a result that is waited for');
   // A new session takes its history from the client; later it has its own.

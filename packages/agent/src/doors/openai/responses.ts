@@ -38,6 +38,10 @@ const bodySchema = z.looseObject({
   tools: z.array(toolSchema).nullish(),
   tool_choice: toolChoiceSchema,
   metadata: z.record(z.string(), z.string()).nullish(),
+  text: z
+    .looseObject({ format: z.looseObject({ type: z.literal('text', { error: 'must be text' }) }).nullish() })
+    .nullish(),
+  conversation: z.null({ error: 'is not supported; use previous_response_id' }).optional(),
 });
 
 type Body = z.infer<typeof bodySchema>;
