@@ -3,9 +3,10 @@ import type { Logger } from '@palaver/service-kit';
 import { type Summarised, summarise } from '../models/summarise.ts';
 import { findLoadedCapabilities } from '../plugins/capabilities.ts';
 import type { Run } from '../run/run.ts';
+import { isAbortedByUser } from '../run/stream-error.ts';
 import type { MessageStore, StoredMessage } from '../store/messages.ts';
 import type { HistorySummary, SummaryStore } from '../store/summaries.ts';
-import { limitFiles, maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
+import { estimateTokens, limitFiles, maxHistoryMessages, splitHistory, toTranscript } from './history.ts';
 
 export interface HistoryParts {
   messages: Pick<MessageStore, 'before'>;
@@ -63,9 +64,19 @@ async function summariseAll(
   let summary = earlier;
   for (const transcript of toTranscript(old, contextTokens)) {
     const limit = AbortSignal.any([run.signal, AbortSignal.timeout(timeoutMs)]);
-    const made: Summarised = await summarise({ model, earlier: summary, transcript, signal: limit });
-    run.addUsage(made.usage);
-    summary = made.text.slice(0, summaryCharacters);
+    const sent = estimateTokens(transcript);
+    run.signal.throwIfAborted();
+    const { text, usage }: Summarised = await summarise({ model, earlier: summary, transcript, signal: limit }).catch(
+      (error) => {
+        if (isAbortedByUser(run.signal)) run.addUsage({ inputTokens: sent, outputTokens: 0 });
+        throw error;
+      },
+    );
+    run.addUsage({
+      inputTokens: usage.inputTokens ?? sent,
+      outputTokens: usage.outputTokens ?? estimateTokens(text),
+    });
+    summary = text.slice(0, summaryCharacters);
   }
   return summary ?? '';
 }

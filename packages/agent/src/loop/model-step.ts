@@ -11,6 +11,7 @@ import {
 import type { ModelResult } from '../plugins/middleware.ts';
 import { TurnError } from '../run/stream-error.ts';
 import { createContentCollector } from './collect-content.ts';
+import { estimateTokens } from './history.ts';
 
 export interface ModelStepOptions {
   model: LanguageModelV4;
@@ -73,10 +74,10 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
   const signal = AbortSignal.any([options.signal, silent.signal]);
   const result: ModelResult = { text: '', toolCalls: [], usage: { inputTokens: 0, outputTokens: 0 } };
   const collected = createContentCollector();
-  let size = 0;
+  let received = '';
   const grow = (delta: string) => {
-    size += delta.length;
-    if (size > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
+    received += delta;
+    if (received.length > maxOutputCharacters) throw overLimit('The answer grew too long and was cut off.');
     options.output.received?.(delta);
     onStart();
   };
@@ -116,9 +117,10 @@ async function streamOnce(options: ModelStepOptions, onStart: () => void): Promi
           break;
         case 'finish':
           finished = readFinish(part.finishReason);
+          // Some servers report none; their answers are not free.
           result.usage = {
-            inputTokens: part.usage.inputTokens.total ?? 0,
-            outputTokens: part.usage.outputTokens.total ?? 0,
+            inputTokens: part.usage.inputTokens.total ?? estimateTokens(options.prompt),
+            outputTokens: part.usage.outputTokens.total ?? estimateTokens(received),
           };
           break;
         case 'error':

@@ -3,7 +3,7 @@ import type { ModelResult } from '../plugins/middleware.ts';
 import type { RuntimeContext, ToolProgress } from '../plugins/runtime-context.ts';
 import type { Run } from '../run/run.ts';
 import type { RecordedStep, RunSteps, ToolOutcome } from '../run/run-steps.ts';
-import { TurnError } from '../run/stream-error.ts';
+import { isAbortedByUser, TurnError } from '../run/stream-error.ts';
 import type { BoundTools } from './bind-tools.ts';
 import type { StepContent } from './collect-content.ts';
 import { findApprovals, findDelegations, toShownArgs } from './find-approvals.ts';
@@ -123,6 +123,7 @@ async function callModel(
         received += delta;
       },
     };
+    const wasAborted = rt.abortSignal.aborted;
     try {
       const result = await streamModelStep({
         ...parts,
@@ -136,8 +137,8 @@ async function callModel(
       run.addUsage(result.usage);
       return result;
     } catch (error) {
-      // Providers report usage at the end; an interrupted answer used tokens too.
-      if (received !== '')
+      // Providers report usage at the end; an interrupted answer used tokens too, also one that its user aborted before the first.
+      if (received !== '' || (!wasAborted && isAbortedByUser(rt.abortSignal)))
         run.addUsage({ inputTokens: estimateTokens(request.prompt), outputTokens: estimateTokens(received) });
       throw error;
     }

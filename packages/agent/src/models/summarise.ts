@@ -13,7 +13,8 @@ export interface SummariseOptions {
 
 export interface Summarised {
   text: string;
-  usage: { inputTokens: number; outputTokens: number };
+  /** As far as the provider reports it. */
+  usage: { inputTokens: number | undefined; outputTokens: number | undefined };
 }
 
 /** Has a model write the earlier summary and what was said since into one new summary. */
@@ -33,6 +34,6 @@ export async function summarise({ model, earlier, transcript, signal }: Summaris
   if (text === '') throw new Error('the model gave an empty summary');
   return {
     text,
-    usage: { inputTokens: usage.inputTokens.total ?? 0, outputTokens: usage.outputTokens.total ?? 0 },
+    usage: { inputTokens: usage.inputTokens.total, outputTokens: usage.outputTokens.total },
   };
 }

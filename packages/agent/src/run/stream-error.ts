@@ -15,6 +15,10 @@ export class RunCancelled extends Error {
 /** `handover`: another instance is to continue the run. `new-owner`: another instance already does. */
 export type CancelledBy = 'user' | 'shutdown' | 'timeout' | 'handover' | 'new-owner';
 
+export function isAbortedByUser({ reason }: AbortSignal): boolean {
+  return reason instanceof RunCancelled && reason.by === 'user';
+}
+
 /** A provider's failure or silence, a limit that was passed: what went wrong in a turn, in words for its user. */
 export class TurnError extends AppError {
   readonly kind: SseErrorKind;
