@@ -2,6 +2,7 @@ import { creditAccountSchema, paymentRequiredBodySchema } from '@palaver/contrac
 import { engines } from '@palaver/test-kit';
 import { createDelegation } from '@palaver/ucan';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { request, startTestAgent, type TestAgent, type TestUser } from '../../../../test/test-agent.ts';
 import { createTestRuntime } from '../../../app/create-test-runtime.ts';
 import { createScriptedModel } from '../../../models/scripted-model.ts';
@@ -195,5 +196,23 @@ test('an answer that breaks off while the model reasons is charged for what was 
   const rows = (await query.execute()) as { id: string; balance: number }[];
   // A thousand tokens.
   expect(rows.find(({ id }) => id.startsWith('user:'))?.balance).toBe(90);
+  await runtime.close();
+});
+
+test('a turn ends before the next call of the model once it has cost more than the user has', async () => {
+  const usage = { inputTokens: 20_000, outputTokens: 0 };
+  const steps = Array.from({ length: 9 }, () => ({ text: 'Wait. ', toolCalls: [{ name: 'look', args: {} }], usage }));
+  const look = { description: 'Looks.', input: z.object({}), execute: () => 'nothing yet' };
+  const runtime = await createTestRuntime(createTestPlugin({ name: 'looks', getTools: () => ({ look }) }), {
+    plugins: [createCreditsPlugin()],
+    env: { CREDITS_FREE: '70', CREDITS_RESERVATION: '50' },
+    model: [...steps, { text: 'Nothing.', usage }],
+  });
+  const { message } = await runtime.send('look');
+  // Three steps cost 60, four 80.
+  expect(message).toMatchObject({ status: 'failed', error: { code: 'PAYMENT_REQUIRED' } });
+  expect(message.toolCalls).toHaveLength(4);
+  const claims = runtime.store.db.selectFrom('agent_credit_claim' as never).selectAll();
+  expect(await claims.execute()).toMatchObject([{ debt: 10 }]);
   await runtime.close();
 });

@@ -5,7 +5,6 @@ import {
   creditAccountSchema,
   creditClaimParamsSchema,
   creditTopUpSchema,
-  toPaymentDetails,
 } from '@palaver/contract/internal';
 import { clientAddress, envBoolean, envInteger, type Server } from '@palaver/service-kit';
 import { toAuditActor } from '@palaver/service-kit/internal';
@@ -20,6 +19,7 @@ import { createLedger, type Ledger, type OnBooked } from './credits-ledger.ts';
 import { creditsPersonalData } from './credits-personal-data.ts';
 import { envPrices, toCost } from './credits-prices.ts';
 import { type CreditsDatabase, creditsMigrations } from './credits-schema.ts';
+import { createSpendingLimit, paymentRequired } from './credits-spending.ts';
 import { addPaymentRoutes } from './payment-routes.ts';
 import { paymentVariables, type RunningWatch, startPaymentWatch, toPaymentTerms } from './start-payment-watch.ts';
 import { type RunningUsageClaims, startUsageClaims, usageVariables } from './start-usage-claims.ts';
@@ -97,6 +97,7 @@ export function createCreditsPlugin(): OraclePlugin {
       await Promise.all([watch?.stop(), usage?.stop()]);
     },
     getMiddlewares: ({ config }) => [
+      createSpendingLimit(config, (did) => ledger.account(did)),
       {
         async beforeSend({ userDid, sendId, client }) {
           const refused = await ledger.reserve(userDid, sendId, client);
@@ -123,11 +124,6 @@ export function createCreditsPlugin(): OraclePlugin {
 }
 
 type Config = z.infer<typeof configSchema>;
-
-function paymentRequired(claimIds: string[]): AppError {
-  const message = 'Your credit is used up. Settle the claims, then send the message again.';
-  return new AppError('PAYMENT_REQUIRED', message, { details: toPaymentDetails(claimIds) });
-}
 
 function addCreditRoutes(
   server: Server,
