@@ -1,4 +1,6 @@
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPdf, type Homeserver, startHomeserver, matrixToken as token } from '../../../../test/homeserver.ts';
 import { type OpenAiServer, say, startOpenAiServer } from '../../../../test/openai-server.ts';
@@ -311,4 +313,24 @@ describe('is a 422 before the model runs:', () => {
     const attachments = ['a', 'b', 'c'].map((name) => attach(uri, name, 'text/plain'));
     await refused({ attachments }, /together are larger than 50 MB/);
   });
+});
+
+it('files are downloaded for one message of a user at a time, and only so many wait', async () => {
+  const held: ServerResponse[] = [];
+  home.handle = (_request, response) => held.push(response) > 0;
+  const user = await agent.createUser();
+  const sessions = await Promise.all(Array.from({ length: 22 }, () => user.createSession()));
+  const attachments = [attach('mxc://home.example/held', 'notes.txt', 'text/plain')];
+  const sends = sessions.map((sessionId) =>
+    user.say(sessionId, 'what is this?', { attachments, homeServer: home.url }),
+  );
+  const refused = { status: 422, body: { message: expect.stringContaining('too many are waiting') } };
+  expect(await Promise.race(sends)).toMatchObject(refused);
+  await waitFor('the download', () => held.length > 0);
+  expect(held).toHaveLength(1);
+  home.handle = (_request, response) => Boolean(response.writeHead(200).end('Mangoes'));
+  held[0]?.writeHead(200).end('Mangoes');
+  const statuses = (await Promise.all(sends)).map(({ status }) => status);
+  expect(statuses.sort()).toEqual([...Array(21).fill(200), 422]);
+  home.handle = undefined;
 });

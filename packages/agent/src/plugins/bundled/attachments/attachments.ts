@@ -64,6 +64,8 @@ type AttachmentsConfig = z.infer<typeof configSchema>;
 const timeoutMs = 30_000;
 /** A short message can name 50 MB: they are read for one message of a user after the other. */
 const readings = createFairQueue({ atOnce: 4, waiting: 200, waitingPerUser: 20, waitingPerClient: 80 });
+/** Of whole messages: a homeserver of anyone's may take the full time for each. */
+const downloads = createFairQueue({ atOnce: 8, waiting: 200, waitingPerUser: 20, waitingPerClient: 80 });
 /** Half the context at about four characters a token: the other half is for the conversation. */
 const charactersPerContextToken = 2;
 
@@ -141,30 +143,43 @@ async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vau
   const { attachments = [] } = message;
   if (attachments.length === 0) return;
   requireDistinct(attachments);
+  const fetchAll = () => fetchFiles(send, { attachments, config, vault });
+  const files = attachments.every(isUploaded) ? await fetchAll() : await downloads.run(send, fetchAll);
+  if (!files)
+    throw failed('The attachments were not fetched: too many are waiting. Send the message again in a moment.');
+  let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
+  for (const { attachment, bytes } of files) {
+    const { content: whole, mediaType } = await readContent(attachment, bytes, send);
+    const content = typeof whole === 'string' ? cut(whole, charactersLeft) : whole;
+    if (typeof content === 'string') charactersLeft -= content.length;
+    blobs.put(toUniqueName(attachment.filename, blobs.list()), Buffer.from(content), mediaType);
+  }
+}
+
+const isUploaded = ({ fileId }: Attachment) => fileId !== undefined;
+
+interface FetchParts {
+  attachments: Attachment[];
+  config: AttachmentsConfig;
+  vault: FileVault;
+}
+
+async function fetchFiles(send: PendingSend, { attachments, config, vault }: FetchParts) {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]);
-  const fromMatrix = attachments.some(({ fileId }) => fileId === undefined)
-    ? toMatrixOptions(send, config, signal)
-    : undefined;
+  const fromMatrix = attachments.every(isUploaded) ? undefined : toMatrixOptions(send, config, signal);
   const allowance = createAllowance();
   try {
-    const files = await Promise.all(
+    return await Promise.all(
       attachments.map(async (attachment) => {
         const onBytes = allowance(attachment);
-        const isUploaded = !fromMatrix || attachment.fileId !== undefined;
-        const bytes = isUploaded
-          ? await readUploaded(attachment, { send, vault, onBytes })
-          : await download(attachment, { ...fromMatrix, onBytes });
+        const bytes =
+          !fromMatrix || isUploaded(attachment)
+            ? await readUploaded(attachment, { send, vault, onBytes })
+            : await download(attachment, { ...fromMatrix, onBytes });
         return { attachment, bytes };
       }),
     );
-    let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
-    for (const { attachment, bytes } of files) {
-      const { content: whole, mediaType } = await readContent(attachment, bytes, send);
-      const content = typeof whole === 'string' ? cut(whole, charactersLeft) : whole;
-      if (typeof content === 'string') charactersLeft -= content.length;
-      blobs.put(toUniqueName(attachment.filename, blobs.list()), Buffer.from(content), mediaType);
-    }
   } finally {
     stop.abort();
   }
