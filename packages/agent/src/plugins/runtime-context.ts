@@ -39,7 +39,7 @@ export interface RuntimeContext {
   loadedPlugins: string[];
   /** Credentials that came with this request and no further. */
   secrets: { matrixAccessToken?: string | undefined; matrixHomeserver?: string | undefined };
-  /** What limits per client address count the message by; undefined where it came from none, or from one that many share. */
+  /** What limits per client address count the message by; undefined if it came from none, or from one that many share. */
   client?: string | undefined;
   blobStore: BlobStore;
   ucan: {

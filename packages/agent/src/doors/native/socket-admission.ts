@@ -54,7 +54,7 @@ function addressOf(request: IncomingMessage, { edge, clientKey }: AdmissionParts
   return { ip, counter: clientKey({ ip, socket: request.socket }) };
 }
 
-/** Where the address speaks for many users, a handshake counts for its user. */
+/** If many users share the address, a handshake counts for its user. */
 async function countFor(did: string, limit: RateLimit): Promise<void> {
   const standing = await limit(did);
   if (standing?.isOver) throw toRateError(standing);

@@ -10,7 +10,7 @@ type Message = Parameters<SigningAccount['sign']>[0]['messages'][number];
 export interface NewAction {
   id: string;
   userDid: string;
-  /** What limits per client address count it by; undefined where the message came from none. */
+  /** What limits per client address count it by; undefined if the message came from none. */
   client?: string | undefined;
   details: Record<string, string>;
   invocation: { serialized: string; cid: string };

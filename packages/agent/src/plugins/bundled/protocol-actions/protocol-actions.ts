@@ -230,7 +230,7 @@ function createSendTool({ actions, gateway, address }: ActionParts, { denom, per
 
 const limitWords: Partial<Record<OrderResult, string>> = {
   'too many of user': 'the user has ordered as much as is possible in 24 hours',
-  'too many of address': "the users of this user's network have ordered as much as is possible in 24 hours",
+  'too many of address': 'the users of this client address have ordered as much as is possible in 24 hours',
   'too many of agent': 'the users of this agent have ordered as much as is possible in 24 hours',
 };
 
