@@ -50,6 +50,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     ['{"title":""}', 'title'],
     [JSON.stringify({ title: '🌽'.repeat(201) }), 'title'],
     ['{"title":7}', 'title'],
+    ['{"title":"a\\u0000"}', 'title'],
     ['{"metadata":"text"}', 'metadata'],
     ['[]', ''],
     ['"text"', ''],

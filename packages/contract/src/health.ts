@@ -1,24 +1,6 @@
 import { z } from 'zod';
 import { timestampSchema } from './primitives.ts';
 
-export const ussdHealthSchema = z
-  .object({
-    status: z.enum(['ok', 'degraded']),
-    environment: z.string(),
-    timestamp: timestampSchema,
-    uptime: z.number().min(0).meta({ description: 'Seconds since the start.' }),
-    database: z.enum(['connected', 'disconnected']),
-  })
-  .meta({ id: 'UssdHealth', description: 'Health of the USSD gateway; 503 when degraded.' });
-
-export const ussdRootSchema = z
-  .object({ status: z.literal('ok'), message: z.string(), environment: z.string(), timestamp: timestampSchema })
-  .meta({ id: 'UssdRoot', description: 'For platform health probes.' });
-
-export const agentHealthSchema = z
-  .object({ status: z.enum(['ok', 'degraded']), timestamp: timestampSchema })
-  .meta({ id: 'AgentHealth', description: 'Liveness of the agent service; 503 when degraded.' });
-
 export const agentLandingSchema = z
   .object({ status: z.literal('ok'), message: z.string(), timestamp: timestampSchema })
   .meta({ id: 'AgentLanding', description: 'The landing reply of the agent service.' });

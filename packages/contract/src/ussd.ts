@@ -33,11 +33,6 @@ export const ussdRequestSchema = z
   })
   .meta({ id: 'UssdRequest', description: 'One user input of a USSD session.' });
 
-export const ussdReplySchema = z
-  .string()
-  .regex(/^(CON|END) /)
-  .meta({ id: 'UssdReply', description: '`CON <text>` keeps the session open, `END <text>` closes it.' });
-
 export const ussdSessionParamsSchema = z
   .object({ sessionId: z.string() })
   .meta({ description: 'The session of a debug lookup.' });

@@ -73,21 +73,45 @@ describe('the session endpoint', () => {
     [{ phoneNumber: '+0700000001' }],
     [{ phoneNumber: 254700000001 }],
     [{ phoneNumber: undefined }],
+    [{ phoneNumber: '+123456' }],
+    [{ phoneNumber: '+1234567890123456' }],
+    [{ phoneNumber: '+254 700 000 001' }],
+    [{ phoneNumber: '+254700000001\n' }],
     [{ serviceCode: '1234#' }],
+    [{ serviceCode: '*1234' }],
     [{ serviceCode: '*12a#' }],
+    [{ serviceCode: '**1#' }],
+    [{ serviceCode: '*1*#' }],
+    [{ serviceCode: '*123#\n' }],
+    [{ serviceCode: '*١٢٣#' }],
     [{ serviceCode: `*${'1'.repeat(31)}#` }],
     [{ sessionId: '' }],
     [{ sessionId: 'a b' }],
     [{ sessionId: 'x'.repeat(101) }],
     [{ sessionId: 'é' }],
+    [{ sessionId: 'a\u007f' }],
+    [{ sessionId: ['a'] }],
     [{ text: '1'.repeat(183) }],
     [{ text: undefined }],
     [{ text: null }],
     [{ text: ['1'] }],
     [{ text: '1\u0000' }],
     [{ text: '1\n2' }],
+    [{ text: '\u0085' }],
+    [{ text: '😀'.repeat(183) }],
   ])('%j fails validation', async (change) => {
     expect(await (await service.post({ ...valid, ...change })).text()).toBe(invalid);
+  });
+
+  test.each([
+    [{ serviceCode: '*1#' }],
+    [{ serviceCode: `*${'1'.repeat(30)}#` }],
+    [{ phoneNumber: '+1234567' }],
+    [{ phoneNumber: '+123456789012345' }],
+    [{ sessionId: '~:/?#[]@' }],
+  ])('%j passes validation', async (change) => {
+    const sessionId = `edge-${Object.values(change)}`;
+    expect(await (await service.post({ ...valid, sessionId, ...change })).text()).toMatch(/^CON /);
   });
 
   test('182 characters of text are counted in code points', async () => {
