@@ -20,7 +20,7 @@ export function toConfigReference(): string {
 function toRow({ name, defaultText, description, example, secret }: Variable): string {
   const standard = defaultText === undefined || defaultText === '' ? '' : `\`${escapePipes(defaultText)}\``;
   const shown = secret ? ' (secret)' : ` For example \`${escapePipes(example)}\`.`;
-  return `| \`${name}\` | ${standard} | ${escapePipes(description)}${shown} |`;
+  return `| \`${name}\` | ${standard} | ${escapePipes(description).replaceAll('\n', '<br>')}${shown} |`;
 }
 
 function escapePipes(text: string): string {

@@ -53,7 +53,7 @@ function toShared(uses: { title: string; variable: Variable }[]): Variable {
     const standard = variable.defaultText === undefined ? 'unset' : variable.defaultText;
     return `${title} (default ${standard}): ${variable.description}`;
   });
-  return { ...first, defaultText: undefined, description: parts.join(' ') };
+  return { ...first, defaultText: undefined, description: parts.join('\n') };
 }
 
 /** `npm start` runs all services in one process, where each port has a name of its own. */

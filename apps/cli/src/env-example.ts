@@ -14,7 +14,10 @@ export function toEnvExample(): string {
 }
 
 function toEntry({ name, description, defaultText, example }: Variable): string {
-  const words = wrap(description).map((line) => `# ${line}`);
+  const words = description
+    .split('\n')
+    .flatMap(wrap)
+    .map((line) => `# ${line}`);
   return `\n${words.join('\n')}\n#${name}=${defaultText ?? ''}${defaultText === undefined ? `        # for example ${example}` : ''}`;
 }
 

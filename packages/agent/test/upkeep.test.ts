@@ -123,7 +123,7 @@ test('a second agent on one SQLite file is refused, and the next one starts as s
   await using database = await createTestDatabase('sqlite');
   const first = await startTestAgent({ databaseUrl: database.url });
   await expect(startTestAgent({ databaseUrl: database.url })).rejects.toThrow(
-    /another process works with the SQLite database .*set DATABASE_URL/,
+    /Another process uses the SQLite database .*set DATABASE_URL/,
   );
   const ana = await first.createUser();
   expect((await ana.say(await ana.createSession(), 'hello')).body.message.status).toBe('complete');

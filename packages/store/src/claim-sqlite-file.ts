@@ -17,8 +17,8 @@ export function claimSqliteFile(url: string): () => void {
   } catch (error) {
     lock.close();
     if (faultKind(error) !== 'locked') throw error;
-    const remedy = 'Stop the other one, or set DATABASE_URL to a PostgreSQL database, which several may share';
-    throw new StoreError('locked', `another process works with the SQLite database ${path}. ${remedy}`, error);
+    const remedy = 'Stop it, or set DATABASE_URL to a PostgreSQL database, which several processes can share';
+    throw new StoreError('locked', `Another process uses the SQLite database ${path}. ${remedy}.`, error);
   }
   return () => lock.close();
 }

@@ -17,7 +17,7 @@ export const devnodeConfigSchema = z.object({
       inProduction: (text, { env, isExposed }) =>
         // `palaver up` starts it only where no real node is set.
         isExposed && text !== 'true' && !env.GATEWAY_UPSTREAMS
-          ? 'the development node is not for production; set GATEWAY_UPSTREAMS to a real node'
+          ? 'set GATEWAY_UPSTREAMS to a real node, or allow the development node in production'
           : undefined,
     } satisfies VariableMeta),
   DEVNODE_SEED: z.string().optional().meta({

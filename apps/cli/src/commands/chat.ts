@@ -22,7 +22,7 @@ interface ChatOptions {
 export function addChatCommand(program: Command): void {
   program
     .command('chat')
-    .description('talk with an agent in the terminal')
+    .description('chat with an agent in the terminal')
     .argument('[url]', 'address of the agent', 'http://127.0.0.1:4000')
     .option('--session <id>', 'continue this session instead of a new one')
     .option('--model <id>', 'one of the models of GET /models')

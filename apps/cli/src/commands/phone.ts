@@ -45,7 +45,6 @@ export function addPhoneCommands(program: Command): void {
       '--answer <name=text>',
       'value of a masked answer in the files, such as secret=blue; repeatable',
       collectAnswer,
-      {},
     )
     .option('--secret <secret>', 'sent as X-Gateway-Secret')
     .option('--json', 'print the results as JSON')
@@ -71,7 +70,7 @@ interface ReplayOptions {
   phone?: string;
   secret?: string;
   json?: boolean;
-  answer: Record<string, string>;
+  answer?: Record<string, string>;
 }
 
 async function replay(files: string[], options: ReplayOptions): Promise<void> {
@@ -95,12 +94,18 @@ async function replay(files: string[], options: ReplayOptions): Promise<void> {
   if (results.some(({ ok }) => !ok)) process.exitCode = 1;
 }
 
+const reasons: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'this is a folder, not a file',
+  EACCES: 'you may not read this file',
+};
+
 async function loadFlow(file: string): Promise<Flow> {
   try {
     return parseFlow(await readFile(file, 'utf8'));
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    throw new StartError(`${file}: ${reason === 'ENOENT' ? 'there is no such file' : reason}`, { cause: error });
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    throw new StartError(`${file}: ${reasons[code] ?? message}`, { cause: error });
   }
 }
 
@@ -113,7 +118,7 @@ function withPlainFaults(phone: Phone): Phone {
   return { ...phone, dial: (code) => phone.dial(code).catch(plain), send: (input) => phone.send(input).catch(plain) };
 }
 
-function collectAnswer(text: string, previous: Record<string, string>): Record<string, string> {
+function collectAnswer(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const [, name, answer] = /^(\w+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined || answer === undefined) throw new InvalidArgumentError('expected a name, = and an answer');
   return { ...previous, [name]: answer };

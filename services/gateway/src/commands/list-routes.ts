@@ -35,7 +35,9 @@ async function loadTable(env: Env): Promise<RouteTable | undefined> {
     return live.current()?.table;
   } catch (error) {
     const source = config.GATEWAY_DESCRIPTORS ?? config.GATEWAY_UPSTREAMS.join(', ');
-    throw new StartError(`The routes cannot be read from ${source}: ${(error as Error).message}`, { cause: error });
+    const remedy = 'Start the node, or name another with --upstream or GATEWAY_UPSTREAMS.';
+    const message = `The routes cannot be read from ${source}: ${(error as Error).message}. ${remedy}`;
+    throw new StartError(message, { cause: error });
   } finally {
     upstream.close();
   }

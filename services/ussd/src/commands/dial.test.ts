@@ -33,7 +33,18 @@ test('hanging up ends the dialogue', async () => {
   expect(steps).toHaveLength(2);
 });
 
-test('a server that refuses is told with its answer', async () => {
+test.each([
+  ['hello: 1', 'name is missing; steps is missing; there is no field hello here'],
+  ['name: x\nstps: []', 'steps is missing; there is no field stps here (did you mean steps?)'],
+  ['name: x\nsteps: all', 'steps: must be a list'],
+  ['just words', 'must be a record'],
+  ['', 'must be a record'],
+  ['steps: [\n  - : :', 'line 2 is not valid YAML'],
+])('a file that is not a flow, %j, is refused in plain words', (source, reason) => {
+  expect(() => parseFlow(source)).toThrow(`This is not a flow file: ${reason}`);
+});
+
+test('the answer of a server that refuses is shown', async () => {
   await using service = await startService('sqlite', { USSD_SHARED_SECRET: 'hush' });
   const options = { url: service.url, phoneNumber: '+254700000001', serviceCode };
   await expect(createPhone(options).dial()).rejects.toThrow(/answered 403/);

@@ -1,6 +1,7 @@
 import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
 import { makePin } from '../accounts/pin-rules.ts';
+import { sayIssue } from '../menu/say-issue.ts';
 import { formatReply, type Phone } from './phone.ts';
 
 const stepSchema = z.union([
@@ -10,7 +11,7 @@ const stepSchema = z.union([
 const answered = { status: z.int().min(100).max(599).default(200), json: z.unknown().optional() };
 const answerSchema = z
   .strictObject({ get: z.string().optional(), post: z.string().optional(), ...answered })
-  .refine(({ get, post }) => (get === undefined) !== (post === undefined), 'one of get and post');
+  .refine(({ get, post }) => (get === undefined) !== (post === undefined), 'must have one of get and post');
 const flowSchema = z.strictObject({
   name: z.string(),
   /** Every replay calls from a fresh number where the file has none. */
@@ -58,14 +59,11 @@ export function parseFlow(source: string): Flow {
     const line = source.slice(0, fault.pos[0]).split('\n').length;
     throw new FlowFault(`This is not a flow file: line ${line} is not valid YAML (${fault.message}).`);
   }
-  const result = flowSchema.safeParse(document.toJS());
-  if (!result.success)
-    throw new FlowFault(`This is not a flow file: ${result.error.issues.map(toSentence).join('; ')}.`);
-  return result.data;
-}
-
-function toSentence({ path, message }: z.core.$ZodIssue): string {
-  return path.length > 0 ? `${path.join('.')}: ${message}` : message;
+  const value: unknown = document.toJS();
+  const result = flowSchema.safeParse(value);
+  if (result.success) return result.data;
+  const faults = result.error.issues.map((issue) => sayIssue(issue, value, flowSchema));
+  throw new FlowFault(`This is not a flow file: ${faults.join('; ')}.`);
 }
 
 export function formatFlow(flow: Flow): string {

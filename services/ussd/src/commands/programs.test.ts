@@ -73,7 +73,7 @@ test('a new program passes its check and its test; what is recorded is a test to
     ok: false,
     lines: [
       expect.stringMatching(/^ok/),
-      expect.stringMatching(/^FAIL .*no-flow\.yaml: This is not a flow file: name: /),
+      expect.stringMatching(/^FAIL .*no-flow\.yaml: This is not a flow file: name is missing; /),
       expect.stringMatching(/^FAIL .*Registering: step 2 \(sent "3"\)\n--- expected\nCON Who are you\?/),
     ],
   });
