@@ -15,7 +15,8 @@ export function installTools(name: 'browser-clients' | 'check' | 'clients' | 'do
   const installed = join(folder, 'node_modules/.installed-lock.json');
   if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(lock, 'utf8')) return folder;
   process.stderr.write(`Installing tools/${name} (first use, or its versions changed) …\n`);
-  const { status } = spawnSync('npm', ['install', '--no-fund', '--no-audit', '--loglevel=error'], {
+  // With `--no-save` npm leaves the lockfile as it is; npm versions differ in which optional packages they add to it.
+  const { status } = spawnSync('npm', ['install', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
     shell: process.platform === 'win32',
