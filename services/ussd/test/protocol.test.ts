@@ -65,13 +65,13 @@ describe('balance and status', () => {
     await using service = await startService('sqlite', { GATEWAY_URL: gateway.url });
     await register(service, 'r');
     // Also to those without an address: nobody should think the balance is theirs to arrange when it is not.
-    expect(await service.say('u', '2*2*4071*1')).toContain('Balances cannot be reached right now.');
+    expect(await service.say('u', '2*2*4071*1')).toContain('Balances are not available right now.');
     await link(service.url, { address });
     expect(await service.say('a', '2*2*4071*1')).toContain(
-      'Name: Ana\nStatus: active\nReports sent: 0\nBalances cannot be reached right now.',
+      'Name: Ana\nStatus: active\nReports sent: 0\nBalances are not available right now.',
     );
     await gateway[Symbol.asyncDispose]();
-    expect(await service.say('b', '2*2*4071*1')).toContain('Balances cannot be reached right now.');
+    expect(await service.say('b', '2*2*4071*1')).toContain('Balances are not available right now.');
     expect(await service.say('b', '2*2*4071*1*0*2')).toContain('no reports yet');
   });
 

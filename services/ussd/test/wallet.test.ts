@@ -10,7 +10,7 @@ import { register, startService, type TestService } from './service-fixture.ts';
 
 const address = 'ixo1rvqvzf99azcyjtsawm3m6cqhqwl0gjml2tr2lf';
 
-/** A gateway that answers some paths; the others are away. */
+/** A gateway that answers some paths; the others are unreachable. */
 async function startGateway(answers: Record<string, unknown>) {
   const server = createServer((request, response) => {
     const answer = answers[new URL(request.url ?? '/', 'http://x').pathname];
@@ -66,7 +66,7 @@ test('a code of the page links the account once, and the phone shows what can be
   });
   await using service = await startService('sqlite', { GATEWAY_URL: gateway.url });
   await register(service, 'r');
-  expect(await service.say('n', '2*2*4071*6*2')).toContain('There are no claims of your wallet.');
+  expect(await service.say('n', '2*2*4071*6*2')).toContain('Your wallet has no claims.');
 
   const unsigned = await fetch(`${service.url}/api/ussd/links`, { method: 'POST' });
   expect([unsigned.status, ((await unsigned.json()) as { code: string }).code]).toEqual([401, 'UCAN_MISSING']);
@@ -107,7 +107,7 @@ test('a code of the page links the account once, and the phone shows what can be
   ]);
 });
 
-test.each(engines)('an invocation is good for one code of the address that it names (%s)', async (engine) => {
+test.each(engines)('an invocation is valid for one code of the address that it names (%s)', async (engine) => {
   await using service = await startService(engine);
   const other = 'ixo1xf7u84m7fs39crd95d5mdzn0uwgnsqzh54y74e';
   const invocation = await makeInvocation(service);
