@@ -23,7 +23,7 @@ const blocks = [
   ...sources.flatMap((file) => toCodeBlocks(file, read(file).replaceAll(/^ *\* ?/gm, ''))),
 ];
 const checked = ['ts', 'tsx', 'js', 'sh', 'json', 'yaml'];
-/** Shown as they are: configuration of other programs, data, and what a program prints. */
+/** Only shown: configuration of other programs, data, and what a program prints. */
 const shown = ['', 'csv', 'haproxy', 'ini', 'nginx', 'txt', 'xml'];
 
 it('every block is of a kind that is checked, or of another program', () => {

@@ -5,10 +5,16 @@ import { fileURLToPath } from 'node:url';
 import { rules } from './prose-words.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const documents = ['*.md', '.env.example', 'docs/**/*.md', '.github/**/*.md'];
+const documents = [
+  '*.md',
+  '.env.example',
+  'docs/**/*.md',
+  '.github/**/*.md',
+  '{services,apps,packages,examples}/*/*.md',
+];
 // The comments and texts of all code.
 const sources = [
-  '{services,apps,packages}/*/{src,web}/**/*.{ts,tsx}',
+  '{services,apps,packages}/*/{src,web,test}/**/*.{ts,tsx}',
   'examples/**/*.ts',
   'scripts/*.ts',
   'bench/**/*.ts',
@@ -62,7 +68,7 @@ if (import.meta.main) {
     given.length > 0
       ? given
       : globSync([...documents, ...sources], { cwd: root }).filter(
-          (file) => !/\.test\.tsx?$|node_modules|prose-words/.test(file),
+          (file) => !/node_modules|prose-(?:words|lint\.test)/.test(file),
         );
   const findings = files
     .sort()

@@ -54,5 +54,13 @@ export const rules: Rule[] = [
   word('(?:is|are) away', 'write "is unreachable"'),
   word('(?:take|takes|taken|took) (?:it|them|the run|a run) up', 'write "resume", or "take over"'),
   word('undefined where|false where', 'write "if"'),
-  word('speaks? for many', 'write "that many users share"'),
+  word('speaks? (?:of|for)|spoke of|(?:is|are) not spoken', 'write "mentions", "represents", or "is not supported"'),
+  word(
+    'stands? (?:on|before|between|alone|among|around|first|last|in (?:the|a|it))',
+    'write "is", or "has … as its proof"',
+  ),
+  word('knows? (?:no|none)', 'write "has no", or "supports no"'),
+  word('good for (?:an?|one)', 'write "valid for"'),
+  word('callers fare|hands? (?:it|them) over to you|hands it to you', 'say what is shown or done'),
+  word('tells? (?:(?:us|it|them) apart|whether|when|which|how)', 'write "shows", "says", or "distinguishes"'),
 ];

@@ -1,4 +1,4 @@
-// What a load process does: turns as fast as they go, many turns at once, and sockets that only sit there.
+// What a load process does: turns as fast as they go, many turns at once, and idle sockets.
 import { Agent, request } from 'node:http';
 
 export interface User {

@@ -1,4 +1,4 @@
-// Loaded before a front: tells the CPU time it has used whenever it is asked.
+// Loaded before a front: reports the CPU time it has used when it is asked.
 process.on('message', (message) => {
   if (message === 'cpu') process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() });
 });

@@ -40,7 +40,7 @@ const answers = await createAnswers();
 const replyOf = (name: string) => toReply(answers[`/palaver.bench.Query/${name}`] ?? new Uint8Array());
 const [params, entity, list] = [replyOf('Params'), replyOf('Entity'), replyOf('Entities')];
 
-/** `{ height }`, `{ id }` or `{ pagination: { offset } }`: the tags of the first fields tell them apart. */
+/** `{ height }`, `{ id }` or `{ pagination: { offset } }`: the tags of the first fields distinguish them. */
 function replyTo(request: Buffer) {
   if (request[5] === 0x08) return params;
   return request[7] === 0x10 ? list : entity;

@@ -64,7 +64,7 @@ try {
     const targets = [bare, sqlite, scaled];
     for (const name of Object.keys(scenarios)) {
       for (const target of targets) await warmUp(target, name);
-      // In turns, the best of each: a neighbour that takes the machine for a moment then hits nobody alone.
+      // In turns, the best of each, so that a short load on the machine does not affect only one of them.
       for (let round = 0; round < rounds; round++) {
         for (const target of targets) keepBest(target, name, await runLoad(target, name, { seconds }));
       }

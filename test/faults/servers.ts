@@ -93,7 +93,7 @@ export async function openRedisWorld(opened: AsyncDisposableStack): Promise<Redi
 
 /** Three masters, each with a replica, reached directly: the nodes give each other's addresses to clients. */
 export async function openCluster(opened: AsyncDisposableStack): Promise<RedisWorld | { reason: string }> {
-  // Also tells whether this machine can have Redis.
+  // Also finds out whether this machine can have Redis.
   const probe = await startRedis();
   if ('reason' in probe) return probe;
   await probe.stop();

@@ -18,7 +18,7 @@ test('.env.example and docs/configuration.md are what the schemas say', () => {
   expect(read('docs/configuration.md'), 'run "npm run config-docs"').toBe(toConfigReference());
 });
 
-test('every variable of every schema stands in it, once', () => {
+test('it has every variable of every schema once', () => {
   const names = toEnvExample().match(/^#[A-Z0-9_]+(?==)/gm) ?? [];
   expect(new Set(names).size).toBe(names.length);
   for (const { name } of schemas.flatMap((schema) => listVariables(schema)))

@@ -59,5 +59,9 @@ function toShared(uses: { title: string; variable: Variable }[]): Variable {
 /** `npm start` runs all services in one process, where each port has a name of its own. */
 function underUp(variable: Variable, portName: string): Variable {
   if (variable.name !== 'PORT') return variable;
-  return { ...variable, name: portName, description: 'Its port under `npm start`; when it runs alone, PORT.' };
+  return {
+    ...variable,
+    name: portName,
+    description: 'Port under `npm start`. If the service runs alone, PORT is used.',
+  };
 }

@@ -29,7 +29,7 @@ test('a server on this machine is offered with its first model', async () => {
   expect(said).toContain(`LLM_BASE_URL=${address} LLM_MODEL=llama3.2:3b`);
 });
 
-test('a name that is none is not repeated at a terminal', async () => {
+test('what is not a name is not repeated at a terminal', async () => {
   expect((await describeAgainst(list('\u001b[2Jx; rm -rf'))).said).toContain('LLM_MODEL=<model>');
 });
 

@@ -58,9 +58,9 @@ test('token makes a key once and signs tokens the agent takes', async () => {
 
 test.each([
   [['token', '--audience', 'did:key:foo', '--lifetime', 'soon'], 'expected seconds'],
-  [['token'], 'For which agent?'],
+  [['token'], 'Name the agent with --for'],
   [['token', '--audience', 'foo'], '--audience must be a DID such as did:key:z6Mk…, not "foo".'],
-  [['token', '--audience', 'did:key:foo'], 'The token cannot be made: '],
+  [['token', '--audience', 'did:key:foo'], 'The token cannot be created: '],
   [['token', '--for', 'http://127.0.0.1:1'], 'No agent answers at http://127.0.0.1:1'],
   [['chat', 'http://127.0.0.1:1'], 'No agent answers at http://127.0.0.1:1'],
 ])('%s ends with one sentence and 1', async (args, sentence) => {

@@ -25,7 +25,7 @@ test('with nothing set all is well, and it says what each upgrade would take', a
   expect(findings.filter(({ state }) => state === 'off').every(({ remedy }) => remedy)).toBe(true);
 });
 
-test('what is wrong is found, each with a remedy, without a secret, and it ends with 1', async () => {
+test('what is wrong is found, each with a remedy, without a secret, and it exits with status 1', async () => {
   const { code, findings } = await doctor({
     DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/x',
     REDIS_URL: 'redis://:hunter2@127.0.0.1:1',

@@ -10,7 +10,7 @@ const launcher = join(import.meta.dirname, '../bin/palaver.js');
 const phoneNumber = '+254700000091';
 const canaries = [phoneNumber, 'Anazebra', 'Zebedee', 'zebed'];
 
-test('keys are set, rotated while services run, and the old one dropped; no file holds a word of users', async () => {
+test('keys are set, rotated while services run, and the old one dropped; no file contains words of users', async () => {
   await using dir = await createTempDir();
   const base = { PORT: '0', DATA_DIR: dir.path, LOG_LEVEL: 'silent', USSD_WATCH_MENUS: 'false' };
   const start = async (keys: string[]) => {
@@ -60,9 +60,9 @@ test('keys are set, rotated while services run, and the old one dropped; no file
   await rotating.close();
   expect(await palaver([first], 'user', 'export', phoneNumber)).toEqual([
     1,
-    expect.stringContaining('DATA_ENCRYPTION_KEY does not fit this database'),
+    expect.stringContaining('DATA_ENCRYPTION_KEY is not the key of this database'),
   ]);
-  expect((await palaver([first], 'doctor'))[1]).toContain('does not fit this database');
+  expect((await palaver([first], 'doctor'))[1]).toContain('is not the key of this database');
   expect((await palaver([], 'doctor'))[1]).toContain('DATA_ENCRYPTION_KEY is not set');
   const exported = await palaver([second], 'user', 'export', phoneNumber);
   expect(exported[0]).toBe(0);

@@ -30,7 +30,7 @@ test('production on an address that others reach does not start unsafely; one me
   expect(code).toBe(1);
   for (const name of [...needed, 'RATE_LIMIT_PER_MINUTE', 'GATEWAY_ALLOW_DEVNODE'])
     expect(output).toContain(`\n  ${name}`);
-  expect(output.match(/The configuration is not right/g)).toHaveLength(1);
+  expect(output.match(/The configuration is not valid/g)).toHaveLength(1);
 });
 
 test('each service alone refuses what concerns it', async () => {

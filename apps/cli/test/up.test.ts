@@ -154,7 +154,7 @@ test('a flow file that is missing or broken is one sentence and exit 1', async (
   expect(child.output()).toMatch(/broken\.yaml: This is not a flow file: line 2 is not valid YAML \(.*\)\.\n$/);
 });
 
-test('a wrong command shows the help and ends with 1', async () => {
+test('a wrong command shows the help and exits with status 1', async () => {
   const child = await palaver(['fly']);
   expect(await child.exited).toBe(1);
   expect(child.output()).toContain("unknown command 'fly'");

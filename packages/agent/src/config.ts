@@ -11,7 +11,7 @@ export type DoorName = (typeof doorNames)[number];
 export const defaultDoors = doorNames.join(',');
 export const publicUrl = envUrl('http:', 'https:').optional().meta({
   description:
-    'The address by which clients reach the service, in the documents that name it (agent card, OAuth metadata). That of the request when not set.',
+    'The address by which clients reach the service, in the documents that name it (agent card, OAuth metadata). If not set, the address of the request.',
   example: 'https://agent.example',
 });
 const modelId = z.string().max(200);
@@ -47,7 +47,7 @@ export const agentConfigSchema = z
       .optional()
       .meta({
         description:
-          "The agent's Ed25519 key: 64 hex digits or multibase (Mg…). Made at the first start and kept in DATA_DIR when not set.",
+          "The agent's Ed25519 key: 64 hex digits or multibase (Mg…). If not set, one is created at the first start and stored in DATA_DIR.",
         example: '4bd22700ec3450b5f27e47ba70c233a680c981ab02c1432a859ae23111bef377',
         secret: true,
         inProduction: (text: string | undefined, { isExposed }: { isExposed: boolean }) =>
@@ -56,7 +56,7 @@ export const agentConfigSchema = z
             : undefined,
       }),
     ORACLE_DID: did.optional().meta({
-      description: "The agent's DID. Its key's did:key when not set.",
+      description: "The agent's DID. If not set, the did:key of its key.",
       example: 'did:key:z6MkwDK3M4PxU1FqcSt4quXghquH1MoWXGzTrNkNWTSy2NLD',
     }),
     ORACLE_ENTITY_DID: did.optional().meta({
@@ -66,13 +66,13 @@ export const agentConfigSchema = z
     UCAN_AUTH_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 365 })
       .prefault(String(ucanLimits.maxTtlSeconds))
       .meta({
-        description: 'How far ahead an invocation may expire.',
+        description: 'Longest time until an invocation expires.',
         example: '900',
       }),
     UCAN_DELEGATION_MAX_TTL_SECONDS: envInteger({ min: 1, max: 86_400 * 3650 })
       .prefault(String(ucanLimits.delegationMaxTtlSeconds))
       .meta({
-        description: 'How far ahead a delegation may expire that signs its issuer in.',
+        description: 'Longest time until a delegation expires that signs its issuer in.',
         example: '2592000',
       }),
     UCAN_ALLOW_DELEGATION_AUTH: envBoolean().prefault('true').meta({
@@ -80,12 +80,12 @@ export const agentConfigSchema = z
       example: 'false',
     }),
     UCAN_LOOKUPS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).prefault(String(ucanLimits.lookupsPerMinute)).meta({
-      description: 'How many DIDs that are not known yet the tokens of one client address may name in a minute.',
+      description: 'How many unknown DIDs the tokens of one client address may name in a minute.',
       example: '30',
     }),
     DNS_SERVERS: envList().prefault('').meta({
       description:
-        "Name servers for hosts that users name (did:web, Matrix homeservers), separated by commas. The machine's own when not set.",
+        "Name servers for hosts that users name (did:web, Matrix homeservers), separated by commas. If not set, the machine's own.",
       example: '192.0.2.53,192.0.2.54:5353',
     }),
     GATEWAY_URL: envUrl('http:', 'https:').optional().meta({
@@ -100,7 +100,7 @@ export const agentConfigSchema = z
       example: '60',
     }),
     SESSIONS_PER_MINUTE: envInteger({ min: 1, max: 1_000_000 }).optional().meta({
-      description: 'Sessions a user may create in a minute. As many as SENDS_PER_MINUTE when not set.',
+      description: 'Sessions a user may create in a minute. If not set, as many as SENDS_PER_MINUTE.',
       example: '60',
     }),
     SESSIONS_PER_USER: envInteger({ min: 1, max: 10_000_000 }).prefault(String(agentLimits.sessionsPerUser)).meta({
@@ -109,7 +109,7 @@ export const agentConfigSchema = z
     }),
     WRITES_PER_MINUTE_PER_ADDRESS: envInteger({ min: 1, max: 100_000_000 }).optional().meta({
       description:
-        'Requests other than reads, handshakes of sockets and their events that one client address may send in a minute, whoever signs them. 20 times SENDS_PER_MINUTE when not set.',
+        'Requests other than reads, handshakes of sockets and their events that one client address may send in a minute, whoever signs them. If not set, 20 times SENDS_PER_MINUTE.',
       example: '1200',
     }),
     SHARED_CLIENT_CIDRS: envCidrs().optional().meta({
@@ -166,7 +166,7 @@ export const agentConfigSchema = z
       .prefault('offline')
       .meta({
         description:
-          'Where the language model is. `offline` needs no network and no key; `compatible` is any server that speaks OpenAI’s protocol at LLM_BASE_URL.',
+          'Where the language model is. `offline` needs no network and no key; `compatible` is any server with an OpenAI-compatible API at LLM_BASE_URL.',
         example: 'openai',
       }),
     LLM_BASE_URL: envUrl('http:', 'https:').optional().meta({
@@ -184,14 +184,14 @@ export const agentConfigSchema = z
     }),
     LLM_UTILITY_MODEL: modelId
       .optional()
-      .meta({ description: 'Model for small chores such as summaries.', example: 'gpt-5-nano' }),
+      .meta({ description: 'Model for small tasks such as summaries.', example: 'gpt-5-nano' }),
     LLM_SUBAGENT_MODEL: modelId.optional().meta({ description: 'Model of sub-agents.', example: 'gpt-5-mini' }),
     LLM_TIMEOUT_MS: envInteger({ min: 1_000, max: 3_600_000 }).prefault('60000').meta({
       description: 'Longest silence of the language model, before its first word and between words.',
       example: '60000',
     }),
     LLM_CONTEXT_TOKENS: envInteger({ min: 1_000, max: 10_000_000 }).prefault('100000').meta({
-      description: 'How much of a conversation the model is given; what is older is summarised.',
+      description: 'How much of a conversation the model gets; older messages are summarised.',
       example: '100000',
     }),
     OFFLINE_WORDS_PER_SECOND: envInteger({ min: 1, max: 100_000 }).prefault('40').meta({

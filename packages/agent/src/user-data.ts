@@ -7,7 +7,7 @@ import type { AgentDatabase } from './store/schema.ts';
 export interface UserDataParts {
   store: Pick<Store<AgentDatabase>, 'db' | 'transaction' | 'cipher'>;
   audit: AuditLog<AgentDatabase>;
-  /** The agent's DID as users know it. */
+  /** The agent's DID that users see. */
   agentDid: string;
   plugins: readonly OraclePlugin[];
   /** Ends what runs for a session that is about to be removed. */
@@ -40,7 +40,7 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
       return { did, exportedAt: new Date().toISOString(), data };
     },
 
-    /** Notes the encrypted columns of all plugins, so that `palaver keys rotate` knows those of an author too. */
+    /** Notes the encrypted columns of all plugins, so that `palaver keys rotate` finds those of authors' plugins too. */
     registerSealed: () => registerSealed(store, sealedTables),
 
     /** Encrypts what is not encrypted with the current key, while the agent runs; gives the number of rows changed. */

@@ -68,7 +68,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
       });
   });
 
-  test('the next turn goes on after an abort, one that waited included', async () => {
+  test('the next turn continues after an abort, one that waited included', async () => {
     const sessionId = await ana.createSession();
     const first = ana.say(sessionId, '/tool gate');
     await gate.reached();
@@ -129,7 +129,7 @@ describe.each(engines)('abort and queue on %s', (engine) => {
     expect((await held).body.message.status).toBe('complete');
   });
 
-  test('a run that waits can be followed, and goes on once the one before it is stopped', async () => {
+  test('a run that waits can be followed, and continues once the one before it is stopped', async () => {
     const sessionId = await ana.createSession();
     const first = await ana.stream(sessionId, '/tool gate');
     await gate.reached();

@@ -54,7 +54,7 @@ test('text, reasoning and tools of the agent arrive as parts; the chat is a sess
   ]);
 });
 
-test('a tool of the page runs there, and the answer goes on in the same message', async () => {
+test('a tool of the page runs there, and the answer continues in the same message', async () => {
   const chat = createChat('thermometer', {
     sendAutomaticallyWhen: ai.lastAssistantMessageIsCompleteWithToolCalls,
     onToolCall({ toolCall }: { toolCall: { toolName: string; toolCallId: string } }) {

@@ -68,7 +68,7 @@ describe.each(engines)('what the agent keeps on %s', (engine) => {
     await expectWhole(user, session);
     expect((await searchDatabase(agent.databaseUrl, [canary])).filter((place) => place.includes('memory'))).toEqual([]);
     env.DATA_ENCRYPTION_KEY = key();
-    await expect(agent.restart()).rejects.toThrow('DATA_ENCRYPTION_KEY does not fit this database');
+    await expect(agent.restart()).rejects.toThrow('DATA_ENCRYPTION_KEY is not the key of this database');
   });
 });
 

@@ -181,7 +181,7 @@ test('what a client writes into a path cannot make a route public', async () => 
     expect([401, 404]).toContain((await get(path, {})).status);
 });
 
-test('tokens made out to the entity or to the key are both good', async () => {
+test('tokens with the entity or the key as their audience are both accepted', async () => {
   const entity = 'did:ixo:entity:abc123';
   await using oracle = await startTestAgent({ plugins: [plugin], env: { ORACLE_ENTITY_DID: entity } });
   expect(oracle.did).toBe(entity);

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { startTestAgent } from './test-agent.ts';
 
 const connections = 10;
-/** As the client library connects, and as socket.io-client does unless told otherwise. */
+/** As the client library connects, and as socket.io-client does by default. */
 const clients = { library: ['websocket', 'polling'], default: ['polling', 'websocket'] } as const;
 
 /** How many of some sockets that connect one after the other are let in, behind HAProxy and two instances. */

@@ -99,7 +99,7 @@ describe.each(kinds)('a $event', ({ event, answer, body }) => {
     expect(ids.size).toBe(3);
   });
 
-  test('without a page is an error at once, and the turn goes on', async () => {
+  test('without a page is an error at once, and the turn continues', async () => {
     sessionId = await ana.createSession();
     const frames = await ask();
     expect(outcomes(frames).at(-1)).toMatchObject({ status: 'error', error: expect.any(String) });

@@ -7,7 +7,7 @@ import { delegate, startTestAgent, type TestAgent, type TestUser } from './test-
 
 /**
  * Two instances of one agent on one PostgreSQL and one Redis, with no sticky sessions between them, and one user who
- * speaks to the one or the other.
+ * calls the one or the other.
  */
 const it = testWithRedis.extend<{ agents: [TestAgent, TestAgent]; users: [TestUser, TestUser] }>({
   agents: async ({ redisUrl }, use) => {

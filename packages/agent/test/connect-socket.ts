@@ -41,7 +41,7 @@ export function openSocket(
   };
 }
 
-/** The error a refused handshake is told. */
+/** The error that a refused handshake receives. */
 export async function refusalOf({ socket }: TestSocket): Promise<Record<string, unknown>> {
   const error = await new Promise<Error & { data?: Record<string, unknown> }>((resolve, reject) => {
     socket.once('connect_error', resolve);

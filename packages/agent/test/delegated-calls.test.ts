@@ -1,4 +1,4 @@
-// What a plugin does downstream in the user's name, and what the user hears when it may not.
+// What a plugin does downstream in the user's name, and what the user reads when it may not.
 import { createDelegation, createSigner, createVerifier, parseToken, type Signer } from '@palaver/ucan';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -57,7 +57,7 @@ const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
 const refusal = { name: 'open_vault', status: 'error', error: expect.stringMatching(/^REAUTHORIZATION_REQUIRED/) };
 const promptsOf = ({ events }: TestSocket) => events.filter(({ name }) => name === 'render_component');
 
-test('a call downstream stands on the delegation and ends with it', async () => {
+test('a call downstream is made under the delegation and ends with it', async () => {
   await using agent = await start();
   const ana = await agent.createUser();
   const expiration = inSeconds(120);
@@ -72,7 +72,7 @@ test('a call downstream stands on the delegation and ends with it', async () => 
   });
 });
 
-test('a delegation made out to the agent’s entity is used in the entity’s name', async () => {
+test('a delegation to the agent’s entity is used in the entity’s name', async () => {
   const key: Signer = await createSigner();
   const entity = 'did:ixo:entity:abc123';
   await using agent = await start({ env: { ORACLE_PRIVATE_KEY: key.toSecret(), ORACLE_ENTITY_DID: entity } });

@@ -100,7 +100,7 @@ describe.each(engines)('on %s a delegation', (engine) => {
       code ? { status: 401, body: { code, message: 'Invalid UCAN delegation' } } : { status: 200 },
     );
     expect(await connectError(connect(agent, sessionId, raw))).toBe(code ?? 'connected');
-    // It may be stored and used downstream all the same.
+    // It may still be stored and used downstream.
     expect((await ana.send('POST', '/delegation', { raw })).status).toBe(200);
   });
 

@@ -18,7 +18,7 @@ describe.each(engines)('delegations on %s', (engine) => {
   const post = (user: TestUser, raw: string, more = {}) => user.send('POST', '/delegation', { raw, ...more });
   const status = async (user: TestUser) => (await user.send('GET', '/delegation')).body;
 
-  test('is stored, told and revoked', async () => {
+  test('is stored, shown and revoked', async () => {
     const ana = await agent.createUser();
     expect(await status(ana)).toEqual({ authorized: false });
     const expiration = now() + 3600;

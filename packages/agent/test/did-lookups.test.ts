@@ -21,7 +21,7 @@ test('made-up did:web names neither flood the name server nor keep anyone else w
   await using gateway = await startGateway(did, owner);
   await using agent = await startAgentProcess({ DNS_SERVERS: dns.address, GATEWAY_URL: gateway.url });
 
-  // Expired or made out to someone else: refused before any question is asked.
+  // Expired or for another audience: refused before any question is asked.
   const past = Math.floor(Date.now() / 1000) - 60;
   expect((await send(agent, eve.withDid('did:web:expired.example'), { expiration: past })).body.code).toBe(
     'UCAN_EXPIRED',

@@ -107,7 +107,7 @@ test('every route shows how it refuses', () => {
   }
 });
 
-test('it has the schemas its routes speak of, and no others', () => {
+test('it has the schemas that its routes use, and no others', () => {
   const { schemas } = document.components;
   const text = JSON.stringify(document);
   for (const name of Object.keys(schemas)) expect(text).toContain(`"#/components/schemas/${name}"`);

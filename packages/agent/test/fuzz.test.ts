@@ -1,4 +1,4 @@
-// Whatever comes in, the service answers with less than a 500 and goes on.
+// Whatever comes in, the service answers with less than a 500 and continues.
 import { connect } from 'node:net';
 import { engines } from '@palaver/test-kit';
 import fc from 'fast-check';

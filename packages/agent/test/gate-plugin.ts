@@ -4,11 +4,11 @@ import { defineOraclePlugin, type OraclePlugin } from '../src/index.ts';
 
 export interface Gate {
   plugin: OraclePlugin;
-  /** How many turns stand at the gate now. */
+  /** How many turns wait at the gate now. */
   waiting(): number;
-  /** Resolves when exactly one turn stands there. */
+  /** Resolves when exactly one turn waits there. */
   reached(): Promise<unknown>;
-  /** Lets the one that has waited longest go on. */
+  /** Lets the one that has waited longest continue. */
   open(): void;
 }
 

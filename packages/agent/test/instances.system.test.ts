@@ -11,7 +11,7 @@ import { request } from './test-agent.ts';
 const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index + 1}`).join(' ');
 
 interface Instance extends AgentInstance {
-  /** Under which PostgreSQL knows its connections. */
+  /** The name of its connections in PostgreSQL. */
   name: string;
   line: TcpProxy;
 }
@@ -69,7 +69,7 @@ async function logWrites(databaseUrl: string) {
 }
 
 describe.concurrent('several processes on one PostgreSQL', () => {
-  test('killed: another takes the run up, and its reader moves on by the run id', async () => {
+  test('killed: another takes over the run, and its reader follows by the run id', async () => {
     await using agent = await startInstances(2);
     const [one, two] = agent.instances;
     const sessionId = await one.user.createSession();
@@ -142,7 +142,7 @@ describe.concurrent('several processes on one PostgreSQL', () => {
     await writes.close();
   });
 
-  test('told to stop: a turn longer than the grace and those that wait move to another', async () => {
+  test('stopped by a signal: a turn longer than the grace and those that wait move to another', async () => {
     await using agent = await startInstances(2);
     const [one, two] = agent.instances;
     const sessionId = await one.user.createSession();

@@ -96,7 +96,7 @@ test('an address writes so often a minute, whatever its keys; it may always read
 
 test.each([
   ['of an address', {}],
-  ['of a user whose address speaks for many', { SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' }],
+  ['of a user whose address many users share', { SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' }],
 ])(
   'events %s count like writes; a socket over the limit receives an error and is disconnected',
   async (_whose, shared) => {
@@ -135,7 +135,7 @@ describe('handshakes of sockets', () => {
     expect(await ana.send('POST', '/sessions')).toMatchObject(full('RATE_LIMITED'));
   });
 
-  test('of a user whose address speaks for many count for the user', async () => {
+  test('of a user whose address is shared by many count for the user', async () => {
     const env = { WRITES_PER_MINUTE_PER_ADDRESS: '2', SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' };
     await using agent = await startTestAgent({ env });
     const [ana, ben] = [await agent.createUser(), await agent.createUser()];

@@ -46,7 +46,7 @@ test('no token and no secret header reaches the log, at any level and whatever g
 
   const log = agent.log();
   expect(log.split('\n').length).toBeGreaterThan(10);
-  // Of a base64 CAR the beginning is always the same; the middle tells them apart.
+  // Of a base64 CAR the beginning is always the same; the middle distinguishes them.
   for (const token of [ana.invocation, eve.invocation, delegation])
     for (const part of [token.slice(100, 130), encodeURIComponent(token).slice(100, 130)])
       expect(log).not.toContain(part);

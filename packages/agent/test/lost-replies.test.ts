@@ -62,7 +62,7 @@ async function startOnBreakingLine(options: Parameters<typeof startTestAgent>[0]
   };
 }
 
-test('the reply to the start of a run is lost: it starts all the same', async () => {
+test('the reply to the start of a run is lost: it still starts', async () => {
   const gate = createGate();
   await using own = await startOnBreakingLine({ plugins: [gate.plugin] });
   const { ana } = own;
@@ -116,7 +116,7 @@ test('the begin of a run is committed after it was undone: its session is not bl
   expect((await ana.say(sessionId, 'hello')).body.message.status).toBe('complete');
 });
 
-test('while the database is away, routes of users and of operators answer 503 and say why', async () => {
+test('while the database is unreachable, routes of users and of operators answer 503 and say why', async () => {
   await using own = await startOnBreakingLine();
   own.line.cut();
   const unavailable = { status: 503, body: { code: 'UNAVAILABLE', message: expect.stringContaining('database') } };

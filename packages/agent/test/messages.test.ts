@@ -98,7 +98,7 @@ describe.each(engines)('messages on %s', (engine) => {
     expect((await ana.messages(sessionId))[0].content).toBe(message);
   });
 
-  test('an answer that no database can hold as it is, is kept nearly as it is', async () => {
+  test('an answer with characters that no database can store is kept without them', async () => {
     const sessionId = await ana.createSession();
     expect((await ana.say(sessionId, '/tool nul')).body.message.status).toBe('complete');
     const stored = (await ana.messages(sessionId))[1];

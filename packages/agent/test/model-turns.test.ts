@@ -48,7 +48,7 @@ const add: Tools[string] = {
   execute: ({ a, b }: { a: number; b: number }) => ({ sum: a + b }),
 };
 
-it('a conversation with tools: streamed, stored, told to the model again, and accounted for', async () => {
+it('a conversation with tools: streamed, stored, sent to the model again, and accounted for', async () => {
   await using pair = await startPair(
     [
       callTools([
@@ -144,7 +144,7 @@ describe('what goes wrong', () => {
     expect(new Set(ids).size).toBe(12);
   });
 
-  it('a tool that hangs is reported to the model, which goes on', async () => {
+  it('a tool that hangs is reported to the model, which continues', async () => {
     const hang: Tools[string] = { ...add, timeoutMs: 100, execute: () => new Promise(() => {}) };
     await using pair = await startPair(
       [

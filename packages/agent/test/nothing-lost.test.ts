@@ -12,7 +12,7 @@ import { startTestAgent, type TestAgent, type TestAgentOptions, type TestUser } 
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index + 1}`).join(' ');
 
-/** Two instances of one agent on one PostgreSQL, and one user who speaks to either. */
+/** Two instances of one agent on one PostgreSQL, and one user who calls either. */
 async function startPair(env: Record<string, string> = {}, options: TestAgentOptions = {}) {
   const key = (await createSigner()).toSecret();
   const shared = { ...options, env: { ORACLE_PRIVATE_KEY: key, ...env } };

@@ -6,7 +6,7 @@ import { createAgentInstances } from './start-agent-process.ts';
 import { startPaymentChain } from './start-payment-chain.ts';
 import type { TestUser } from './test-agent.ts';
 
-test('chat until 402, pay on the chain, go on; every coin is booked once, whenever the agent is killed', async () => {
+test('chat until 402, pay on the chain, continue; every coin is booked once, whenever the agent is killed', async () => {
   await using chain = await startPaymentChain();
   const { pay, payTo } = chain;
   await using instances = await createAgentInstances('sqlite', {

@@ -7,7 +7,7 @@ import { createAgentInstances } from './start-agent-process.ts';
 
 // On PostgreSQL an instance counts as dead after 10 s without a heartbeat.
 describe.concurrent.each(engines)('the process on %s', (engine) => {
-  test('killed in mid-turn, takes the run up where it was, without a character lost or doubled', async () => {
+  test('killed in mid-turn, resumes the run, without a character lost or doubled', async () => {
     await using agent = await createAgentInstances(engine);
     const { process: first, user: before } = await agent.start();
     const sessionId = await before.createSession();
@@ -64,7 +64,7 @@ describe.concurrent.each(engines)('the process on %s', (engine) => {
     expect((await user.say(sessionId, 'hello')).body.message.status).toBe('complete');
   });
 
-  test('told to stop, finishes a short turn, takes nothing new and exits 0', async () => {
+  test('stopped by a signal, finishes a short turn, takes nothing new and exits 0', async () => {
     await using agent = await createAgentInstances(engine);
     const { process: running, user, url } = await agent.start();
     const sessionId = await user.createSession();
@@ -86,7 +86,7 @@ describe.concurrent.each(engines)('the process on %s', (engine) => {
   });
 });
 
-test.concurrent('told to stop, ends a long turn in time with what it has, and exits 0', async () => {
+test.concurrent('stopped by a signal, ends a long turn in time with what it has, and exits 0', async () => {
   await using agent = await createAgentInstances('sqlite');
   const { process: running, user } = await agent.start();
   const sessionId = await user.createSession();

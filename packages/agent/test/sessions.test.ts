@@ -147,7 +147,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await ana.send('GET', `/runs/${runId}`)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
   });
 
-  test('of somebody else is not there, and neither is none', async () => {
+  test('of somebody else is not found, like one that does not exist', async () => {
     const sessionId = await ana.createSession();
     const runId = (await ana.say(sessionId, 'hello')).headers.get('x-run-id');
     const eve = await agent.createUser();

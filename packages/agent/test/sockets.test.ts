@@ -144,7 +144,7 @@ describe('a client event', () => {
 });
 
 describe('a turn', () => {
-  test('tells the session’s sockets, and no others, of tools and of the new message', async () => {
+  test('sends tools and the new message to the session’s sockets, and to no others', async () => {
     const stranger = await connect(await agent.createUser());
     const elsewhere = await connect(ana);
     const [one, two] = [await connect(ana), open({ query: { sessionId }, auth: { invocation: ana.invocation } })];
@@ -173,7 +173,7 @@ describe('a turn', () => {
 });
 
 describe('a socket', () => {
-  test('is told and let go when its credential expires', async () => {
+  test('receives the error and is disconnected when its credential expires', async () => {
     const expiration = Math.floor(Date.now() / 1000) - 28; // two seconds are left of the clock skew
     const token = { issuer: ana.signer, audience: agent.did, capability: chatCapability, expiration };
     const socket = await connect(ana, { auth: { invocation: (await createInvocation(token)).serialized } });
@@ -183,7 +183,7 @@ describe('a socket', () => {
     expect(await socket.disconnected()).toBe(true);
   });
 
-  test('is told and let go when the delegation that signed it in is revoked, and no other is', async () => {
+  test('receives the error and is disconnected when the delegation that signed it in is revoked, and no other is', async () => {
     const [byInvocation, ucanDelegation] = [await connect(ana), await delegate(ana.signer, agent.did)];
     await ana.send('POST', '/delegation', { raw: ucanDelegation });
     const [alone, beside] = [
@@ -198,7 +198,7 @@ describe('a socket', () => {
     for (const other of [byInvocation, beside]) expect(await other.ask('ping', 'pong')).toBeTruthy();
   });
 
-  test('is told and let go when its session is deleted, a running turn or not', async () => {
+  test('receives the error and is disconnected when its session is deleted, a running turn or not', async () => {
     const socket = await connect(ana);
     const send = ana.say(sessionId, '/tool gate');
     await gate.reached();

@@ -11,7 +11,7 @@ interface StandardDoor {
   path: string;
   /** The request that sends a text in a conversation of that name. */
   toBody(text: string, thread: string): object;
-  /** Whether the protocol knows conversations by a name. */
+  /** Whether conversations of the protocol have a name. */
   hasThreads: boolean;
   /** Whether closing the connection stops the run. */
   stopsOnLeave: boolean;

@@ -89,7 +89,7 @@ describe.each(engines)('streams on %s', (engine) => {
     expect(textOf(frames)).toMatch(/^word1 /);
   });
 
-  test('a client that vanishes leaves the run going, and anyone of the user takes it up again', async () => {
+  test('a client that vanishes leaves the run running, and any client of the user resumes it', async () => {
     const sessionId = await ana.createSession();
     const leave = new AbortController();
     const response = await fetch(`${agent.url}/messages/${sessionId}`, {
@@ -132,10 +132,10 @@ describe.each(engines)('streams on %s', (engine) => {
       expect(await collectFrames(byQuery)).toEqual(frames.slice(after));
       expect(await collectFrames(byHeader)).toEqual(frames.slice(after));
     }
-    // The address an EventSource was opened with stays as it is; the header tells how far it has come since.
+    // The address an EventSource was opened with does not change; the header has the last frame that arrived.
     expect(await collectFrames(await ana.follow(runId, '?after=2', { 'last-event-id': '4' }))).toEqual(frames.slice(4));
     expect(await collectFrames(await ana.follow(runId, '?after=4', { 'last-event-id': '2' }))).toEqual(frames.slice(4));
-    // A number that the run has not reached: the end comes all the same, under the next number.
+    // A number that the run has not reached: the end still comes, under the next number.
     expect(await collectFrames(await ana.follow(runId, '?after=99'))).toEqual([{ ...frames.at(-1), id: 100 }]);
     expect(await collectFrames(await ana.follow(runId, '', { 'last-event-id': 'x' }))).toEqual(frames);
     expect((await ana.send('GET', `/runs/${runId}?after=x`)).status).toBe(400);

@@ -42,7 +42,7 @@ export interface TestUser {
   // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect.
   messages(sessionId: string): Promise<any[]>;
   liveRun(sessionId: string): Promise<{ runId: string; status: string } | null>;
-  /** The response of a run taken up again, its body unread. */
+  /** The response of a resumed run, its body unread. */
   follow(runId: string, query?: string, headers?: Record<string, string>): Promise<Response>;
 }
 
@@ -53,7 +53,7 @@ export interface TestAgentOptions extends Omit<OracleAppOptions, 'logger'> {
   databaseUrl?: string;
 }
 
-/** The whole service on a real port, on the embedded database in a folder of its own unless told otherwise. */
+/** The whole service on a real port, on the embedded database in a folder of its own by default. */
 export async function startTestAgent({
   engine,
   databaseUrl: shared,
@@ -139,7 +139,7 @@ export interface TestUserOptions {
   signer?: Signer | undefined;
 }
 
-/** Someone with a key and a fresh invocation, who speaks to an agent over HTTP. */
+/** Someone with a key and a fresh invocation, who calls an agent over HTTP. */
 export async function createTestUser({ url, audience, signer: own }: TestUserOptions): Promise<TestUser> {
   const signer = own ?? (await createSigner());
   const minted = await createInvocation({ issuer: signer, audience, capability: chatCapability });

@@ -44,7 +44,7 @@ export const reauthorizeComponentName = 'ReauthorizePrompt';
 
 /**
  * What is sent for a server event: the payload flat and enveloped, so that both kinds of existing client read it.
- * The envelope stands last because a payload must not be able to replace it.
+ * The envelope is last because a payload must not be able to replace it.
  */
 export function toSocketPayload<Name extends ServerEventName, Payload extends object>(
   eventName: Name,

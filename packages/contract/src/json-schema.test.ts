@@ -39,7 +39,7 @@ test('no two schemas share an OpenAPI component name', () => {
   }
 });
 
-test('every object of a body or event has a component name and a description; parameters and tool arguments stand in place', () => {
+test('every object of a body or event has a component name and a description; parameters and tool arguments are inline', () => {
   const objects = schemas.filter(([, schema]) => schema instanceof z.ZodObject);
   const inPlace = (name: string) => /(Query|Params|Auth)Schema$|^set/.test(name);
   for (const [name, schema] of objects) {

@@ -42,7 +42,7 @@ async function open(params: Record<string, string> = {}, version = 19): Promise<
 
 // For people to look at, in the folder SCREENSHOTS names.
 async function show(page: Page, name: string): Promise<void> {
-  // biome-ignore lint/style/noProcessEnv: a wish of the person who runs the tests, not configuration.
+  // biome-ignore lint/style/noProcessEnv: chosen by the person who runs the tests, not configuration.
   const folder = process.env.SCREENSHOTS;
   if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
 }

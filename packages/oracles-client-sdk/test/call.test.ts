@@ -175,7 +175,7 @@ it.each([
     'Access to the microphone was denied.',
   ],
   ['is missing', ['--use-fake-ui-for-media-stream'], 'No microphone was found.'],
-])('goes on when the microphone %s', async (why, switches, message) => {
+])('continues when the microphone %s', async (why, switches, message) => {
   const silent = await launchBrowser([...switches, '--allow-loopback-in-peer-connection']);
   onTestFinished(() => silent.close());
   const page = await openCaller(silent);

@@ -32,7 +32,7 @@ describe('the end of a call', () => {
     [DisconnectReason.CLIENT_INITIATED, undefined],
     [DisconnectReason.SIGNAL_CLOSE, 'The connection was lost.'],
     [undefined, 'The connection was lost.'],
-  ])('of reason %s is told as %s', (reason, message) => {
+  ])('of reason %s has the message %s', (reason, message) => {
     expect(toEndError(reason)?.message).toBe(message);
   });
 });

@@ -67,7 +67,7 @@ it('runs an application of the older library: everything in its place, no messag
   await isConnected;
   await page.getByLabel('Message').fill('How is it?');
   await page.getByRole('button', { name: 'Send' }).click();
-  // A page that knows no approvals can answer all the same.
+  // A page without support for approvals can still answer.
   await page.getByRole('group', { name: 'May pay run?' }).getByRole('button', { name: 'Approve' }).click();
   await page.locator('.chat-container[data-ended="done"]').waitFor();
 

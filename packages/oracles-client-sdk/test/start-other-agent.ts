@@ -7,7 +7,7 @@ import { Server, type Socket } from 'socket.io';
 export type Frame = [event: string, data: unknown, id?: number];
 
 export interface Habits {
-  /** The answer to every message, and to every attempt to take it up again. */
+  /** The answer to every message, and to every attempt to resume it. */
   frames?: (requestId: string) => Frame[];
   /** The error body of every send. */
   refusal?: { status: number; body: unknown };
@@ -82,7 +82,7 @@ export async function startOtherAgent(habits: Habits) {
     sent,
     handshakes,
     emit: (event: string, body: unknown) => sockets.at(-1)?.emit(event, body),
-    /** Writes a Socket.IO packet as it is. */
+    /** Writes a Socket.IO packet unchanged. */
     write: (packet: string) => sockets.at(-1)?.conn.write(packet),
     breakOff: () => connections.at(-1)?.close(),
     transports: () => sockets.map((socket) => socket.conn.transport.name),

@@ -240,7 +240,7 @@ it.each([
   const { x: answer = 0 } = (await page.locator('.palaver-message:not(.palaver-human)').boundingBox()) ?? {};
   if (dir === 'ltr') expect(human).toBeGreaterThan(answer);
   else expect(human).toBeLessThan(width / 2);
-  // biome-ignore lint/style/noProcessEnv: a wish of the person who runs the tests, not configuration.
+  // biome-ignore lint/style/noProcessEnv: chosen by the person who runs the tests, not configuration.
   const folder = process.env.SCREENSHOTS;
   if (folder) await page.screenshot({ path: `${folder}/ui-${dir}.png` });
 });

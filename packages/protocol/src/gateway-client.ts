@@ -13,7 +13,7 @@ export const gatewayVariables = {
     .min(1)
     .optional()
     .meta({
-      description: 'API key that is sent to the query gateway, where that has GATEWAY_AUTH=api-key.',
+      description: 'API key that is sent to the query gateway if it has GATEWAY_AUTH=api-key.',
       example: 'k-3f9c1c2e',
       secret: true,
     } satisfies VariableMeta),
@@ -22,7 +22,7 @@ export const gatewayVariables = {
     .min(1)
     .optional()
     .meta({
-      description: 'UCAN delegation that is sent to the query gateway, where that has GATEWAY_AUTH=ucan.',
+      description: 'UCAN delegation that is sent to the query gateway if it has GATEWAY_AUTH=ucan.',
       example: 'OqJlcm9vdHOB2CpYJQ',
       secret: true,
     } satisfies VariableMeta),

@@ -16,7 +16,7 @@ export function envSigningKey() {
     .optional()
     .meta({
       description:
-        'Key of the account with which this service signs transactions: 32 bytes in hexadecimal, or a mnemonic. Made at the first start where it is not set, except in production.',
+        'Key of the account with which this service signs transactions: 32 bytes in hexadecimal, or a mnemonic. If not set, one is created at the first start, except in production.',
       example: '0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0',
       secret: true,
     });

@@ -18,7 +18,7 @@ export interface OutboxRow {
   /** JSON of `{ typeUrl, value }`, `value` in base64. */
   message: string;
   memo: string;
-  /** `unclear`: its sequence is used up, and the nodes that were asked cannot tell by which transaction. */
+  /** `unclear`: its sequence is used up, and the nodes that were asked do not know by which transaction. */
   status: (typeof outboxStatuses)[number];
   /** 1 where it is signed without others, because it failed together with them. */
   alone: number;

@@ -147,7 +147,7 @@ describe.each(engines.map((engine, index) => [engine, index] as const))('on %s',
     hides = 'nothing';
     expect(await set.outbox.decide(second, 'send-again')).toMatchObject([{ status: 'included' }]);
     expect(await set.received()).toBe('740');
-    // The operator knows better than every node: it is sent again, whatever became of it.
+    // The operator's decision counts more than the nodes' answers: it is sent again.
     const third = await orderUnclear('payment:3', 5);
     expect(await set.outbox.decide(third, 'send-again')).toMatchObject([
       { status: 'waiting', hash: null, attempts: 0 },

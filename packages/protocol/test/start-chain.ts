@@ -60,7 +60,7 @@ export type Handle = (
   pass: Pass,
 ) => Promise<{ status: number; body: string } | undefined>;
 
-/** Stands between an outbox and the gateway. */
+/** A proxy between an outbox and the gateway. */
 export async function startProxy(gatewayUrl: string, handle: Handle) {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];

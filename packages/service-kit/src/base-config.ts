@@ -33,7 +33,7 @@ export function baseVariables(defaults: { port: number }) {
         example: String(defaults.port),
       }),
     DATA_DIR: z.string().prefault('./data').meta({
-      description: 'Folder of the embedded databases and of keys made at the first start.',
+      description: 'Folder of the embedded databases and of keys created at the first start.',
       example: '/var/lib/palaver',
     }),
     DATABASE_URL: envDatabaseUrl().optional().meta({
@@ -58,17 +58,17 @@ export function baseVariables(defaults: { port: number }) {
       }),
     DATA_ENCRYPTION_KEY: envKeys().prefault('').meta({
       description:
-        'Keys that messages, memories, phone numbers and other personal data are encrypted with in the database, comma separated: the first encrypts, all decrypt. Each is 32 bytes as 64 hex digits or base64. Unset, they are stored in the clear; once set it cannot be unset. See docs/data.md.',
+        'Keys that messages, memories, phone numbers and other personal data are encrypted with in the database, comma separated: the first encrypts, all decrypt. Each is 32 bytes as 64 hex digits or base64. If not set, they are stored unencrypted; once set, it cannot be unset. See docs/data.md.',
       example: '0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0',
       secret: true,
     }),
     MIGRATE_ON_START: envBoolean().prefault('true').meta({
-      description: 'Bring the database up to date at the start. With `false`, run `palaver migrate` before.',
+      description: 'Migrate the database at the start. With `false`, run `palaver migrate` before.',
       example: 'false',
     }),
     REDIS_URL: envRedisUrl().optional().meta({
       description:
-        'Redis or Valkey that joins several instances: shared rate limits, events and runs. `rediss://` for TLS, `redis+sentinel://a:26379,b:26379/master-name`, `redis+cluster://a:6379,b:6379`.',
+        'Redis or Valkey that connects several instances: shared rate limits, events and runs. `rediss://` for TLS, `redis+sentinel://a:26379,b:26379/master-name`, `redis+cluster://a:6379,b:6379`.',
       example: 'redis://cache.example:6379',
       secret: true,
     }),
@@ -79,7 +79,7 @@ export function baseVariables(defaults: { port: number }) {
     }),
     REQUEST_TIMEOUT_SECONDS: envInteger({ min: 1, max: 3_600 }).prefault('30').meta({
       description:
-        'How long a request may take to arrive, head and body. Slower ones are answered with 408, at most a second later. Of an upload: how long nothing may arrive.',
+        'How long a request may take to arrive, head and body. Slower ones are answered with 408, at most a second later. For an upload: the longest time without data.',
       example: '30',
     }),
     LOG_LEVEL: z
@@ -89,7 +89,7 @@ export function baseVariables(defaults: { port: number }) {
       .prefault('info')
       .meta({
         description:
-          'How much is logged, as JSON lines (pretty on a terminal). Unset, `npm start` at a terminal logs to palaver.log in DATA_DIR.',
+          'How much is logged, as JSON lines (pretty on a terminal). If not set, `npm start` at a terminal logs to palaver.log in DATA_DIR.',
         example: 'debug',
       }),
     OPERATOR_TOKEN: z.string().optional().meta({
@@ -106,7 +106,7 @@ export function baseVariables(defaults: { port: number }) {
     }),
     TRUST_PROXY_HOPS: envInteger({ min: 1, max: 10 }).prefault('1').meta({
       description:
-        'How many reverse proxies stand before the service: the client address is the entry of X-Forwarded-For so many places from the right.',
+        'Number of reverse proxies in front of the service: the client address is the entry that many places from the right of X-Forwarded-For.',
       example: '2',
     }),
     TRUST_PROXY_CIDRS: envCidrs().optional().meta({
@@ -135,7 +135,7 @@ export function baseVariables(defaults: { port: number }) {
 export function auditVariables() {
   return {
     RETENTION_AUDIT_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
-      description: 'Days that lines of the audit log are kept; 0 keeps them for ever.',
+      description: 'Days that lines of the audit log are kept; 0 keeps them forever.',
       example: '3650',
     }),
   };

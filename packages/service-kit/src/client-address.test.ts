@@ -76,7 +76,7 @@ test('two proxies, or proxies by address', async () => {
   expect(await off.ask('/address', '198.51.100.7')).toBe('127.0.0.1');
 });
 
-test('a list that is none is refused at the start', () => {
+test('what is not a list is refused at the start', () => {
   for (const text of ['10.0.0.0/33', 'proxy.example', '10.0.0.0/', '::1/129'])
     expect([text, parseConfig(schema, { TRUST_PROXY_CIDRS: text })]).toEqual([text, { faults: [expect.any(String)] }]);
 });

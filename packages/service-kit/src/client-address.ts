@@ -39,7 +39,7 @@ function isCidr(text: string): boolean {
 
 /**
  * The client's address for allow lists and limits. Some proxies write a port behind it, which the client chooses; what is no
- * address at all is nobody's, so the connection's own address stands in.
+ * address at all is nobody's, so the connection's own address is used.
  *
  * @example
  * ```ts

@@ -115,7 +115,7 @@ export function parseConfig<T extends z.ZodObject>(
 /** One message for all faults, each on a line of its own. */
 export function toConfigMessage(faults: string[]): string {
   const unique = [...new Set(faults)];
-  return `The configuration is not right:\n${unique.map((fault) => `  ${fault}`).join('\n')}`;
+  return `The configuration is not valid:\n${unique.map((fault) => `  ${fault}`).join('\n')}`;
 }
 
 /** The variables of a schema with what is said of them, for `.env.example` and the configuration reference. */

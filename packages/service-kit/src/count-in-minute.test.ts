@@ -4,7 +4,7 @@ import { countInMemory, countInRedis } from './count-in-minute.ts';
 import { createLogger } from './logger.ts';
 import { openRedis } from './redis.ts';
 
-test('each key has its own count, which begins anew when its minute has passed', async () => {
+test('each key has its own count, which begins again when its minute has passed', async () => {
   let time = 0;
   const count = countInMemory({ now: () => time });
   expect(await count('a')).toEqual({ count: 1, leftMs: 60_000 });
@@ -31,7 +31,7 @@ test('the keys of many clients do not grow without end, and the last ones are st
   expect(await count('k0')).toMatchObject({ count: 1 });
 });
 
-testWithRedis('instances count together, and nobody is counted while Redis is away', async ({ redisUrl }) => {
+testWithRedis('instances count together, and nobody is counted while Redis is unreachable', async ({ redisUrl }) => {
   const logger = createLogger({ name: 'test', level: 'silent' });
   const [one, two] = await Promise.all([openRedis(redisUrl, logger), openRedis(redisUrl, logger)]);
   const name = `t${Date.now()}`;

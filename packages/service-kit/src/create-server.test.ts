@@ -111,7 +111,7 @@ describe('errors have the contract’s body', () => {
     expect(body.issues.map((issue) => issue.path)).toEqual(['list.1.name', 'list.2.name']);
   });
 
-  test('named extras stand beside the four fields', async () => {
+  test('named extras follow the four fields', async () => {
     await start();
     const reply = await fetch(`${url}/pay`);
     expect(await reply.json()).toEqual({
@@ -283,7 +283,7 @@ test('closing lets a request in flight finish and takes no new ones', async () =
   await closing;
 });
 
-test('a port that is taken is told in one sentence', async () => {
+test('a port that is taken is reported in one sentence', async () => {
   await start();
   const second = await createServer({
     name: 'second',

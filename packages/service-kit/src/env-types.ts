@@ -73,7 +73,7 @@ export function envUrl(...protocols: string[]) {
     .transform((text) => text.replace(/\/+$/, ''));
 }
 
-/** `file:…` or `postgres://…`, where several PostgreSQL hosts may stand separated by commas. */
+/** `file:…` or `postgres://…`, which may have several PostgreSQL hosts, separated by commas. */
 export function envDatabaseUrl() {
   const moreHosts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?[^,/?#]+)(?:,[^,/?#]+)+/;
   const url = envUrl('file:', 'postgres:', 'postgresql:');

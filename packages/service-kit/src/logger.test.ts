@@ -35,7 +35,7 @@ test('secrets are hidden by the name of their field, at any depth', () => {
   });
 });
 
-test('phone numbers, bearer tokens and passwords in URLs are masked wherever they stand', () => {
+test('phone numbers, bearer tokens and passwords in URLs are masked wherever they are', () => {
   const text = logged((logger) => {
     logger
       .child({ phone: '+254712345678' })

@@ -45,7 +45,7 @@ export function createLogger(options: { name: string; level: string; destination
       base: { service: options.name },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: (fields) => maskFields(fields) },
-      // Errors are plain objects by then, wherever they stand in the fields.
+      // Errors are plain objects by then, in whichever field they are.
       serializers: { err: (value: unknown) => (value instanceof Error ? serializeError(value) : value) },
       hooks: { streamWrite: (line) => keepLine(maskText(line)), logMethod: addMessage },
       ...(pretty && {

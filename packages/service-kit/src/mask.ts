@@ -1,10 +1,10 @@
 import { serializeError } from './serialize-error.ts';
 
-/** Names whose values are secrets wherever they stand in a log line. */
+/** Names whose values are secrets anywhere in a log line. */
 const secretNames =
   /^(.*(pin|secret|password|passphrase|token|api-?_?key|private-?_?key|encryption-?_?key|invocation|delegation|raw)|authorization|cookie|set-cookie|x-gateway-secret)$/i;
 
-// In a path the plus may stand escaped.
+// In a path the plus may be escaped.
 const phone = /(?<![\w.])(?:\+|%2B)[1-9]\d{2,10}(\d{4})(?!\d)/gi;
 const bearer = /\b(Bearer\s+)[\w.+/=~-]+/gi;
 // Bounded, so that a long text of no URL costs linear time.

@@ -95,7 +95,7 @@ async function* toCsv(pieces: AsyncGenerator<AuditLine[]>): AsyncGenerator<strin
   }
 }
 
-/** Phone numbers and DIDs stand in the log as references only. */
+/** The log has phone numbers and DIDs as references only. */
 function toReference(identifier: string, audit: OperatorAudit): string {
   const isPerson = phoneNumberPattern.test(identifier) || didPattern.test(identifier);
   return isPerson ? audit.person(identifier) : identifier;

@@ -87,7 +87,7 @@ function createWrongTokenLimit({ now = Date.now, maxKeys = 10_000 } = {}) {
         entry.count += 1;
         return;
       }
-      wrong.delete(key); // so that it stands last, behind older ones
+      wrong.delete(key); // so that it is last, after older ones
       const oldest = wrong.size >= maxKeys ? wrong.keys().next().value : undefined;
       if (oldest !== undefined) wrong.delete(oldest);
       wrong.set(key, { count: 1, endsAt: now() + 60_000 });

@@ -93,7 +93,7 @@ test('through a proxy on this machine, whoever guesses tokens blocks only themse
     const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': addresses };
     return (await service.server.inject({ url: '/read', headers, remoteAddress })).statusCode;
   };
-  // What stands left of the last address is the client's own word.
+  // The client itself writes what is left of the last address.
   for (let i = 0; i < 10; i += 1) expect(await from(`203.0.113.${i}, 192.0.2.1`, `guess-${i}`)).toBe(401);
   expect(await from('192.0.2.1', 'the-one-token')).toBe(429);
   expect(await from('192.0.2.2', 'the-one-token')).toBe(200);

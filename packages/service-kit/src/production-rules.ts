@@ -1,4 +1,4 @@
-// What `NODE_ENV=production` does not start without. The rules stand with their variables, so that a start, `palaver up` and
+// What `NODE_ENV=production` does not start without. The rules are part of their variables, so that a start, `palaver up` and
 // `palaver doctor` all say the same.
 import { isLoopbackAddress } from './client-address.ts';
 

@@ -72,7 +72,7 @@ export async function openRedis(url: string, logger: Logger): Promise<Redis> {
 
 function connect(url: string): Redis {
   const address = parseRedisAddress(url);
-  if (!address) throw new StartError('REDIS_URL is not an address of Redis.');
+  if (!address) throw new StartError('REDIS_URL is not a Redis address. For example: redis://127.0.0.1:6379.');
   const shared: RedisOptions = {
     connectTimeout: connectMs,
     commandTimeout: commandMs,

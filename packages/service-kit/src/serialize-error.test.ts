@@ -54,13 +54,13 @@ describe.each<[string, () => Error]>([
 test('what operators need stays: type, message, code, status, places and causes', () => {
   const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const line = JSON.parse(
-    logged((logger) => logger.warn({ err: new Error('the database is away', { cause }) }, 'failed')),
+    logged((logger) => logger.warn({ err: new Error('the database is unreachable', { cause }) }, 'failed')),
   );
   expect(line).toMatchObject({
     msg: 'failed',
     err: {
       type: 'Error',
-      message: 'the database is away',
+      message: 'the database is unreachable',
       stack: expect.stringMatching(/^ {4}at /),
       cause: { message: 'connect ECONNREFUSED', code: 'ECONNREFUSED' },
     },
@@ -68,7 +68,7 @@ test('what operators need stays: type, message, code, status, places and causes'
   expect(JSON.parse(logged((logger) => logger.warn({ err: provider() }, 'x'))).err).toMatchObject({ statusCode: 400 });
 });
 
-test('a UCAN is hidden by its form, wherever it stands', () => {
+test('a UCAN is hidden by its form, wherever it is', () => {
   const token = 'OqJlcm9vdHOB2CpYJQABcRIgabcdef/+==';
   const text = logged((logger) => logger.info({ err: new Error(`bad token ${token}`), url: `/x?t=m${token}` }, token));
   expect(text).not.toContain('abcdef');

@@ -22,7 +22,7 @@ export interface DatabaseClockOptions {
   intervalMs?: number;
 }
 
-/** An answer that took longer says too little about the moment it speaks of. */
+/** A slower answer is too inaccurate. */
 const maxTripMs = 2_000;
 
 /**

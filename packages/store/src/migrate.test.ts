@@ -39,11 +39,11 @@ describe.each(engines)('migrations on %s', (engine) => {
     expect(await fixture.tables()).toEqual(['one', 'palaver_migration', 'two']);
   });
 
-  test('the engine is told to each migration', async () => {
+  test('each migration receives the engine', async () => {
     await using fixture = await setUp();
-    const told: string[] = [];
-    await fixture.store.migrate('ussd', [{ name: '001', up: async (_db, name) => void told.push(name) }]);
-    expect(told).toEqual([engine]);
+    const received: string[] = [];
+    await fixture.store.migrate('ussd', [{ name: '001', up: async (_db, name) => void received.push(name) }]);
+    expect(received).toEqual([engine]);
   });
 
   test('components share a database and keep their own names', async () => {

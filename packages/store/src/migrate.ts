@@ -171,7 +171,7 @@ function pendingOf(
   // Steps of a newer version that only add are accepted: during an upgrade both versions run.
   const unknown = [...applied].flatMap(([name, breaking]) => (breaking && !known.has(name) ? [name] : [])).sort();
   if (unknown.length > 0) {
-    const found = `it holds migration ${unknown.join(', ')} of ${component}, which this version does not know`;
+    const found = `it holds migration ${unknown.join(', ')} of ${component}, which this version does not have`;
     throw new StoreError('newer', `the database was written by a newer version: ${found}`);
   }
   const pending = migrations.filter(({ name }) => !applied.has(name));

@@ -27,7 +27,7 @@ describe('addresses', () => {
     'file://host/x.sqlite',
     'file:./a.sqlite?hunter2=1',
     'postgres://u:hunter2@h:port/x',
-  ])('%s is refused without a word of its password', async (url) => {
+  ])('%s is refused without its password in the message', async (url) => {
     const error = await failure(url);
     expect(error.kind).toBe('bad-url');
     if (!url.startsWith('file:')) expect(error.message + JSON.stringify(error)).not.toContain('hunter2');
@@ -68,7 +68,7 @@ describe('SQLite faults', () => {
     });
   });
 
-  test('a lock of another connection is waited for, and told when it stays', async () => {
+  test('a lock of another connection is waited for, and reported when it stays', async () => {
     await using database = await createTestDatabase('sqlite');
     const store = await openStore(database.url, { waitMs: 300 });
     const patient = await openStore(database.url, { waitMs: 60_000 });

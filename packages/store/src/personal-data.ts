@@ -5,7 +5,7 @@ import type { DataCipher, SealedTable } from './cipher/data-cipher.ts';
 type Db = Kysely<any>;
 
 /**
- * The data that a part of a service stores about a person, and how it is exported and erased. `Person` is how it knows them.
+ * The data that a part of a service stores about a person, and how it is exported and erased. `Person` is how it identifies them.
  *
  * @example
  * ```ts

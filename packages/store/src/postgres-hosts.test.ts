@@ -7,7 +7,7 @@ import { parsePostgresUrl } from './postgres-hosts.ts';
 
 const dead = '127.0.0.1:1';
 
-/** The same server under another database, which takes no writes, stands for a standby. */
+/** The same server under another database, which refuses writes, acts as a standby. */
 async function createStandby() {
   const database = await createTestDatabase('postgres');
   const { host, pathname } = new URL(database.url);
@@ -36,7 +36,7 @@ test('addresses with one host and with several', () => {
   }
 });
 
-test('a host that is away is passed over', async () => {
+test('a host that is unreachable is passed over', async () => {
   await using database = await createTestDatabase('postgres');
   const { host } = new URL(database.url);
   const store = await openStore<unknown>(database.url.replace(host, `${dead},${host}`));
@@ -55,7 +55,7 @@ test('a host that takes no writes is passed over, or refused where there is no o
   await expect(openStore(`${standby.url}?target_session_attrs=read-write`)).rejects.toThrow('takes no writes');
 });
 
-test('reports are read from the replica, and from the database itself while the replica is away', async () => {
+test('reports are read from the replica, and from the database itself while the replica is unreachable', async () => {
   await using database = await createTestDatabase('postgres');
   await using replica = await createStandby();
   const nameOf = async (readUrl: string) => {

@@ -3,7 +3,7 @@ import type { BindValue } from './bind-value.ts';
 
 type Values = readonly BindValue[];
 
-/** Stands as the only parameter of a statement that SQLite runs once for each of these rows. */
+/** The only parameter of a statement that SQLite runs once for each of these rows. */
 export class EachRow {
   readonly rows: readonly Values[];
 

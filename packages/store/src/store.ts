@@ -25,7 +25,7 @@ export interface StoreOptions {
   /** PostgreSQL: how long one statement may run. Default 10 s. */
   statementTimeoutMs?: number;
   /**
-   * PostgreSQL: whether a pooler in transaction mode (PgBouncer) stands between. `auto` finds out: it then sends no
+   * PostgreSQL: whether there is a pooler in transaction mode (PgBouncer). `auto` finds out: it then sends no
    * parameters of a session and no named statements.
    */
   pooler?: 'auto' | 'transaction' | 'none';

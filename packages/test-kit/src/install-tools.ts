@@ -15,7 +15,7 @@ export function installTools(name: 'browser-clients' | 'check' | 'clients' | 'do
   const installed = join(folder, 'node_modules/.installed-lock.json');
   if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(lock, 'utf8')) return folder;
   process.stderr.write(`Installing tools/${name} (first use, or its versions changed) …\n`);
-  // With `--no-save` npm leaves the lockfile as it is; npm versions differ in which optional packages they add to it.
+  // With `--no-save` npm does not change the lockfile; npm versions differ in which optional packages they add to it.
   const { status } = spawnSync('npm', ['install', '--no-save', '--no-fund', '--no-audit', '--loglevel=error'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],

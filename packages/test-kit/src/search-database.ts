@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 
-/** `table.column` of every place in a database where one of the texts stands. */
+/** `table.column` of every column of a database that contains one of the texts. */
 export async function searchDatabase(url: string, texts: string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const [table, rows] of Object.entries(await readTables(url))) {

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** A certificate for `localhost` and 127.0.0.1, made on the spot (X.509 in DER, Ed25519), so that no private key lies in the repository. */
+/** A certificate for `localhost` and 127.0.0.1, made at each start (X.509 in DER, Ed25519), so that no private key is in the repository. */
 export function createSelfSignedCertificate(): { key: string; cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const algorithm = sequence(Buffer.from('06032b6570', 'hex'));

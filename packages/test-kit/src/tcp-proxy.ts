@@ -10,7 +10,7 @@ export interface TcpProxy extends AsyncDisposable {
   stall(): void;
   /** Holds every piece back for so long. */
   delay(ms: number): void;
-  /** Passes at most so many bytes a second on, per direction of a connection. */
+  /** Forwards at most this many bytes a second, per direction of a connection. */
   throttle(bytesPerSecond: number): void;
   /** Ends every connection once; new ones are accepted. */
   drop(): void;

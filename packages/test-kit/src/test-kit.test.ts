@@ -29,7 +29,7 @@ test('a real browser renders a page', async () => {
   await browser.close();
 });
 
-test('a process that ends early is told with what it printed', async () => {
+test('a process that ends early is reported with what it printed', async () => {
   const child = startProcess(process.execPath, ['-e', 'console.log("so far"); process.exit(3)']);
   await expect(child.printed('never')).rejects.toThrow(/so far/);
   expect(await child.exited).toBe(3);

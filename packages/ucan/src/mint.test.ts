@@ -57,7 +57,7 @@ describe('an invocation downstream', () => {
     return await parse(await createDelegation(issued));
   }
 
-  it('stands on the user’s delegation', async () => {
+  it('has the user’s delegation as its proof', async () => {
     const capability = { ...memory(), can: 'memory/read' };
     const minted = unwrap(
       await mintDownstream({ issuer: agent, audience: service.did(), capability, delegation: await delegate() }),
@@ -77,7 +77,7 @@ describe('an invocation downstream', () => {
     expect(unwrap(await mintDownstream(options)).expiresAt).toBe(expiration);
   });
 
-  it('never outlives what it stands on in turn', async () => {
+  it('never outlives the proofs of its proof', async () => {
     const expiration = nowSeconds() + 20;
     const capability = { can: 'memory/read', with: service.did() };
     const lent = { issuer: service, audience: user.did(), capabilities: [capability], expiration };

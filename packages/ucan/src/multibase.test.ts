@@ -27,11 +27,11 @@ test.each([
   ['nothing', ''],
   ['an unknown base', 'kabc'],
   ['half a byte in base16', 'fabc'],
-  ['a letter that is none in base16', 'fxy'],
+  ['a letter outside base16', 'fxy'],
   ['stray bits in base32', 'bab'],
   ['a digit too many in base32', 'baaa'],
   ['padding in base32', 'bae======'],
-  ['a letter that is none in base58', 'z0'],
+  ['a letter outside base58', 'z0'],
   ['base58 so long that it would take forever', `z${'2'.repeat(60_000)}`],
 ])('refuses %s', (_what, text) => {
   expect(decodeMultibase(text)).toBeNull();

@@ -102,7 +102,7 @@ describe('parseToken refuses', () => {
     }
   });
 
-  it('blocks that are no part of the token', async () => {
+  it('blocks that do not belong to the token', async () => {
     const [stray, ucan] = [await toBlock({ stray: true }), await signBlock(user, { audience: agent.did() })];
     expect(await codeOf(await toArchive([ucan]))).toBeUndefined();
     expect(await codeOf(await toArchive([stray, ucan]))).toBe('UCAN_MALFORMED');
@@ -204,7 +204,10 @@ describe('parseToken refuses another encoding of a signed token:', () => {
     ['a fact written like a link', (model) => ({ ...model, fct: [{ '/': 'bafy' }] })],
     ['a number beyond JSON', (model) => ({ ...model, fct: [{ a: 2n ** 60n }] })],
     ['a time beyond JSON', (model) => ({ ...model, exp: 1e19 })],
-    ['an audience that is no DID', (model) => ({ ...model, aud: Uint8Array.of(0x9d, 0x1a, ...Buffer.from('no did')) })],
+    [
+      'an audience that is not a DID',
+      (model) => ({ ...model, aud: Uint8Array.of(0x9d, 0x1a, ...Buffer.from('no did')) }),
+    ],
     ['another kind of key', (model) => ({ ...model, aud: Uint8Array.of(0xe7, 0x01, ...new Uint8Array(33)) })],
   ])('%s', async (_, rewrite) => {
     const fields = { audience: agent.did(), att: [...att] as never };

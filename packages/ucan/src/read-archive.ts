@@ -23,7 +23,7 @@ const maxUcans = 20;
 // CIDv1, DAG-CBOR, SHA-256 of 32 bytes: the only kind of link a ucanto archive is built of.
 const cidPrefix = Uint8Array.of(0x01, 0x71, 0x12, 0x20);
 const cidBytes = cidPrefix.length + 32;
-// { roots: [CID], version: 1 } in DAG-CBOR, with its length before it; the 36 bytes of the CID stand in the middle.
+// { roots: [CID], version: 1 } in DAG-CBOR, with its length before it; the 36 bytes of the CID are in the middle.
 const headerStart = Uint8Array.of(58, 0xa2, 0x65, ...ascii('roots'), 0x81, 0xd8, 0x2a, 0x58, 0x25, 0x00);
 const headerEnd = Uint8Array.of(0x67, ...ascii('version'), 0x01);
 // { "ucan@0.9.1": CID } in DAG-CBOR: what ucanto puts at the root of an archive.

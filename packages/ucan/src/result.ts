@@ -35,7 +35,7 @@ export type UcanErrorCode = Exclude<Extract<ErrorCode, `UCAN_${string}`>, 'UCAN_
 export interface UcanError {
   readonly code: UcanErrorCode;
   readonly message: string;
-  /** Set when the token was good once: it, or a proof it stands on, has been revoked. */
+  /** Set when the token was valid once: it, or one of its proofs, has been revoked. */
   readonly revoked?: true;
   /** Set when its issuer was not looked up because too many look-ups are under way; it may be good. */
   readonly limited?: true;

@@ -100,7 +100,7 @@ async function fromSeed(seed: Uint8Array): Promise<Signer> {
   return fromKeyPair(keyPair, secret, toDidKey(keyPair.publicKey));
 }
 
-// The secret lives in the closure only: logging or serialising a signer shows nothing of it.
+// The secret is in the closure only: logging or serialising a signer shows nothing of it.
 function fromKeyPair(keyPair: KeyPair, secret: string, did: string): Signer {
   return {
     did: () => did as ReturnType<Signer['did']>,

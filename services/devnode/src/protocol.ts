@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-/** The compiled `protos/` folder. Made by `npm run protos`; a test of the gateway tells when it is out of date. */
+/** The compiled `protos/` folder. Made by `npm run protos`; a test of the gateway fails when it is out of date. */
 const descriptorsUrl = new URL('../protos/descriptors.binpb', import.meta.url);
 
 export async function loadProtocol(): Promise<FileRegistry> {

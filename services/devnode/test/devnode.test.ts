@@ -62,7 +62,7 @@ test('a client finds the node again after a restart on its port', async () => {
   await second.close();
 });
 
-test('as a program it says what it is for, serves, and ends with 0 on SIGTERM', async () => {
+test('as a program it says what it is for, serves, and exits with status 0 on SIGTERM', async () => {
   const port = await freePort();
   const env = { PORT: String(port), DEVNODE_BLOCK_MS: '1', DEVNODE_AGENT_URL: 'http://127.0.0.1:4999' };
   await using dir = await createTempDir();
@@ -105,7 +105,7 @@ test('killed and started again it is as before', async () => {
 
 test.each([
   [{ PORT: 'x', DEVNODE_BLOCK_MS: '0' }, ['PORT="x"', 'DEVNODE_BLOCK_MS="0"']],
-  [{ PORT: '0', DEVNODE_SEED: './nowhere' }, ['The seed in ./nowhere is not right']],
+  [{ PORT: '0', DEVNODE_SEED: './nowhere' }, ['The seed in ./nowhere is not valid']],
   [{ PORT: '0', DEVNODE_AGENT_DID: 'did:web:a.example' }, ['agent.json.publicKeyMultibase: needed']],
 ])('a start with %j is refused in plain words', async (env, expected) => {
   await using dir = await createTempDir();
@@ -115,7 +115,7 @@ test.each([
   expect(child.output()).not.toContain('    at ');
 });
 
-test('a port that is taken is told by the name of its variable', async () => {
+test('a port that is taken is reported with the name of its variable', async () => {
   const node = await startTestNode({ logger });
   const env = { DEVNODE_PORT: String(node.port), LOG_LEVEL: 'silent' };
   await expect(startDevnode(env, { names: { PORT: 'DEVNODE_PORT' } })).rejects.toThrow(

@@ -346,7 +346,7 @@ test.each([
   }
 });
 
-test('the node tells who and how far it is; a block links to the one before it', async () => {
+test('the node reports its identity and height; a block links to the one before it', async () => {
   const latest = (await client.call(nodeService, 'GetLatestBlock')).json;
   const block = latest.block as { header: JsonObject };
   expect(block.header).toMatchObject({ chain_id: 'palaver-dev-1', height: String(node.latestHeight()) });

@@ -168,7 +168,7 @@ describe.each(['v1', 'v1alpha'])('reflection %s', (version) => {
     expect(second).toEqual(['ixo/iid/v1beta1/query.proto']);
   });
 
-  test('what is unknown is told in the answer, and the stream goes on', async () => {
+  test('what is unknown is an error in the answer, and the stream continues', async () => {
     const answers = await ask(
       { file_containing_symbol: 'ixo.no.Such' },
       { file_by_filename: 'no/such.proto' },

@@ -34,7 +34,7 @@ export interface AskParts {
   writeError: WriteError;
 }
 
-/** How deep types that have to be asked for may lie inside each other. */
+/** How deep missing types may be nested. */
 const maxRounds = 8;
 /** Types of an error's details that are asked for. */
 const maxDetailTypes = 8;

@@ -44,7 +44,7 @@ export const gatewayConfigSchema = z
       example: '/ixo',
     }),
     GATEWAY_PREFIX: envPrefix().optional().meta({
-      description: 'The prefix the routes of GATEWAY_SOURCE_PREFIX are served under; the same unless set.',
+      description: 'The prefix the routes of GATEWAY_SOURCE_PREFIX are served under; by default the same.',
       example: '/protocol',
     }),
     GATEWAY_LEGACY_PREFIXES: envList()
@@ -70,7 +70,8 @@ export const gatewayConfigSchema = z
       example: '30000',
     }),
     GATEWAY_CACHE_TTL_MS: envInteger({ min: 0, max: maxMs }).prefault('1000').meta({
-      description: 'How long an answer about the latest block is kept: the life of a block. 0 turns the cache off.',
+      description:
+        'How long an answer about the latest block is cached: about the time of a block. 0 turns the cache off.',
       example: '5000',
     }),
     GATEWAY_PINNED_TTL_MS: envInteger({ min: 0, max: maxMs }).prefault('3600000').meta({
@@ -78,7 +79,7 @@ export const gatewayConfigSchema = z
       example: '86400000',
     }),
     GATEWAY_CACHE_MB: envInteger({ min: 1, max: 65_536 }).prefault('64').meta({
-      description: 'Memory for kept answers, in MiB.',
+      description: 'Memory for cached answers, in MiB.',
       example: '256',
     }),
     GATEWAY_STALE_IF_ERROR_MS: envInteger({ min: 0, max: maxMs }).prefault('0').meta({
@@ -86,13 +87,16 @@ export const gatewayConfigSchema = z
       example: '60000',
     }),
     GATEWAY_FORWARD_AUTH: envBoolean().prefault('false').meta({
-      description: 'Send the Authorization header on to the nodes.',
+      description: 'Forward the Authorization header to the nodes.',
       example: 'true',
     }),
     GATEWAY_AUTH: z
       .enum(['none', 'api-key', 'ucan'], { error: 'expected none, api-key or ucan' })
       .prefault('none')
-      .meta({ description: 'Who may ask: anyone, holders of an API key, or bearers of a UCAN.', example: 'api-key' }),
+      .meta({
+        description: 'Who may send queries: anyone, holders of an API key, or holders of a UCAN.',
+        example: 'api-key',
+      }),
     GATEWAY_API_KEYS_FILE: z.string().optional().meta({
       description:
         'JSON file of the API keys, [{ name, sha256, perMinute?, routes? }]; needed with GATEWAY_AUTH=api-key.',
@@ -104,14 +108,14 @@ export const gatewayConfigSchema = z
     }),
     GATEWAY_UCAN_ISSUERS: envDids().prefault('').meta({
       description:
-        'The DIDs whose UCANs, or whose delegations as proofs, open this gateway. Those of GATEWAY_DIDS when not set.',
+        'The DIDs whose UCANs, or whose delegations as proofs, are accepted. If not set, those of GATEWAY_DIDS.',
       example: 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK',
     }),
     GATEWAY_UCAN_ABILITY: z
       .string()
       .regex(/^oracle\/[a-z0-9/*-]{1,100}$/, 'expected oracle/…')
       .optional()
-      .meta({ description: 'The ability that a UCAN must have to open this gateway.', example: 'oracle/query' }),
+      .meta({ description: 'The ability that a UCAN must have to be accepted.', example: 'oracle/query' }),
     GATEWAY_TX: envBoolean().prefault('false').meta({
       description: 'Serve the POST routes of the transaction service: simulate, broadcast, encode and decode.',
       example: 'true',

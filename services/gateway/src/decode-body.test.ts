@@ -29,7 +29,7 @@ test.each(loadGolden<Golden>('bodies'))('$note: as the reference reads it', ({ t
   expect(decoded.bytes.length).toBe((wire ?? '').length / 2);
 });
 
-test('a decimal or a hash that is none is refused', () => {
+test('what is not a decimal or a hash is refused', () => {
   const type = registry.getMessage('cosmos.staking.v1beta1.CommissionRates');
   if (!type) throw new Error('no type');
   expect(decodeBody(type, { rate: 'much' }, registry).ok).toBe(false);

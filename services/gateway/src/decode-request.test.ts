@@ -43,12 +43,12 @@ const departures: Record<string, number> = {
   '/fixture/everything?colour=COLOUR_RED': 200,
   '/fixture/everything?colour=COLOUR_SCARLET': 200,
   '/fixture/everything?colour=3': 400,
-  // Colons in the last segment are data, wherever they stand: the reference drops a last one and knows no path with a first.
+  // Colons in the last segment are data, wherever they are: the reference drops a last one and has no path with a first.
   '/fixture/item/abc:': 200,
   '/fixture/item/a::': 200,
   '/fixture/item/:abc': 200,
   '/fixture/box/:close': 200,
-  // The contract names how numbers are written, and Go's other literals are not among them.
+  // The contract names how numbers are written, without Go's other literals.
   '/fixture/everything?wide=0x1p4': 400,
   // A field without a name is an unknown parameter.
   '/fixture/everything?.text=a': 200,

@@ -173,7 +173,7 @@ function writeDraft({ values }: Draft): void {
   }
 }
 
-/** Fields that tell an unset value from a zero one. */
+/** Fields that distinguish an unset value from a zero one. */
 function isPresent(field: DescField): boolean {
   return field.oneof !== undefined || field.proto.proto3Optional || field.proto.label === 2;
 }

@@ -55,7 +55,7 @@ export function parseDetails(text: string | undefined): Detail[] {
     }
     return details;
   } catch {
-    return []; // the status itself stands; what was to explain it cannot be read
+    return []; // the status is kept without its details, which cannot be read
   }
 }
 

@@ -53,7 +53,7 @@ interface Node {
   wildcard: Node | undefined;
   /** The first registered route that ends here, for each verb. */
   ends: Map<string, Route>;
-  /** Routes that go on with `**` here. */
+  /** Routes that continue with `**` here. */
   deep: Route[];
 }
 

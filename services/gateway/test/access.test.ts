@@ -103,7 +103,7 @@ describe('with ucan', () => {
       { authorize: authorizeUcan({ GATEWAY_DIDS: [self.did()], GATEWAY_UCAN_ISSUERS: [], ...more } as GatewayConfig) },
     );
 
-  test('a bearer made out to this gateway by a named issuer opens it, and the refusal says why', async () => {
+  test('a bearer for this gateway by a named issuer opens it, and the refusal says why', async () => {
     await using gateway = await start({ GATEWAY_UCAN_ISSUERS: [user.did()] });
     const ask = (headers: Record<string, string>) => gateway.get('/fixture/item/1', headers);
     const good = await invoke(user);

@@ -16,7 +16,7 @@ function countRequests({ server }: TestGateway): () => number {
 
 const cacheOf = (response: Response) => response.headers.get('x-cache');
 
-test('an answer is kept for the life of a block, and told by its headers', async () => {
+test('an answer is kept for the life of a block, and its headers show it', async () => {
   await using node = await startFixtureNode();
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '60000' });
   const first = await gateway.get('/fixture/item/1');
@@ -177,7 +177,7 @@ test('an ETag that still holds is 304 without a body', async () => {
   expect((await gateway.get('/fixture/item/2', { 'if-none-match': etag })).status).toBe(200);
 });
 
-test('a stale answer stands in for a node that is gone, for as long as allowed', async () => {
+test('a stale answer replaces that of a node that is gone, for as long as allowed', async () => {
   await using node = await startFixtureNode();
   await using gateway = await startTestGateway({
     GATEWAY_UPSTREAMS: node.address,
@@ -194,7 +194,7 @@ test('a stale answer stands in for a node that is gone, for as long as allowed',
   expect((await gateway.get('/fixture/item/2')).status).toBe(503);
 });
 
-test('without that setting the outage is told', async () => {
+test('without that setting the outage is an error', async () => {
   await using node = await startFixtureNode();
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_CACHE_TTL_MS: '20' });
   await gateway.get('/fixture/item/1');

@@ -82,7 +82,7 @@ test('one of three nodes that is killed is not noticed by clients', async () => 
   await Promise.all(nodes.map(({ exited }) => exited));
 });
 
-test('answers that make no sense are errors that tell nothing about the node', async () => {
+test('answers that make no sense are errors that reveal nothing about the node', async () => {
   let body: Buffer = Buffer.alloc(0);
   let trailers: Record<string, string> = { 'grpc-status': '0' };
   await using node = await startScriptedNode((stream) => respond(stream, body, trailers));

@@ -1,4 +1,4 @@
-// A real gRPC server that answers the fixture's queries with the request it was given, unless told otherwise.
+// A real gRPC server that answers the fixture's queries with the request it was given, by default.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -168,7 +168,7 @@ test('a height that one node has pruned or not reached yet is answered by anothe
   expect(await nowhere.json()).toMatchObject({ message: expect.stringContaining('height in the future') });
 });
 
-test('nodes that are all catching up are asked all the same; a halted chain is shown', async () => {
+test('nodes that are all catching up are still asked; a halted chain is shown', async () => {
   let height = 500;
   await using node = await startChainNode({ height: () => height, isSyncing: () => true });
   await using gateway = await startPair([node], { GATEWAY_CACHE_TTL_MS: '0', GATEWAY_HALTED_AFTER_MS: '1500' });

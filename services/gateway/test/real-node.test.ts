@@ -72,7 +72,7 @@ test('a process in front of a real node stays below 200 MB when it has learned i
   onTestFinished(() => gateway.kill());
   await gateway.printed('routes loaded');
   const known = since();
-  await gateway.printed('types learned');
+  await gateway.printed('types loaded');
   const learned = since();
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const megabytes = Number(/^process_resident_memory_bytes\S* (\d+)/m.exec(metrics)?.[1]) / 1e6;

@@ -231,7 +231,7 @@ test('events come as a stream to whoever asks with HTTP alone', async () => {
   await waitFor('the end upstream', () => pair.rpc.subscribed.length === 0);
 });
 
-test('a node that is away is said so', async () => {
+test('a node that is unreachable is reported', async () => {
   await using node = await startFixtureNode();
   await using gateway = await startTestGateway({ GATEWAY_UPSTREAMS: node.address, GATEWAY_RPC: 'http://127.0.0.1:1' });
   const response = await post(gateway, { jsonrpc: '2.0', id: 1, method: 'status', params: {} });
@@ -239,7 +239,7 @@ test('a node that is away is said so', async () => {
   expect(await response.json()).toMatchObject({ error: { message: 'the node cannot be reached' } });
 });
 
-test('GET in URI style is passed on as it is, with the same list, cache and limits', async () => {
+test('GET in URI style is forwarded unchanged, with the same list, cache and limits', async () => {
   await using pair = await startPair({ GATEWAY_RATE_LIMIT_PER_MINUTE: '12' });
   const { gateway, rpc } = pair;
   const status = await gateway.get('/rpc/status');

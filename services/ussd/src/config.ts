@@ -31,7 +31,7 @@ export const ussdConfigSchema = z.object({
     .optional()
     .meta({
       description:
-        'Key that PINs are encrypted with: 32 bytes as 64 hex digits or base64, or a text of 32 characters. Without it a key is made in DATA_DIR, which production refuses.',
+        'Key that PINs are encrypted with: 32 bytes as 64 hex digits or base64, or a text of 32 characters. If not set, a key is created in DATA_DIR, except in production, which does not start.',
       example: keyExample,
       secret: true,
       inProduction: (text: string | undefined) =>
@@ -77,7 +77,7 @@ export const ussdConfigSchema = z.object({
     .meta({ description: 'Days that records of programs are kept; 0 keeps them until erased.', example: '730' }),
   RETENTION_STATS_DAYS: envInteger({ min: 0, max: 36_500 }).prefault('730').meta({
     description:
-      'Days that the counts of programs (screens shown, answered, timed out) are kept; 0 keeps them for ever.',
+      'Days that the counts of programs (screens shown, answered, timed out) are kept; 0 keeps them forever.',
     example: '365',
   }),
   RETENTION_SMS_DAYS: envInteger({ min: 1, max: 36_500 })
@@ -193,7 +193,7 @@ export const ussdConfigSchema = z.object({
   }),
   USSD_HTTP_ALLOWED_HOSTS: envList().prefault('').meta({
     description:
-      'Hosts (`name` or `name:port`) that programs may ask though they have a private address or no TLS, comma separated.',
+      'Hosts (`name` or `name:port`) that programs may call although they have a private address or no TLS, comma separated.',
     example: 'prices.internal,127.0.0.1:8081',
   }),
   USSD_UNKNOWN_CODE_TEXT: z
@@ -206,7 +206,7 @@ export const ussdConfigSchema = z.object({
       example: "Ce code n'est pas en service. Merci de verifier et de rappeler.",
     }),
   USSD_WATCH_MENUS: envBoolean().prefault('true').meta({
-    description: 'Take changed menus and texts into use without a restart, once they pass the check.',
+    description: 'Use changed menus and texts without a restart, once they pass the check.',
     example: 'false',
   }),
   AGENT_URL: envUrl('http:', 'https:').optional().meta({
@@ -235,7 +235,7 @@ export const ussdConfigSchema = z.object({
     .meta({ description: 'How often new versions of forms are fetched from FORMS_SERVER.', example: '60' }),
   SMS_PROVIDER: z.enum(['file', 'africas-talking', 'twilio', 'webhook']).prefault('file').meta({
     description:
-      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development; production does not start with it where a program sends messages, and publishes none that does.',
+      'Who sends the SMS messages of programs. `file` writes them to the folder `sms` of DATA_DIR, for development; in production the service does not start with it if a program sends messages, and does not publish such a program.',
     example: 'africas-talking',
   }),
   SMS_URL: envUrl('http:', 'https:').optional().meta({
@@ -264,7 +264,7 @@ export const ussdConfigSchema = z.object({
   ...signingVariables,
   CLAIMS_COLLECTION: envCollection().optional().meta({
     description:
-      'Collection of the protocol in which reports become claims, and claims of programs that name no other. Unset, nothing becomes a claim.',
+      'Collection of the protocol in which reports become claims, and claims of programs that name no other. If not set, nothing becomes a claim.',
     example: '1',
   }),
   CLAIMS_AGENT_DID: z.string().startsWith('did:', 'expected a DID').optional().meta({
@@ -279,7 +279,7 @@ export const ussdConfigSchema = z.object({
     .optional()
     .meta({
       description:
-        'What one account can send of its rewards in 24 hours, from the account of USSD_SIGNING_KEY, which collects them. Unset, rewards are not paid out.',
+        'What one account can send of its rewards in 24 hours, from the account of USSD_SIGNING_KEY, which collects them. If not set, rewards are not paid out.',
       example: '50000000uixo',
     }),
 });

@@ -92,7 +92,7 @@ describe('paging', () => {
     expect(pages.flatMap((page) => contentOf(page).split(/\s+/))).toEqual(words);
   });
 
-  test('a hint stands on its page: those before are as without it, nothing after is lost', () => {
+  test('a hint is on its page: those before are as without it, nothing after is lost', () => {
     const words = Array.from({ length: 90 }, (_, i) => `w${i}`);
     const lines = ['1. One', '2. Two'];
     const content = { body: words.join(' '), lines };
@@ -109,7 +109,7 @@ describe('paging', () => {
     }
   });
 
-  test('each page tells how many of the lines have been shown', () => {
+  test('each page says how many of the lines have been shown', () => {
     const lines = Array.from({ length: 12 }, (_, i) => `${i + 1}. Choice number ${i + 1}`);
     const pages = layOut({ body: 'word '.repeat(40).trim(), lines }, navigation);
     let shown = 0;

@@ -8,7 +8,7 @@ export const screenLimit = ussdLimits.screenCharacters;
 export const wideScreenLimit = 80;
 
 export interface Content {
-  /** Stands before everything else on the page `hintPage`. */
+  /** Shown before everything else on the page `hintPage`. */
   hint?: string;
   hintPage?: number;
   body: string;
@@ -26,7 +26,7 @@ export interface Navigation {
 
 export interface Page {
   text: string;
-  /** How many of the lines stand on this page and those before it. */
+  /** How many of the lines are on this page and those before it. */
   lines: number;
 }
 

@@ -74,7 +74,7 @@ export function startThread<Call extends { id: number }, Reply extends { id: num
   const thread: Thread<Call, Reply> = {
     send(call, limitMs) {
       if (state === 'ended' || queue.length >= maxWaiting)
-        return Promise.reject(new Error(`${what} cannot be taken now: too many wait`));
+        return Promise.reject(new Error(`${what} cannot be accepted now: too many are waiting`));
       return new Promise((resolve, reject) => {
         queue.push({ call: { ...call, id: ++count } as unknown as Call, limitMs, resolve, reject });
         if (!current) next();

@@ -26,7 +26,7 @@ describe.each(engines)('accounts on %s', (engine) => {
     expect(await second.say('e', '2*2*4071')).toContain('Welcome back, Ana!');
   });
 
-  test('guesses sent all at once are counted one by one: the third locks, the rest are not even told', async () => {
+  test('guesses sent all at once are counted one by one: the third locks, the rest are refused without a check', async () => {
     await using service = await startService(engine);
     await register(service, 'r');
     const guesses = ['9990', '9991', '9992', '9993', '9994', '9995'];

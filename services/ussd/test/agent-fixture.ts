@@ -1,4 +1,4 @@
-// The agent service is another program; here a small server speaks its side of the contract, tokens verified for real.
+// The agent service is another program; here a small server has its side of the contract, tokens verified for real.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';

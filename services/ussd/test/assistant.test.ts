@@ -6,7 +6,7 @@ import { startService, testKey } from './service-fixture.ts';
 const other = { phoneNumber: '+254700000002' };
 
 describe('asking the assistant', () => {
-  test('each phone number acts under its own key, in its own chat, which goes on', async () => {
+  test('each phone number acts under its own key, in its own chat, which continues', async () => {
     await using agent = await startAgent();
     await using service = await startService('sqlite', { AGENT_URL: agent.url });
     expect(await service.say('a', '4')).toBe('CON What would you like to ask?\n0. Back\n*. Exit');
@@ -62,11 +62,11 @@ describe('asking the assistant', () => {
       text += '*1';
       return (await service.say('b', text)).includes('Forty-two');
     });
-    // Back leads to the menu above, not to a screen that still speaks of preparing the answer.
+    // Back leads to the menu above, not to a screen that still says that the answer is being prepared.
     expect(await service.say('b', `${text}*0`)).toMatch(/^CON Welcome/);
-    // Shown once, it no longer stands in the way of a new question.
+    // Shown once, it no longer prevents a new question.
     expect(await service.say('d', '4')).toContain('What would you like to ask?');
-    // And a replay of the dialogue that was told to wait still says so.
+    // And a replay of the dialogue that had to wait still says so.
     expect(await service.say('a', '4*Slow?')).toContain('preparing your answer');
   });
 
@@ -88,7 +88,7 @@ describe('asking the assistant', () => {
     expect(await service.say('a', `${text}*1`)).toContain('What would you like to ask?');
   });
 
-  test('a chat the agent no longer knows is opened anew', async () => {
+  test('a chat that the agent no longer has is opened again', async () => {
     await using agent = await startAgent();
     await using service = await startService('sqlite', { AGENT_URL: agent.url });
     await service.say('a', '4*One?');
@@ -97,7 +97,7 @@ describe('asking the assistant', () => {
     expect(agent.asked[1]?.session).not.toBe(agent.asked[0]?.session);
   });
 
-  test('an agent that is away or answers nonsense is told in a plain sentence, and the rest works', async () => {
+  test('an agent that is unreachable or answers nonsense is reported in a plain sentence, and the rest works', async () => {
     const agent = await startAgent();
     await using service = await startService('sqlite', { AGENT_URL: agent.url });
     agent.answer = async () => '';

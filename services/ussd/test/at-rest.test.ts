@@ -92,7 +92,7 @@ describe.each(engines)('what the gateway keeps on %s', (engine) => {
     await expectWhole(encrypted);
     await encrypted.close();
     await expect(plain.startAnother()).rejects.toThrow('DATA_ENCRYPTION_KEY is not set');
-    await expect(plain.startAnother({ DATA_ENCRYPTION_KEY: key() })).rejects.toThrow('does not fit this database');
+    await expect(plain.startAnother({ DATA_ENCRYPTION_KEY: key() })).rejects.toThrow('is not the key of this database');
   });
 });
 

@@ -31,7 +31,7 @@ function* questions() {
   }
 }
 
-test('a conversation with the assistant ends with a word in time and goes on at the next dial', async () => {
+test('a conversation with the assistant ends with a notice in time and continues at the next dial', async () => {
   await using agent = await startAgent();
   agent.answer = async (message) => `Answer to ${message}`;
   await using service = await startService('sqlite', { AGENT_URL: agent.url });
@@ -48,7 +48,7 @@ test('a conversation with the assistant ends with a word in time and goes on at 
   expect(next[1]).toMatch(/^CON What would you like to ask\?/);
   expect(next[2]).toMatch(/^CON Answer to And how wide\?/);
   expect(agent.asked).toHaveLength(asked + 1);
-  // Taken up once, it is not offered again.
+  // Continued once, it is not offered again.
   expect(await service.say('c', '')).not.toContain('Continue');
 });
 

@@ -252,13 +252,13 @@ describe('the key of PINs', () => {
     await (await startUssd(env)).close();
   });
 
-  test('is required in production, and a bad one is told with every other fault', async () => {
+  test('is required in production, and a bad one is reported with every other fault', async () => {
     await using dir = await createTempDir();
     const env = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, NODE_ENV: 'production' };
     await expect(startUssd(env)).rejects.toThrow('PIN_ENCRYPTION_KEY is not set');
     await (await startUssd({ ...env, PIN_ENCRYPTION_KEY: 'ab'.repeat(32) })).close();
     const another = startUssd({ ...env, PIN_ENCRYPTION_KEY: 'cd'.repeat(32) });
-    await expect(another).rejects.toThrow('PIN_ENCRYPTION_KEY does not fit this database.');
+    await expect(another).rejects.toThrow('PIN_ENCRYPTION_KEY is not the key of this database.');
     const faulty = startUssd({
       ...env,
       PIN_ENCRYPTION_KEY: 'short',

@@ -42,7 +42,7 @@ test('sessions and results by the day: dialogues, retries, other instances, expo
   expect(await countRows(service.databaseUrl)).toMatchObject({ ussd_session_day: 0, ussd_effect_day: 0 });
 });
 
-test('what began before the first day goes on after it, and no side effect is repeated', async () => {
+test('what began before the first day continues after it, and no side effect is repeated', async () => {
   await using service = await startService('postgres', { USSD_DAILY_FROM: '2999-01-01' });
   await register(service, 's1');
   const filed = await service.say('s2', '3*1*25*4071');

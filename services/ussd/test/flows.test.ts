@@ -25,7 +25,7 @@ describe.each(engines)('recorded dialogues on %s', (engine) => {
   });
 });
 
-test('a reply that differs is told with its step', async () => {
+test('a reply that differs is reported with its step', async () => {
   await using service = await startService();
   const phone = createPhone({ url: service.url, phoneNumber: '+254700000999', serviceCode });
   const steps = [

@@ -238,7 +238,7 @@ test('what a keypad cannot answer, and what is no form, is a fault with its line
   );
 });
 
-test('a form whose expressions do not end is stopped, and other forms go on', async () => {
+test('a form whose expressions do not end is stopped, and other forms continue', async () => {
   const good = readFileSync(join(fixtures, 'short.xml'), 'utf8');
   const nested = `count(${'/data//*['.repeat(12)}1${']'.repeat(12)})`;
   const endless = good.replace('type="int"', `type="int" relevant="if(/data/name = 'x', ${nested}, 0) = 0"`);
@@ -256,7 +256,7 @@ test('a form whose expressions do not end is stopped, and other forms go on', as
   expect(await answer(short, 'Ana')).toMatchObject(next);
 });
 
-test('an optional text that is skipped stays empty, and what is computed from it goes on', async () => {
+test('an optional text that is skipped stays empty, and what is computed from it continues', async () => {
   const good = readFileSync(join(fixtures, 'short.xml'), 'utf8');
   const xml = good
     .replace(/required="true\(\)"/g, '')

@@ -29,7 +29,7 @@ test.each([
 });
 
 describe.each(engines)('the same report again on %s', (engine) => {
-  test('within minutes is told that it is filed, with its reference, in the language of the caller', async () => {
+  test('within minutes reads that it is filed, with its reference, in the language of the caller', async () => {
     await using service = await startService(engine);
     await register(service, 'r');
     const reference = referenceIn(await service.say('a', '3*1*12*4071'));

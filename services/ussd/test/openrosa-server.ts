@@ -105,7 +105,7 @@ export async function startOpenRosaServer(): Promise<OpenRosaServer> {
     const isKnown = state.stored.has(id);
     state.arrived++;
     state.stored.set(id, xml);
-    // The network breaks when the server has it, and before the gateway knows.
+    // The network breaks after the server has it and before the gateway has the reply.
     if (behaviour === 'cut') request.socket.destroy();
     else response.writeHead(isKnown ? 202 : 201, { 'x-openrosa-version': '1.0' }).end('<OpenRosaResponse/>');
   }

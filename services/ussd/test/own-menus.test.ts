@@ -19,7 +19,7 @@ function change(file: string, from: string, to: string): void {
   writeFileSync(file, readFileSync(file, 'utf8').replace(from, to));
 }
 
-test('changed texts and menus are taken into use; faulty ones are not, and open sessions go on', async () => {
+test('changed texts and menus are taken into use; faulty ones are not, and open sessions continue', async () => {
   await using own = await copySources();
   await using service = await startService('sqlite', {
     USSD_MENUS: own.menus,
@@ -34,7 +34,7 @@ test('changed texts and menus are taken into use; faulty ones are not, and open 
   await new Promise((resolve) => setTimeout(resolve, 400));
   expect(await service.say('b', '')).toMatch(/^CON Hello\n/);
   change(join(own.menus, 'main.yaml'), 'to: nowhere }', 'to: about }');
-  await waitFor('the mended menu', async () =>
+  await waitFor('the corrected menu', async () =>
     (await service.say(`c${Math.random()}`, '')).startsWith('CON Good day\n'),
   );
   expect(await service.say('open', '1*0')).toMatch(/^CON Welcome to Palaver\n/);
@@ -47,14 +47,14 @@ test('an action of one’s own is called by the menu, and runs once for a retry'
   writeFileSync(
     actions,
     `let calls = 0;
-     export const actions = { rainfall: { outcomes: ['told'], finishes: false, async run({ phoneNumber }) {
+     export const actions = { rainfall: { outcomes: ['ready'], finishes: false, async run({ phoneNumber }) {
        calls += 1;
-       return { outcome: 'told', values: { rain: String(calls), who: phoneNumber } };
+       return { outcome: 'ready', values: { rain: String(calls), who: phoneNumber } };
      } } };`,
   );
   writeFileSync(
     join(own.menus, 'rain.yaml'),
-    'states:\n  rain: { kind: action, action: rainfall, outcomes: { told: rainPage } }\n  rainPage: { kind: page, text: rain.page }\n',
+    'states:\n  rain: { kind: action, action: rainfall, outcomes: { ready: rainPage } }\n  rainPage: { kind: page, text: rain.page }\n',
   );
   change(join(own.menus, 'main.yaml'), '- { key: 5,', '- { key: 6, text: rain.title, to: rain }\n      - { key: 5,');
   for (const language of ['en', 'fr', 'sw']) {

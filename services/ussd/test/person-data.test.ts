@@ -43,7 +43,7 @@ describe.each(engines)("a person's data on %s", (engine) => {
     expect((await fetch(`${service.url}/api/ussd/users/nobody`, { method: 'DELETE' })).status).toBe(400);
   });
 
-  test('an agent that is away leaves everything as it was', async () => {
+  test('an agent that is unreachable leaves everything unchanged', async () => {
     await using service = await startService(engine, { AGENT_URL: 'http://127.0.0.1:1' });
     await leaveTraces(service, ana, 'Anazebra');
     const before = await searchDatabase(service.databaseUrl, [ana]);

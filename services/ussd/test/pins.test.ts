@@ -39,7 +39,7 @@ describe.each(engines)('PINs on %s', (engine) => {
     expect(audit).not.toContain(phoneNumber);
   });
 
-  test('a changed PIN is told at the next dial, once, and starts a new count', async () => {
+  test('a changed PIN is announced at the next dial, once, and starts a new count', async () => {
     await using service = await startService(engine);
     await register(service, 'r');
     await changeAccount(service, { failed_total: 50 });

@@ -298,7 +298,7 @@ test('an XLSForm is converted for a draft, by operators, and what cannot be is r
   const [viewer, operator] = (['viewer', 'operator'] as const).map((role) =>
     addOperator(operators, { name: role, role }),
   );
-  // Stands in for pyxform's program: a workbook is its own XML, unless it says that it is none, gives nothing or too much, asks
+  // Replaces pyxform's program: a workbook is its own XML, unless it says that it is not a form, gives nothing or too much, asks
   // for the environment, or takes a while, in which a second one finds the folder of the first.
   const converter = `#!/bin/sh
 if grep -q none "$2"; then echo "File is not a workbook" >&2; exit 1; fi

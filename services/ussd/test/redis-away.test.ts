@@ -13,7 +13,7 @@ test('a Redis that hangs holds no caller up: limits are left out and counted, an
     redis.kill('SIGSTOP');
     // More requests than could each wait for a time-out within the limit of this test.
     for (let i = 1; i <= 50; i++) expect(await service.say(`s${i}`, '1')).toMatch(/^CON About/);
-    await waitFor('health to tell', async () => {
+    await waitFor('health to show it', async () => {
       const health = await service.get('/health');
       const body = (await health.json()) as { redis?: string; impaired?: string[] };
       return health.status === 200 && body.redis !== 'connected' && (body.impaired?.length ?? 0) > 0;
@@ -25,7 +25,7 @@ test('a Redis that hangs holds no caller up: limits are left out and counted, an
   }
 });
 
-test('Redis that is away at the start, killed and back empty: limits of all instances return without a restart', async ({
+test('Redis that is unreachable at the start, killed and back empty: limits of all instances return without a restart', async ({
   skip,
 }) => {
   const port = await freePort();

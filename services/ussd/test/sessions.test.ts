@@ -101,7 +101,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('s', '1')).toMatch(aboutMenu);
   });
 
-  test('an instance that does not know the session goes on with it, without sticky sessions', async () => {
+  test('an instance that does not have the session continues it, without sticky sessions', async () => {
     await using service = await startService(engine);
     const second = await service.startAnother();
     await service.say('s', '');
@@ -146,7 +146,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('s', '1')).toMatch(aboutMenu);
   });
 
-  test('an expired session says so in the language it spoke last', async () => {
+  test('an expired session says so in its last language', async () => {
     await using service = await startService(engine, { SESSION_TIMEOUT_SECONDS: '1' });
     expect(await service.say('s', '2*3*2')).toContain('Mon compte');
     await waitFor('the session to expire', async () => (await service.get('/api/ussd/debug/s')).status === 404);
@@ -211,7 +211,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await service.say('a', '2*3*2')).toContain('La langue est maintenant le francais.');
     expect(await second.say('b', '')).toContain('Bienvenue sur Palaver');
     expect(await second.say('c', '', { phoneNumber: other })).toMatch(mainMenu);
-    // What was opened in English is replayed from an English start, and ends in French all the same.
+    // What was opened in English is replayed from an English start, and still ends in French.
     expect(await second.say('a', '2*3*2*0')).toContain('Bienvenue sur Palaver');
   });
 

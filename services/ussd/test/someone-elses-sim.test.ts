@@ -33,7 +33,7 @@ describe.each(engines)("someone else's SIM on %s", (engine) => {
     expect(await service.say('a', '4')).toBe(askQuestion);
     expect(await service.say('a', '4*Before?')).toContain('You asked: Before?');
     await register(service, 'r');
-    // Not even a session that was open before goes on without it.
+    // Not even a session that was open before continues without it.
     expect(await service.say('a', '4*Before?*1*And now?')).toContain('The assistant cannot be reached');
     expect(await service.say('b', '4')).toBe(askPin);
     expect(agent.asked.map(({ message }) => message)).toEqual(['Before?']);
@@ -87,7 +87,7 @@ describe('the SIM swap check', () => {
     hook.answer = { status: 200, body: '{"swapped":true}' };
     expect(await service.say('b', '2*2*4071')).toContain(refused);
     expect(await service.say('c', '3*1*5*4071')).toContain(refused);
-    // A retry of the telecom gateway does not ask again, and a wrong PIN is not told from a right one.
+    // A retry of the telecom gateway does not ask again, and a wrong PIN is answered like a right one.
     expect(await service.say('c', '3*1*5*4071')).toContain(refused);
     expect(await service.say('d', '2*2*9990')).toContain(refused);
     expect(hook.requests).toHaveLength(4);

@@ -40,7 +40,7 @@ export function addTokenCommand(program: Command): void {
 }
 
 async function printToken(options: TokenOptions): Promise<void> {
-  if (!options.for && !options.audience) throw new StartError('For which agent? Give --for URL or --audience DID.');
+  if (!options.for && !options.audience) throw new StartError('Name the agent with --for URL or --audience DID.');
   const audience = options.audience ?? (await fetchAgentDid(options.for ?? ''));
   if (!/^did:[a-z0-9]+:.+/.test(audience))
     throw new StartError(`--audience must be a DID such as did:key:z6Mk…, not "${audience}".`);
@@ -54,7 +54,7 @@ async function printToken(options: TokenOptions): Promise<void> {
     ? createDelegation({ ...base, capabilities: [capability] })
     : createInvocation({ ...base, capability })
   ).catch((error: Error) => {
-    throw new StartError(`The token cannot be made: ${error.message}`, { cause: error });
+    throw new StartError(`The token cannot be created: ${error.message}`, { cause: error });
   });
   if (options.json) {
     const { serialized, expiresAt, cid } = token;

@@ -45,7 +45,7 @@ async function erasePerson(env: Env, who: string): Promise<void> {
   await withPersonData(env, (data) => data.erase(phone, by));
 }
 
-/** Behind a phone number stands a DID of its own at the agent. */
+/** A phone number has its own DID at the agent. */
 async function identify(env: Env, who: string): Promise<{ phone: string | undefined; did: string }> {
   if (didPattern.test(who)) return { phone: undefined, did: who };
   if (!phoneNumberPattern.test(who))

@@ -19,7 +19,7 @@ export interface IdentityParts {
   auditHead?: Partial<Parameters<typeof createAuditLog>[1]>;
 }
 
-/** Who the agent is, and how it knows who is calling. */
+/** The agent's key and DIDs, and how callers are authenticated. */
 export interface AgentIdentity {
   oracle: OracleIdentity;
   signer: Signer;

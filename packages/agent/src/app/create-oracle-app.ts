@@ -79,9 +79,9 @@ export interface OracleAppOptions extends AgentBehaviour {
  * ```
  */
 export interface OracleApp {
-  /** The DID users know it by. */
+  /** The DID that users see. */
   did: string;
-  /** How others know it: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
+  /** Its DIDs: `did` is its key's (`ORACLE_DID`), `entityDid` its entity on the protocol. */
   identity: { name: string; did: string; entityDid: string | undefined; model: string };
   /** How long `close` keeps serving first (`DRAIN_DELAY_MS`). */
   drainDelayMs: number;

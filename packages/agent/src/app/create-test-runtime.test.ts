@@ -33,11 +33,11 @@ test('a plugin runs with its configuration, its tools and a scripted model', asy
   await runtime.close();
 });
 
-test('a fault of the plugin is told as at a real start', async () => {
+test('a fault of the plugin is reported as at a real start', async () => {
   await expect(createTestRuntime(greeter)).rejects.toThrow(StartError);
 });
 
-test('turns of one session know each other, sessions and users do not', async () => {
+test('turns of one session share its history, sessions and users share nothing', async () => {
   const runtime = await createTestRuntime(createTestPlugin({ name: 'nothing' }), {
     model: Array.from({ length: 4 }, () => ({ prompt }: { prompt: unknown[] }) => ({ text: `${prompt.length}` })),
   });
@@ -64,7 +64,7 @@ test('an on-demand plugin says and brings nothing until it is loaded, then all o
   const look = { description: 'Looks.', input: z.object({}), execute: () => null };
   const stars = createTestPlugin({
     name: 'stars',
-    manifest: { visibility: 'on-demand', summary: 'Tells the stars.' },
+    manifest: { visibility: 'on-demand', summary: 'Names the stars.' },
     getPromptSection: () => 'Sirius is up.',
     getRequestTools: () => ({ look_now: look }),
     getSubAgents: () => [{ name: 'astronomer', description: 'Knows.', instructions: 'i' }],
@@ -83,6 +83,6 @@ test('an on-demand plugin says and brings nothing until it is loaded, then all o
   expect(new Set(tools[2])).toEqual(new Set(tools[1]));
   const [before, after, later] = model.systemPrompts();
   expect(before).not.toMatch(/stars|Sirius/);
-  for (const prompt of [after, later]) expect(prompt).toMatch(/stars: Tells the stars[\s\S]*Sirius is up\./);
+  for (const prompt of [after, later]) expect(prompt).toMatch(/stars: Names the stars[\s\S]*Sirius is up\./);
   await runtime.close();
 });

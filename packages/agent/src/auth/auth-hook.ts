@@ -81,7 +81,7 @@ export function addAuth(server: Server, options: AuthorizeOptions & { isPublic: 
  */
 export function identityOf(request: FastifyRequest): Identity {
   if (request.identity) return request.identity;
-  throw new AppError('UNAUTHORIZED', 'This route knows no caller.');
+  throw new AppError('UNAUTHORIZED', 'This route has no authenticated caller.');
 }
 
 /** Whether a route, by its template and method, is one of those given. */

@@ -80,14 +80,14 @@ describe.for(deployments)('$name', (deployment) => {
     },
   });
 
-  it('an instance has a name of its own, and knows whether its database has room for others', async ({ place }) => {
+  it('an instance has a name of its own, and reports whether its database has room for others', async ({ place }) => {
     await using one = await place.start();
     await using two = await place.start();
     expect(one.cluster.instance).not.toBe(two.cluster.instance);
     expect(one.cluster.isAlone).toBe(!isJoined);
   });
 
-  it('knows of others from their first heartbeat until they close', async ({ place }) => {
+  it('lists others from their first heartbeat until they close', async ({ place }) => {
     await using one = await place.start();
     const two = await place.start();
     expect(await one.cluster.hasOthers()).toBe(false);

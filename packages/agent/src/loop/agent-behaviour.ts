@@ -72,10 +72,10 @@ export function checkOutput(output: ZodType, text: string): void {
   try {
     if (output.safeParse(JSON.parse(text)).success) return;
   } catch (cause) {
-    throw new TurnError('MODEL_FAILED', 'The language model did not answer in the form of JSON.', {
+    throw new TurnError('MODEL_FAILED', 'The language model did not answer with JSON.', {
       ...options,
       cause,
     });
   }
-  throw new TurnError('MODEL_FAILED', 'The language model answered in another form than was asked for.', options);
+  throw new TurnError('MODEL_FAILED', 'The language model did not answer in the requested form.', options);
 }

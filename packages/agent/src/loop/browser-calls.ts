@@ -75,6 +75,6 @@ function isTooLarge(result: unknown): boolean {
     const json = JSON.stringify(result) ?? '';
     return Buffer.byteLength(json) > agentLimits.toolResultBytes || isJsonTooDeep(json);
   } catch {
-    return true; // so deep that not even its size can be told
+    return true; // too deep to measure its size
   }
 }

@@ -58,7 +58,7 @@ export function createContentCollector() {
     addCall(call: Omit<ToolCallPart, 'type'>, metadata: SharedV4ProviderMetadata | undefined): void {
       content.push({ type: 'tool-call', ...call, ...(metadata && { providerOptions: toOptions(metadata) }) });
     },
-    /** Without parts that say nothing to anybody. */
+    /** Without empty parts. */
     toContent: (): StepContent =>
       content.filter((part) => !('text' in part) || part.text !== '' || part.providerOptions !== undefined),
   };

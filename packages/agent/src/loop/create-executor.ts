@@ -39,7 +39,7 @@ export function createExecutor(parts: ExecutorParts): Execute {
   const mayAskAgain = (sessionId: string, history: Message[]) => {
     const now = Date.now();
     for (const [id, at] of askedAt) if (now - at > agentLimits.reauthorizePromptIntervalMs) askedAt.delete(id);
-    // The history knows of other instances and of earlier processes, the map of this very turn and of what was summarised.
+    // The history covers other instances and earlier processes, the map this turn and what was summarised.
     if (askedAt.has(sessionId) || history.some((message) => hasAsked(message, now))) return false;
     askedAt.set(sessionId, now);
     return true;

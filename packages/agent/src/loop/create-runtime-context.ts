@@ -89,7 +89,7 @@ export async function createRuntimeContext(parts: RuntimeContextParts): Promise<
 
 function createUcanTools(parts: RuntimeContextParts, views: UcanView[]): RuntimeContext['ucan'] {
   const { run, signer } = parts;
-  // Asked on every use: the turn may have waited since the delegation was found good.
+  // Asked on every use: the turn may have waited since the delegation was checked.
   const find = (capability: Capability) =>
     views.find((view) => findExpiration(view) * 1000 > Date.now() && hasCapability(view, capability));
   const findOrThrow = (capability: Capability) => {
@@ -108,7 +108,7 @@ function createUcanTools(parts: RuntimeContextParts, views: UcanView[]): Runtime
           'REAUTHORIZATION_REQUIRED',
           'the delegation or one of its proofs has been revoked; ask the user for a new one',
         );
-      // Users make it out to the agent's key or to its entity; only that one can act under it.
+      // Its audience is the agent's key or its entity; only that one can act under it.
       const issuer = signer.withDid(delegation.audience);
       const minted = await mintDownstream({ issuer, audience, capability, lifetimeSeconds, delegation });
       if (!minted.ok) throw new ToolError('REAUTHORIZATION_REQUIRED', minted.error.message);

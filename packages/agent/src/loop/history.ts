@@ -40,7 +40,7 @@ export function limitFiles(messages: StoredMessage[], contextTokens: number): St
 
 /**
  * Parts a conversation where the newer part fits: nothing is old as long as everything does. Once it does not, only half
- * the room is filled, so that the next turns need no new summary. Cuts stand before a question, never inside a turn.
+ * the room is filled, so that the next turns need no new summary. Cuts are before a question, never inside a turn.
  */
 export function splitHistory(
   messages: StoredMessage[],

@@ -53,7 +53,7 @@ describe.each(engines)('a long conversation on %s', (engine) => {
   });
 
   test('then its oldest part is summarised, once; the summary is stored, used again and built upon', async () => {
-    const { main, chores } = await start([{ text: 'They spoke of goats.' }, { text: 'Of goats and bees.' }]);
+    const { main, chores } = await start([{ text: 'They discussed goats.' }, { text: 'Of goats and bees.' }]);
     await talk(8);
     expect(chores.calls).toHaveLength(1);
     const asked = JSON.stringify(chores.calls[0]?.prompt);
@@ -61,16 +61,16 @@ describe.each(engines)('a long conversation on %s', (engine) => {
     expect(asked).not.toContain('question 6');
     const withSummary = main
       .systemPrompts()
-      .map((prompt) => prompt.includes('Earlier in this conversation: They spoke of goats.'));
+      .map((prompt) => prompt.includes('Earlier in this conversation: They discussed goats.'));
     const first = withSummary.indexOf(true);
     expect(withSummary.slice(first).every(Boolean)).toBe(true);
     const prompt = JSON.stringify(main.calls[first]?.prompt);
     expect(prompt).not.toContain('question 1 ');
     expect(prompt).toContain(`question ${first} `);
-    expect(await summaryRows()).toMatchObject([{ text: 'They spoke of goats.' }]);
+    expect(await summaryRows()).toMatchObject([{ text: 'They discussed goats.' }]);
     for (let number = 9; number <= 11; number += 1) await runtime.send(question(number));
     expect(chores.calls).toHaveLength(2);
-    expect(JSON.stringify(chores.calls[1]?.prompt)).toContain('Summary so far:\\nThey spoke of goats.');
+    expect(JSON.stringify(chores.calls[1]?.prompt)).toContain('Summary so far:\\nThey discussed goats.');
     expect(main.systemPrompts().at(-1)).toContain('Of goats and bees.');
     expect(await summaryRows()).toHaveLength(1);
   });
@@ -83,7 +83,7 @@ describe.each(engines)('a long conversation on %s', (engine) => {
     expect(ends.filter((end) => end.usage.inputTokens === 7_010)).toHaveLength(1);
   });
 
-  test('where it cannot be summarised the turn goes on with what fits, and the next one tries again', async () => {
+  test('where it cannot be summarised the turn continues with what fits, and the next one tries again', async () => {
     // By then there is more to summarise: two pieces.
     const steps = [() => Promise.reject(new Error('down')), { text: 'First.' }, { text: 'Later.' }];
     const { main, chores } = await start(steps);

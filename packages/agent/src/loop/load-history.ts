@@ -22,7 +22,7 @@ export interface HistoryParts {
 export interface LoadedHistory {
   /** What the model is given word for word, oldest first. */
   history: StoredMessage[];
-  /** What stands for the rest. */
+  /** The summary of the rest. */
   summary: string | undefined;
   /** On-demand plugins loaded in the part that was summarised. */
   capabilities: string[];
@@ -32,7 +32,7 @@ const summaryCharacters = 8_000;
 
 /**
  * What was said in a session before this run, kept within the model's context: once it no longer fits, the older part is
- * summarised, and the summary is stored and stands for it from then on.
+ * summarised, and the summary is stored and replaces it from then on.
  */
 export async function loadHistory(parts: HistoryParts, run: Run): Promise<LoadedHistory> {
   // Twice as many as are kept: what is beyond was said faster than it could be summarised, and is left out.

@@ -104,7 +104,7 @@ describe('an answer', () => {
     expect({ reasoning, text }).toEqual({ reasoning: 'Let me see.', text: 'Yes.' });
   });
 
-  it('that was filtered away is told as such and not tried again', async () => {
+  it('that was filtered is reported as such and not tried again', async () => {
     const { error, requests } = await stepAgainst((response) => {
       openStream(response);
       endStream(response, 'content_filter');
@@ -180,7 +180,7 @@ describe.concurrent('a passing fault before the first word', () => {
     expect({ text, requests }).toEqual({ text: 'back', requests: 2 });
   });
 
-  it('is told after three tries', async () => {
+  it('is reported after three tries', async () => {
     const { error, requests } = await stepAgainst(refuse(500));
     expect(error).toMatchObject({ code: 'MODEL_FAILED', kind: 'model', retryable: true });
     expect(requests).toBe(3);
@@ -199,7 +199,7 @@ describe.concurrent('a passing fault before the first word', () => {
 });
 
 describe('a lasting fault', () => {
-  it.each([400, 401, 404])('%i is told at once', async (status) => {
+  it.each([400, 401, 404])('%i is reported at once', async (status) => {
     const { error, requests } = await stepAgainst(refuse(status));
     expect(error).toMatchObject({ code: 'MODEL_FAILED', kind: 'model', retryable: false });
     expect(error?.error).toContain(String(status));
@@ -277,7 +277,7 @@ describe('a model without measure', () => {
   });
 });
 
-it('an abort cancels the request at the provider and is told as it was meant', async () => {
+it('an abort cancels the request at the provider and is reported with its reason', async () => {
   await using server = await startOpenAiServer((response) => {
     openStream(response);
     response.write(toChunk({ content: 'so' }));

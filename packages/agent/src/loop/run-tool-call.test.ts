@@ -57,7 +57,7 @@ it('a tool that reports progress is waited for beyond its time limit', async () 
   expect(await result).toEqual({ output: 'done' });
 });
 
-it('a tool that is not there is told to the model', async () => {
+it('the model learns that a tool does not exist', async () => {
   expect(await run(undefined)).toEqual({ error: 'TOOL_UNAVAILABLE: there is no tool greet.' });
 });
 
@@ -96,8 +96,8 @@ describe('arguments', () => {
 });
 
 describe('a tool that', () => {
-  it('hangs is cut off, told by its signal, and the turn goes on', async () => {
-    let told: unknown;
+  it('hangs is aborted by its signal, and the turn continues', async () => {
+    let reason: unknown;
     const outcome = await run({
       ...greet,
       input: z.object({}),
@@ -105,12 +105,12 @@ describe('a tool that', () => {
       execute: (_args: unknown, { abortSignal }: RuntimeContext) =>
         new Promise(() =>
           abortSignal.addEventListener('abort', () => {
-            told = abortSignal.reason;
+            reason = abortSignal.reason;
           }),
         ),
     });
     expect(outcome.error).toBe('TOOL_TIMEOUT: greet did not answer within 0.05 s.');
-    expect(told).toBeInstanceOf(Error);
+    expect(reason).toBeInstanceOf(Error);
   });
 
   it('throws shows the model a reason only where it was meant for it', async () => {
@@ -143,7 +143,7 @@ describe('a tool that', () => {
   });
 });
 
-it('middlewares stand around the tool, the first outermost', async () => {
+it('middlewares wrap the tool, the first outermost', async () => {
   const order: string[] = [];
   const layer = (name: string): Middleware => ({
     async wrapToolCall(call, next) {

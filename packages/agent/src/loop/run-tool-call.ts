@@ -7,7 +7,7 @@ import { rejectOnAbort } from '../run/reject-on-abort.ts';
 import type { ToolOutcome } from '../run/run-steps.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 
-/** How often each tool was called with arguments that are not right, in one turn. */
+/** How often each tool was called with arguments that are not valid, in one turn. */
 export type ArgumentFaults = Map<string, number>;
 
 const defaultTimeoutMs = 60_000;
@@ -40,7 +40,7 @@ export async function runToolCall(
     faults.set(call.toolName, earlier + 1);
     const isFinal = earlier + 1 >= allowedFaults;
     const advice = isFinal ? 'Do not call it again; answer without it.' : 'Correct them and try once more.';
-    return { error: `TOOL_FAILED: the arguments are not right (${checked.error}). ${advice}` };
+    return { error: `TOOL_FAILED: the arguments are not valid (${checked.error}). ${advice}` };
   }
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   const late = new AbortController();

@@ -33,7 +33,7 @@ export interface TurnParts {
   steps: RunSteps;
 }
 
-/** One turn of the main agent: what it knows, what it can do, and the loop of model and tools that makes the answer. */
+/** One turn of the main agent: its prompt, its tools, and the loop of model and tools that makes the answer. */
 export async function runTurn(parts: TurnParts): Promise<TurnOutcome> {
   const middlewares = createTurnMiddlewares(parts.plugins, parts.rt);
   let outcome: TurnOutcome = 'answered';

@@ -43,7 +43,7 @@ function describePhone({ language, screenCharacters = ussdLimits.screenCharacter
   return [
     phoneNote,
     `- Length: at most ${screenCharacters} characters, three times that where less would leave out what was asked.`,
-    '- Never speak of settings, programs, tools or error codes; say what the user can do.',
+    '- Never mention settings, programs, tools or error codes; say what the user can do.',
     ...(language === undefined
       ? []
       : [`- Language of the phone: ${language}. Answer in it unless the user asks otherwise.`]),

@@ -144,7 +144,7 @@ describe('openai', () => {
 describe('anthropic', () => {
   const env = (url: string) => ({ LLM_PROVIDER: 'anthropic', LLM_API_KEY: 'sk-ant', LLM_BASE_URL: url });
 
-  it('speaks, thinks, calls tools and says what it cost', async () => {
+  it('answers, reasons, calls tools and reports its usage', async () => {
     await using server = await startOpenAiServer(
       anthropicEvents(
         messageStart,

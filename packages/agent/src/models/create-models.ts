@@ -116,7 +116,7 @@ function createFactory(config: ModelConfig, fetch: typeof globalThis.fetch): (id
   if (LLM_PROVIDER === 'anthropic') {
     return createAnthropic({ baseURL: LLM_BASE_URL ?? addresses.anthropic, apiKey, fetch });
   }
-  // Whatever speaks OpenAI's protocol at an address of its own.
+  // Any server with an OpenAI-compatible API at its own address.
   if (LLM_BASE_URL !== undefined) return compatible(LLM_BASE_URL);
   if (LLM_PROVIDER === 'openrouter') return compatible(addresses.openrouter);
   if (LLM_PROVIDER === 'openai') return createOpenAI({ baseURL: addresses.openai, apiKey, fetch });

@@ -98,7 +98,7 @@ export const phrases: Record<Language, Phrases> = {
   },
 };
 
-/** The language this answer, else the system prompt asks for, where the model speaks it. */
+/** The language that this answer or else the system prompt asks for, if the model has it. */
 export function toLanguage(system: string, { language }: AnswerStyle = {}): Language {
   const named = language && (findLanguageTag(language) ?? language.slice(0, 2).toLowerCase());
   const wanted =

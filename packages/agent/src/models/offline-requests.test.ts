@@ -62,11 +62,11 @@ describe('nothing is kept of', () => {
     'Remember that I have goats?',
     'What does "from now on speak Swahili" mean?',
     'how do I forget about it',
-    // The words stand in another sense.
+    // The words have another sense here.
     'call me later',
     'call me back on Monday',
     'the doctor will call me tomorrow',
-    'my bank told me to always be brief with strangers?',
+    'my bank asked me to always be brief with strangers?',
     'from now on do not be brief',
     'never answer in French',
     'always answer in short sentences about goats in Paris',

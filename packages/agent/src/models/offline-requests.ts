@@ -129,7 +129,7 @@ function readPreference(text: string): OfflineRequest | undefined {
   return {
     tool: 'set_user_preferences',
     args,
-    reasoning: 'The user tells me how they want to be answered; I keep it.',
+    reasoning: 'The user says how they want to be answered; I save it.',
   };
 }
 

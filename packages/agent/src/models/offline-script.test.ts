@@ -38,7 +38,7 @@ test('a request for one answer is followed at once and not saved', () => {
   ]);
 });
 
-test.each(['en', 'fr', 'sw'])('on a phone it speaks of no variables and no tools, in %s', (language) => {
+test.each(['en', 'fr', 'sw'])('on a phone it mentions no variables and no tools, in %s', (language) => {
   const system = `You are Palaver.\n${phoneNote}\n- Answer in: ${language}`;
   for (const user of ['what is an entity?', 'help', 'Be brief: what is a claim?']) {
     const { text } = planReply({ system, user, tools, results: [] });

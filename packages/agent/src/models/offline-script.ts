@@ -17,7 +17,7 @@ export interface OfflineQuestion {
   system: string;
   user: string;
   tools: { name: string; description: string }[];
-  /** Results of the tools called since the user spoke. */
+  /** Results of the tools called since the user's message. */
   results: { name: string; output: unknown; failed: boolean }[];
 }
 

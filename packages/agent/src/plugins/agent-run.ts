@@ -33,7 +33,7 @@ export interface Sender {
   client?: string | undefined;
   /** The socket of the tab that sent it: requests to run client tools go there first. */
   socketId?: string | undefined;
-  /** Called with how the sender stands against the send limit, before a message over it is refused. */
+  /** Called with what is left of the sender's send limit, before a message over it is refused. */
   onCounted?(standing: RateStanding): void;
 }
 

@@ -132,7 +132,7 @@ const broken: [string, Middleware][] = [
 ];
 
 test.each(broken)(
-  'a broken %s is left out and logged; the turn goes on and nothing is done twice',
+  'a broken %s is left out and logged; the turn continues and nothing is done twice',
   async (_hook, broken) => {
     const { message, model, doubler, log } = await runWith({ broken });
     expect(message).toMatchObject({ status: 'complete', content: 'done', toolCalls: [{ output: 4, status: 'done' }] });
@@ -171,7 +171,7 @@ test("the model's own failure passes through a wrapper that only looks on", asyn
   expect(turn.log).not.toContain('was left out');
 });
 
-test('onTurnEnd hears of the turn with what the model used, step by step added up', async () => {
+test('onTurnEnd receives the turn with what the model used, step by step added up', async () => {
   const ends: TurnEnd[] = [];
   const usage = { inputTokens: 100, outputTokens: 7 };
   const steps: ScriptedStep[] = [
@@ -184,7 +184,7 @@ test('onTurnEnd hears of the turn with what the model used, step by step added u
   ]);
 });
 
-test('what was heard of an answer that broke off is counted as used', async () => {
+test('what arrived of an answer that broke off is counted as used', async () => {
   const ends: TurnEnd[] = [];
   const cut: Middleware = {
     onTurnEnd: (end) => void ends.push(end),

@@ -16,12 +16,12 @@ const plugins = [
   createTestPlugin({ name: 'quiet', getTools: () => ({ quiet_say: say('quiet') }) }),
   createTestPlugin({
     name: 'stars',
-    manifest: { visibility: 'on-demand', summary: 'Tells the stars.', tags: ['astronomy'] },
+    manifest: { visibility: 'on-demand', summary: 'Names the stars.', tags: ['astronomy'] },
     getTools: () => ({ stars_say: say('Sirius') }),
   }),
   createTestPlugin({
     name: 'weather',
-    manifest: { visibility: 'on-demand', summary: 'Tells the weather.', tags: ['rain'] },
+    manifest: { visibility: 'on-demand', summary: 'Forecasts the weather.', tags: ['rain'] },
     getTools: () => ({ weather_say: say('rain') }),
   }),
   createTestPlugin({
@@ -72,7 +72,7 @@ test('an on-demand plugin is found, loaded, and stays loaded in its session alon
   );
   const found = await answer(sessionId, '/tool list_capabilities {"query": "astronomy"}');
   expect(found.toolCalls[0].output.capabilities).toEqual([
-    { name: 'stars', title: 'stars', summary: 'Tells the stars.', whenToUse: expect.any(Array), tags: ['astronomy'] },
+    { name: 'stars', title: 'stars', summary: 'Names the stars.', whenToUse: expect.any(Array), tags: ['astronomy'] },
   ]);
   const loaded = await answer(sessionId, '/tool load_capability {"name": "stars"}');
   expect(loaded.toolCalls[0].output).toEqual({ loaded: 'stars', tools: ['stars_say'] });
@@ -81,7 +81,7 @@ test('an on-demand plugin is found, loaded, and stays loaded in its session alon
   expect((await answer(await ana.createSession(), '/tool stars_say')).content).toMatch(/^There is no tool/);
 });
 
-test('loading what is not there is told with what to do', async () => {
+test('loading what does not exist is refused with what to do', async () => {
   const { toolCalls } = await answer(await ana.createSession(), '/tool load_capability {"name": "moon"}');
   expect(toolCalls[0]).toMatchObject({ status: 'error', error: expect.stringContaining('list_capabilities') });
 });
@@ -105,7 +105,7 @@ test('routes of plugins and of the host are in the documentation', async () => {
   expect(Object.keys(paths['/user-preferences'])).toContain('get');
 });
 
-test('status tells of every plugin, and a fault in the app stops its start whole', async () => {
+test('status lists every plugin, and a fault in the app stops its start', async () => {
   const env = {
     DATABASE_URL: 'file::memory:',
     ORACLE_PRIVATE_KEY: '4bd22700ec3450b5f27e47ba70c233a680c981ab02c1432a859ae23111bef377',

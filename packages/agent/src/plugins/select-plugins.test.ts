@@ -85,7 +85,7 @@ describe('faults name the plugin and the remedy', () => {
       'plugin a: manifest.summary is empty; say in a sentence what it does',
     ],
     [
-      'no case of use though it is told of',
+      'no case of use though the model reads about it',
       { plugins: [plugin({ name: 'a', manifest: { whenToUse: [], visibility: 'always' } })] },
       'plugin a: manifest.whenToUse is empty; give at least one case, or make it silent',
     ],

@@ -70,7 +70,7 @@ const clashes: [string, OraclePlugin[], string][] = [
 ];
 
 test.each(clashes)('%s stops the start', async (_what, plugins, fault) => {
-  await expect(start(plugins)).rejects.toThrow(new StartError(`The plugins are not right:\n  ${fault}`));
+  await expect(start(plugins)).rejects.toThrow(new StartError(`The plugins are not valid:\n  ${fault}`));
 });
 
 test.each(['setup', 'getTools', 'getSubAgents', 'getMiddlewares'] as const)(
@@ -101,7 +101,7 @@ test('each is set up after those it depends on and ends before them', async () =
   expect(order).toEqual(['+a', '+b', '+c', '-c', '-b', '-a']);
 });
 
-test('a teardown that throws is logged and the others end all the same', async () => {
+test('a teardown that throws is logged and the others still end', async () => {
   const ended: string[] = [];
   const { host, lines } = await start([
     plugin({ name: 'a', teardown: () => void ended.push('a') }),
@@ -143,7 +143,7 @@ test('routes that ask for no credentials are collected', async () => {
   expect(host.publicRoutes).toEqual(['/a', { path: '/b', method: 'GET' }]);
 });
 
-test('a refused send is told to every plugin once; a failing listener is logged', async () => {
+test('every plugin is notified once of a refused send; a failing listener is logged', async () => {
   const ends: unknown[] = [];
   const { host, lines } = await start([
     plugin({ name: 'a', getMiddlewares: () => [{ onTurnEnd: () => Promise.reject(new Error('deaf')) }] }),

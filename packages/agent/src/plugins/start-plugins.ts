@@ -16,7 +16,7 @@ export interface PluginHost {
   createShared(): Record<string, unknown>;
   /** Asks every plugin whether a message may be taken in; the first that says no throws. */
   beforeSend(send: PendingSend): Promise<void>;
-  /** Tells every plugin how it ended. */
+  /** Notifies every plugin how it ended. */
   onTurnEnd(end: TurnEnd): Promise<void>;
   close(): Promise<void>;
 }
@@ -121,5 +121,5 @@ function toRefusal({ sendId, userDid, sessionId, model }: PendingSend): TurnEnd 
 }
 
 function toMessage(faults: string[]): string {
-  return `The plugins are not right:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
+  return `The plugins are not valid:\n${faults.map((fault) => `  ${fault}`).join('\n')}`;
 }

@@ -69,7 +69,7 @@ test('a sub-agent works on its task alone, with its own model, instructions and 
   expect(ends[0]?.usage).toEqual({ inputTokens: 40, outputTokens: 20 });
 });
 
-test('one that goes round in circles is stopped, told of, and the turn goes on', async () => {
+test('one that calls the same tools without end is stopped and reported, and the turn continues', async () => {
   const again = { toolCalls: [{ name: 'find_book', args: { title: 'x' } }] };
   const { message, subagent } = await runWith([again, again, again, again], { ...librarian, maxSteps: 3 });
   expect(subagent.calls).toHaveLength(4);
@@ -79,7 +79,7 @@ test('one that goes round in circles is stopped, told of, and the turn goes on',
   });
 });
 
-test('one whose model fails is a failed tool; the way back is told all the same', async () => {
+test('one whose model fails is a failed tool; the return is still reported', async () => {
   const { message, events } = await runWith([]);
   expect(message.toolCalls).toMatchObject([{ name: 'librarian', status: 'error' }]);
   expect(events.filter(({ name }) => name === 'router_update').at(-1)?.data).toMatchObject({ from: 'librarian' });

@@ -115,7 +115,7 @@ export interface SubAgent {
   description: string;
   instructions: string;
   tools?: Tools;
-  /** How often it may speak before it has to have an answer. */
+  /** How many steps it has before it must answer. */
   maxSteps?: number;
 }
 

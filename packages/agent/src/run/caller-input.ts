@@ -14,7 +14,7 @@ export function checkCallerInput({
   const tools = callerToolsSchema.safeParse(callerTools ?? []);
   if (!tools.success) {
     const [issue] = tools.error.issues;
-    throw invalid(`tools.${issue?.path.join('.')}`, issue?.message ?? 'is not right');
+    throw invalid(`tools.${issue?.path.join('.')}`, issue?.message ?? 'is not valid');
   }
   for (const [index, tool] of tools.data.entries()) {
     if (Buffer.byteLength(JSON.stringify(tool)) > agentLimits.callerToolBytes)

@@ -133,7 +133,7 @@ function watchSteps(steps: RunSteps, entry: LiveRun): RunSteps {
   };
 }
 
-/** Whether another instance continues the run. Only the database can tell. */
+/** Whether another instance continues the run. Only the database has the answer. */
 async function hasMoved({ run, owned, frames }: LiveRun, { runs, release }: CarryOutParts): Promise<boolean> {
   const { reason } = run.signal;
   if (reason instanceof RunCancelled && reason.by === 'handover') {

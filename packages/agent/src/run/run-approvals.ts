@@ -130,7 +130,7 @@ export function createRunApprovals(parts: RunApprovalParts) {
       return answered;
     },
 
-    /** A message that is sent while a run of its session waits stands for a refusal. */
+    /** A message that is sent while a run of its session waits counts as a refusal. */
     async refuse(sessionId: string): Promise<void> {
       for (const runId of await approvals.refuseOfSession(sessionId, anotherMessage)) wake(runId);
     },

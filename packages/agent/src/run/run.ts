@@ -38,7 +38,7 @@ export interface Run {
   cancel(reason: unknown): void;
   /** The approvals that were asked so far. */
   approvals(): Approval[];
-  /** Tells that the calls still under way, and approvals without an answer, were stopped with the run. */
+  /** Reports that the calls still under way, and approvals without an answer, were stopped with the run. */
   stopCalls(): void;
   /** Says why the answer, which is there, is not whole. */
   setFinish(finish: MessageFinish): void;

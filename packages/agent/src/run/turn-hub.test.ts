@@ -72,7 +72,7 @@ async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {}) {
   };
 }
 
-// A rejection that nobody hears would fail this run of tests, and end a process in service.
+// A rejection that nobody handles would fail this run of tests, and end a process in service.
 test('a run cancelled at once, before its work begins, ends like any other', async () => {
   let begun = 0;
   await using own = await openHub('sqlite', {

@@ -69,8 +69,8 @@ export function createDelegationStore(
   );
   const owner = (userDid: string) => `${userDid}\n${agentDid}`;
 
-  /** Keeps track of a delegation; refuses where the user has too many. */
-  async function know(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
+  /** Records a delegation by its CID; throws if the user has too many. */
+  async function recordToken(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
     await removeExpired(trx, row.user_did);
     await trx
       .insertInto('agent_known_delegation')
@@ -86,7 +86,7 @@ export function createDelegationStore(
     if (Number(count) > agentLimits.delegations)
       throw new AppError(
         'LIMIT_REACHED',
-        `You have ${agentLimits.delegations} delegations here that have not expired; no more are taken.`,
+        `You have ${agentLimits.delegations} delegations here that have not expired. Revoke one, or wait until one expires.`,
       );
   }
 
@@ -133,7 +133,7 @@ export function createDelegationStore(
       const expires_at = expiration * 1000;
       const row = { cid, sealed: seal.seal(token, owner(userDid)), expires_at, stored_at: Date.now() };
       await store.transaction(async (trx) => {
-        await know(trx, { cid, user_did: userDid, expires_at, stored: 1, sealed: row.sealed });
+        await recordToken(trx, { cid, user_did: userDid, expires_at, stored: 1, sealed: row.sealed });
         await trx
           .insertInto('agent_delegation')
           .values({ user_did: userDid, agent_did: agentDid, ...row })
@@ -155,7 +155,7 @@ export function createDelegationStore(
       const { cid, issuer } = view;
       if ((await findSent({ cid })).rows.length > 0) return false;
       const expires_at = findExpiration(view) * 1000;
-      await store.transaction((trx) => know(trx, { cid, user_did: issuer, expires_at, sent_downstream: 1 }));
+      await store.transaction((trx) => recordToken(trx, { cid, user_did: issuer, expires_at, sent_downstream: 1 }));
       return true;
     },
 
@@ -191,7 +191,13 @@ export function createDelegationStore(
           .where('cid', '=', cid)
           .where('user_did', '=', userDid)
           .executeTakeFirst();
-        await know(trx, { cid, user_did: userDid, expires_at: known?.expires_at ?? neverMs, revoked: 1, sealed: null });
+        await recordToken(trx, {
+          cid,
+          user_did: userDid,
+          expires_at: known?.expires_at ?? neverMs,
+          revoked: 1,
+          sealed: null,
+        });
         if (known?.stored) await insertRevocations(trx, [{ cid, expires_at: known.expires_at }]);
         await trx.deleteFrom('agent_delegation').where('user_did', '=', userDid).where('cid', '=', cid).execute();
         await record(trx, cid);

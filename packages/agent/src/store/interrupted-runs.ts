@@ -41,7 +41,7 @@ const unknownInstanceMs = 60_000;
 export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabase>) {
   const now = databaseTime(engine);
   const pending = sql`select 1 from agent_approval where agent_approval.run_id = run.id and agent_approval.status = 'pending'`;
-  // A run that waits for its user needs no owner, unless nobody else could continue it or the user does not know of it yet.
+  // A run that waits for its user needs no owner, unless nobody else could continue it or the user has not been notified yet.
   const hasWork = sql<boolean>`(run.status <> 'waiting' or run.aborting = 1 or run.input is null
     or not exists (${pending}) or exists (${pending} and agent_approval.streamed = 0))`;
   return {

@@ -3,7 +3,7 @@ import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 
 /**
  * The queue of a session, the owner of a run and its frames move into the database. Only adds: the previous version, which
- * knows none of these columns, still writes its runs and messages, and a trigger numbers them.
+ * has none of these columns, still writes its runs and messages, and a trigger numbers them.
  */
 export const addRunQueue: Migration['up'] = async (db, engine) => {
   await db.schema

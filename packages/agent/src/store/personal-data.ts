@@ -4,7 +4,7 @@ import { sealedTables } from './sealed-tables.ts';
 import { toRoomId } from './sessions.ts';
 
 /**
- * A user as the tables of the agent know them.
+ * A user in the terms of the agent's tables.
  *
  * @example
  * ```ts

@@ -86,7 +86,7 @@ async function setUp(engine: (typeof engines)[number]) {
 }
 
 describe.each(engines)('runs on %s', (engine) => {
-  test('messages stand in the order in which they were taken in, whatever the clocks of instances say', async () => {
+  test('messages are in the order in which they were accepted, whatever the clocks of instances say', async () => {
     await using fixture = await setUp(engine);
     const { runs, sessionId, messages, begin, toEnd } = fixture;
     // Ids hold the time of the instance that made them: the second clock is behind.

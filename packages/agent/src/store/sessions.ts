@@ -27,7 +27,7 @@ import { sealedTables } from './sealed-tables.ts';
  */
 export interface OracleIdentity {
   name: string;
-  /** The DID users know it by: its entity on the protocol, else its key's. */
+  /** The DID that users see: its entity on the protocol, else its key's. */
   did: string;
   /** `ORACLE_DID`. */
   keyDid: string;

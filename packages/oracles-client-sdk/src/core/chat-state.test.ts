@@ -55,7 +55,7 @@ describe('status', () => {
     ['a failure in the stream', [sent('1'), streamed('1', run('1'), error, done('1', 'failed'))], 'error'],
     ['a refusal', [sent('1'), { type: 'failed', localId: '1', error: refused }], 'error'],
     ['the next send', [sent('1'), { type: 'failed', localId: '1', error: refused }, sent('2')], 'submitted'],
-    ['a run taken up', [{ type: 'resumed', runId: 'r' }], 'submitted'],
+    ['a resumed run', [{ type: 'resumed', runId: 'r' }], 'submitted'],
     ['two sends, one done', [sent('1'), sent('2'), streamed('1', run('1'), done('1'))], 'submitted'],
     ['a page that left', [sent('1'), streamed('1', run('1')), { type: 'detached' }], 'ready'],
     ['frames of a run that is over', [streamed('1', run('1'), text('late'))], 'ready'],
@@ -79,7 +79,7 @@ describe('history', () => {
     expect(shown(play([streamed('1', text('i'), done('1'))], midway))).toEqual(['ask 1', 'hi']);
   });
 
-  it('puts an answer that was taken up right behind its question', () => {
+  it('puts a resumed answer right behind its question', () => {
     const history = [stored('1', 'human', 'ask 1'), stored('2', 'human', 'ask 2')];
     const state = play([loaded(history), { type: 'resumed', runId: 'r' }, streamed('r', run('1'), text('one'))]);
     expect(shown(state)).toEqual(['ask 1', 'one', 'ask 2']);
@@ -95,7 +95,7 @@ describe('history', () => {
     ]);
   });
 
-  it('tells messages apart that carry the same request id', () => {
+  it('distinguishes messages with the same request id', () => {
     const history = [stored('1', 'human', 'a'), { ...stored('1', 'human', 'b'), id: 'question-b' }];
     const state = play([loaded(history), loaded(history)]);
     expect(state.messages.map(({ id, content }) => [id, content])).toEqual([

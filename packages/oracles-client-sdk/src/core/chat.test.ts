@@ -84,7 +84,7 @@ describe('sending', () => {
     expect(chat.get().messages.every(({ isStored }) => isStored)).toBe(true);
   });
 
-  it('tells when an answer is finished and reports each event once', async () => {
+  it('reports the end of an answer, and each event once', async () => {
     const events: string[] = [];
     const finished: string[] = [];
     const { chat } = await openNew({
@@ -105,7 +105,7 @@ describe('sending', () => {
     expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 5', words(5), '/long 3', words(3)]);
   });
 
-  it('tells of a payment wall, keeps the message and sends it again once it is paid', async () => {
+  it('reports a payment wall, keeps the message and sends it again once it is paid', async () => {
     await using wall = await startAgent(payFirst);
     const { transport } = await createUser(wall);
     const { sessionId } = await createAgentApi(transport).createSession();
@@ -127,7 +127,7 @@ describe('sending', () => {
     expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 3', words(3)]);
   });
 
-  it('tells of a session that does not exist', async () => {
+  it('reports a session that does not exist', async () => {
     const { transport } = await createUser(agent);
     const chat = open({ transport, sessionId: '0197a1a8-0000-7000-8000-000000000000' });
     await waitFor('the load error', () => chat.get().loadError);
@@ -237,7 +237,7 @@ describe('resume', () => {
     expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 100', words(100)]);
   });
 
-  it('tells of a message that never arrived, and sends it again when asked', async () => {
+  it('reports a message that never arrived, and sends it again when asked', async () => {
     let isBroken = true;
     const { chat } = await openThrough(
       ({ request }, direction) => direction === 'request' && isSend(request) && isBroken,
@@ -388,7 +388,7 @@ describe('a send without a network', () => {
     expect(chat.get().messages.map(({ content }) => content)).toEqual(['/long 2', words(2)]);
   });
 
-  it('is not even tried where the device knows that it is offline', async () => {
+  it('is not tried when the device reports that it is offline', async () => {
     const { chat, state } = await openAway();
     vi.stubGlobal('navigator', { onLine: false });
     onTestFinished(() => void vi.unstubAllGlobals());

@@ -1,7 +1,7 @@
 import { OracleError } from './oracle-error.ts';
 import type { GrantedCapability } from './wire.ts';
 
-/** A signed token as the application's wallet hands it over. */
+/** A signed token as the application's wallet returns it. */
 export interface SignedArtifact {
   serialized: string;
   /** Unix time in seconds; milliseconds are understood too. */

@@ -1,4 +1,4 @@
-/** Only a device that knows that it is offline says so. */
+/** True only if the device reports that it is offline. */
 export function isOffline(): boolean {
   const { navigator } = globalThis as { navigator?: { onLine?: boolean } };
   return navigator?.onLine === false;

@@ -11,7 +11,7 @@ import { openPollingLink } from './polling-link.ts';
 import type { LinkEnd } from './socket-link.ts';
 import { createTransport } from './transport.ts';
 
-// Agents of others speak the same interface with habits of their own.
+// Other agents have the same interface with small differences.
 
 async function open(habits: Habits, options: Partial<ChatOptions> = {}) {
   const other = await startOtherAgent(habits);
@@ -98,7 +98,7 @@ it.each<[string, Habits]>([
     'in the stream',
     { frames: (id) => [run(id), ['error', { error: 'pay', code: 'PAYMENT_REQUIRED', claimIds: ['c1', 'c2'] }], done] },
   ],
-])('hears a payment wall %s', async (_where, habits) => {
+])('finds a payment wall %s', async (_where, habits) => {
   const { chat, payments } = await open(habits);
   await chat.send('count');
   expect(payments).toEqual([['c1', 'c2']]);
@@ -116,7 +116,7 @@ it('posts a new delegation when it is asked by socket, once where the stream ask
   expect(other.delegations).toEqual([{ raw: 'delegations 2' }]);
 });
 
-it('shows calls and components that are told by socket alone', async () => {
+it('shows calls and components that come by socket alone', async () => {
   const double = {
     name: 'double',
     description: 'Doubles.',

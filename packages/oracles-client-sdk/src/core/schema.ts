@@ -49,7 +49,7 @@ export async function parseWith<Output>(schema: Schema<Output>, value: unknown):
     const at = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
     return at ? `${at}: ${message}` : message;
   });
-  throw new TypeError(`The arguments are not right: ${faults.join('; ')}`);
+  throw new TypeError(`The arguments are not valid: ${faults.join('; ')}`);
 }
 
 async function validate<Output>(schema: Schema<Output>, value: unknown): Promise<ValidationResult<Output>> {

@@ -84,7 +84,7 @@ describe('requests', () => {
     await expect(transport.json('/nothing')).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' });
   });
 
-  it('say when to try again and under which id the service knows the request', async () => {
+  it('say when to try again and the id of the request in the log', async () => {
     const { credentials } = await createUser(agent);
     const reply = (retryAfter: string) =>
       Response.json(
@@ -106,7 +106,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('tell when nobody answers', async () => {
+  it('report when nobody answers', async () => {
     const { credentials } = await createUser(agent);
     const transport = createTransport({ baseUrl: 'http://127.0.0.1:1', oracleDid: agent.did, credentials });
     await expect(transport.json('/sessions')).rejects.toMatchObject({ status: 0, code: 'NETWORK_ERROR' });

@@ -140,7 +140,7 @@ interface InPart {
   part?: number | undefined;
 }
 
-/** How a call stands, as every event of one says. */
+/** The status of a call, in every event of one. */
 export interface CallOutcome extends InPart {
   status: CallStatus;
   output?: unknown;

@@ -8,7 +8,7 @@ import { readTranscription, transcriptionTopic } from './transcription.ts';
 export interface LiveCallOptions {
   api: Pick<AgentApi, 'startCall' | 'endCall'>;
   sessionId: string;
-  /** Starts LiveKit's encryption worker; the application does it because only its bundler knows where workers live. */
+  /** Starts LiveKit's encryption worker; the application does it because only its bundler has the address of the worker. */
   createWorker: () => Worker;
 }
 

@@ -18,7 +18,7 @@ describe('Markdown', () => {
       '<p><strong>a</strong> <em>b</em> <strong>c</strong> <em>d</em> <del>e</del></p>',
     ],
     ['emphasis inside emphasis', '**a *b* c**', '<p><strong>a <em>b</em> c</strong></p>'],
-    ['marks that are none', 'snake_case_name 2 * 3 * 4 **open', '<p>snake_case_name 2 * 3 * 4 **open</p>'],
+    ['characters that are not marks', 'snake_case_name 2 * 3 * 4 **open', '<p>snake_case_name 2 * 3 * 4 **open</p>'],
     ['escapes', '\\*a\\* \\x', '<p>*a* \\x</p>'],
     ['code', 'a `**b**` ``c`d``', '<p>a <code>**b**</code> <code>c`d</code></p>'],
     [

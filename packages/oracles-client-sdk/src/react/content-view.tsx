@@ -69,7 +69,7 @@ function toOwnProps(args: Arguments): Arguments {
   return Object.fromEntries(Object.entries(args).filter(([name]) => !unsafeName.test(name)));
 }
 
-/** What the page does not know is shown small, not as an error: agents may know more components than a page. */
+/** An unknown component is shown small, not as an error: agents may have more components than a page. */
 function Quiet({ name, status }: { name: string; status: CallStatus }): ReactNode {
   return (
     <small data-oracle-call={name} data-status={status}>

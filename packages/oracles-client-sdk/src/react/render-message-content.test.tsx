@@ -69,7 +69,7 @@ describe('renderMessageContent', () => {
     expect(render(content, { Chart })).toBe(html);
   });
 
-  it('shows what it does not know as one quiet line', () => {
+  it('shows an unknown component as one small line', () => {
     expect(render({ content: '', toolCalls: [{ ...call, name: 'other' }] }, { Chart })).toBe(
       '<small data-oracle-call="other" data-status="done">other ✓</small>',
     );

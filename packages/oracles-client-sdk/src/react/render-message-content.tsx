@@ -36,7 +36,7 @@ export function renderMessageContent(content: Renderable, components?: UICompone
   return renderMessageContent(toMessageParts({ ...rest, content: text }).flatMap(toContentPart), components);
 }
 
-// `Array.isArray` does not tell readonly arrays apart.
+// `Array.isArray` does not narrow to readonly arrays.
 const isList = (content: Renderable): content is readonly Renderable[] => Array.isArray(content);
 
 function toContentOfEvent(event: AnyEvent): string | IComponentMetadata[] | null {

@@ -2,7 +2,7 @@ import type { Chat } from '../core/chat-interface.ts';
 import type { MatrixSession } from '../core/transport.ts';
 import type { IChatOptions } from './chat-options.ts';
 
-/** One component that shows a session: what it offers and wants to know, as of its latest render. */
+/** One component that shows a session: its tools and listeners, as of its latest render. */
 export interface ChatView {
   readonly current: Omit<IChatOptions, 'oracleDid' | 'sessionId'> & { matrix: MatrixSession };
 }

@@ -70,7 +70,7 @@ export function useOracleSessions(
   }, [agent, configError]);
   const sessions = data?.sessions ?? [];
   const count = sessions.length;
-  // A session is named from its first exchange, and the last one used stands first.
+  // A session is named from its first exchange, and the last one used is first.
   const { turns } = useOraclesContext();
   useEffect(() => turns.subscribe(() => void reload()), [turns, reload]);
 

@@ -45,5 +45,5 @@ export function toSteps(answer: FakeAnswer, message: FakeMessage): readonly Fake
   return isList(steps) ? steps : [steps];
 }
 
-// `Array.isArray` does not tell readonly arrays apart.
+// `Array.isArray` does not narrow to readonly arrays.
 const isList = (steps: FakeStep | readonly FakeStep[]): steps is readonly FakeStep[] => Array.isArray(steps);

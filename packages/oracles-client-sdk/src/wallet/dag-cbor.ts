@@ -51,7 +51,7 @@ function head(kind: number, value: number): Uint8Array {
   return bytes;
 }
 
-// `Array.isArray` does not tell readonly arrays apart.
+// `Array.isArray` does not narrow to readonly arrays.
 const isList = (value: Data): value is readonly Data[] => Array.isArray(value);
 
 function compare(a: Uint8Array, b: Uint8Array): number {

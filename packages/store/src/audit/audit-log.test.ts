@@ -82,7 +82,7 @@ describe.each(engines)('audit log on %s', (engine) => {
     expect(await log.verify()).toMatchObject({ lines: 7, faults: [] });
   });
 
-  test('a line stands or falls with the transaction of its event', async () => {
+  test('a line is committed or rolled back with the transaction of its event', async () => {
     await using log = await openAudit(engine);
     const event = { actor: 'service', action: 'keys.rotated' } as const;
     const failed = log.store.transaction(async (trx) => {
@@ -206,7 +206,7 @@ describe.each(engines)('audit log on %s', (engine) => {
     expect(await log.audit.prune(until)).toBe(0);
   });
 
-  test('lines beyond their days are removed by themselves', async () => {
+  test('lines beyond their days are removed', async () => {
     await using log = await openAudit(engine);
     await fill(log, 3);
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });

@@ -76,7 +76,9 @@ describe.each(engines)('an encrypted database on %s', (engine) => {
     await (await openNotes(database.url)).close();
     await (await openNotes(database.url, [first])).close();
     await expect(openNotes(database.url)).rejects.toThrow('DATA_ENCRYPTION_KEY is not set');
-    await expect(openNotes(database.url, [second])).rejects.toThrow('DATA_ENCRYPTION_KEY does not fit this database');
+    await expect(openNotes(database.url, [second])).rejects.toThrow(
+      'DATA_ENCRYPTION_KEY is not the key of this database',
+    );
     await (await openNotes(database.url, [second, first])).close();
   });
 

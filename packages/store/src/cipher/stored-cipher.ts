@@ -58,7 +58,7 @@ async function loadIndexKey(store: CipherStore): Promise<void> {
   try {
     store.cipher.load(ring.open(row.value, indexKeyName));
   } catch (error) {
-    const what = 'DATA_ENCRYPTION_KEY does not fit this database; start with the keys it was encrypted with';
+    const what = 'DATA_ENCRYPTION_KEY is not the key of this database; start with the keys it was encrypted with';
     throw new StoreError('encrypted', what, error);
   }
 }
@@ -111,7 +111,7 @@ export async function encryptTables(store: CipherStore, tables: readonly SealedT
   if (left.length > 0)
     throw new StoreError(
       'encrypted',
-      `${changed} rows were encrypted. Left as they were, because they cannot be read or because an encrypted row stands for the same: ${left.join(', ')}. Keep the old key until they are removed`,
+      `${changed} rows were encrypted. Not changed, because they cannot be read or because an encrypted row has the same key: ${left.join(', ')}. Keep the old key until they are removed`,
     );
   return changed;
 }

@@ -11,7 +11,7 @@ test('a client has four places at once, and gets them back', () => {
   expect(limits.enter('a')).not.toBeNull();
 });
 
-test('a client has so many a minute', () => {
+test('a client has a limit for each minute', () => {
   let now = 0;
   const limits = createLookupLimits(100, { perMinute: 3, now: () => now });
   const begin = () => {

@@ -132,7 +132,7 @@ describe('protocol DIDs', () => {
     expect(seen).toEqual(['/ixo/did/dids/did:x:a%252F..%252F..%252Fadmin']);
   });
 
-  it('are refused without a gateway, or when it is away', async () => {
+  it('are refused without a gateway, or when it is unreachable', async () => {
     expect(await createDidResolver()('did:x:ana')).toHaveProperty('error');
     expect(await createDidResolver({ gatewayUrl: 'http://127.0.0.1:1' })('did:x:ana')).toHaveProperty('error');
   });

@@ -32,6 +32,6 @@ export function toDocumentUrl(did: string): URL | null {
   const authority = port ? `${host}:${port}` : host;
   if (!URL.canParse(`https://${authority}/`)) return null;
   const url = new URL(`https://${authority}/${place}/did.json`);
-  // The method knows names only. The URL parser has turned numbers of every notation into a dotted address by now.
+  // The method allows names only. The URL parser has turned numbers of every notation into a dotted address by now.
   return /[a-z][a-z0-9-]*\.?$/.test(url.hostname) ? url : null;
 }

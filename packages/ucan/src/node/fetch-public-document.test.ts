@@ -22,7 +22,7 @@ beforeEach(() => {
   connections = 0;
 });
 
-/** A name server that answers as it is told, whatever the name. */
+/** A name server that answers with the given addresses, whatever the name. */
 function answering(...addresses: string[]): LookupFunction {
   return (_name, _options, callback) =>
     callback(

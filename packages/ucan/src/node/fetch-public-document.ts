@@ -20,7 +20,7 @@ export async function fetchPublicDocument(
   // An address in the URL itself is never looked up.
   if (!allowPrivate && isIP(host) && !isPublicAddress(host)) return unreachable('no public address');
   const signal = AbortSignal.timeout(timeoutMs);
-  // A host that the operator named may stand in the machine's own table of hosts.
+  // A host that the operator named may be in the machine's own table of hosts.
   const lookup =
     ownLookup ?? (allowPrivate ? dnsLookup : createHostLookup({ signal, ...(dnsServers && { servers: dnsServers }) }));
   try {

@@ -33,7 +33,7 @@ export function createGrpcServer(options: GrpcServerOptions): GrpcServer {
     session.on('close', () => sessions.delete(session));
     session.on('error', () => {}); // a broken connection concerns its client alone; 'close' follows
   });
-  // A peer that vanished without a word is noticed by the system.
+  // The operating system notices a peer that vanished.
   server.on('connection', (socket) => socket.setKeepAlive(true, keepAliveMs));
 
   return {

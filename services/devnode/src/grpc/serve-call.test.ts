@@ -121,7 +121,7 @@ test.each([
   ['/test/None', whole, '12'],
   ['/test/Echo', toFrame(new Uint8Array(1_001)), '8'],
   ['/test/EchoAll', toFrame(new Uint8Array(1_001)), '8'],
-])('a client of %s that would go on sending is refused and stopped', async (path, body, status) => {
+])('a client of %s that would continue to send is refused and stopped', async (path, body, status) => {
   expect(await send({ ':path': path }, body, { open: true })).toMatchObject({ status });
 });
 

@@ -34,7 +34,7 @@ export function answerReflection(
       return { case: 'allExtensionNumbersResponse', value: { baseTypeName: question.value, extensionNumber } };
     }
     default:
-      return toError('INVALID_ARGUMENT', 'no question that this server knows');
+      return toError('INVALID_ARGUMENT', 'this server does not support the request');
   }
 }
 

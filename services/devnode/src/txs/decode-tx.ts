@@ -68,7 +68,7 @@ export function createTxDecoder(protocol: FileRegistry, chain: Chain): TxDecoder
       const auth = raw && parse<AuthInfo>(descs.AuthInfo, raw.authInfoBytes);
       const message = parse(descs.Tx, bytes);
       if (!raw || !body || !auth || !message) return refuseTx('decode', 'tx parse error');
-      // Nobody can tell what a signer meant by them.
+      // What the signer meant by them is unknown.
       if ([raw, body, auth].some(({ $unknown }) => $unknown?.length)) return refuseTx('decode', 'unknown fields');
       const [info, ...others] = auth.signerInfos;
       if (!info?.publicKey || others.length > 0 || raw.signatures.length !== 1) {

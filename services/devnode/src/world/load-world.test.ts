@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { loadProtocol } from '../protocol.ts';
 import { loadWorld } from './load-world.ts';
 
-/** The message with which a seed of these files is refused; text goes into the file as it is. */
+/** The message with which a seed of these files is refused; text goes into the file unchanged. */
 async function refusal(files: Record<string, unknown>): Promise<string> {
   await using dir = await createTempDir();
   for (const [name, content] of Object.entries(files)) {
@@ -17,7 +17,7 @@ async function refusal(files: Record<string, unknown>): Promise<string> {
     (reason: Error) => reason,
   );
   expect(error?.name).toBe('StartError');
-  expect(error?.message).toContain(`The seed in ${dir.path} is not right:`);
+  expect(error?.message).toContain(`The seed in ${dir.path} is not valid:`);
   return error?.message ?? '';
 }
 
@@ -43,7 +43,11 @@ test.each<[string, Record<string, unknown>, string]>([
     { 'claims.json': [{ ...claim, evaluation: { amount: [{ denom: 'uixo' }, { amount: 7 }] } }] },
     'claims.json[0].evaluation.amount[1].amount: expected string',
   ],
-  ['a list that is none', { 'claims.json': [{ ...claim, amount: {} }] }, 'claims.json[0].amount: expected a list'],
+  [
+    'an object instead of a list',
+    { 'claims.json': [{ ...claim, amount: {} }] },
+    'claims.json[0].amount: expected a list',
+  ],
   [
     'an unknown enum value',
     { 'claims.json': [{ ...claim, payments_status: { approval: 'MAYBE' } }] },
@@ -60,7 +64,7 @@ test.each<[string, Record<string, unknown>, string]>([
     { 'params.json': { entity: {}, claims: {} } },
     'params.json.token: expected an object',
   ],
-  ['params that are none', { 'params.json': 'null' }, 'params.json.entity: expected an object'],
+  ['no params', { 'params.json': 'null' }, 'params.json.entity: expected an object'],
   ['an item twice', { 'claims.json': [claim, claim] }, 'claims.json[1]: a is in the file twice'],
   ['an item without its key', { 'claims.json': [{ collection_id: '1' }] }, 'claims.json[0]: the field it is found by'],
   ['an entity without a document', { 'entities.json': [{ id: 'did:x:a' }] }, 'entities.json: did:x:a has no document'],
@@ -71,7 +75,7 @@ test.each<[string, Record<string, unknown>, string]>([
     'claim.json: no seed file has this name; there are agent-deposits.json, ',
   ],
   ['a bad agent', { 'agent.json': { did: 'me' } }, 'agent.json.did: expected a DID'],
-])('%s is told with file and field', async (_, files, expected) => {
+])('%s is reported with file and field', async (_, files, expected) => {
   expect(await refusal(files)).toContain(`\n  ${expected}`.replace('\n  which', 'which'));
 });
 
@@ -79,7 +83,7 @@ function twoKeys() {
   return { id: 'did:x:a', verificationMethod: [{ id: 'k', publicKeyHex: 'aa', publicKeyBase58: 'bb' }] };
 }
 
-test('all faults of all files are told together, at most 20 of them', async () => {
+test('all faults of all files are reported together, at most 20 of them', async () => {
   const message = await refusal({
     'claims.json': Array.from({ length: 25 }, () => ({ wrong: 1 })),
     'disputes.json': {},
@@ -88,9 +92,9 @@ test('all faults of all files are told together, at most 20 of them', async () =
   expect(message).toMatch(/\n {2}and \d+ more$/);
 });
 
-test('a folder that is not there is told', async () => {
+test('a folder that does not exist is reported', async () => {
   const world = loadWorld({ protocol: await loadProtocol(), seed: '/no/such/folder' });
-  await expect(world).rejects.toThrow('The seed in /no/such/folder is not right:\n  cannot be read: ENOENT');
+  await expect(world).rejects.toThrow('The seed in /no/such/folder is not valid:\n  cannot be read: ENOENT');
 });
 
 test('a file in the folder replaces the bundled one, the others stay', async () => {

@@ -123,5 +123,5 @@ function findLooseEnds(world: World): string[] {
 function toMessage(seed: string | undefined, faults: string[]): string {
   const lines = faults.slice(0, shownFaults).map((fault) => `  ${fault}`);
   if (faults.length > shownFaults) lines.push(`  and ${faults.length - shownFaults} more`);
-  return `The seed${seed === undefined ? '' : ` in ${seed}`} is not right:\n${lines.join('\n')}`;
+  return `The seed${seed === undefined ? '' : ` in ${seed}`} is not valid:\n${lines.join('\n')}`;
 }

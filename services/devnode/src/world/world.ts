@@ -58,7 +58,7 @@ export interface SendGrant {
   expiresAt: Date | undefined;
 }
 
-/** All that the node knows. Transactions change claims, their collections, coins and grants. */
+/** All data of the node. Transactions change claims, their collections, coins and grants. */
 export interface World {
   params: { entity: Message; claims: Message; token: Message };
   entities: Table<Entity>;

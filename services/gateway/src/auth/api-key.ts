@@ -22,10 +22,10 @@ export async function loadApiKeys(path: string): Promise<ApiKey[]> {
   const parsed = apiKeyFileSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path: at, message }) => `${at.join('.') || 'the list'}: ${message}`);
-  throw fault(`is not right: ${faults.join('; ')}`);
+  throw fault(`is not valid: ${faults.join('; ')}`);
 }
 
-/** `X-Api-Key`. Keys are found by their hash, so that comparing takes no time that tells anything about them. */
+/** `X-Api-Key`. Keys are found by their hash, so that the time of a comparison reveals nothing about them. */
 export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = countInMemory()): Authorize {
   const byHash = new Map(keys.map((key) => [key.sha256.toLowerCase(), key]));
   return (request, path) => {
@@ -37,7 +37,7 @@ export function authorizeApiKey(keys: ApiKey[], countInMinute: CountInMinute = c
       return refuse(new AppError('UNAUTHORIZED', message), { 'www-authenticate': 'ApiKey' });
     }
     if (key.routes && !key.routes.some((route) => isBelow(path, route)))
-      return refuse(new AppError('FORBIDDEN', 'This API key is not for this route.'));
+      return refuse(new AppError('FORBIDDEN', 'This API key is not allowed on this route.'));
     if (key.perMinute === undefined) return { ok: true, identity: key.name };
     const counted = countInMinute(key.name);
     return counted instanceof Promise

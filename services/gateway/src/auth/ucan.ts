@@ -29,7 +29,7 @@ export function authorizeUcan(config: UcanConfig): Authorize {
   const decide = (token: VerifiedToken): Authorized =>
     isAllowed(token)
       ? { ok: true, identity: token.did }
-      : refuse(new AppError('FORBIDDEN', 'This gateway does not accept its issuer or its ability.'));
+      : refuse(new AppError('FORBIDDEN', 'This gateway does not accept the issuer or the ability of the token.'));
 
   return async (request) => {
     const { invocation, delegation } = readTokens(request);

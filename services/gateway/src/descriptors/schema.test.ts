@@ -49,7 +49,7 @@ async function folderWith(files: Record<string, string>) {
 
 test.each([
   ['the fixture', '../../test/protos', '../../test/fixture.binpb'],
-  // Tells, too, when these were not compiled again after a change; see the development node's README.
+  // Also fails when these were not compiled again after a change; see the development node's README.
   ['the development node', '../../../devnode/protos', '../../../devnode/protos/descriptors.binpb'],
 ])(
   'the .proto files of %s give what the protobuf compiler gave, custom options included',

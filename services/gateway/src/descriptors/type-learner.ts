@@ -32,7 +32,7 @@ export function createTypeLearner({ schema, upstream, logger, now = Date.now }: 
     try {
       addFiles(schema, await loadSymbol(await upstream.pin(), typeName, (name) => schema.files.has(name)));
     } catch (error) {
-      logger.warn({ err: error, type: typeName }, 'a type could not be learned');
+      logger.warn({ err: error, type: typeName }, 'a type could not be loaded');
     }
     if (schema.registry.getMessage(typeName)) return;
     for (const [oldest] of unknownSince) {
@@ -58,7 +58,7 @@ export function createTypeLearner({ schema, upstream, logger, now = Date.now }: 
       // A few at a time: a query with an unknown type does not wait for all the others.
       const names = await listAnyTypes(await upstream.pin());
       await inParallel(names, async (name) => learnOne(name));
-      logger.info({ types: names.length }, 'types learned');
+      logger.info({ types: names.length }, 'types loaded');
     },
     async learn(typeNames) {
       await Promise.all(typeNames.map(learnOne));

@@ -8,7 +8,7 @@ import { createSchemaSet, type JsonSchema, toDescription } from './schemas.ts';
 
 const errorName = 'GatewayError';
 
-/** The routes as an OpenAPI 3.1 document. Legacy routes are left out: they are there for those who know them. */
+/** The routes as an OpenAPI 3.1 document. Legacy routes are left out: they exist for earlier clients. */
 export function toOpenApi({ routes }: RouteTable) {
   const schemas = createSchemaSet();
   const paths: Record<string, { get: ReturnType<typeof toOperation> }> = {};

@@ -3,9 +3,9 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import type { WireReader } from './wire-reader.ts';
 
 export interface MessagePrinter {
-  /** Prints what lies in `pos..end`. `head` opens the object: `{`, or `{"@type":"…"` inside an `Any`. */
+  /** Prints what is in `pos..end`. `head` opens the object: `{`, or `{"@type":"…"` inside an `Any`. */
   print(reader: WireReader, head: string): string;
-  /** Types whose JSON is not an object of their fields stand under `value` inside an `Any`. */
+  /** Types whose JSON is not an object of their fields are under `value` inside an `Any`. */
   wellKnown: boolean;
 }
 

@@ -83,7 +83,7 @@ export class WireReader {
     return start;
   }
 
-  /** Moves over a length-delimited value: it lies in `start..pos`. */
+  /** Moves over a length-delimited value: it is in `start..pos`. */
   span(): number {
     this.varint();
     if (this.hi !== 0) throw new WireError('length out of range');
@@ -109,7 +109,7 @@ export class WireReader {
     return result;
   }
 
-  /** A reader over other bytes that stands for one length-delimited value of this message. */
+  /** A reader over other bytes, for one length-delimited value of this message. */
   over(value: Uint8Array): WireReader {
     const length = [];
     let rest = value.length;

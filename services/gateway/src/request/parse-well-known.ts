@@ -57,7 +57,7 @@ function parseTimestamp(text: string): Parsed<WireValue> {
   const [, whole = '', fraction = '', zone = ''] = rfc3339.exec(text) ?? [];
   const local = Date.parse(`${whole}Z`);
   const millis = Date.parse(`${whole}${zone}`);
-  // Node rolls 30 February over into March; the text that comes back tells.
+  // Node reads 30 February as a day in March, so the result is formatted and compared.
   if (Number.isNaN(millis) || Number.isNaN(local) || !new Date(local).toISOString().startsWith(whole))
     return { fault: `bad Timestamp: ${text}` };
   return toTime(BigInt(millis / 1000), Number(fraction.slice(0, 9).padEnd(9, '0')));

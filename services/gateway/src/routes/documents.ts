@@ -13,7 +13,7 @@ export function addDocumentRoutes(server: Server, live: LiveTable): void {
     const snapshot = live.current();
     if (!snapshot) {
       reply.header('retry-after', '1');
-      throw new AppError('UNAVAILABLE', 'No node could be asked for its routes yet.');
+      throw new AppError('UNAVAILABLE', 'No node has answered yet, so there are no routes.');
     }
     let document = documents.get(snapshot);
     if (!document) {

@@ -18,14 +18,14 @@ export interface RpcParts extends AnswerParts {
   limit: RateLimit | undefined;
 }
 
-/** Counts a call and checks its credentials, as for a request of its own; undefined if it may go on. */
+/** Counts a call and checks its credentials, as for a request of its own; undefined if it may continue. */
 type AdmitCall = () => Promise<AppError | undefined>;
 
 const bodyLimit = 1024 * 1024;
 const maxBatch = 20;
 const maxSubscriptions = 10;
 const maxInFlight = 32;
-/** A client that reads slower than events come is let go. */
+/** A client that reads slower than events come is disconnected. */
 const maxBuffered = 4 * 1024 * 1024;
 const heartbeatMs = 15_000;
 const newBlocks = "tm.event='NewBlock'";

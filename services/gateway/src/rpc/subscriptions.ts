@@ -78,7 +78,7 @@ export function createSubscriptions({ rpcUrl, logger, metrics, perClient }: Subs
       clearTimeout(timer);
       isConfirmed = true;
       ready.resolve(undefined);
-      // The first answer is empty: it says that the subscription stands.
+      // The first answer is empty: it confirms the subscription.
       if (reply.result?.query === undefined) return;
       const result = JSON.stringify(reply.result);
       for (const listener of [...subscription.listeners]) listener.onEvent(result);

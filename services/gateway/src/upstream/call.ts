@@ -48,7 +48,7 @@ const faultMessages: Record<MessageFault, string> = {
   missing: 'the node answered with nothing',
 };
 
-/** Sends a call on a session and hands its answer over, once. Nothing is thrown: whatever happens is an answer. */
+/** Sends a call on a session and passes on its answer, once. Nothing is thrown: whatever happens is an answer. */
 export function sendUnary(session: Http2Session, authority: Authority, request: GrpcRequest, done: Done): Cancel {
   let early: GrpcFailure | undefined;
   const cancel = session.request(toBlock(request, authority), frameMessage(request.body), {

@@ -85,7 +85,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
         ended.resolve();
         onConnect?.(connects > 1);
       },
-      // A node that says goodbye finishes what it has; new calls go to a new session at once.
+      // A node that sends GOAWAY finishes its calls; new calls go to a new session at once.
       onGoaway() {
         if (session === opening) session = undefined;
         reopen(opening, connectedAt);
@@ -110,7 +110,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
     if (isClosed || replaced.has(ended)) return;
     replaced.add(ended);
     if (Date.now() - connectedAt > steadyMs) {
-      // Nodes end good sessions when they grow old or are replaced: the next one is opened at once, and calls wait for it.
+      // Nodes end healthy sessions at a maximum age or when they are replaced: the next one is opened at once, and calls wait for it.
       backoffMs = firstBackoffMs;
       return open();
     }
@@ -162,7 +162,7 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
   };
 }
 
-/** A connection that died without a word is found out by a ping that is not answered. */
+/** Finds a dead connection by a ping that is not answered. */
 function pingOrDestroy(session: Http2Session): void {
   if (!session.isOpen()) return;
   const timer = setTimeout(() => session.destroy(), connectTimeoutMs).unref();

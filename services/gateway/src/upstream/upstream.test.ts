@@ -101,7 +101,7 @@ test('an answer of almost 16 MiB passes', async () => {
   expect(answer.ok && answer.message.equals(large)).toBe(true);
 });
 
-test('the deadline ends a call, and the node is told', async () => {
+test('the deadline ends a call, also at the node', async () => {
   let reset: number | undefined;
   await using node = await startScriptedNode((stream) => stream.on('close', () => (reset = stream.rstCode)));
   const upstream = connectTo(node.address);
@@ -111,7 +111,7 @@ test('the deadline ends a call, and the node is told', async () => {
   await waitFor('the reset', () => reset === constants.NGHTTP2_CANCEL);
 });
 
-test('a caller that leaves ends a call, and the node is told', async () => {
+test('a caller that leaves ends a call, also at the node', async () => {
   let reset: number | undefined;
   await using node = await startScriptedNode((stream) => stream.on('close', () => (reset = stream.rstCode)));
   const controller = new AbortController();
@@ -127,7 +127,7 @@ test('nobody there is unavailable, at once', async () => {
   expect(answer).toMatchObject({ ok: false, code: 14, fault: 'unreachable' });
 });
 
-test('a node that says goodbye finishes what it has and is connected to again', async () => {
+test('a node that sends GOAWAY finishes its calls and is connected to again', async () => {
   let release = () => {};
   await using node = await startScriptedNode((stream, path) => {
     if (path !== '/slow') return respond(stream, frame(message));
@@ -171,7 +171,7 @@ test('an error of the query itself is not repeated', async () => {
   expect(a.calls.length + b.calls.length).toBe(1);
 });
 
-test('a node that keeps failing is set aside and comes back by itself', async () => {
+test('a node that keeps failing is set aside and returns once it answers', async () => {
   let mute = true;
   await using node = await startScriptedNode((stream) => {
     if (!mute) respond(stream, frame(message));
@@ -233,7 +233,7 @@ test('a node that was restarted on its port is reached again', async () => {
   expect(second.calls).toHaveLength(1);
 });
 
-test('a node that says goodbye to a good session is asked on a new one without a gap', async () => {
+test('a node that ends a healthy session with GOAWAY is asked on a new one without a gap', async () => {
   await using node = await startScriptedNode((stream) => respond(stream, frame(message)));
   const upstream = connectTo(node.address);
   expect((await upstream.call(query)).ok).toBe(true);

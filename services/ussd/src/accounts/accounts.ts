@@ -37,7 +37,7 @@ export interface CheckedPin {
 
 export interface Accounts {
   find(phone: string): Promise<AccountTable | undefined>;
-  /** Hashes outside of any transaction, then `insert` writes inside one; `undefined` when the number has an account. */
+  /** Hashes the PIN outside of a transaction. `insert` then writes inside one; false if the number already has an account. */
   prepare(input: { phone: string; name: string; pin: string; address: string | null }): Promise<{
     account: AccountTable;
     insert(trx: Trx): Promise<boolean>;
@@ -48,13 +48,13 @@ export interface Accounts {
   countPin(trx: Trx, checked: CheckedPin): Promise<PinCheck>;
   hashNewPin(account: AccountTable, pin: string): Promise<string>;
   setPin(trx: Trx, account: AccountTable, record: string): Promise<void>;
-  /** Changes a payout address and records who did, in one transaction. */
+  /** Changes a payout address and records who did, in one transaction; `false` when the number has no account. */
   setAddress(phone: string, address: string | null, by: { actor: AuditActor; from: string }): Promise<boolean>;
   /** Links an account to a wallet. */
   link(trx: Trx, account: AccountTable, wallet: { did: string; address: string }): Promise<void>;
   /** Counts that a code or a recipient was tried; false if there were too many in a day. */
   countLinkTry(trx: Trx, accountId: string): Promise<boolean>;
-  /** Lets a locked account try PINs again; `false`, as above, when the number has no account. */
+  /** Lets a locked account try PINs again; `false` when the number has no account. */
   unlock(phone: string, by: { actor: AuditActor; from: string }): Promise<boolean>;
   /** Sets a new PIN and gives it, for the operator to pass on; `undefined` when the number has no account. */
   resetPin(phone: string, by: { actor: AuditActor; from: string }): Promise<string | undefined>;

@@ -21,7 +21,7 @@ describe('keys', () => {
 });
 
 describe('PIN records', () => {
-  test('tell the right PIN from others', async () => {
+  test('accept the right PIN and refuse others', async () => {
     const vault = createPinVault(createKeyRing(first));
     const record = await vault.create('4071', 'account-1');
     expect(await vault.verify('4071', record, 'account-1')).toBe(true);
@@ -49,7 +49,7 @@ describe('PIN records', () => {
     await expect(vault.verify('4071', `${record.slice(0, -2)}${last}${record.at(-1)}`, 'account-1')).rejects.toThrow();
   });
 
-  test('stay readable under old keys and are sealed anew with the current one', async () => {
+  test('stay readable under old keys and are sealed again with the current one', async () => {
     const record = await createPinVault(createKeyRing(first)).create('4071', 'a');
     const keys = createKeyRing(second, [first]);
     const vault = createPinVault(keys);

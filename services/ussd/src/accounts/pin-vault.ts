@@ -2,7 +2,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import type { KeyRing } from '@palaver/store/internal';
 import { createLimiter } from './limiter.ts';
 
-/** Makes and checks the records that stand for PINs: a slow salted hash, sealed, bound to the account. */
+/** Makes and checks the records of PINs: a slow salted hash, sealed, bound to the account. */
 export interface PinVault {
   create(pin: string, accountId: string): Promise<string>;
   verify(pin: string, record: string, accountId: string): Promise<boolean>;

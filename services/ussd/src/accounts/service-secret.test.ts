@@ -7,7 +7,7 @@ import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { loadServiceSecret } from './service-secret.ts';
 
-test('all who hold the key get the same secret; who does not is told what to set', async () => {
+test('all who hold the key get the same secret; others read what to set', async () => {
   const { url } = await createTestDatabase('sqlite');
   const store = await openStore<UssdTables>(url);
   onTestFinished(() => store.close());

@@ -23,7 +23,7 @@ export async function loadServiceSecret(store: Pick<Store<UssdTables>, 'db'>, ke
     return keys.open(row.sealed, name);
   } catch (error) {
     const advice = 'Start with the key this database was used with, in PIN_ENCRYPTION_KEY or PIN_ENCRYPTION_KEYS_OLD.';
-    throw new StartError(`PIN_ENCRYPTION_KEY does not fit this database. ${advice}`, { cause: error });
+    throw new StartError(`PIN_ENCRYPTION_KEY is not the key of this database. ${advice}`, { cause: error });
   }
 }
 

@@ -4,7 +4,7 @@ import type { ActionSignature } from '../menu/action-signature.ts';
 import type { ActionResult } from '../menu/engine.ts';
 import type { UssdTables } from '../store/tables.ts';
 
-/** What an action may know and do. */
+/** The data and operations that an action has. */
 export interface ActionContext {
   /** Of session and step: the same for a retry, a replay and another instance. */
   key: string;
@@ -27,7 +27,7 @@ export interface ActionContext {
 export interface DeclaredAction extends ActionSignature {
   /** What it does, for the reference. */
   about?: string;
-  /** May run again for the same key: it writes through `commit` only, and the result that was recorded first stands. */
+  /** May run again for the same key: it writes through `commit` only, and the result that was recorded first counts. */
   repeatable?: boolean;
 }
 

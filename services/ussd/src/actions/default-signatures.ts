@@ -2,7 +2,7 @@ import { noticeTexts } from '../accounts/notices.ts';
 import { claimStatuses } from '../store/tables.ts';
 import type { DeclaredAction } from './action.ts';
 
-/** A PIN may be refused for reasons that no outcome of its own tells. */
+/** A PIN may be refused for reasons that have no outcome of their own. */
 const pinTexts = ['hint.simSwapped', 'hint.lockedForGood'];
 
 /** What a refused PIN says. */

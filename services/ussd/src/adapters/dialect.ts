@@ -10,7 +10,7 @@ export interface DialectRequest {
   echo?: Record<string, unknown>;
 }
 
-/** How one kind of telecom gateway speaks. See docs/ussd-adapters.md for adding one. */
+/** The request and reply format of one kind of telecom gateway. See docs/ussd-adapters.md for adding one. */
 export interface Dialect {
   path: string;
   /** `undefined` when the body cannot be read at all. */

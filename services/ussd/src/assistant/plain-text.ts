@@ -33,7 +33,7 @@ function stripLineMark(line: string): string {
   return bullet === undefined ? line : `${indent}- ${line.slice(bullet.length).trimStart()}`;
 }
 
-/** Where a mark stands next. Remembered, so that a line full of openings is searched once, not once for each. */
+/** The next place of a mark. Remembered, so that a line full of openings is searched once, not once for each. */
 function createFinder(line: string): (mark: string, from: number) => number {
   const known = new Map<string, { from: number; at: number }>();
   return (mark, from) => {
@@ -78,7 +78,7 @@ function readLink(line: string, at: number, find: Find): Stripped | undefined {
   return { text: `${line.slice(open + 1, middle)} (${line.slice(middle + 2, end)})`, end: end + 1 };
 }
 
-/** Strong, slanted and code: what stands between the same mark twice. */
+/** Strong, slanted and code: what is between the same mark twice. */
 function readPair(line: string, at: number, find: Find): Stripped | undefined {
   const mark = ['**', '__', '*', '`'].find((known) => line.startsWith(known, at));
   if (mark === undefined) return undefined;

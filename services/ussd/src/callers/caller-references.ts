@@ -1,7 +1,7 @@
 import { AppError } from '@palaver/contract';
 import type { KeyRing } from '@palaver/store/internal';
 
-/** Stands for a phone number in lists that show it masked; only the service can turn it back. */
+/** Represents a phone number in lists that show it masked; only the service can decrypt it. */
 export interface CallerReferences {
   create(phoneNumber: string): string;
   /** Throws for what the service has not made. */

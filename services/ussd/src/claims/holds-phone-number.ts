@@ -1,4 +1,4 @@
-/** Enough of a number to know it by, also without its country code. */
+/** Enough digits to identify a number, also without its country code. */
 const lastDigits = 9;
 
 /** Whether a value, or one inside it, holds one of these phone numbers or any in international form. */

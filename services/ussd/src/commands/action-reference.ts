@@ -19,7 +19,7 @@ export function toActionReference(): string {
 ${builtIns}
 ## Named actions
 
-\`action: NAME\`. Answers in brackets may be missing. Values stand in texts and expressions afterwards.
+\`action: NAME\`. Answers in brackets may be missing. Texts and expressions can use the values afterwards.
 
 | Action | Does | Answers | Outcomes | Values |
 |---|---|---|---|---|

@@ -128,8 +128,8 @@ ${states(imported)}`,
   );
   makeProgramFolder(join(folder, 'locales'));
   for (const language of languages) {
-    const { begin, continue: goOn } = words[language] ?? words.en ?? { begin: '', continue: '' };
-    await addTexts(join(folder, 'locales', `${language}.yaml`), language, imported, { begin, continue: goOn });
+    const { begin, continue: resume } = words[language] ?? words.en ?? { begin: '', continue: '' };
+    await addTexts(join(folder, 'locales', `${language}.yaml`), language, imported, { begin, continue: resume });
   }
 }
 

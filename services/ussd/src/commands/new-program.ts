@@ -58,7 +58,7 @@ export function makeProgramFolder(folder: string): void {
   try {
     makeFolder(folder);
   } catch (error) {
-    throw new StartError(`The folder ${folder} cannot be made: ${(error as Error).message}.`, { cause: error });
+    throw new StartError(`The folder ${folder} cannot be created: ${(error as Error).message}.`, { cause: error });
   }
 }
 

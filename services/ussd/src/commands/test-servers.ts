@@ -4,7 +4,7 @@ import type { Flow } from './flow.ts';
 type Answers = Pick<Flow, 'http' | 'protocol' | 'assistant'>;
 
 export interface TestServers extends ProgramServers {
-  /** What was asked in vain since the last `use`. */
+  /** Requests without an answer since the last `use`. */
   unanswered(): readonly string[];
   use(answers: Answers): void;
 }

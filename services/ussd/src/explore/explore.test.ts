@@ -1,4 +1,4 @@
-// What `palaver program explore` finds in programs with faults, and that the programs of the house have none.
+// What `palaver program explore` finds in programs with faults, and that the bundled programs have none.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createTempDir } from '@palaver/test-kit';

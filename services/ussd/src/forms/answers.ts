@@ -54,7 +54,7 @@ export function canKeep(node: FormNode): boolean {
 }
 
 /**
- * A required note forbids the answers that it is shown for, by its own condition or that of a group of notes. One that stands among
+ * A required note forbids the answers that it is shown for, by its own condition or that of a group of notes. One that is among
  * questions without a condition would stop everyone who is asked them: it forbids nothing.
  */
 export function forbids(note: FormNode): boolean {

@@ -15,7 +15,7 @@ const maxLoadings = 3;
 interface Loading {
   form: LoadedForm;
   created: number;
-  /** The instances in use, with the answers that they stand for. */
+  /** The instances in use, with the answers that they were built from. */
   instances: Map<string, { root: FormRoot; xml: string }>;
 }
 

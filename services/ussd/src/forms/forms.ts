@@ -75,7 +75,7 @@ export function createForms({ timeoutMs = 8_000, loadMs = 30_000, inspectMs = 60
       const wanted = { kind: 'press', form, call, ...(!isKnown && { source }) } as const;
       const reply = await thread.send(wanted, isKnown ? timeoutMs : timeoutMs + loadMs);
       if (!('reply' in reply)) {
-        // A form that the thread has let go is sent again with the next press.
+        // A form that the thread has unloaded is sent again with the next press.
         thread.sources.delete(form);
         throw new Error(`a form failed: ${'fault' in reply ? reply.fault : 'no reply'}`);
       }

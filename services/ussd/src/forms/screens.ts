@@ -62,7 +62,7 @@ function toAnswerText(node: FormNode): string {
   return chosen.map(toLabel).join(', ');
 }
 
-/** A choice that is a picture has no text: its value stands for it. */
+/** A choice that is a picture has no text: its value is shown. */
 function toLabel({ label, value }: FormItem): string {
   return toPlain(label) || value;
 }

@@ -143,7 +143,7 @@ function inferCall(name: string, args: ResultType[]): ResultType {
   }
   if (name === '-_') return one;
   if (name === '_?_:_') {
-    if (!isA(one, 'bool')) throw new ExpressionFault('what stands before ? is not true or false');
+    if (!isA(one, 'bool')) throw new ExpressionFault('what comes before ? is not true or false');
     return args[1] === args[2] ? (args[1] ?? 'dyn') : 'dyn';
   }
   if (name === '@in') return 'bool';

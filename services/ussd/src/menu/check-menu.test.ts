@@ -145,7 +145,7 @@ describe('checking menus', () => {
     [
       'an exit that does not exist',
       menu.replace('exit: bye', 'exit: gone'),
-      'menu.yaml:2: exit must name a state of kind end, gone is none',
+      'menu.yaml:2: exit must name a state of kind end, gone does not exist',
     ],
     ['no start', menu.replace('start: top\n', ''), 'menu.yaml:1: no file names the start state'],
     ['a state defined twice', `${menu}  top: { kind: end, text: bye }\n`, 'menu.yaml:22: this key is defined twice'],

@@ -211,7 +211,7 @@ function checkEnds(
     const state = states.get(names[which])?.state;
     const wanted = which === 'start' ? 'menu' : 'end';
     if (state?.kind !== wanted) {
-      const message = `${which} must name a state of kind ${wanted}, ${names[which]} is ${state ? `a ${state.kind}` : 'none'}`;
+      const message = `${which} must name a state of kind ${wanted}, ${names[which]} ${state ? `is a ${state.kind}` : 'does not exist'}`;
       faults.push({ file: file?.file ?? '', line: file?.[which]?.line ?? 1, message });
     }
   }

@@ -16,7 +16,7 @@ export interface CheckedValues {
   faults: Fault[];
 }
 
-/** Names that every expression knows. */
+/** Names that every expression can use. */
 const always: readonly (readonly [string, ResultType])[] = [
   ['today', 'string'],
   ['caller', 'map'],
@@ -134,7 +134,7 @@ function checkExpressions(
 
 const alwaysThere = new Map(always);
 
-/** What all expressions of a menu know. A value of the menu hides a name of the same spelling. */
+/** What all expressions of a menu can use. A value of the menu hides a name of the same spelling. */
 function toScope(types: ReadonlyMap<string, ValueType>): Scope {
   return {
     get(name) {
@@ -148,7 +148,7 @@ function toScope(types: ReadonlyMap<string, ValueType>): Scope {
   };
 }
 
-/** Knows every name. */
+/** Accepts every name. */
 function openScope(scope: Scope): Scope {
   return {
     get: (name) => scope.get(name) ?? (name.includes('.') ? undefined : 'dyn'),
@@ -174,9 +174,9 @@ interface Found {
   path: PropertyKey[];
   wanted?: 'bool' | 'list';
   answer?: ValueType;
-  /** It knows `row`. */
+  /** It can use `row`. */
   hasRow?: boolean;
-  /** It knows `status`, of an answer over HTTP. */
+  /** It can use `status`, of an answer over HTTP. */
   hasStatus?: boolean;
 }
 

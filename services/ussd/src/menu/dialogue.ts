@@ -9,7 +9,7 @@ export interface Dialogue {
   stack: readonly string[];
   page: number;
   hint?: string;
-  /** The page the hint stands on, when it is not the first. */
+  /** The page of the hint, when it is not the first. */
   hintPage?: number;
   /** Answers and what actions reported, by name. Never a secret. */
   values: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface Dialogue {
   account?: string;
   /** The first screen of the first dial of this phone. */
   isNewcomer?: true;
-  /** A form this phone left unfinished, as it stood when the session was opened. */
+  /** A form this phone left unfinished, as it was when the session was opened. */
   resume?: FormSnapshot;
   /** Where the login under way leads to, once it is done. */
   afterLogin?: Place;

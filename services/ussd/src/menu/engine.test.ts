@@ -217,7 +217,7 @@ describe('the menu engine', () => {
 describe('an unfinished form', () => {
   const snapshot = (inputs: string[]) => toFormSnapshot(menu, play(inputs).dialogue);
 
-  test('is taken up at the last unanswered question, secrets are asked again', () => {
+  test('continues at the last unanswered question, secrets are asked again', () => {
     expect(snapshot(['1', '1'])).toMatchObject({ state: 'word', stack: ['top', 'color'] });
     expect(snapshot(['1', '1', 'tree', 'hush'])).toMatchObject({ state: 'secret', stack: ['top', 'color', 'word'] });
     const resume = snapshot(['1', '1', 'tree', 'hush']);
@@ -228,7 +228,7 @@ describe('an unfinished form', () => {
     expect(play(['5', 'mum', 'mum', '0'], saved, opening).dialogue.resume).toBeUndefined();
   });
 
-  test('is none when nothing was answered, or when it is finished', () => {
+  test('does not exist when nothing was answered, or when it is finished', () => {
     expect(snapshot([])).toBeUndefined();
     expect(snapshot(['1'])).toBeUndefined();
     expect(snapshot(['3', '98'])).toBeUndefined();

@@ -121,7 +121,7 @@ describe('a form that was left unfinished behind a login', () => {
   if (!resume) throw new Error('no form');
   const opening = { language: 'en', resume };
 
-  test('is taken up after the login only, and shows nothing of itself before', () => {
+  test('continues after the login only, and shows nothing of itself before', () => {
     expect(shown(play([], opening))).toContain('4. Go on');
     expect(shown(play(['4'], opening))).toBe('PIN?\n0. Back\n*. Exit');
     expect(shown(play(['4', 'no'], opening))).toBe('Wrong\nPIN?\n0. Back\n*. Exit');

@@ -128,7 +128,7 @@ export interface ReturnState {
   kind: 'return';
 }
 
-/** Runs the states from `do` for each item of a list, which they know as `as`. */
+/** Runs the states from `do` for each item of a list, which has the name `as` in them. */
 export interface EachState {
   kind: 'each';
   list: string;

@@ -17,7 +17,7 @@ const [languageState, languageAction] = ['firstLanguage', 'setFirstLanguage'];
 
 /**
  * What a program need not write itself: an option to continue a call that had no room for more input, and one to choose the
- * language at the first dial. Both stand at the end of its first menu, where the program has the texts and no such option.
+ * language at the first dial. Both are at the end of its first menu, where the program has the texts and no such option.
  */
 export function offerOptions(states: States, offered: Offered): States {
   const { start, locales } = offered;

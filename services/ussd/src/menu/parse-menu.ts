@@ -8,7 +8,7 @@ import { programFile } from './program-source.ts';
 import { sayIssue } from './say-issue.ts';
 import { type ParsedState, stateSchema } from './state-schema.ts';
 
-/** A state as one file gives it, with where it stands. */
+/** A state as one file gives it, with its place. */
 export interface PlacedState {
   state: State;
   file: string;

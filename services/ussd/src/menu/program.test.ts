@@ -146,7 +146,7 @@ test('a kind that is misspelt and a field that is misspelt inside', () => {
   ]);
 });
 
-test('with an action that may give any value, what no action gives is a fault all the same', () => {
+test('with an action that may give any value, what no action gives is still a fault', () => {
   const states = (that: string) => `
   home: { kind: menu, text: home, options: [{ text: home, to: any }] }
   any: { kind: action, action: undeclared, outcomes: { done: size } }

@@ -63,7 +63,7 @@ function visibleOptions(menu: Menu, state: State | undefined, dialogue: Dialogue
   });
 }
 
-/** The options a choice is looked up in. Those of a page stand after its text: before they are shown, `1` is a slip. */
+/** The options a choice is looked up in. Those of a page come after its text: before they are shown, `1` is a wrong input. */
 export function choosableOptions(menu: Menu, dialogue: Dialogue): Option[] {
   const state = menu.states.get(dialogue.state);
   const options = visibleOptions(menu, state, dialogue);

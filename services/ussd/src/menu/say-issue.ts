@@ -52,7 +52,7 @@ export function sayIssue(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodT
 
 const fieldsBySchema = new WeakMap<z.ZodType, Set<string>>();
 
-/** The names of all fields that a schema knows, at any depth. */
+/** The names of all fields of a schema, at any depth. */
 function fieldsOf(schema: z.ZodType): Set<string> {
   const found = fieldsBySchema.get(schema);
   if (found) return found;

@@ -18,7 +18,7 @@ export async function loadMenu(sources: MenuSources, registry: Registry): Promis
 
 const versionCharacters = 12;
 
-/** Stands for everything the program is made of, the program it extends included. */
+/** A hash of everything the program is made of, including the program it extends. */
 export function toVersion(source: ProgramSource, base: ProgramSource): string {
   const hash = createHash('sha256');
   const all = source === base ? [source] : [source, base];

@@ -4,7 +4,7 @@ import { z } from 'zod';
 /** One thing that was asked for, or why it cannot be had. */
 export type Part<T> = { ok: true; value: T } | { ok: false; reason: string };
 
-/** What the protocol knows of an address; each part can fail on its own. */
+/** The protocol's data about an address; each part can fail alone. */
 export interface Holdings {
   coins: Part<string[]>;
   tokens: Part<string[]>;

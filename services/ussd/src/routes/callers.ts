@@ -41,7 +41,7 @@ export function addCallerRoutes(server: Server, parts: CallerRouteParts): void {
       ...rest,
     })),
   }));
-  // By POST: a phone number in an address would stand in the logs of proxies.
+  // By POST: a phone number in an address would appear in the logs of proxies.
   server.post(
     '/api/ussd/callers/find',
     { schema: { body: findSchema, response: { 200: callerSchema } }, config: { audited: true } },

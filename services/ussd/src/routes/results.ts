@@ -104,7 +104,7 @@ export function addResultRoutes(server: Server, { results, callerReferences, aud
       const filter = toFilter(query);
       const rows = await results.count(set, filter);
       if (rows > maxExported)
-        throw new AppError('VALIDATION_FAILED', `These are more than ${maxExported} results: choose a shorter time.`);
+        throw new AppError('VALIDATION_FAILED', `There are more than ${maxExported} results. Choose a shorter period.`);
       await audit.record({
         actor: toAuditActor(request),
         action: 'results.exported',

@@ -10,7 +10,7 @@ import type { ActionResults } from './action-results.ts';
 
 export interface ActionCall {
   key: string;
-  /** Nothing is known that would speak for an earlier run with this key. */
+  /** Nothing indicates an earlier run with this key. */
   isFirst: boolean;
   pending: PendingAction;
   menu: Menu;

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, hash, hkdfSync } from 'node:crypto';
 
 export interface TextHash {
-  /** Stands for a text of a session. The empty text, which says nothing, stands for itself. */
+  /** The hash of a text of a session; the empty text has none. */
   ofText(sessionId: string, text: string): string;
   /** The key of the `step`-th action that the last input of this text runs. */
   ofAction(sessionId: string, text: string, step: number): string;
@@ -10,7 +10,7 @@ export interface TextHash {
 /** The hashes of a session, by what it keeps: a session that began with an earlier kind ends with it. */
 export type TextHashFor = (kept: string | undefined) => TextHash;
 
-/** Stands before each hash of today's kind; the earlier kind had 22 characters and none. */
+/** Precedes each hash of today's kind; the earlier kind had 22 characters and none. */
 const mark = 'h';
 const characters = 22;
 

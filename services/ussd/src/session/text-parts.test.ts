@@ -48,7 +48,7 @@ describe('the accumulated text', () => {
     );
   });
 
-  test('every part ends where the text stood after it', () => {
+  test('every part has the length of the text after it', () => {
     const input = fc.string({ unit: fc.constantFrom('0', '1', 'a', 'é'), minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(fc.array(input, { minLength: 1 }), fc.boolean(), (inputs, exits) => {

@@ -1,5 +1,5 @@
 /**
- * Stands before each input in a text that was made from a list of inputs, where `*` separates nothing and an input may be
+ * Precedes each input in a text that was made from a list of inputs, where `*` separates nothing and an input may be
  * empty. No text of a telecom gateway holds one: control characters are refused.
  */
 const inputMark = '\0';
@@ -12,7 +12,7 @@ export function isListed(text: string): boolean {
   return text.startsWith(inputMark);
 }
 
-/** One input of a dialogue: what was typed, and where the accumulated text stood after it. */
+/** One input of a dialogue: what was typed, and the length of the accumulated text after it. */
 export interface Part {
   value: string;
   end: number;
@@ -58,7 +58,7 @@ function toListedParts(text: string): Part[] {
 }
 
 /**
- * The inputs of `text`, which are `parts`, beyond its first `consumed` characters, or `undefined` when `text` does not go on
+ * The inputs of `text`, which are `parts`, beyond its first `consumed` characters, or `undefined` when `text` does not continue
  * from there (`1` became `12`, not `1*2`) and must be replayed from the start. The caller has compared the consumed characters.
  */
 export function toNewParts(text: string, consumed: number, parts = toParts(text)): Part[] | undefined {

@@ -7,7 +7,7 @@ import { migrateUssd } from '../store/migrations.ts';
 import type { UssdTables } from '../store/tables.ts';
 import { startProgramStats } from './program-stats.ts';
 
-test('what is counted while counts are written is written by the next call, which waits for its turn', async () => {
+test('what is counted while counts are written is written by the next call, which waits for the first', async () => {
   await using database = await createTestDatabase('sqlite');
   const store = await openStore<UssdTables>(database.url);
   await migrateUssd(store);

@@ -2,7 +2,7 @@ import { createGatewayClient, type GatewayAccess } from '@palaver/protocol';
 import { findAddress, toAccessHeaders } from '@palaver/protocol/internal';
 import { createDidResolver, createVerifier, deriveSigner } from '@palaver/ucan';
 
-/** Who pages make their invocations out to, and how the wallet of one is known. */
+/** The audience of pages' invocations, and how the wallet of an issuer is found. */
 export async function createLinking(secret: Uint8Array, access: GatewayAccess | undefined) {
   const audience: string = (await deriveSigner({ secret, label: 'ussd gateway' })).did();
   const resolveDid = createDidResolver(

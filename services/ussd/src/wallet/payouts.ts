@@ -25,7 +25,7 @@ export interface Payouts {
   denom: string;
   /** What a holder has, and what of it they can send now. */
   balanceOf(accountId: string, now: number): Promise<{ balance: bigint; sendable: number }>;
-  /** Takes coins off the holder and hands them to the outbox, in the caller's transaction. */
+  /** Debits the holder and queues the payment in the outbox, in the caller's transaction. */
   send(trx: Trx, payout: NewPayout): Promise<PayoutResult>;
   /** The newest first. */
   list(accountId: string, limit: number): Promise<PayoutTable[]>;

@@ -41,7 +41,7 @@ async function serve(frames: FrameLog, timing: { heartbeatMs?: number; stalledMs
   return { url, state };
 }
 
-/** A connection that has asked and reads nothing until told. */
+/** A connection that has asked and reads nothing until it is resumed. */
 function ask(url: string): Socket {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   socket.on('error', () => {});
@@ -103,7 +103,7 @@ test('a reader that has stopped reading is cut off', async () => {
   await closed;
 });
 
-test('a reader that leaves is forgotten while the log goes on', async () => {
+test('a reader that leaves is forgotten while the log grows', async () => {
   const frames = createFrameLog();
   frames.append('message', { content: 'x', timestamp });
   const { url, state } = await serve(frames);

@@ -94,7 +94,7 @@ describe('what reaches the model', () => {
     expect(body.message.content).toBe('Seen.');
   });
 
-  it('as much of a long text as fits, and the model is told', async () => {
+  it('as much of a long text as fits, and the model learns of it', async () => {
     const { asked } = await send({ attachments: [attach(offer('long', 'x'.repeat(300_000)), 'l.txt', 'text/plain')] });
     expect(JSON.stringify(asked)).toContain('[Only the first 200000 of 300000 characters are shown.]');
   });
@@ -207,8 +207,8 @@ describe('is a 422 before the model runs:', () => {
 
   it.each<[string, Buffer | string, string, RegExp]>([
     ['a program', Buffer.from('7f454c4602010100', 'hex'), 'application/octet-stream', /not a text, a PDF or an image/],
-    ['a page that calls itself an image', '<html></html>', 'image/png', /not what its type/],
-    ['an image that calls itself a text', png, 'text/plain', /not what its type/],
+    ['a page that calls itself an image', '<html></html>', 'image/png', /does not match its type/],
+    ['an image that calls itself a text', png, 'text/plain', /does not match its type/],
     ['a broken PDF', '%PDF-1.4 oh no', 'application/pdf', /PDF that cannot be read/],
     ['an empty file', '', 'text/plain', /no text/],
     ['a PDF without text', createPdf(''), 'application/pdf', /no text/],

@@ -26,7 +26,7 @@ const configSchema = z.object({
   }),
   FILES_S3_URL: envBucket().optional().meta({
     description:
-      'Bucket of an S3-compatible service for files that users upload, with key and secret (percent-encoded). The folder files in DATA_DIR when not set; several instances need a bucket or a shared folder.',
+      'Bucket of an S3-compatible service for files that users upload, with key and secret (percent-encoded). If not set, the folder `files` in DATA_DIR; several instances need a bucket or a shared folder.',
     example: 'https://KEY:SECRET@s3.eu-central-1.amazonaws.com/palaver-files?region=eu-central-1',
     secret: true,
   }),

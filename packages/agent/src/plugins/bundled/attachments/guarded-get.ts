@@ -22,7 +22,7 @@ export interface GuardedReply {
   body: Buffer;
 }
 
-/** What kept us from an answer, in words for the user. */
+/** Why there is no answer, in words for the user. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }

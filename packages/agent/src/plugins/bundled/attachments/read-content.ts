@@ -11,7 +11,8 @@ export async function readContent(
 ): Promise<{ content: Buffer | string; mediaType: string }> {
   const file = await readFileKind(bytes);
   if (!file) throw failed(`${filename} is not a text, a PDF or an image (PNG, JPEG, GIF, WebP).`, filename);
-  if (!fitsDeclared(mimetype, file.kind)) throw failed(`${filename} is not what its type ${mimetype} says.`, filename);
+  if (!fitsDeclared(mimetype, file.kind))
+    throw failed(`The content of ${filename} does not match its type ${mimetype}.`, filename);
   if (file.kind === 'image') return { content: bytes, mediaType: file.mediaType };
   const read = file.kind === 'text' ? file : await readPdf(bytes, owner);
   if (!read) throw failed(`${filename} was not read: too many PDFs are waiting. Send it again in a moment.`, filename);

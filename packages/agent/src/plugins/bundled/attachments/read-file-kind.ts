@@ -14,7 +14,7 @@ const images: { mediaType: string; matches(bytes: Buffer): boolean }[] = [
 
 /** Readers take a PDF whose header comes a little late. */
 const headBytes = 1024;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what tells a binary file from a text.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they distinguish a binary file from a text.
 const binary = /[\0-\x08\x0e-\x1a\x1c-\x1f]/;
 
 /** What a file is by its content, whatever it is called; undefined if it is nothing a model can read. */

@@ -46,7 +46,7 @@ export async function receiveFile(body: Readable, path: string, declared: string
   if (!kind)
     throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'The file is not a text, a PDF or an image (PNG, JPEG, GIF, WebP).');
   if (!fitsDeclared(declared, kind.kind))
-    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `The file is not what its type ${declared} says.`);
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', `The content of the file does not match its type ${declared}.`);
   const secret = Buffer.concat([key, nonce, cipher.getAuthTag()]).toString('base64url');
   return { path, sha256: hash.digest('hex'), size, mediaType: kind.mediaType, secret };
 }

@@ -50,7 +50,7 @@ const callSchema = z
   .object({
     callId: z.string(),
     url: z.string().meta({ description: 'Where to connect.' }),
-    token: z.string().meta({ description: 'LiveKit access token for this room alone, good for an hour.' }),
+    token: z.string().meta({ description: 'LiveKit access token for this room alone, valid for an hour.' }),
     encryptionKey: z.string().meta({ description: 'Base64 of 32 secret bytes, the key of this call’s media.' }),
     roomName: z.string(),
   })

@@ -37,7 +37,7 @@ async function openPage(
   answer: (call: Page['calls'][number], socket: Socket) => void = () => {},
   url = agent.url,
 ): Promise<Page> {
-  const { socket, event: heard } = openSocket(url, { query: { sessionId }, auth: { invocation: user.invocation } });
+  const { socket, event: received } = openSocket(url, { query: { sessionId }, auth: { invocation: user.invocation } });
   sockets.push(socket);
   const page: Page = { socket, calls: [] };
   for (const event of ['browser_tool_call', 'action_call']) {
@@ -46,7 +46,7 @@ async function openPage(
       answer(call, socket);
     });
   }
-  await heard('connected');
+  await received('connected');
   return page;
 }
 
@@ -65,20 +65,20 @@ async function countIgnored(url = agent.url): Promise<number> {
 }
 
 describe('a browser tool', () => {
-  it('runs on the page and its result goes to the model; the stream tells of both', async () => {
+  it('runs on the page and its result goes to the model; the stream has both', async () => {
     const { user, sessionId } = await startUser();
     const page = await openPage(user, sessionId, ({ toolCallId, args }, socket) =>
       socket.emit('tool_result', { toolCallId, result: { seen: args.text } }),
     );
     const frames = await streamTurn(user, sessionId, useReadPage, declared);
-    const told = frames.filter(({ event }) => event === 'browser_tool_call').map(({ data }) => data);
-    expect(told).toMatchObject([
+    const calls = frames.filter(({ event }) => event === 'browser_tool_call').map(({ data }) => data);
+    expect(calls).toMatchObject([
       { sessionId, toolName: 'read_page', args: { text: 'title' }, status: 'isRunning' },
-      { toolCallId: told[0].toolCallId, status: 'done', output: { seen: 'title' } },
+      { toolCallId: calls[0].toolCallId, status: 'done', output: { seen: 'title' } },
     ]);
     expect(frames.some(({ event }) => event === 'tool_call')).toBe(false);
     expect(textOf(frames)).toContain('{"seen":"title"}');
-    const call = { sessionId, toolCallId: told[0].toolCallId, toolName: 'read_page', args: { text: 'title' } };
+    const call = { sessionId, toolCallId: calls[0].toolCallId, toolName: 'read_page', args: { text: 'title' } };
     expect(page.calls).toMatchObject([
       { ...call, event: 'browser_tool_call', eventName: 'browser_tool_call', payload: call },
     ]);
@@ -105,7 +105,7 @@ describe('a browser tool', () => {
     expect([elsewhere.calls, strange.calls]).toEqual([[], []]);
   });
 
-  it('without a page fails at once, and the turn goes on', async () => {
+  it('without a page fails at once, and the turn continues', async () => {
     const { user, sessionId } = await startUser();
     const frames = await streamTurn(user, sessionId, useReadPage, declared);
     expect(outcomeOf(frames, 'browser_tool_call')).toMatchObject({ status: 'error' });
@@ -117,7 +117,7 @@ describe('a browser tool', () => {
     const { user, sessionId } = await startUser();
     const page = await openPage(user, sessionId);
     const frames = await streamTurn(user, sessionId, '/tool read_page {"text":5}', declared);
-    expect(textOf(frames)).toContain('arguments are not right');
+    expect(textOf(frames)).toContain('arguments are not valid');
     expect(page.calls).toEqual([]);
   });
 

@@ -14,7 +14,7 @@ const namedTables = [
 const accountsOf = (name: string) => [`user:${name}`, `held:${name}`];
 
 /**
- * The books must go on balancing, so an erased user's entries stay under a name made up for them, which leads to nobody.
+ * The books must still balance, so an erased user's entries stay under a name made up for them, which leads to nobody.
  */
 export const creditsPersonalData: PersonalData<AgentPerson> = {
   tables: [

@@ -24,7 +24,7 @@ test('a price list is read from JSON', () => {
 });
 
 test.each(['', '{', '[]', '{}', '{"a":{"input":1,"output":1}}', '{"*":{"input":-1,"output":1}}', '{"*":1}'])(
-  '%j is none',
+  '%j is not a price list',
   (text) => {
     expect(envPrices().safeParse(text).error?.issues[0]?.message).toContain('credits per 1,000 tokens');
   },

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const priceSchema = z.object({ input: z.number().min(0).max(1e9), output: z.number().min(0).max(1e9) });
 const pricesSchema = z.record(z.string(), priceSchema);
 
-/** Credits per 1,000 tokens by model; `*` stands for every other model. */
+/** Credits per 1,000 tokens by model; `*` is every other model. */
 export type Prices = z.infer<typeof pricesSchema>;
 
 const expected = 'expected JSON of credits per 1,000 tokens by model';

@@ -33,7 +33,7 @@ const configSchema = z.object({
     example: 'true',
   }),
   CREDITS_FREE: credits('1000').meta({
-    description: 'Credits a new user starts with. 0 gives nobody any.',
+    description: 'Credits a new user starts with. 0 gives none.',
     example: '1000',
   }),
   CREDITS_FREE_USERS_PER_ADDRESS: credits('10').meta({
@@ -50,7 +50,7 @@ const configSchema = z.object({
     example: '1000',
   }),
   CREDITS_PRICES: envPrices().prefault('{"*":{"input":1,"output":4}}').meta({
-    description: 'Credits per 1,000 tokens by model; * stands for every other model.',
+    description: 'Credits per 1,000 tokens by model; * is every other model.',
     example: '{"gpt-5":{"input":2,"output":10},"*":{"input":1,"output":4}}',
   }),
   ...paymentVariables,

@@ -24,7 +24,7 @@ export const paymentVariables = {
     .optional()
     .meta({
       description:
-        'Address that users pay to. Where it is set, payments are read from the chain through GATEWAY_URL and booked.',
+        'Address that users pay to. If set, payments are read from the chain through GATEWAY_URL and booked.',
       example: 'ixo1xf7u84m7fs39crd95d5mdzn0uwgnsqzh54y74e',
     }),
   CREDITS_PRICE: envCoin().prefault('1000uixo').meta({

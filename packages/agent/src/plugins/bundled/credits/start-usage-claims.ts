@@ -24,7 +24,8 @@ export const usageVariables = {
   NODE_ENV: agentConfigSchema.shape.NODE_ENV,
   DATA_DIR: agentConfigSchema.shape.DATA_DIR,
   USAGE_COLLECTION: envCollection().optional().meta({
-    description: 'Collection of the protocol in which paid answers become claims. Unset, no usage becomes a claim.',
+    description:
+      'Collection of the protocol in which paid answers become claims. If not set, no usage becomes a claim.',
     example: '4',
   }),
   USAGE_PERIOD_SECONDS: envInteger({ min: 1, max: 31 * 86_400 })

@@ -152,7 +152,7 @@ describe('a protected tool', () => {
     expect(server.seen).toMatchObject([{ authorization: 'Bearer dXNlcg==', 'x-auth-type': 'ucan' }]);
   });
 
-  it('without one answers AUTHORIZATION_REQUIRED, is never called, and the turn goes on', async () => {
+  it('without one answers AUTHORIZATION_REQUIRED, is never called, and the turn continues', async () => {
     await using server = await startProtectedServer();
     await using agent = await startAgent([{ name: 'vault', url: server.url, protected: true }]);
     const mcpInvocations = { vault__wait: 'b3RoZXI=' };
@@ -230,7 +230,7 @@ describe('a protected tool', () => {
     expect(call.error).toMatch(/^AUTHORIZATION_REQUIRED/);
   });
 
-  it('may stand beside open ones, which never see an invocation', async () => {
+  it('may be used beside open ones, which never see an invocation', async () => {
     await using server = await startProtectedServer();
     await using agent = await startAgent([
       { name: 'vault', url: server.url, protected: ['wait'], headers: { 'x-api-key': 'k1' } },
@@ -243,7 +243,7 @@ describe('a protected tool', () => {
   });
 });
 
-it("a tool's own failure is told in its words", async () => {
+it("a tool's own failure is passed on in its words", async () => {
   await using server = await startProtectedServer();
   await using agent = await startAgent([{ name: 'vault', url: server.url }]);
   expect((await useTool(agent, 'vault__fail', {})).error).toBe('TOOL_FAILED: the lock is frozen');
@@ -258,7 +258,7 @@ it('an abort reaches the server', async () => {
   await waitFor('the call', () => server.seen.length === 1);
   await user.send('POST', '/messages/abort', { sessionId });
   expect((await work).at(-1)).toMatchObject({ data: { status: 'aborted' } });
-  await waitFor('the server to hear of it', () => server.methods.includes('notifications/cancelled'));
+  await waitFor('the server to receive it', () => server.methods.includes('notifications/cancelled'));
 });
 
 describe('MCP_SERVERS', () => {

@@ -116,7 +116,7 @@ describe.each(engines)('the store on %s', (engine) => {
     }
   });
 
-  test('the same thing is remembered once, also when told many times at once', async () => {
+  test('the same thing is remembered once, also when sent many times at once', async () => {
     const room = await createRoom();
     const kept = await Promise.all(Array.from({ length: 10 }, () => memories.add(room, fact('Ana keeps goats'))));
     expect(new Set(kept.map((memory) => memory?.id)).size).toBe(1);

@@ -108,7 +108,7 @@ function createTools(memories: MemoryStore): Tools {
   return {
     remember: tool({
       description:
-        'Remembers one thing for later conversations, in plain words that stand on their own. Not for how the user wants to be answered.',
+        'Remembers one thing for later conversations, in plain words that can be understood alone. Not for how the user wants to be answered.',
       input: rememberSchema,
       async execute(memory, rt) {
         const kept = await memories.add(rt.session.roomId, memory);

@@ -71,7 +71,7 @@ export const actionsRetention = [
 
 const where = ({ did }: AgentPerson) => sql<boolean>`user_did = ${did}`;
 
-/** A transaction that is on its way stays: without it, nobody would know whether it took effect. */
+/** A transaction that is on its way stays: without it, its outcome could not be looked up. */
 const whereSettled = ({ did, reference }: AgentPerson) => sql<boolean>`status in ('included', 'dead')
   and id in (select 'action:' || id from agent_action where user_did in (${did}, ${reference}))`;
 

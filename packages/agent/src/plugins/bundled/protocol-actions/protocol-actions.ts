@@ -37,7 +37,7 @@ const configSchema = z.object({
   NODE_ENV: agentConfigSchema.shape.NODE_ENV,
   DATA_DIR: agentConfigSchema.shape.DATA_DIR,
   ACTIONS_ENABLED: envBoolean().prefault('false').meta({
-    description: 'Whether the agent submits claims and sends tokens in the names of users who have delegated it.',
+    description: 'Whether the agent submits claims and sends tokens for users who have delegated these rights to it.',
     example: 'true',
   }),
   AGENT_SIGNING_KEY: envSigningKey(),
@@ -238,7 +238,7 @@ function checkOrder(ordered: OrderResult, { logger }: RuntimeContext): void {
   if (ordered === 'too many of agent')
     logger.warn('an order was refused: the day has had as many as ACTIONS_IN_ALL_PER_DAY allows');
   const words = limitWords[ordered];
-  if (words) throw new ToolError('TOOL_FAILED', `${words}; they can go on tomorrow`);
+  if (words) throw new ToolError('TOOL_FAILED', `${words}; they can order again tomorrow`);
 }
 
 /** The same for a call that is made again after a crash. */

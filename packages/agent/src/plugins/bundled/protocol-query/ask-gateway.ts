@@ -29,13 +29,13 @@ function toSegment(text: string): string {
 function toToolError({ kind, status, message }: GatewayFault, what: string): ToolError {
   switch (kind) {
     case 'missing':
-      return new ToolError('TOOL_FAILED', `the protocol knows no ${what}`);
+      return new ToolError('TOOL_FAILED', `the protocol has no ${what}`);
     case 'invalid':
-      return new ToolError('TOOL_FAILED', `the protocol did not understand: ${message}`);
+      return new ToolError('TOOL_FAILED', `the protocol refused the request: ${message}`);
     case 'access':
       return new ToolError('TOOL_UNAVAILABLE', `a fault of this agent's configuration: ${message}`);
     case 'unsupported':
-      return new ToolError('TOOL_UNAVAILABLE', 'this protocol node does not answer such questions');
+      return new ToolError('TOOL_UNAVAILABLE', 'this protocol node does not support the query');
     case 'timeout':
       return new ToolError('TOOL_TIMEOUT', `the protocol did not answer within ${timeoutMs / 1000} s`);
     default:

@@ -93,7 +93,7 @@ describe('what goes wrong is a sentence', () => {
       response.writeHead(status).end(JSON.stringify({ message: 'bad id', code: 3 }));
 
   it('an unknown id', async () => {
-    expect((await useTool('get_claim', { id: 'none' })).error).toBe('TOOL_FAILED: the protocol knows no claim none');
+    expect((await useTool('get_claim', { id: 'none' })).error).toBe('TOOL_FAILED: the protocol has no claim none');
   });
 
   it('an unknown id of a module that gives its errors no code', async () => {
@@ -105,17 +105,17 @@ describe('what goes wrong is a sentence', () => {
       details: [],
     };
     expect(await withAnswer((_request, response) => response.writeHead(500).end(JSON.stringify(body)))).toBe(
-      'TOOL_FAILED: the protocol knows no claim bafy1',
+      'TOOL_FAILED: the protocol has no claim bafy1',
     );
   });
 
   it.each([
-    [400, 'TOOL_FAILED: the protocol did not understand: bad id'],
+    [400, 'TOOL_FAILED: the protocol refused the request: bad id'],
     [
       401,
       "TOOL_UNAVAILABLE: a fault of this agent's configuration: the query gateway does not take this service's credential; set GATEWAY_API_KEY or GATEWAY_UCAN to one that it admits",
     ],
-    [501, 'TOOL_UNAVAILABLE: this protocol node does not answer such questions'],
+    [501, 'TOOL_UNAVAILABLE: this protocol node does not support the query'],
     [503, 'TOOL_UNAVAILABLE: the protocol cannot answer at the moment'],
   ])('%i', async (status, message) => {
     expect(await withAnswer(refuse(status))).toBe(message);

@@ -142,7 +142,7 @@ describe.each(engines)('the runner on %s', (engine) => {
     expect(await rowOf(id)).toMatchObject({ status: 'failed', next_run_at: null });
   });
 
-  test('a regular task goes on after a failure, and ends after ten in a row', async () => {
+  test('a regular task continues after a failure, and ends after ten in a row', async () => {
     const id = await addDue({ every: '1 hour' });
     const failing: Send = async () => ({ ...answered, status: 'failed' });
     for (let failures = 1; failures <= 10; failures += 1) {

@@ -34,7 +34,7 @@ const configSchema = z.object({
 });
 
 const scheduleSchema = z.object({
-  prompt: z.string().min(1).max(2_000).describe('What to do then, in words that stand on their own'),
+  prompt: z.string().min(1).max(2_000).describe('What to do then, in words that can be understood alone'),
   at: z.string().max(40).describe('Once: ISO 8601, on the clock of the time zone, such as 2030-05-01T09:00').optional(),
   in: z.string().max(40).describe('Once, from now: such as "10 minutes", "2 hours", "3 days"').optional(),
   every: z.string().max(40).describe('Again and again, from now: such as "2 hours"').optional(),

@@ -91,7 +91,7 @@ function createProbe() {
         description: 'Breaks.',
         input,
         execute() {
-          throw new ToolError('TOOL_UNAVAILABLE', 'the goat of Ana is away');
+          throw new ToolError('TOOL_UNAVAILABLE', 'the goat of Ana is missing');
         },
       }),
       foreign: tool({

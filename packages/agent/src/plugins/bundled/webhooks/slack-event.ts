@@ -31,7 +31,7 @@ export interface SlackMessage {
   channel: string;
   user: string;
   text: string;
-  /** What tells conversations of a channel apart. */
+  /** What distinguishes conversations of a channel. */
   thread: string;
   /** Where the answer goes; a direct message is answered beside it, not under it. */
   replyTo: string | undefined;

@@ -100,7 +100,7 @@ async function converse(payload: object): Promise<Posted> {
   return slack.posted.at(-1) as Posted;
 }
 
-/** What the model was told last, the system prompt aside. */
+/** What the model received last, the system prompt aside. */
 function lastAsked(): string[] {
   const { messages } = model.requests.at(-1)?.body ?? { messages: [] };
   return messages.slice(1).map(({ content }: { content: string }) => content);
@@ -127,7 +127,7 @@ describe('the signature', () => {
     expect(await (await deliver(challenge)).json()).toEqual({ challenge: 'c-123' });
   });
 
-  it('over something that is no event at all is thanked for and ignored', async () => {
+  it('over something that is not an event is acknowledged and ignored', async () => {
     for (const body of ['not json', '{}', '[]', '{"type":"event_callback"}'])
       expect((await deliver(body)).status).toBe(200);
   });
@@ -143,7 +143,7 @@ describe('a conversation', () => {
     expect(lastAsked()).toEqual(['is <this> ripe? see the photo']);
   });
 
-  it('goes on in its thread, also after a restart, and starts anew in another', async () => {
+  it('continues in its thread, also after a restart, and is a new one in another', async () => {
     await converse(mention('first', { ts: '200.1' }));
     await converse(mention('second', { ts: '200.2', thread_ts: '200.1' }));
     expect(lastAsked()).toEqual(['first', 'It is <ripe> & ready.', 'second']);
@@ -186,7 +186,7 @@ it('an answer Slack is too busy for is posted again', async () => {
   expect(slack.refusals).toEqual([]);
 });
 
-it('what goes wrong is told in the thread, without details', async () => {
+it('what goes wrong is reported in the thread, without details', async () => {
   await using broken = await startOpenAiServer(refuse(401));
   await using other = await startTestAgent({
     env: { LLM_BASE_URL: broken.url, SLACK_SIGNING_SECRET: secret, SLACK_BOT_TOKEN: 'x', SLACK_API_URL: slack.url },

@@ -98,7 +98,7 @@ function addSlackRoute(server: Server, signingSecret: string, onEvent: (event: E
   });
 }
 
-/** Takes a message to its session and the answer back to its thread. Never throws: there is nobody left to tell. */
+/** Takes a message to its session and the answer back to its thread. Never throws: no caller is left to receive the error. */
 function createAnswerer({
   config,
   store,
