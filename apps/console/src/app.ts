@@ -1,5 +1,5 @@
-// The path of a request: a file of the page is answered by routes/page.ts, a call to a service by routes/services.ts,
-// which hands it on as forwarding.ts says.
+// The path of a request: a file of the page is answered by routes/web-files.ts, a call to a service by routes/services.ts,
+// with the headers of forwarding.ts.
 import { createServer, type Logger, type Server } from '@palaver/service-kit';
 import { toEdge } from '@palaver/service-kit/internal';
 import type { ConsoleConfig } from './config.ts';

@@ -18,13 +18,13 @@ export const consoleConfigSchema = z.object({
   }),
   GATEWAY_API_KEY: z.string().min(1).optional().meta({
     description:
-      'API key with which the page reads from the query gateway, where that has GATEWAY_AUTH=api-key. Whoever reaches the console reads with it.',
+      'API key with which the page reads from the query gateway if it has GATEWAY_AUTH=api-key. Everyone who can reach the console uses it.',
     example: 'k-3f9c1c2e',
     secret: true,
   }),
   GATEWAY_UCAN: z.string().min(1).optional().meta({
     description:
-      'UCAN delegation with which the page reads from the query gateway, where that has GATEWAY_AUTH=ucan. Whoever reaches the console reads with it.',
+      'UCAN delegation with which the page reads from the query gateway if it has GATEWAY_AUTH=ucan. Everyone who can reach the console uses it.',
     example: 'OqJlcm9vdHOB2CpYJQ',
     secret: true,
   }),

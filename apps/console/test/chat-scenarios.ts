@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { findBarriers, keepPicture, looks, openPage, overflow, type TestConsole } from './start-console.ts';
 
 export async function startConversation(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Make a key and start' }).click();
+  await page.getByRole('button', { name: 'Create a key and start' }).click();
   await page.getByRole('button', { name: 'Start a conversation' }).click();
   await page.getByLabel('Message', { exact: true }).waitFor();
   await page.getByText('live', { exact: true }).waitFor();
@@ -58,7 +58,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
     await page.getByRole('button', { name: 'Sign out' }).click();
     expect(await findBarriers(page)).toEqual([]);
     await asked.getByRole('button', { name: 'Sign out and forget the key' }).click();
-    await page.getByRole('button', { name: 'Make a key and start' }).waitFor();
+    await page.getByRole('button', { name: 'Create a key and start' }).waitFor();
     expect(await readStorage(page)).toMatch(/,\[\]\]$/);
   });
 
@@ -153,7 +153,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a lost connection shows, and comes back by itself with what was missed', async () => {
+  test('a lost connection shows, and returns with what was missed', async () => {
     await using opened = await openPage(palaver(), '/chat');
     const { page } = opened;
     await startConversation(page);
@@ -176,7 +176,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
     const sessions = page.getByRole('navigation', { name: 'Conversations' });
     await sessions.getByRole('button', { name: /^Good morning/ }).waitFor();
     await page.getByRole('button', { name: 'New conversation' }).click();
-    await page.getByText('Say something, or start with one of these').waitFor();
+    await page.getByText('Type a message, or start with one of these').waitFor();
     await sessions.getByRole('button', { name: /^Good morning/ }).click();
     await log(page).getByText('Good morning').first().waitFor();
     await sessions.getByRole('button', { name: 'Delete: Good morning' }).click();
@@ -223,7 +223,7 @@ export function chatScenarios(palaver: () => TestConsole): void {
   test.each(looks)('no barrier in the $theme theme at the width of a $size', async (look) => {
     await using opened = await openPage(palaver(), '/chat', look);
     const { page } = opened;
-    await page.getByRole('button', { name: 'Make a key and start' }).waitFor();
+    await page.getByRole('button', { name: 'Create a key and start' }).waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await keepPicture(page, `chat-sign-in-${look.theme}-${look.size}`);
     await startConversation(page);

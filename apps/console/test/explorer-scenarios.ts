@@ -19,7 +19,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     expect(complaints).toEqual([]);
   });
 
-  test('one field finds a name, an address, a claim, a height and says what it does not know; all is linked', async () => {
+  test('one field finds a name, an address, a claim, a height and says what it does not find; all is linked', async () => {
     await using opened = await openPage(palaver(), '/explorer?page=claims');
     const { page, complaints } = opened;
     const field = page.getByLabel('Find anything');
@@ -35,7 +35,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.getByRole('link', { name: /^height [\d,]+$/ }).click();
     await page.getByRole('article').getByText('block.header.chain_id').first().waitFor();
     await field.fill('no such thing');
-    await page.getByText('Nothing has this name.').waitFor();
+    await page.getByText('Nothing was found.').waitFor();
 
     await page.goto(`${palaver().url}/explorer?page=claims`);
     await page.getByRole('table').getByRole('link', { name: /^bafk/ }).first().click();
@@ -69,7 +69,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     expect(complaints).toEqual([]);
   });
 
-  test('tokens of a minter are told with their figures', async () => {
+  test('tokens of a minter are shown with their amounts', async () => {
     await using opened = await openPage(palaver(), '/explorer?page=tokens');
     const { page, complaints } = opened;
     await page.getByLabel('Minter’s address').fill('ixo14zz3zfksjhldlwd65k9d447fazwzg237x2lzca');
@@ -88,9 +88,9 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await page.getByLabel(/routes$/).fill('collections');
     await page.getByRole('link', { name: '/ixo/claims/collections' }).click();
     await page.getByLabel('pagination.limit').fill('1');
-    await page.getByRole('button', { name: 'Ask the gateway' }).click();
+    await page.getByRole('button', { name: 'Send the request' }).click();
     await page.getByText('cache miss').waitFor();
-    await page.getByRole('button', { name: 'Ask the gateway' }).click();
+    await page.getByRole('button', { name: 'Send the request' }).click();
     await page.getByText(/cache (hit|miss)/).waitFor();
     expect(await page.getByText(/^\d+(\.\d)? ms$/).count()).toBe(1);
     const curl = await page.locator('code.snippet').textContent();
@@ -102,7 +102,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     await keepPicture(page, 'explorer-routes');
 
     await page.getByLabel('pagination.limit').fill('many');
-    await page.getByRole('button', { name: 'Ask the gateway' }).click();
+    await page.getByRole('button', { name: 'Send the request' }).click();
     await page.getByText('400', { exact: true }).first().waitFor();
   });
 
@@ -116,7 +116,7 @@ export function explorerScenarios(palaver: () => TestConsole): void {
     for (const [tab, settled] of [
       ['Entities', 'verified'],
       ['Tokens', 'Contract'],
-      ['All routes', 'Ask the gateway'],
+      ['All routes', 'Send the request'],
     ] as const) {
       await page.getByRole('link', { name: tab, exact: true }).click();
       await page.getByText(settled, { exact: true }).first().waitFor();

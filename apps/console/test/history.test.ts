@@ -40,7 +40,7 @@ async function serveMetrics() {
   return { url, server, counts };
 }
 
-interface Told {
+interface Alarm {
   service: string;
   kind: string;
   state: string;
@@ -49,14 +49,14 @@ interface Told {
 test('what the services did is kept over a restart, and alarms reach the webhook once, after a retry', async () => {
   await using dir = await createTempDir();
   const ussd = await serveMetrics();
-  const told: Told[] = [];
+  const alarms: Alarm[] = [];
   let attempts = 0;
   const hook = await serve(async (request, reply) => {
     attempts += 1;
     if (attempts === 1) return void reply.writeHead(500).end();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    told.push(JSON.parse(Buffer.concat(chunks).toString()) as Told);
+    alarms.push(JSON.parse(Buffer.concat(chunks).toString()) as Alarm);
     reply.end();
   });
   const env = {
@@ -88,8 +88,8 @@ test('what the services did is kept over a restart, and alarms reach the webhook
   Object.assign(ussd.counts, { ok: 60, failed: 40 });
   await waitFor('the faults to be seen', async () => (await busy(first.url)) !== undefined);
   expect((await busy(first.url))?.faultShare).toBeCloseTo(0.4);
-  await waitFor('an alarm of every service', () => told.length >= 3);
-  expect(new Set(told.map(({ service, kind, state }) => `${service} ${kind} ${state}`))).toEqual(
+  await waitFor('an alarm of every service', () => alarms.length >= 3);
+  expect(new Set(alarms.map(({ service, kind, state }) => `${service} ${kind} ${state}`))).toEqual(
     new Set(['ussd-gateway faults raised', 'agent faults raised', 'gateway faults raised']),
   );
   const { slowRoutes } = await read(first.url);
@@ -110,7 +110,7 @@ test('what the services did is kept over a restart, and alarms reach the webhook
   ussd.server.closeAllConnections();
   ussd.server.close();
   await waitFor('the service to be missed', () =>
-    told.some(({ kind, state }) => kind === 'down' && state === 'raised'),
+    alarms.some(({ kind, state }) => kind === 'down' && state === 'raised'),
   );
 });
 

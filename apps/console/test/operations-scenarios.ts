@@ -44,7 +44,7 @@ async function makeTraffic({ url }: TestConsole): Promise<void> {
 }
 
 export function operationsScenarios(palaver: () => TestConsole): void {
-  test('health, load, sessions, reports and errors are shown as the services tell them', async () => {
+  test('health, load, sessions, reports and errors are shown as the services report them', async () => {
     await report(palaver(), '+254700000077');
     await fetch(`${palaver().url}/api/gateway/ixo/nothing/here`, { headers: { 'x-request-id': 'looked-for-1' } });
     await using opened = await openPage(palaver(), '/operations');
@@ -76,7 +76,7 @@ export function operationsScenarios(palaver: () => TestConsole): void {
     expect(csv).toContain('12.5');
 
     for (let index = 0; index < 40; index += 1) await fetch(`${palaver().url}/api/gateway/ixo/token/params`);
-    const rates = page.getByRole('figure', { name: 'Requests a second', exact: true });
+    const rates = page.getByRole('figure', { name: 'Requests per second', exact: true });
     await expect
       .poll(async () => /Query gateway (\d+(\.\d)?)/.exec((await rates.textContent()) ?? '')?.[1] ?? '0.0')
       .not.toBe('0.0');

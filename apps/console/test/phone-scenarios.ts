@@ -16,7 +16,7 @@ async function answer(phone: Locator, text: string, screen: string): Promise<voi
 const handset = (page: Page, name: string) => page.getByRole('form', { name });
 
 export function phoneScenarios(palaver: () => TestConsole): void {
-  test('a person dials, registers, goes back and leaves; the state stands beside it, the dialogue can be saved and replayed', async () => {
+  test('a person dials, registers, goes back and leaves; the state is shown, the dialogue can be saved and replayed', async () => {
     await using opened = await openPage(palaver(), '/phone');
     const { page, complaints } = opened;
     const phone = handset(page, 'Phone A');
@@ -52,7 +52,7 @@ export function phoneScenarios(palaver: () => TestConsole): void {
     expect(flow.steps.filter((step) => 'send' in step && step.send === '{{pin}}')).toHaveLength(2);
     expect(flow.steps).toHaveLength(9);
     expect(flow.steps[0]).toMatchObject({ dial: '*1234#' });
-    // The browser tells of every reply that is not 2xx; the lookup of the ended session is one.
+    // The browser logs every reply that is not 2xx; the lookup of the ended session is one.
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
   });
 
@@ -71,7 +71,7 @@ export function phoneScenarios(palaver: () => TestConsole): void {
     await page.getByText('Something else').waitFor();
   });
 
-  test('two phones stand side by side, each with its own session', async () => {
+  test('two phones are side by side, each with its own session', async () => {
     await using opened = await openPage(palaver(), '/phone');
     const { page, complaints } = opened;
     await page.getByRole('button', { name: 'Second phone' }).click();

@@ -227,8 +227,8 @@ test('a caller is masked, shown, unlocked, given a new PIN and an address, and e
   await page.getByText('not locked').waitFor();
   await page.getByRole('button', { name: 'Reset PIN…' }).click();
   await page.keyboard.press('Enter');
-  const told = await page.getByText(/The new PIN is \d{6}/).textContent();
-  const pin = /\d{6}/.exec(told ?? '')?.[0];
+  const notice = await page.getByText(/The new PIN is \d{6}/).textContent();
+  const pin = /\d{6}/.exec(notice ?? '')?.[0];
   expect(await dial('in', customer, `2*2*${pin}`, '*1234#')).toContain('Amina');
   await page.getByRole('button', { name: 'Link an address…' }).click();
   await page.keyboard.type('not an address');
@@ -283,11 +283,11 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await phone.locator('output').getByText('Bags?').waitFor();
   await keepPicture(page, 'programs-try');
   expect(await findBarriers(page)).toEqual([]);
-  await page.getByRole('button', { name: 'Put away' }).click();
+  await page.getByRole('button', { name: 'Close this phone' }).click();
   await phone.getByRole('button', { name: 'Time out' }).click();
   await phone.getByText('the caller dials again').waitFor();
   await phone.locator('output').getByText('Market').waitFor();
-  expect(await phone.getByRole('button', { name: 'Keep as a test' }).isDisabled()).toBe(true);
+  expect(await phone.getByRole('button', { name: 'Save as a test' }).isDisabled()).toBe(true);
 
   await phone.getByRole('button', { name: 'Start again' }).click();
   await press('1', 'Crop?');
@@ -297,7 +297,7 @@ test('a draft is tried on two phones, timed out, sent again, recorded as a test 
   await press('none', 'Thank you');
   await phone.getByLabel(/^store/).waitFor();
   await phone.getByLabel('Name of the test').fill('A caller orders beans');
-  await phone.getByRole('button', { name: 'Keep as a test' }).click();
+  await phone.getByRole('button', { name: 'Save as a test' }).click();
   await phone.getByText('flows/a-caller-orders-beans.yaml is part of the draft.').waitFor();
   await page.getByText('Draft saved').waitFor();
 
@@ -392,7 +392,7 @@ test('states are connected by drawing a line; actions, branches and values are e
     await field.fill(text);
     await field.press('Enter');
   };
-  const asks = await add('asks', 'Action', 'Ask a server');
+  const asks = await add('asks', 'Action', 'Call a server');
   await asks.getByLabel('Method').selectOption('post');
   await enter(asks.getByRole('textbox', { name: 'http › post' }), 'https://prices.example.org/');
   await enter(asks.getByLabel('New entry of headers'), 'X-Source');
@@ -411,7 +411,7 @@ test('states are connected by drawing a line; actions, branches and values are e
   await asks.getByLabel('missing leads to').waitFor({ state: 'detached' });
   await keepPicture(page, 'programs-action');
   expect(await findBarriers(page)).toEqual([]);
-  const kept = await add('kept', 'Action', 'Keep a record');
+  const kept = await add('kept', 'Action', 'Store a record');
   expect(await kept.getByRole('combobox', { name: 'store', exact: true }).inputValue()).toBe('order');
   await enter(kept.getByLabel('New entry of fields'), 'cost');
   await kept.getByRole('textbox', { name: 'fields › cost' }).waitFor();
@@ -546,7 +546,7 @@ test('a program of 300 states is panned, zoomed and edited on the map', async ()
   expect(complaints).toEqual([]);
 });
 
-/** Texts of the console that are English on a page in another language; names in the program stay as they are. */
+/** Texts of the console that are English on a page in another language; names in the program do not count. */
 async function findEnglish(page: Page, messages: Record<string, unknown>): Promise<string[]> {
   const shown: string[] = await page.evaluate(`[...document.querySelectorAll('main *')].flatMap((element) => [
     ...['aria-label', 'title', 'placeholder'].map((name) => element.getAttribute(name) ?? ''),

@@ -80,7 +80,7 @@ test('without a token the operators’ routes open only to a browser that came d
   if (outside) expect((await fetch(`http://${outside.address}:${port}${metrics}`)).status).toBe(401);
 });
 
-test('a request passes as it is: method, path byte for byte, body, request id; redirects stay under the console’s path', async () => {
+test('a request is forwarded unchanged: method, path byte for byte, body, request id; redirects stay under the console’s path', async () => {
   const seen: { method?: string; url?: string; body: string; id: unknown; hop: unknown }[] = [];
   const upstream = await startUpstream(async (message, reply) => {
     let body = '';
@@ -192,7 +192,7 @@ test('sockets are joined both ways, carry the same rule, and only on Socket.IO�
   }
 });
 
-test('a service that is away is a 503 in the contract’s words', async () => {
+test('a service that is unreachable is a 503 with the error body', async () => {
   const url = await startConsole({ USSD_URL: 'http://127.0.0.1:1' });
   const answer = await fetch(`${url}/api/ussd-gateway/health`);
   expect(answer.status).toBe(503);

@@ -13,11 +13,11 @@ import {
 /** Every page but Programs, whose own scenarios check it, and what shows that it has its content. */
 const pages = [
   ['/phone', 'Type a service code'],
-  ['/chat', 'Make a key and start'],
+  ['/chat', 'Create a key and start'],
   ['/explorer?page=entities', 'The whole answer'],
   ['/explorer?page=claims', '18 of 1,000 claims'],
   ['/explorer?page=tokens', 'Contract'],
-  ['/explorer?page=routes', 'Ask the gateway'],
+  ['/explorer?page=routes', 'Send the request'],
   ['/operations', 'Slowest routes'],
   ['/nowhere', 'Go to the phone'],
 ] as const;
@@ -111,7 +111,7 @@ export function shellScenarios(palaver: () => TestConsole): void {
 
   test.each([
     ['/phone', 'Type a service code'],
-    ['/chat', 'Make a key and start'],
+    ['/chat', 'Create a key and start'],
     ['/explorer?page=claims', '18 of 1,000 claims'],
     ['/explorer?page=entities', 'The whole answer'],
     ['/operations', 'Busiest routes'],

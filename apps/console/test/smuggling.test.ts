@@ -1,4 +1,4 @@
-// Requests that two parsers may cut in different places, sent over raw sockets at the console. What stands in a body must
+// Requests that two parsers may cut in different places, sent over raw sockets at the console. What is in a body must
 // never arrive at the service behind as a request of its own.
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -87,7 +87,7 @@ const attacks: [string, string[]][] = [
   ['a folded header', ['X-A: b', ` ${chunked}`, length, '', smuggled]],
   ['a folded Transfer-Encoding', ['Transfer-Encoding:', ' chunked', '', chunk]],
   ['a space before the colon', ['Transfer-Encoding : chunked', length, '', chunk]],
-  ['a coding that is none', ['Transfer-Encoding: xchunked', '', chunk]],
+  ['an unknown coding', ['Transfer-Encoding: xchunked', '', chunk]],
   ['chunked twice', ['Transfer-Encoding: chunked, chunked', '', chunk]],
   ['a tab before chunked', ['Transfer-Encoding:\tchunked', '', chunk]],
   ['a bare line feed', ['X-A: b\nTransfer-Encoding: chunked', length, '', chunk]],

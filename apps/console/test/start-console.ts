@@ -26,7 +26,7 @@ export async function startTestConsole(env: Record<string, string> = {}): Promis
       AGENT_PORT: '0',
       DEVNODE_PORT: '0',
       CONSOLE_PORT: '0',
-      GATEWAY_PORT: String(await freePort()), // the agent is told of it before it listens
+      GATEWAY_PORT: String(await freePort()), // the agent gets it before it listens
       ...env,
     },
   });
@@ -117,7 +117,7 @@ interface Finding {
   nodes: { html: string; failureSummary?: string }[];
 }
 
-/** Findings of axe on the page as it stands, of any impact. */
+/** Findings of axe on the current page, of any impact. */
 export async function findBarriers(page: Page): Promise<string[]> {
   // Injected by the debugger: the page's own policy lets in no script from elsewhere.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);

@@ -127,5 +127,5 @@ async function refuseBody({ method, headers }: FastifyRequest, reply: FastifyRep
 }
 
 async function refuseUpgrade({ headers }: FastifyRequest): Promise<void> {
-  if (headers.upgrade !== undefined) throw new AppError('BAD_REQUEST', 'There are no sockets on this path.');
+  if (headers.upgrade !== undefined) throw new AppError('BAD_REQUEST', 'There is no WebSocket at this path.');
 }

@@ -8,7 +8,7 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** The page, its files, and `GET /config.json`, which tells the page where the services are. */
+/** The page, its files, and `GET /config.json`, which has the addresses of the services. */
 export function addWebRoutes(server: Server, { page, targets }: { page: Page; targets: Targets }): void {
   server.get('/config.json', async (_request, reply) =>
     reply.header('cache-control', 'no-store').send({

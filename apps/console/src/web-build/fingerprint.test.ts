@@ -4,7 +4,7 @@ import { createTempDir } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { fingerprint } from './fingerprint.ts';
 
-test('a fingerprint follows the content and the names, not the times; tests are no part of the page', async () => {
+test('a fingerprint follows the content and the names, not the times; tests do not count', async () => {
   await using dir = await createTempDir();
   await mkdir(join(dir.path, 'src/deep'), { recursive: true });
   const file = join(dir.path, 'src/deep/a.ts');

@@ -19,7 +19,7 @@ interface AboutMeProps {
   onSignOut(): void;
 }
 
-/** Who the agent takes the user for, and what it keeps. */
+/** The user's identity, and what the agent stores about them. */
 export function AboutMe({ identity, oracleDid, turns, matrix, onMatrix, onSignOut }: AboutMeProps) {
   return (
     <aside className="chat-about panel" aria-label={t('chat.aboutYou')}>

@@ -2,7 +2,7 @@ import type { Attachment } from '@palaver/oracles-client-sdk';
 import { type FormEvent, useState } from 'react';
 import { t } from '../i18n/text.ts';
 
-/** Attachments lie on the user's Matrix homeserver; the agent fetches them from there with the session set under About you. */
+/** Attachments are on the user's Matrix homeserver; the agent fetches them from there with the session set under About you. */
 export function AttachmentForm({ onAdd }: { onAdd(attachment: Attachment): void }) {
   const [mxcUri, setMxcUri] = useState('');
   const [filename, setFilename] = useState('');

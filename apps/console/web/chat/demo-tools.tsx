@@ -17,7 +17,7 @@ export const browserTools: BrowserTools = {
   },
   read_page: {
     toolName: 'read_page',
-    description: 'Tells which page the user is on, its size, language and time zone.',
+    description: 'Returns which page the user is on, its size, language and time zone.',
     schema: z.object({}),
     fn: () => ({
       title: document.title,

@@ -22,7 +22,7 @@ const events: [number, AnyEvent][] = [
 const play = (list: [number, AnyEvent][]) =>
   list.reduce<RunLog[]>((runs, [at, event]) => addRunEvent(runs, event, { now: at, prompt: 'Remember tea' }), []);
 
-test('a run is what its events tell: steps in order with their times, tokens and latency', () => {
+test('a run is what its events say: steps in order with their times, tokens and latency', () => {
   expect(play(events)).toEqual([
     {
       ...{ runId: 'run-1', prompt: 'Remember tea', startedAt: 1_000, firstWordMs: 600, totalMs: 1_000 },

@@ -5,7 +5,7 @@ import { JsonView } from '../ui/json-view.tsx';
 const statusWords = { isRunning: 'chat.toolRunning', done: 'chat.toolDone', error: 'chat.toolFailed' } as const;
 const statusTones = { isRunning: 'badge', done: 'badge badge-ok', error: 'badge badge-danger' };
 
-/** A call of a tool, to be unfolded: what it was given and what it gave. */
+/** A call of a tool, collapsed at first: its arguments and its result. */
 export function ToolCall({ name, args, status, output, error }: UIComponentProps) {
   return (
     <details className="fold">

@@ -25,7 +25,7 @@ export const recordNames = Object.keys(records) as RecordName[];
 const maxDepth = 4;
 const maxFacts = 60;
 
-/** A claim, an account, a transaction or a block as the node tells it, with everything that has a page of its own as a link. */
+/** A claim, an account, a transaction or a block as the node returns it, with everything that has a page of its own as a link. */
 export function RecordPage({ routes, name }: { routes: Route[]; name: RecordName }) {
   const { searchParams } = useLocation();
   const id = searchParams.get('id') ?? '';

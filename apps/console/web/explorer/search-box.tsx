@@ -8,7 +8,7 @@ import { toEntityPath, useEntityNames } from './use-entity-names.ts';
 
 const shown = 8;
 
-/** One field for whatever the protocol knows: a DID, address, claim, transaction or height is opened, a name is looked for. */
+/** One field for everything on the protocol: a DID, address, claim, transaction or height is opened, a name is looked for. */
 export function SearchBox({ routes }: { routes: Route[] }) {
   const [text, setText] = useState('');
   const names = useEntityNames(routes);

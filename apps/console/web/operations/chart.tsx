@@ -21,7 +21,7 @@ interface ChartProps {
 const width = 300;
 const height = 100;
 
-/** Lines over time, the newest at the right edge. The figures of the moment stand in the legend, for those who cannot see lines. */
+/** Lines over time, the newest at the right edge. The legend has the current values, for those who cannot see lines. */
 export function Chart({ title, period, series, points, format }: ChartProps) {
   const heading = useId();
   const largest = Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0)));
@@ -61,7 +61,7 @@ function toFigure(values: (number | undefined)[], format: (value: number) => str
   return latest === undefined ? '–' : format(latest);
 }
 
-/** A path that breaks where there is no value; one that stands alone is a dot (`h0`). */
+/** A path that breaks where there is no value; a single value is a dot (`h0`). */
 export function toPath(values: (number | undefined)[], points: number, top: number): string {
   const step = width / Math.max(points - 1, 1);
   const start = width - (values.length - 1) * step;

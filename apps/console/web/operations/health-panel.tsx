@@ -6,7 +6,7 @@ import { watched } from './watched.ts';
 
 type Health = Record<string, unknown> & { status?: string; upstreams?: { address: string; healthy: boolean }[] };
 
-/** Every service's own word on its health, and the gateway's on its nodes. */
+/** The health that each service reports, and that of the gateway's nodes. */
 export function HealthPanel() {
   const answers = useQueries({
     queries: watched.map(({ service }) => ({

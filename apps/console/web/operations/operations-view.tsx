@@ -12,7 +12,7 @@ import { useLoad } from './use-load.ts';
 import { UssdSessions } from './ussd-sessions.tsx';
 import '../styles/operations.css';
 
-/** How everything is doing. Health is public; the rest is for operators. */
+/** Health, load and errors. Health is public; the rest is for operators. */
 export function OperationsView() {
   const loads = useLoad();
   const token = useOperatorToken();

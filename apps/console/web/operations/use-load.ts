@@ -13,7 +13,7 @@ export interface Load {
   latest: Sample[];
 }
 
-/** Every service's /metrics, asked every two seconds while the view is open; the history lives in the query's own data. */
+/** Every service's /metrics, asked every two seconds while the view is open; the history is kept in the query's own data. */
 export function useLoad() {
   const token = useOperatorToken();
   const client = useQueryClient();

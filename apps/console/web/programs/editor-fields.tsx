@@ -12,7 +12,7 @@ interface FieldProps {
   onChange(value: string): void;
 }
 
-/** Written to the program when the field is left: half an expression is a fault to nobody. */
+/** Written to the program when the field is left: a half-typed expression is not checked. */
 export function TextField({ label, value, onChange }: FieldProps) {
   const given = value === undefined ? '' : String(value);
   const [typed, setTyped] = useState(given);

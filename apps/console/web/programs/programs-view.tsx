@@ -13,7 +13,7 @@ import '../styles/programs.css';
 
 const CallersPage = lazy(async () => ({ default: (await import('../callers/callers-page.tsx')).CallersPage }));
 
-/** Programs: what they are made of, and how callers fare in them. */
+/** Programs: their states and texts, and statistics of calls. */
 export function ProgramsView() {
   const token = useOperatorToken();
   const { searchParams } = useLocation();

@@ -20,7 +20,7 @@ export function countText(text: string): TextCount {
   };
 }
 
-/** The screens of a state in a language, laid out as the service does. Values stand as `{name}`. */
+/** The screens of a state in a language, laid out as the service does. Values are shown as `{name}`. */
 export function previewScreens(model: ProgramModel, { kind, raw }: ProgramState, language: string): string[] {
   if (typeof raw.text !== 'string') return [];
   const say = (key: unknown) => sayIn(model, key, language);

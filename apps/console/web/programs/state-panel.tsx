@@ -19,7 +19,7 @@ interface StatePanelProps {
   onChange: ChangeFiles | undefined;
 }
 
-/** Everything about one state: its text in every language, where it leads, how callers fare. */
+/** Everything about one state: its text in every language, where it leads, and its statistics. */
 export const StatePanel = memo(function StatePanel(props: StatePanelProps) {
   const { model, selected, onSelect, problems, counts, onChange } = props;
   // What is kept between renders is drawn again in another language.

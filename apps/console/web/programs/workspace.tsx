@@ -231,7 +231,7 @@ async function loadInUse(name: string): Promise<ProgramFiles> {
 
 const settleMs = 400;
 
-/** The files once nobody has typed for a moment: they are checked then. The count tells one from another. */
+/** The files once nobody has typed for a moment: they are checked then. The count distinguishes them. */
 function useSettled(files: ProgramFiles): { files: ProgramFiles; count: number } {
   const [settled, setSettled] = useState({ files, count: 0 });
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Hands the user a text as a file. */
+/** Downloads a text as a file. */
 export function download(name: string, text: string, type: string): void {
   save(name, new Blob([text], { type }));
 }
