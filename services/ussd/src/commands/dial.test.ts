@@ -37,8 +37,8 @@ test.each([
   ['hello: 1', 'name is missing; steps is missing; there is no field hello here'],
   ['name: x\nstps: []', 'steps is missing; there is no field stps here (did you mean steps?)'],
   ['name: x\nsteps: all', 'steps: must be a list'],
-  ['just words', 'must be a record'],
-  ['', 'must be a record'],
+  ['just words', 'name and steps are missing'],
+  ['', 'name and steps are missing'],
   ['steps: [\n  - : :', 'line 2 is not valid YAML'],
 ])('a file that is not a flow, %j, is refused in plain words', (source, reason) => {
   expect(() => parseFlow(source)).toThrow(`This is not a flow file: ${reason}`);

@@ -62,8 +62,9 @@ export function parseFlow(source: string): Flow {
   const value: unknown = document.toJS();
   const result = flowSchema.safeParse(value);
   if (result.success) return result.data;
+  const hasFields = typeof value === 'object' && value !== null && !Array.isArray(value);
   const faults = result.error.issues.map((issue) => sayIssue(issue, value, flowSchema));
-  throw new FlowFault(`This is not a flow file: ${faults.join('; ')}.`);
+  throw new FlowFault(`This is not a flow file: ${hasFields ? faults.join('; ') : 'name and steps are missing'}.`);
 }
 
 export function formatFlow(flow: Flow): string {
