@@ -190,7 +190,7 @@ test.each([
   expect(body.message.toolCalls).toMatchObject([{ output: expected }]);
 });
 
-test('an address that speaks for many users is not counted', async () => {
+test('an address that many users share is not counted', async () => {
   const env = { WRITES_PER_MINUTE_PER_ADDRESS: '2', SHARED_CLIENT_CIDRS: '127.0.0.0/8,::1' };
   const credits = { CREDITS_ENABLED: 'true', CREDITS_FREE: '7', CREDITS_FREE_USERS_PER_ADDRESS: '1' };
   await using agent = await startTestAgent({ env: { ...env, ...credits } });

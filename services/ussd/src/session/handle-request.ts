@@ -109,6 +109,7 @@ async function runRequest(parts: RequestParts, request: OwnRequest): Promise<Req
   const outcome = await takeRequest(parts, request);
   if (!('step' in outcome)) return outcome;
   const saving = toSaving(parts, request, outcome);
+  if (!('write' in saving)) return saving;
   // What is alive here is alive for as long as the commit takes, for every request that waits for it: keep it small.
   if (!(await parts.sessions.save(saving.write))) return undefined;
   return finish(parts, request, outcome, saving);
@@ -269,7 +270,7 @@ interface Saving {
   isFull: boolean;
 }
 
-function toSaving(parts: RequestParts, request: OwnRequest, outcome: Outcome): Saving {
+function toSaving(parts: RequestParts, request: OwnRequest, outcome: Outcome): Saving | RequestResult {
   const { menu, known, opening, step } = outcome;
   const room = step.ended ? undefined : measureCallRoom(menu, step.dialogue, request.text);
   const isFull = room?.kind === 'full';
