@@ -51,7 +51,7 @@ export const rules: Rule[] = [
   word('hands on|handed on', 'write "forwards", "returns", or "passes"'),
   word('all the same', 'write "still", or "anyway"'),
   word('as (?:it|they) stands?', 'write "current", or "so far"'),
-  word('(?:is|are) away', 'write "is unreachable"'),
+  word('(?:is|are|be) away', 'write "is unreachable"'),
   word('(?:take|takes|taken|took) (?:it|them|the run|a run) up', 'write "resume", or "take over"'),
   word('undefined where|false where', 'write "if"'),
   word('speaks? (?:of|for)|spoke of|(?:is|are) not spoken', 'write "mentions", "represents", or "is not supported"'),

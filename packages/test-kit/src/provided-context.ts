@@ -1,4 +1,4 @@
-// What the global setup hands to every test file.
+// What the global setup provides to every test file.
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string;

@@ -4,9 +4,9 @@ import type { UcanError, UcanView, Verifier } from '@palaver/ucan';
 /** Who is calling, as their token says. */
 export interface Identity {
   did: string;
-  /** Unix seconds; the credential is good until then (and the clock skew after it). */
+  /** Unix seconds; the credential is valid until then (and the clock skew after it). */
   expiration: number;
-  /** The user's delegation to this agent, when one came along and is theirs. */
+  /** The user's delegation to this agent, if the request has one and it is theirs. */
   delegation?: { token: string; view: UcanView; expiration: number };
 }
 
@@ -42,7 +42,7 @@ export interface AuthorizeOptions {
 }
 
 /**
- * An invocation that is present decides, even beside a good delegation; a delegation alone is the fallback.
+ * An invocation that is present decides, even beside a valid delegation; a delegation alone is the fallback.
  * The refusals are the specification's.
  */
 export async function authorize(
@@ -52,7 +52,7 @@ export async function authorize(
   if (bearer === undefined) return authorizeTokens(credentials, options);
   const result = await authorizeTokens({ ...credentials, invocation: bearer }, options);
   if (!('error' in result) || !options.allowDelegation) return result;
-  // No invocation, or one that lives too long: what people paste as a key is a delegation.
+  // Not an invocation, or its lifetime is too long: what people paste as a key is a delegation.
   const asDelegation = await authorizeTokens({ ...credentials, delegation: bearer }, options);
   return 'error' in asDelegation && result.error.code !== 'UCAN_TTL_TOO_LONG' ? result : asDelegation;
 }

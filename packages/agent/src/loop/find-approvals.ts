@@ -13,7 +13,7 @@ interface LoopParts {
 }
 
 /**
- * What the calls of a step wait for: the user's word, a delegation, an invocation, or several of them. Calls that would fail anyway, with wrong
+ * What the calls of a step wait for: the user's approval, a delegation, an invocation, or several of them. Calls that would fail anyway, with wrong
  * arguments, are not asked about.
  */
 export async function findApprovals(toolCalls: ToolCall[], parts: LoopParts): Promise<GatedCall[]> {

@@ -23,7 +23,7 @@ export function createWaiters({ pollMs }: { pollMs: number }) {
         for (;;) {
           signal.throwIfAborted();
           woken = Promise.withResolvers<void>();
-          // The database may be away for a moment; the place in the queue is kept there.
+          // The database may be unreachable for a moment; the place in the queue is kept there.
           const started = await tryStart().catch(() => undefined);
           if (started !== undefined) return started;
           const timer = setTimeout(wake, pollMs);

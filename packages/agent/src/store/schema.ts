@@ -101,7 +101,7 @@ interface ApprovalTable {
   reason: string | null;
   /** 1 once the frame that asks for it is stored. */
   streamed: Generated<number>;
-  /** JSON of what a delegation has to grant; null if the call waits for the user's word. */
+  /** JSON of what a delegation has to grant; null if the call waits for the user's approval. */
   capability: string | null;
   /** JSON of the invocation that the user has to sign; null if none is asked for. */
   invocation: string | null;

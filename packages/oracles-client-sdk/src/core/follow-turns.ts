@@ -64,7 +64,7 @@ export function createTurnFollower(parts: ChatParts) {
     } else if (sendError) options.onError?.(sendError);
   }
 
-  /** Failures of a turn end in the state, not at the caller; a page that has gone does not care. */
+  /** Failures of a turn end in the state, not at the caller; a closed page ignores them. */
   async function report(localId: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     try {
       await work();

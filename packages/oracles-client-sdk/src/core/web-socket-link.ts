@@ -39,7 +39,7 @@ export function openWebSocketLink(options: LinkOptions): Link {
     page.removeEventListener?.('offline', breakOff);
     socket?.close();
   };
-  /** A service that is silent for longer than it has promised is gone. */
+  /** A service that is silent for longer than its announced interval is gone. */
   const listen = () => {
     clearTimeout(timer);
     timer = setTimeout(breakOff, silenceMs);

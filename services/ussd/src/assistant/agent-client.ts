@@ -22,7 +22,7 @@ export interface AgentClient {
     /** Called before anything is sent in a new chat. */
     onChat(session: string): Promise<void>;
   }): Promise<Answer>;
-  /** The answer to a question that was asked before, by a process that did not live to take it. */
+  /** The answer to a question that was asked before, by a process that ended before the answer came. */
   findAnswer(question: { id: string; phone: string; session: string }): Promise<string | undefined>;
 }
 

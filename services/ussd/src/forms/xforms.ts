@@ -125,7 +125,7 @@ export class FormFault extends Error {
 export async function parseXml(xml: string): Promise<XmlElement> {
   engine ??= loadEngine();
   await engine;
-  // Entities are never needed in a form, and are how XML attacks its readers.
+  // Entities are never needed in a form, and are a known attack on XML parsers.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) throw new FormFault('a form has no document type declaration and no entities');
   const document = (parser as DomParser).parseFromString(xml, 'text/xml');
   const fault = [...elementsIn(document)].find(({ tagName }) => tagName === 'parsererror')?.textContent?.trim();

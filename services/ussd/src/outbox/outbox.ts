@@ -132,7 +132,7 @@ async function sendOne<Table extends 'ussd_submission' | 'ussd_sms'>(
   logger.warn({ table, id: row.id, attempts, fault, isOver }, 'an entry of the outbox was not delivered');
 }
 
-/** The database may be away for a moment, and the reply to a write be lost: what was sent must not be forgotten. */
+/** The database may be unreachable for a moment, and the reply to a write be lost: what was sent must not be forgotten. */
 async function repeat<T>(write: (isRepeated: boolean) => Promise<T>, signal: AbortSignal): Promise<T> {
   const endsAt = performance.now() + writeMs;
   for (let pauseMs = 100, isRepeated = false; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs), isRepeated = true) {

@@ -14,7 +14,7 @@ const namedTables = [
 const accountsOf = (name: string) => [`user:${name}`, `held:${name}`];
 
 /**
- * The books must still balance, so an erased user's entries stay under a name made up for them, which leads to nobody.
+ * The books must still balance, so an erased user's entries stay under a random name that cannot be traced to them.
  */
 export const creditsPersonalData: PersonalData<AgentPerson> = {
   tables: [
