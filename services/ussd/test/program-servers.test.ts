@@ -80,3 +80,25 @@ test('an answer that was cut within a character can be sent on', async () => {
   expect(await dial(service, '1*a\ud83d')).toMatch(/^CON Said yes\./);
   expect(server.urls).toEqual(['GET /a%EF%BF%BD']);
 });
+
+test.each([
+  ['https://{name}/v1', false],
+  ['https://api.{name}/v1', false],
+  ['https://prices.example{name}', false],
+  ['https://prices.example:{name}/v1', false],
+  ['https://{name}@prices.example/v1', false],
+  ['{name}://prices.example/v1', false],
+  ['https://{name}.prices.example/v1', true],
+  ['https://prices.example/v1/{name}?of={name}', true],
+])('a caller cannot choose the server that is asked: %s', async (address, isAllowed) => {
+  await using dir = await programOf(`{ get: "${address}" }`);
+  const [fault] = await startService('sqlite', { USSD_PROGRAMS: dir.path }).then(
+    async (service) => {
+      await service[Symbol.asyncDispose]();
+      return [undefined];
+    },
+    (error: Error) => [error.message],
+  );
+  if (isAllowed) expect(fault).toBeUndefined();
+  else expect(fault).toContain('state ask: the address must name its server');
+});

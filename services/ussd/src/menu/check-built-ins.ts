@@ -12,6 +12,9 @@ const claimFields = ['source', 'collection', 'filedAt'];
 /** The caller as a whole, or any part of them that a claim cannot hold. */
 const callerPattern = /\bcaller\b(?!\.(?:language|authenticated)\b)/;
 
+/** With a value at most before a dot and two names of its own: a caller's answer must not choose who gets the secrets. */
+const namesServer = /^https?:\/\/(?:[^/?#{}@]*|[^/?#@]*\}(?:\.[\w-]+){2,}(?::\d+)?)(?:[/?#]|$)/;
+
 export interface Declared {
   records: Records;
   secrets: readonly string[];
@@ -51,7 +54,13 @@ function checkState(
   if ('http' in spec) {
     const { get, post, headers } = spec.http;
     if ((get === undefined) === (post === undefined)) say(['http'], 'one of get and post');
-    checkAddress('http', get ?? post ?? '');
+    const address = get ?? post ?? '';
+    checkAddress('http', address);
+    if (address !== '' && !namesServer.test(address))
+      say(
+        ['http'],
+        'the address must name its server, as https://prices.example/v1/{market} or https://{market}.prices.example',
+      );
     for (const [header, template] of Object.entries(headers)) {
       for (const placeholder of placeholdersOf(template)) {
         const secret = placeholder.replace(/^secrets\./, '');
