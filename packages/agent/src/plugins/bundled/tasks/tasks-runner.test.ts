@@ -42,10 +42,10 @@ describe.each(engines)('the runner on %s', (engine) => {
     await database[Symbol.asyncDispose]();
   });
 
-  async function addDue(wanted: Wanted, dueAt = Date.now() - 1_000, prompt = 'feed the goats') {
+  async function addDue(wanted: Wanted, dueAt = Date.now() - 1_000, prompt = 'feed the goats', of = userDid) {
     const planned = planSchedule(wanted, Date.now());
     if ('error' in planned) throw new Error(planned.error);
-    const task = await tasks.add({ userDid, sessionId }, prompt, { ...planned, nextRunAt: dueAt });
+    const task = await tasks.add({ userDid: of, sessionId }, prompt, { ...planned, nextRunAt: dueAt });
     if (!task) throw new Error('no room');
     return task.id;
   }
@@ -59,6 +59,27 @@ describe.each(engines)('the runner on %s', (engine) => {
     await runner.tick();
     await runner.stop();
   }
+
+  test('tasks of a user run one after the other, and those of others do not wait for them', async () => {
+    const ben = 'did:key:z6MkBen';
+    for (let index = 0; index < 7; index += 1) await addDue({ in: '1 minute' }, Date.now() - 10_000, `long ${index}`);
+    await addDue({ in: '1 minute' }, Date.now() - 1_000, 'short', ben);
+    const held = Promise.withResolvers<Message>();
+    const sent: string[] = [];
+    const send: Send = ({ userDid: did, text }) => {
+      sent.push(text.replace('[Scheduled task] ', ''));
+      return did === ben ? Promise.resolve(answered) : held.promise;
+    };
+    const runners = ['one', 'two'].map((instance) =>
+      createTaskRunner({ tasks, send, instance, pollMs: 1_000, logger }),
+    );
+    for (let round = 0; round < 2; round += 1) for (const runner of runners) await runner.tick();
+    expect(sent.sort()).toEqual([expect.stringMatching(/^long \d$/), 'short']);
+    held.resolve(answered);
+    await Promise.all(runners.map((runner) => runner.stop()));
+    for (let left = 6; left > 0; left -= 1) await runOnce(send);
+    expect(sent).toHaveLength(8);
+  });
 
   test('a task that is due runs once and is done; one that is not is left alone', async () => {
     const sent: unknown[] = [];
@@ -79,7 +100,8 @@ describe.each(engines)('the runner on %s', (engine) => {
   });
 
   test('of several instances one runs each task', async () => {
-    const ids = await Promise.all(Array.from({ length: 15 }, () => addDue({ in: '1 minute' })));
+    const users = Array.from({ length: 15 }, (_, index) => `${userDid}${index}`);
+    const ids = await Promise.all(users.map((did) => addDue({ in: '1 minute' }, undefined, undefined, did)));
     const ran: string[] = [];
     const send: Send = async ({ requestId }) => {
       ran.push(requestId);

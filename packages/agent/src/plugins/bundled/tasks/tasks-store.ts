@@ -1,6 +1,7 @@
 import type { OffsetPageQuery, Task, TaskList } from '@palaver/contract/internal';
 import type { Migration, SealedTable, Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { describeSchedule, type Planned, type Schedule, storedScheduleSchema } from './tasks-schedule.ts';
 
@@ -137,14 +138,24 @@ export function createTaskStore(store: Store<TaskDatabase>) {
       return result.numUpdatedRows > 0n;
     },
 
-    /** Takes tasks that are due, each for one process: the one whose update changes the row. */
+    /**
+     * Takes tasks that are due, each for one process: the one whose update changes the row. One of a user at a time, so that
+     * those of others do not wait for all of theirs.
+     */
     async claim({ instance, now, leaseMs, limit }: { instance: string; now: number; leaseMs: number; limit: number }) {
+      const isFirstOfUser = sql<boolean>`not exists (
+        select 1 from agent_task as other
+        where other.user_did = agent_task.user_did and other.status = 'active' and other.id <> agent_task.id and (
+          (other.claimed_by is not null and other.lease_until > ${now})
+          or (other.lease_until <= ${now} and (other.next_run_at < agent_task.next_run_at
+            or (other.next_run_at = agent_task.next_run_at and other.id < agent_task.id)))))`;
       const due = await db
         .selectFrom('agent_task')
         .selectAll()
         .where('status', '=', 'active')
         .where('next_run_at', '<=', now)
         .where('lease_until', '<=', now)
+        .where(isFirstOfUser)
         .orderBy('next_run_at')
         .limit(limit)
         .execute();
