@@ -8,11 +8,11 @@ import type { UssdTables } from '../src/store/tables.ts';
 import { startService, type TestService } from './service-fixture.ts';
 import { writeProgram } from './write-program.ts';
 
-async function startServer(answer = '{}') {
+async function startServer(answer = '{}', status = 200) {
   const urls: string[] = [];
   const server = createServer((request, response) => {
     urls.push(`${request.method} ${request.url}`);
-    response.end(answer);
+    response.writeHead(status, status === 101 ? { upgrade: 'other', connection: 'upgrade' } : {}).end(answer);
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   return {
@@ -67,6 +67,16 @@ test('an answer that is nested deeper than the stack leaves its values empty', a
     USSD_HTTP_ALLOWED_HOSTS: server.host,
   });
   expect(await dial(service, '1*Ana')).toMatch(/^CON Said \./);
+});
+
+test('a server that switches protocols is given up when the time is over', async () => {
+  await using server = await startServer('', 101);
+  await using dir = await programOf(`{ get: "http://${server.host}/{name}", timeout: 1s }`);
+  await using service = await startService('sqlite', {
+    USSD_PROGRAMS: dir.path,
+    USSD_HTTP_ALLOWED_HOSTS: server.host,
+  });
+  expect(await dial(service, '1*Ana')).toMatch(/^CON No answer\./);
 });
 
 test('an answer that was cut within a character can be sent on', async () => {

@@ -70,6 +70,11 @@ describe.each([
 ])('%s', (_, name, path, wrap) => {
   const resolver = (timeoutMs = 3_000) => createDidResolver({ gatewayUrl, privateHosts: [webHost], timeoutMs });
 
+  it('is given up where its server switches protocols', async () => {
+    answer = (_request, response) => response.writeHead(101, { upgrade: 'other', connection: 'upgrade' }).end();
+    expect(await resolver(100)(name())).toHaveProperty('error');
+  });
+
   it('resolves to the keys of its document', async () => {
     answer = sendJson(wrap(documentOf(name())));
     expect(await resolver()(name())).toEqual({ ok: [signer.did()] });

@@ -32,7 +32,7 @@ export async function fetchPublicDocument(
     });
     // What goes wrong after the answer has begun reaches the reader of the body; nobody else listens by then.
     request.on('error', () => {});
-    const [response]: IncomingMessage[] = await once(request, 'response');
+    const [response]: IncomingMessage[] = await once(request, 'response', { signal });
     try {
       if (response?.statusCode !== 200) return unreachable(`status ${response?.statusCode}`);
       return await readDocument(response);

@@ -46,7 +46,7 @@ export async function guardedRequest(options: GuardedRequest): Promise<GuardedAn
     // What goes wrong after the answer has begun reaches the reader of the body.
     request.on('error', () => {});
     request.end(body);
-    const [response]: IncomingMessage[] = await once(request, 'response');
+    const [response]: IncomingMessage[] = await once(request, 'response', { signal });
     if (!response) return { fault: 'no answer' };
     const chunks: Buffer[] = [];
     let size = 0;

@@ -30,6 +30,20 @@ it('a homeserver that never answers is given up when the time is over', async ()
   home.handle = undefined;
 });
 
+it('a homeserver that switches protocols is given up when the time is over', async () => {
+  home.handle = (_request, response) =>
+    Boolean(response.writeHead(101, { upgrade: 'other', connection: 'upgrade' }).end());
+  const work = guardedGet(new URL(home.url), {
+    token,
+    allowedHosts: [home.host],
+    dnsServers: [],
+    signal: AbortSignal.timeout(100),
+    onBytes: () => {},
+  });
+  await expect(work).rejects.toThrow();
+  home.handle = undefined;
+});
+
 it('a redirect to another host is followed without the token', async () => {
   const other = await startHomeserver();
   const model = await startOpenAiServer(say('Seen.'));

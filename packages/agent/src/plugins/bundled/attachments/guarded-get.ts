@@ -74,7 +74,7 @@ async function open(
   });
   // What goes wrong after the answer has begun reaches the reader of the body; nobody else listens by then.
   request.on('error', () => {});
-  const [response]: IncomingMessage[] = await once(request, 'response');
+  const [response]: IncomingMessage[] = await once(request, 'response', { signal });
   if (!response) throw new UnreachableError('there was no answer');
   return response;
 }
