@@ -12,15 +12,16 @@ export interface DataFile {
 }
 
 const maxRows = 5_000;
+/** A line of names and short rows would fill the memory with empty cells. */
+const maxColumns = 200;
 
 export function parseDataFiles({ files }: ProgramSource): { data: Map<string, DataFile>; faults: Fault[] } {
   const data = new Map<string, DataFile>();
   const faults: Fault[] = [];
   for (const { file, path, text } of files.filter(({ path }) => path.startsWith('data/'))) {
     const rows = path.endsWith('.csv') ? parseCsv(text) : parseRows(file, text);
-    if (!rows || rows.length > maxRows) {
-      const message = rows ? `more than ${maxRows} rows` : 'expected a list of records';
-      faults.push({ file, line: 1, message });
+    if (typeof rows === 'string') {
+      faults.push({ file, line: 1, message: rows });
       continue;
     }
     const broken = rows.flatMap(Object.values<string>).find((cell) => /^\d(?:[.,]\d+)?E\+\d+$/i.test(cell));
@@ -30,10 +31,17 @@ export function parseDataFiles({ files }: ProgramSource): { data: Map<string, Da
         line: 1,
         message: `${broken} is a long number that a spreadsheet has cut; make its column text`,
       });
-    const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-    data.set(path, { rows, columns: new Map(names.map((name) => [name, typeOf(rows.map((row) => row[name] ?? ''))])) });
+    const columns = Array.from(namesOf(rows), (name) => [name, typeOf(rows.map((row) => row[name] ?? ''))] as const);
+    data.set(path, { rows, columns: new Map(columns) });
   }
   return { data, faults };
+}
+
+const namesOf = (rows: readonly Row[]) => new Set(rows.flatMap((row) => Object.keys(row)));
+
+function sizeFault(rows: number, columns: number): string | undefined {
+  if (rows > maxRows) return `more than ${maxRows} rows`;
+  return columns > maxColumns ? `more than ${maxColumns} columns` : undefined;
 }
 
 function typeOf(cells: string[]): ValueType {
@@ -43,21 +51,25 @@ function typeOf(cells: string[]): ValueType {
   return cells.every((cell) => /^-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?$/.test(cell)) ? 'decimal' : 'text';
 }
 
-/** RFC 4180, the first line being the names of the columns. */
-function parseCsv(text: string): Row[] {
+/** RFC 4180, the first line being the names of the columns; a text says what is wrong. */
+function parseCsv(text: string): Row[] | string {
   const lines: string[][] = [[]];
   for (const [, cell = '', end] of text.replace(/^\uFEFF/, '').matchAll(/("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/g)) {
     lines.at(-1)?.push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell.trim());
     if (end !== ',') lines.push([]);
   }
   const [names = [], ...rows] = lines.filter((cells) => cells.some((cell) => cell !== ''));
-  return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ''])));
+  return (
+    sizeFault(rows.length, names.length) ??
+    rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ''])))
+  );
 }
 
-function parseRows(file: string, text: string): Row[] | undefined {
+function parseRows(file: string, text: string): Row[] | string {
   // JSON is YAML.
   const { value, faults } = parseYaml(file, text);
-  return faults.length === 0 ? toRows(value) : undefined;
+  const rows = faults.length === 0 ? toRows(value) : undefined;
+  return rows ? (sizeFault(rows.length, namesOf(rows).size) ?? rows) : 'expected a list of records';
 }
 
 /** Records of any list; `undefined` if it is not a list. A plain item is a record with the field `value`. */

@@ -443,3 +443,14 @@ test('a file with many thousand faults takes no longer for each, and says the fi
   const states = keys.map((key) => `  ${key}\n`).join('');
   expect(faultsOf(states, 'home: Home\n')).toHaveLength(20_000);
 });
+
+test.each([
+  ['csv', `${Array.from({ length: 1_500 }, (_, i) => `c${i}`).join(',')}\n${'1\n'.repeat(4_900)}`, 'columns'],
+  ['json', JSON.stringify(Array.from({ length: 4_900 }, (_, i) => ({ [`c${i}`]: i }))), 'columns'],
+  ['csv', `c0\n${'1\n'.repeat(5_001)}`, 'rows'],
+])('a list that would fill the memory is refused: %s', (kind, text, what) => {
+  const home = `  home: { kind: menu, text: home, from: { ${kind}: data/a.${kind}, text: c0 }, to: bye }\n  bye: { kind: end, text: bye }\n`;
+  expect(faultsOf(home, 'home: Home\nbye: Bye\n', { [`data/a.${kind}`]: text })).toEqual([
+    expect.stringMatching(new RegExp(`a\\.${kind}:1: more than [\\d]+ ${what}$`)),
+  ]);
+});
