@@ -52,7 +52,7 @@ const configSchema = z.object({
     example: '200',
   }),
   ACTIONS_IN_ALL_PER_DAY: envInteger({ min: 1, max: 10_000_000 }).prefault('10000').meta({
-    description: 'The same for all users together: times SIGNING_FEE, it is the most that the agent pays in fees.',
+    description: 'The same for all users together, which bounds the fees that the agent pays for them.',
     example: '10000',
   }),
   ...settledVariables,
