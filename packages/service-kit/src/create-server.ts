@@ -17,6 +17,7 @@ import type { Edge } from './edge.ts';
 import { sendError, toAppError } from './error-reply.ts';
 import { isJsonTooDeep } from './json-depth.ts';
 import { addLifecycle, type HealthSources } from './lifecycle.ts';
+import { keepTickShape } from './keep-tick-shape.ts';
 import { limitRequestTime, longestUploadMs } from './limit-request-time.ts';
 import { checkHosts, refuseForeignPages } from './local-trust.ts';
 import type { Logger } from './logger.ts';
@@ -78,6 +79,7 @@ export interface ServerOptions extends Edge, HealthSources {
  * ```
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
+  keepTickShape();
   const maxUrlLength = options.maxUrlLength ?? 8192;
   const { requestTimeoutMs = 30_000, isUpload } = options;
   const longestRequestMs = isUpload ? Math.max(longestUploadMs, requestTimeoutMs) : requestTimeoutMs;
