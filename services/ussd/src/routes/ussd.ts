@@ -10,7 +10,8 @@ import type { InputLog } from '../adapters/input-log.ts';
 import type { UssdConfig } from '../config.ts';
 import { toShowable } from '../gsm.ts';
 import type { UssdMetrics } from '../metrics.ts';
-import type { HandleRequest, SessionRequest } from '../session/handle-request.ts';
+import type { HandleRequest } from '../session/handle-request.ts';
+import type { SessionRequest } from '../session/request.ts';
 
 export interface UssdRouteParts {
   config: UssdConfig;

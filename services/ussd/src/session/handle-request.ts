@@ -4,46 +4,24 @@ import type { DatabaseClock } from '@palaver/store';
 import { faultKind } from '@palaver/store/internal';
 import type { Forms } from '../forms/forms.ts';
 import { toShowable } from '../gsm.ts';
-import { type Caller, type Dialogue, toFormSnapshot, toSnapshot } from '../menu/dialogue.ts';
+import type { Caller, Dialogue } from '../menu/dialogue.ts';
 import { type Opening, openDialogue, type Step, takeInput, takeResult } from '../menu/engine.ts';
 import { translate } from '../menu/locales.ts';
-import { type Menu, nameOf, reservedKeys } from '../menu/menu.ts';
-import { renderScreen } from '../menu/render.ts';
+import type { Menu } from '../menu/menu.ts';
 import type { Programs } from '../programs/programs.ts';
 import type { TakenInput } from '../stats/input-outcome.ts';
 import type { ProgramStats } from '../stats/program-stats.ts';
 import { askForm } from './ask-form.ts';
-import { measureCallRoom } from './call-room.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 import type { Profiles } from './profiles.ts';
+import type { RequestResult, SessionRequest } from './request.ts';
 import type { RunAction } from './run-action.ts';
-import {
-  isExpired,
-  packDialogue,
-  packOpening,
-  type Session,
-  sessionStatus,
-  unpackDialogue,
-  unpackOpening,
-  withProgram,
-} from './session.ts';
+import { type Outcome, type Saving, toSaving } from './saving.ts';
+import { isExpired, type Session, sessionStatus, unpackDialogue, unpackOpening, withProgram } from './session.ts';
 import type { SessionCache } from './session-cache.ts';
 import type { SessionStore } from './session-store.ts';
-import type { SessionWrite } from './session-writes.ts';
 import type { TextHashFor } from './text-hash.ts';
 import { type Part, toNewParts, toParts } from './text-parts.ts';
-
-export interface SessionRequest {
-  sessionId: string;
-  serviceCode: string;
-  phoneNumber: string;
-  text: string;
-}
-
-export type RequestKind = 'opened' | 'continued' | 'rebuilt' | 'retried' | 'ended' | 'expired' | 'refused';
-
-/** The reply as it is sent, or the reason why the request is not valid. */
-export type RequestResult = { reply: string; kind: RequestKind } | { invalid: string };
 
 export type HandleRequest = (request: SessionRequest, log: Logger) => Promise<RequestResult>;
 
@@ -252,58 +230,6 @@ function toCaller({ phoneNumber, now }: OwnRequest): Caller {
   return { phoneNumber, now };
 }
 
-interface Outcome {
-  menu: Menu;
-  known: Session | undefined;
-  opening: Opening;
-  step: Step;
-  kind: RequestKind;
-  before?: Dialogue | undefined;
-  taken?: readonly TakenInput[];
-  isResumeGone?: boolean;
-}
-
-interface Saving {
-  write: SessionWrite;
-  kind: RequestKind;
-  /** The call ends because no more input fits into it. */
-  isFull: boolean;
-}
-
-function toSaving(parts: RequestParts, request: OwnRequest, outcome: Outcome): Saving | RequestResult {
-  const { menu, known, opening, step } = outcome;
-  const room = step.ended ? undefined : measureCallRoom(menu, step.dialogue, request.text);
-  const isFull = room?.kind === 'full';
-  const dialogue = room?.kind === 'low' ? room.dialogue : step.dialogue;
-  const reply = isFull ? `END ${toShowable(room.closing)}` : toReply(menu, dialogue);
-  const ended = step.ended || isFull;
-  const kind = isFull ? 'ended' : outcome.kind;
-  const session: Session = {
-    id: request.sessionId,
-    phone: request.phoneNumber,
-    serviceCode: request.serviceCode,
-    version: (known?.version ?? 0) + 1,
-    status: ended ? sessionStatus.ended : sessionStatus.active,
-    textHash: parts.textHash(known?.textHash).ofText(request.sessionId, request.text),
-    textLength: request.text.length,
-    opening: packOpening(opening),
-    dialogue: packDialogue(dialogue),
-    reply,
-    openedAt: request.text === '' || !known ? request.now : known.openedAt,
-    seenAt: request.now,
-    day: known ? known.day : parts.sessions.dayOf(request.now),
-  };
-  // A text that is shorter than the one consumed may be a key press that comes late, after others have finished the form.
-  const isLate = known !== undefined && request.text !== '' && request.text.length < known.textLength;
-  if (isLate && known.status === sessionStatus.ended) return { reply, kind: 'retried' };
-  const isStep = known?.status === sessionStatus.active && !ended && request.text !== '';
-  const write: SessionWrite = { session, isStep };
-  const resume = isLate ? undefined : toResume(outcome, { now: request.now, isFull });
-  if (resume) write.resume = resume;
-  if (kind === 'opened' && opening.notice) write.noticeShown = true;
-  return { write, kind, isFull };
-}
-
 function finish(
   parts: RequestParts,
   request: OwnRequest,
@@ -328,35 +254,6 @@ function countRequest({ stats }: RequestParts, { now }: OwnRequest, outcome: Out
     waitedMs: known && before ? now - known.seenAt : undefined,
     isCutOff,
   });
-}
-
-function toReply(menu: Menu, dialogue: Dialogue): string {
-  const screen = renderScreen(menu, dialogue);
-  return `${screen.ended ? 'END' : 'CON'} ${screen.text}`;
-}
-
-/** Keeps an unfinished form until it is finished or left, also after Exit. */
-function toResume(
-  { menu, step, before, known, opening, kind, taken = [], isResumeGone }: Outcome,
-  { now, isFull }: { now: number; isFull: boolean },
-): SessionWrite['resume'] {
-  // The phone is known from now on.
-  if (kind === 'opened') return opening.isNewcomer ? { form: null, at: now } : undefined;
-  const last = taken.at(-1);
-  // A program may lead to its exit itself, with the form finished.
-  const isExit = step.dialogue.state === menu.exit && last?.value === reservedKeys.exit;
-  const at = isExit ? last.before : step.dialogue;
-  // A full call is continued at its last state.
-  const isElsewhere = isFull && at.state !== menu.start;
-  const form = isElsewhere ? toSnapshot(menu, at) : toFormSnapshot(menu, at);
-  // The key press before has written it.
-  if (form && isExit && before && taken.length === 1) return undefined;
-  if (form) return { form: JSON.stringify({ ...form, program: nameOf(menu.id) }), at: now };
-  const earlier = before ?? (known && unpackDialogue(known.dialogue));
-  const isFirst = opening.isNewcomer && !known;
-  const isTakenUp = !isResumeGone && earlier?.resume !== undefined && step.dialogue.resume === undefined;
-  const wasInForm = isTakenUp || (earlier !== undefined && toFormSnapshot(menu, earlier) !== undefined);
-  return isFirst || wasInForm ? { form: null, at: now } : undefined;
 }
 
 async function refuseExpired(parts: RequestParts, session: Session): Promise<RequestResult> {
