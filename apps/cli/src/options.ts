@@ -9,6 +9,13 @@ export function toSeconds(text: string): number {
   return Number(digits) * (unitSeconds[unit] ?? 1);
 }
 
+/** An address of a server; `localhost:3000` would be a URL too, of the scheme `localhost`. */
+export function toServerUrl(text: string): string {
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
+    throw new InvalidArgumentError('expected an address such as http://127.0.0.1:4000');
+  return text;
+}
+
 export function toCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('expected a whole number above 0');
   return Number(text);

@@ -59,6 +59,8 @@ test('token makes a key once and signs tokens the agent takes', async () => {
 test.each([
   [['token', '--audience', 'did:key:foo', '--lifetime', 'soon'], 'expected seconds'],
   [['token'], 'Name the agent with --for'],
+  [['token', '--for', 'foo'], 'expected an address such as http://127.0.0.1:4000'],
+  [['chat', 'foo'], 'expected an address'],
   [['token', '--audience', 'foo'], '--audience must be a DID such as did:key:z6Mk…, not "foo".'],
   [['token', '--audience', 'did:key:foo'], 'The token cannot be created: '],
   [['token', '--for', 'http://127.0.0.1:1'], 'No agent answers at http://127.0.0.1:1'],
@@ -68,6 +70,16 @@ test.each([
   expect(code).toBe(1);
   expect(output).toContain(sentence);
   expect(output).not.toContain('    at ');
+});
+
+test.each([
+  [['dial', 'localhost:3000']],
+  [['flow', 'replay', 'any.yaml', '--url', 'foo']],
+  [['gateway', 'check', 'foo']],
+])('%s says what an address looks like', async (args) => {
+  const child = startProcess(process.execPath, [launcher, ...args]);
+  expect(await child.exited).toBe(1);
+  expect(child.output()).toContain('expected an address such as http://127.0.0.1:4000');
 });
 
 test('chat streams answers, shows tools, and Ctrl-C stops an answer without ending the chat', async () => {

@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { type AgentClient, createAgentClient } from '../agent-client.ts';
 import { fetchAgentDid } from '../agent-did.ts';
 import { createLineReader, type ReadLine } from '../line-reader.ts';
+import { toServerUrl } from '../options.ts';
 import { toPrintableJson } from '../printable-json.ts';
 import { loadUserKey, toKeyPath } from '../user-key.ts';
 import { createApprovalPrompt } from './ask-approvals.ts';
@@ -23,7 +24,7 @@ export function addChatCommand(program: Command): void {
   program
     .command('chat')
     .description('chat with an agent in the terminal')
-    .argument('[url]', 'address of the agent', 'http://127.0.0.1:4000')
+    .argument('[url]', 'address of the agent', toServerUrl, 'http://127.0.0.1:4000')
     .option('--session <id>', 'continue this session instead of a new one')
     .option('--model <id>', 'one of the models of GET /models')
     .option('--reasoning', 'show the reasoning of the model')

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { type Env, withEnvFile } from '@palaver/service-kit';
 import type { Command } from 'commander';
+import { toServerUrl } from '../options.ts';
 import { toTable } from '../table.ts';
 
 interface CheckCommandOptions {
@@ -40,8 +41,8 @@ export function addGatewayCommands(gateway: Command): void {
   gateway
     .command('check')
     .description('compare this gateway with another REST endpoint, route by route; exit with status 1 if they differ')
-    .argument('<url>', 'the other endpoint, such as https://node.example:1317')
-    .option('--own <url>', 'the gateway to check', 'http://127.0.0.1:1317')
+    .argument('<url>', 'the other endpoint, such as https://node.example:1317', toServerUrl)
+    .option('--own <url>', 'the gateway to check', toServerUrl, 'http://127.0.0.1:1317')
     .option('--value <name=value>', 'value of a path variable, repeatable', collect, [])
     .option('--json', 'print the results as JSON')
     .action(async (url: string, { own, value, json }: CheckCommandOptions) => {

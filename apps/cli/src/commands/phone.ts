@@ -5,6 +5,7 @@ import { type Flow, formatDifference, parseFlow, replayFlow } from '@palaver/uss
 import { makePhoneNumber } from '@palaver/ussd/commands/flow-secrets';
 import { createPhone, defaultServiceCode, type Phone } from '@palaver/ussd/commands/phone';
 import { type Command, InvalidArgumentError } from 'commander';
+import { toServerUrl } from '../options.ts';
 import { prepareFlow } from '../write-flow.ts';
 
 interface PhoneOptions {
@@ -19,7 +20,7 @@ const defaultUrl = 'http://127.0.0.1:3000';
 /** `palaver dial` and `palaver flow`: a phone in the terminal, and dialogues kept as files. */
 export function addPhoneCommands(program: Command): void {
   withPhone(program.command('dial').description('dial any USSD server from a phone in the terminal'))
-    .argument('[url]', 'address of the server', defaultUrl)
+    .argument('[url]', 'address of the server', toServerUrl, defaultUrl)
     .action(async (url: string, options: PhoneOptions) => {
       await dial(url, options);
     });
@@ -27,7 +28,7 @@ export function addPhoneCommands(program: Command): void {
   const flow = program.command('flow').description('record dialogues in files and replay them against any server');
   withPhone(flow.command('record').description('dial, and save the dialogue in a file'))
     .argument('<file>', 'file to write (YAML)')
-    .argument('[url]', 'address of the server', defaultUrl)
+    .argument('[url]', 'address of the server', toServerUrl, defaultUrl)
     .option('--name <name>', 'what the dialogue is about', 'recorded')
     .action(async (file: string, url: string, options: PhoneOptions & { name: string }) => {
       const write = prepareFlow(file);
@@ -39,7 +40,7 @@ export function addPhoneCommands(program: Command): void {
     .command('replay')
     .description('replay dialogues; exit with status 1 if a reply differs')
     .argument('<files...>', 'recorded dialogues')
-    .option('--url <url>', 'address of the server', defaultUrl)
+    .option('--url <url>', 'address of the server', toServerUrl, defaultUrl)
     .option('--phone <number>', 'number to call from (default: a new one for each file)')
     .option(
       '--answer <name=text>',

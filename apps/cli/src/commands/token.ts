@@ -3,7 +3,7 @@ import { StartError } from '@palaver/service-kit';
 import { createDelegation, createInvocation } from '@palaver/ucan';
 import type { Command } from 'commander';
 import { fetchAgentDid } from '../agent-did.ts';
-import { toSeconds } from '../options.ts';
+import { toSeconds, toServerUrl } from '../options.ts';
 import { loadUserKey, toKeyPath } from '../user-key.ts';
 
 interface TokenOptions {
@@ -23,7 +23,7 @@ export function addTokenCommand(program: Command): void {
   program
     .command('token')
     .description('create a token for an agent, signed with a local key, to use with curl')
-    .option('--for <url>', 'address of the agent; its DID is read from there')
+    .option('--for <url>', 'address of the agent; its DID is read from there', toServerUrl)
     .option('--audience <did>', 'DID of the agent, instead of --for')
     .option('--delegation', 'a delegation (24 h) instead of an invocation (5 min)')
     .option('--lifetime <time>', 'lifetime: seconds, or 12h, 30d; over 15 minutes the token is a delegation', toSeconds)
