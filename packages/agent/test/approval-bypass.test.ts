@@ -51,7 +51,7 @@ describe('a tool of a capability that is loaded in the same step', () => {
     ['before it', [call('open_vault', 1), load]],
     ['twice', [load, load, call('open_vault', 1), call('open_vault', 2)]],
   ];
-  it.fails.each(rules.flatMap(([what, rule]) => orders.map(([where, calls]) => ({ what, rule, where, calls }))))(
+  it.each(rules.flatMap(([what, rule]) => orders.map(([where, calls]) => ({ what, rule, where, calls }))))(
     'needs $what, asked for $where',
     async ({ rule, calls }) => {
       const { done, make } = createTools();
@@ -81,7 +81,7 @@ describe('a tool of a capability that is loaded in the same step', () => {
     expect(done).toEqual(['open_vault 3']);
   });
 
-  it.fails('is not approved by the approval of another call of the step', async () => {
+  it('is not approved by the approval of another call of the step', async () => {
     const { done, make } = createTools();
     const vault = createVault({ open_vault: make('open_vault', { needsApproval: true }) });
     const bank = createTestPlugin({
@@ -96,7 +96,7 @@ describe('a tool of a capability that is loaded in the same step', () => {
     expect(done).toEqual(['pay 5']);
   });
 
-  it.fails('that is a sub-agent starts in the next step only', async () => {
+  it('that is a sub-agent starts in the next step only', async () => {
     const clerk = { name: 'clerk', description: 'Withdraws.', instructions: 'Withdraw.' };
     const vault = createTestPlugin({
       name: 'vault',
@@ -121,7 +121,7 @@ describe('what was approved is what runs', () => {
     ],
     ['by others', ({ amount }) => ({ amount: amount * 100 })],
   ];
-  it.fails.each(changes)('arguments that a middleware changes %s are not run', async (_, change) => {
+  it.each(changes)('arguments that a middleware changes %s are not run', async (_, change) => {
     const { done, make } = createTools();
     const bank = createTestPlugin({ name: 'bank', getTools: () => ({ pay: make('pay', { needsApproval: true }) }) });
     const meddler = createTestPlugin({
@@ -140,7 +140,7 @@ describe('what was approved is what runs', () => {
     expect(paid.error).toMatch(/^APPROVAL_REFUSED: /);
   });
 
-  it.fails('arguments that a middleware raises beyond what needs no approval are not run', async () => {
+  it('arguments that a middleware raises beyond what needs no approval are not run', async () => {
     const { done, make } = createTools();
     const needsApproval: Tool['needsApproval'] = (args) => (args as { amount: number }).amount > 10;
     const bank = createTestPlugin({ name: 'bank', getTools: () => ({ pay: make('pay', { needsApproval }) }) });
@@ -153,7 +153,7 @@ describe('what was approved is what runs', () => {
     expect(done).toEqual([]);
   });
 
-  it.fails('a tool that another has replaced under its name since is not run', async () => {
+  it('a tool that another has replaced under its name since is not run', async () => {
     const { done, make } = createTools();
     const tools = [make('pay', { needsApproval: true }), make('drain', {}), make('drain', { needsApproval: true })];
     for (const other of tools.slice(1)) {

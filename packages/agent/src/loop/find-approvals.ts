@@ -3,12 +3,16 @@ import { checkArguments } from '../plugins/check-arguments.ts';
 import type { ModelResult } from '../plugins/middleware.ts';
 import type { RuntimeContext } from '../plugins/runtime-context.ts';
 import type { Tool } from '../plugins/tool.ts';
+import { toMissing } from '../run/run-steps.ts';
 import type { GatedCall } from '../store/approvals.ts';
-import type { BoundTools } from './bind-tools.ts';
+import type { StepTools } from './bind-tools.ts';
+
+const notApproved = 'APPROVAL_REFUSED: the user has not approved this call. It was not run.';
+const notSigned = 'AUTHORIZATION_REQUIRED: the user has not signed an invocation for this call. It was not run.';
 
 type ToolCall = ModelResult['toolCalls'][number];
 interface LoopParts {
-  tools: BoundTools;
+  tools: StepTools;
   rt: RuntimeContext;
 }
 
@@ -49,7 +53,29 @@ async function findInvocations(toolCalls: ToolCall[], { tools, rt }: LoopParts):
   return asked.flat();
 }
 
-function checkCall({ id, name, args, fault }: ToolCall, tools: BoundTools) {
+/** What the user has approved of a call. */
+export interface CallApproval {
+  isApproved: boolean;
+  /** The invocation that the user signed for it. */
+  invocation?: string | undefined;
+}
+
+/**
+ * Why a tool must not run with these arguments, in words for the model. Asked where it is about to run: the tool and its
+ * arguments may be others than when the step was looked at.
+ */
+export async function findRefusal(
+  { tool, args, rt }: { tool: Tool; args: unknown; rt: RuntimeContext },
+  { isApproved, invocation }: CallApproval,
+): Promise<string | undefined> {
+  if (!isApproved && tool.needsApproval && (await needsApproval(tool, args, rt))) return notApproved;
+  const capability = await findCapability(tool, args, rt);
+  if (capability && !rt.ucan.hasCapability(capability)) return toMissing(capability);
+  if (invocation === undefined && tool.needsInvocation?.(rt)) return notSigned;
+  return undefined;
+}
+
+function checkCall({ id, name, args, fault }: ToolCall, tools: StepTools) {
   const tool = tools.get(name);
   if (!(tool?.needsApproval || tool?.needsDelegation || tool?.needsInvocation) || fault !== undefined) return undefined;
   const checked = checkArguments(tool, args);

@@ -22,7 +22,8 @@ function run(tool: Tool | undefined, { args = {}, faults = new Map(), signal, mi
   } as unknown as RuntimeContext;
   const plugin = { name: 'test', middlewares } as unknown as LoadedPlugin;
   const all = createTurnMiddlewares([plugin], rt);
-  return runToolCall({ toolCallId: 'c1', toolName: 'greet', args }, { tool, rt, middlewares: all, faults });
+  const approval = { isApproved: false };
+  return runToolCall({ toolCallId: 'c1', toolName: 'greet', args }, { tool, rt, middlewares: all, faults, approval });
 }
 
 const greet: Tool = {

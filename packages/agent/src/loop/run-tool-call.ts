@@ -5,11 +5,17 @@ import { type RuntimeContext, ToolError, type ToolProgress } from '../plugins/ru
 import type { Tool } from '../plugins/tool.ts';
 import { rejectOnAbort } from '../run/reject-on-abort.ts';
 import type { ToolOutcome } from '../run/run-steps.ts';
+import { type CallApproval, findRefusal } from './find-approvals.ts';
 import type { TurnMiddlewares } from './middlewares.ts';
 
 /** How often each tool was called with arguments that are not valid, in one turn. */
 export type ArgumentFaults = Map<string, number>;
 
+/** The user has not agreed to the call as it would run. */
+class Refused extends Error {}
+
+const argumentsChanged = 'APPROVAL_REFUSED: the arguments were changed after the user approved them. It was not run.';
+const loadFirst = ' A tool of a capability can be called in the step after load_capability.';
 const defaultTimeoutMs = 60_000;
 /** A model may correct its arguments once; then the tool is closed to it until the next turn. */
 const allowedFaults = 2;
@@ -19,8 +25,9 @@ export interface ToolCallParts {
   rt: RuntimeContext;
   middlewares: TurnMiddlewares;
   faults: ArgumentFaults;
-  /** What the user signed for this call. */
-  invocation?: string | undefined;
+  approval: CallApproval;
+  /** Whether tools can be loaded that are not there yet. */
+  canLoad?: boolean;
   onProgress?(progress: ToolProgress): void;
 }
 
@@ -30,9 +37,9 @@ export interface ToolCallParts {
  */
 export async function runToolCall(
   { fault, ...call }: { toolCallId: string; toolName: string; args: unknown; fault?: string | undefined },
-  { tool, rt, middlewares, faults, invocation, onProgress }: ToolCallParts,
+  { tool, rt, middlewares, faults, approval, canLoad = false, onProgress }: ToolCallParts,
 ): Promise<ToolOutcome> {
-  if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.` };
+  if (!tool) return { error: `TOOL_UNAVAILABLE: there is no tool ${call.toolName}.${canLoad ? loadFirst : ''}` };
   const earlier = faults.get(call.toolName) ?? 0;
   if (earlier >= allowedFaults) return { error: `TOOL_UNAVAILABLE: ${call.toolName} is closed for this answer.` };
   const checked = fault === undefined ? checkArguments(tool, call.args) : { error: fault };
@@ -52,16 +59,26 @@ export async function runToolCall(
     timer.refresh();
     onProgress?.(progress);
   };
+  const { invocation } = approval;
   const toolRt: RuntimeContext = { ...rt, abortSignal, toolCallId: call.toolCallId, invocation, reportProgress };
+  const asked = approval.isApproved ? toText(checked.args) : undefined;
+  const execute = async (args: unknown) => {
+    if (asked !== undefined && toText(args) !== asked) throw new Refused(argumentsChanged);
+    const refusal = await findRefusal({ tool, args, rt: toolRt }, approval);
+    if (refusal !== undefined) throw new Refused(refusal);
+    abortSignal.throwIfAborted();
+    return tool.execute(args, toolRt);
+  };
   try {
     const request = { ...call, args: checked.args };
-    const work = middlewares.wrapToolCall(request, async ({ args }) => tool.execute(args, toolRt), toolRt);
+    const work = middlewares.wrapToolCall(request, ({ args }) => execute(args), toolRt);
     const output = await Promise.race([work, rejectOnAbort(abortSignal)]);
     return limitOutput(output);
   } catch (error) {
     if (rt.abortSignal.aborted) throw rt.abortSignal.reason;
     if (late.signal.aborted)
       return { error: `TOOL_TIMEOUT: ${call.toolName} did not answer within ${timeoutMs / 1000} s.` };
+    if (error instanceof Refused) return { error: error.message };
     if (error instanceof ToolError) return { error: `${error.code}: ${error.message}` };
     rt.logger.warn({ error: serializeErrorPlaces(error), toolName: call.toolName }, 'a tool failed');
     return { error: `TOOL_FAILED: ${call.toolName} failed.` };
@@ -69,6 +86,11 @@ export async function runToolCall(
     isOver = true;
     clearTimeout(timer);
   }
+}
+
+/** For a comparison: arguments that were parsed may hold what JSON has no form for. */
+function toText(args: unknown): string {
+  return JSON.stringify(args, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value));
 }
 
 function limitOutput(output: unknown): ToolOutcome {

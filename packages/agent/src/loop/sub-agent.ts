@@ -32,7 +32,7 @@ export function createSubAgentTool(
           rt,
           parentId: rt.toolCallId,
           model: rt.llm.get('subagent'),
-          tools: toBoundTools(new Map(Object.entries(agent.tools ?? {}))),
+          tools: toBoundTools(toOwnTools(agent)),
           system: async () => [agent.instructions],
           messages: [toUserMessage(task)],
           maxSteps: agent.maxSteps ?? maxSteps,
@@ -47,4 +47,8 @@ export function createSubAgentTool(
       }
     },
   };
+}
+
+function toOwnTools({ name: from, tools = {} }: SubAgent) {
+  return new Map(Object.entries(tools).map(([name, tool]) => [name, { tool, from }]));
 }

@@ -4,7 +4,8 @@ import type { RuntimeContext, ToolProgress } from '../plugins/runtime-context.ts
 import type { Run } from '../run/run.ts';
 import type { RecordedStep, RunSteps, ToolOutcome } from '../run/run-steps.ts';
 import { isAbortedByUser, TurnError } from '../run/stream-error.ts';
-import type { BoundTools } from './bind-tools.ts';
+import type { GatedCall } from '../store/approvals.ts';
+import type { BoundTools, StepTools } from './bind-tools.ts';
 import type { StepContent } from './collect-content.ts';
 import { findApprovals, findDelegations, toShownArgs } from './find-approvals.ts';
 import { estimateTokens } from './history.ts';
@@ -53,27 +54,35 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   const { steps } = parts;
   const faults: ArgumentFaults = new Map();
   const refused = new Set<string>();
-  const refusalOf = (id: string) => (refused.has(id) ? cannotAsk : steps?.refusalOf(id));
-  const canRepeat = ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) =>
-    toolCalls.every(({ name }) => parts.tools.get(name)?.repeatable ?? false);
-  const allowed = (calls: ModelResult['toolCalls']) => calls.filter(({ id }) => refusalOf(id) === undefined);
-  const callTools = async ({ toolCalls }: Pick<ModelResult, 'toolCalls'>) => {
-    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, faults, refusalOf }, call)));
+  // Whatever is loaded while the calls of a step run is for the next one.
+  let tools = parts.tools.forStep();
+  const refusalOf = ({ id, name }: Call) =>
+    refused.has(id) ? cannotAsk : steps?.refusalOf(id, tools.fingerprintOf(name));
+  const canRepeat = ({ toolCalls }: Calls) => toolCalls.every(({ name }) => tools.get(name)?.repeatable ?? false);
+  const allowed = (calls: Call[]) => calls.filter((call) => refusalOf(call) === undefined);
+  const pause = async (result: RecordedStep['result'], calls: GatedCall[]) => {
+    if (calls.length === 0) return false;
+    const fingerprints = Object.fromEntries(result.toolCalls.map(({ id, name }) => [id, tools.fingerprintOf(name)]));
+    return (await steps?.pause(result, { calls, fingerprints }, canRepeat(result))) ?? false;
+  };
+  const callTools = async ({ toolCalls }: Calls) => {
+    const outcomes = await Promise.all(toolCalls.map((call) => callTool({ ...parts, tools, faults, refusalOf }, call)));
     await steps?.end(outcomes);
     return outcomes;
   };
   const ask = async (place: { isFirst: boolean; isLast: boolean }) => {
+    tools = parts.tools.forStep();
     parts.output.startStep?.();
     const texts = [...(await parts.system()), ...(place.isLast ? [lastStepNote] : [])];
     const system = texts.map((content) => ({ role: 'system' as const, content }));
-    const result = await callModel(parts, [...system, ...messages], place);
+    const result = await callModel({ ...parts, tools }, [...system, ...messages], place);
     await parts.middlewares.afterModel(result);
     return result;
   };
   for (const { result, outcomes: recorded } of steps?.earlier ?? []) {
-    const missing = recorded || steps?.hasBegun ? [] : await findDelegations(allowed(result.toolCalls), parts);
-    if (missing.length > 0 && (await steps?.pause(result, missing, canRepeat(result))))
-      return { text: '', isWaiting: true };
+    const missing =
+      recorded || steps?.hasBegun ? [] : await findDelegations(allowed(result.toolCalls), { ...parts, tools });
+    if (await pause(result, missing)) return { text: '', isWaiting: true };
     const outcomes = recorded ?? (await callTools(result));
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
     messages = [...messages, ...toToolMessages(result, outcomes)];
@@ -81,9 +90,8 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
   for (let step = steps?.earlier.length ?? 0; step < parts.maxSteps; step += 1) {
     const result = await ask({ isFirst: step === 0, isLast: false });
     if (result.toolCalls.length === 0) return result;
-    const asked = await findApprovals(result.toolCalls, parts);
-    if (asked.length > 0 && (await steps?.pause(result, asked, canRepeat(result))))
-      return { text: '', isWaiting: true };
+    const asked = await findApprovals(result.toolCalls, { ...parts, tools });
+    if (await pause(result, asked)) return { text: '', isWaiting: true };
     for (const { toolCallId } of asked) refused.add(toolCallId);
     await steps?.begin(result, asked.length === 0 && canRepeat(result));
     const outcomes = await callTools(result);
@@ -106,8 +114,10 @@ function isHandedOff(outcomes: ToolOutcome[]): boolean {
 const lastStepNote =
   'You have used all the tool calls of this turn. Answer now with what you have, and say what is missing.';
 
+type StepParts = Omit<ToolLoopParts, 'tools'> & { tools: StepTools };
+
 async function callModel(
-  parts: ToolLoopParts,
+  parts: StepParts,
   prompt: LanguageModelV4Prompt,
   { isFirst, isLast }: { isFirst: boolean; isLast: boolean },
 ): Promise<ModelResult> {
@@ -145,15 +155,19 @@ async function callModel(
   });
 }
 
-interface ToolCallLoopParts extends ToolLoopParts {
+type Calls = Pick<ModelResult, 'toolCalls'>;
+type Call = ModelResult['toolCalls'][number];
+
+interface CallParts extends StepParts {
   faults: ArgumentFaults;
-  refusalOf(toolCallId: string): string | undefined;
+  refusalOf(call: Call): string | undefined;
 }
 
 async function callTool(
-  { tools, rt, run, middlewares, faults, refusalOf, parentId, steps }: ToolCallLoopParts,
-  { id: toolCallId, name, args, fault }: ModelResult['toolCalls'][number],
+  { tools, rt, run, middlewares, faults, refusalOf, parentId, steps }: CallParts,
+  asked: Call,
 ): Promise<ToolOutcome> {
+  const { id: toolCallId, name, args, fault } = asked;
   const tool = tools.get(name);
   const hasEvents = tool?.event !== 'none';
   const call = {
@@ -164,7 +178,7 @@ async function callTool(
     args: toShownArgs(tool, args),
     ...(parentId !== undefined && { parentId }),
   };
-  const refusal = refusalOf(toolCallId);
+  const refusal = refusalOf(asked);
   if (refusal !== undefined) {
     run.emit('tool_call', { ...call, status: 'error', error: refusal });
     return { error: refusal };
@@ -175,8 +189,12 @@ async function callTool(
       if (hasEvents) run.emit('tool_call', { ...call, status: 'isRunning', progress });
     });
     const request = { toolCallId, toolName: name, args, fault };
-    const invocation = steps?.signedFor(toolCallId);
-    const outcome = await runToolCall(request, { tool, rt, middlewares, faults, invocation, onProgress });
+    const approval = {
+      isApproved: steps?.isApproved(toolCallId) ?? false,
+      invocation: steps?.signedFor(toolCallId),
+    };
+    const { canLoad } = tools;
+    const outcome = await runToolCall(request, { tool, rt, middlewares, faults, approval, canLoad, onProgress });
     if (outcome.error === undefined && tools.isCallers(name)) return { isHandedOff: true };
     if (hasEvents)
       run.emit('tool_call', { ...call, ...outcome, status: outcome.error === undefined ? 'done' : 'error' });

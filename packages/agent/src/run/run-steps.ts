@@ -34,15 +34,24 @@ export interface RunSteps {
    * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False if the
    * user has too many approvals to answer already.
    */
-  pause(result: RecordedStep['result'], calls: GatedCall[], isRepeatable: boolean): Promise<boolean>;
+  pause(result: RecordedStep['result'], asked: AskedCalls, isRepeatable: boolean): Promise<boolean>;
   /** Whether the tools of the last step may have begun under an owner that died. */
   hasBegun: boolean;
-  /** Why a call that needs approval must not run, in words for the model. */
-  refusalOf(toolCallId: string): string | undefined;
+  /** Why a call that the user was asked about must not run, in words for the model; `fingerprint` is that of its tool now. */
+  refusalOf(toolCallId: string, fingerprint: string | undefined): string | undefined;
+  /** Whether the user has approved the call itself, not only a delegation or an invocation for it. */
+  isApproved(toolCallId: string): boolean;
   /** The invocation that the user signed for a call. */
   signedFor(toolCallId: string): string | undefined;
   /** Before the next step. Throws where the run has another owner by now. */
   end(outcomes: ToolOutcome[]): Promise<void>;
+}
+
+/** The calls of a step that the user is asked about. */
+export interface AskedCalls {
+  calls: GatedCall[];
+  /** Of the tools of all calls of the step, by call: an approval is for that tool alone. */
+  fingerprints: Record<string, string | undefined>;
 }
 
 interface StepBody {
@@ -50,6 +59,7 @@ interface StepBody {
   isRepeatable: boolean;
   /** The calls that run only with an approval. */
   gated?: string[];
+  fingerprints?: AskedCalls['fingerprints'];
   /** Beside `gated`: the tools may run again where their owner died. */
   isGatedRepeatable?: boolean;
 }
@@ -77,7 +87,9 @@ export interface StepParts {
 
 export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepParts): RunSteps {
   const { steps: stored, approvals } = recorded;
-  const gated = stored.flatMap(({ body }) => (JSON.parse(body) as StepBody).gated ?? []);
+  const bodies = stored.map(({ body }) => JSON.parse(body) as StepBody);
+  const gated = new Set(bodies.flatMap((body) => body.gated ?? []));
+  const fingerprints = new Map(bodies.flatMap((body) => Object.entries(body.fingerprints ?? {})));
   const toResult = ({ text, toolCalls, content }: RecordedStep['result']) => ({
     text,
     toolCalls,
@@ -86,8 +98,8 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
   let number = stored.length - (stored.at(-1)?.outcomes === null ? 1 : 0);
   const { content: sent, reasoning = '' } = run.draft('failed');
   return {
-    earlier: stored.map(({ body, outcomes }) => ({
-      result: (JSON.parse(body) as StepBody).result,
+    earlier: stored.map(({ outcomes }, index) => ({
+      result: (bodies[index] as StepBody).result,
       outcomes: outcomes === null ? undefined : (JSON.parse(outcomes) as ToolOutcome[]),
     })),
     said: { text: sent.slice(stored.at(-1)?.said ?? 0), reasoning: stored.length === 0 ? reasoning : '' },
@@ -98,12 +110,13 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       if (!isOwn) throw new RunCancelled('new-owner');
     },
     hasBegun: recorded.hasBegun ?? false,
-    async pause(result, calls, isGatedRepeatable) {
+    async pause(result, { calls, fingerprints }, isGatedRepeatable) {
       const body: StepBody = {
         result: toResult(result),
         // An older version without approvals ends the run instead of running its tools.
         isRepeatable: false,
         gated: calls.map(({ toolCallId }) => toolCallId),
+        fingerprints,
         isGatedRepeatable,
       };
       const said = run.draft('failed').content.length;
@@ -112,11 +125,20 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       if (asked === 'not-owned') throw new RunCancelled('new-owner');
       return asked === 'asked';
     },
-    refusalOf(toolCallId) {
+    refusalOf(toolCallId, fingerprint) {
       const asked = approvals.filter((approval) => approval.toolCallId === toolCallId);
-      if (asked.length === 0) return gated.includes(toolCallId) ? toRefusal(undefined) : undefined;
-      return toRefusal(asked.find(({ status }) => status !== 'approved') ?? asked[0]);
+      if (asked.length === 0) return gated.has(toolCallId) ? toRefusal(undefined) : undefined;
+      const refusal = toRefusal(asked.find(({ status }) => status !== 'approved') ?? asked[0]);
+      return refusal ?? (fingerprints.get(toolCallId) === fingerprint ? undefined : toolReplaced);
     },
+    isApproved: (toolCallId) =>
+      approvals.some(
+        (approval) =>
+          approval.toolCallId === toolCallId &&
+          approval.status === 'approved' &&
+          !approval.capability &&
+          !approval.invocation,
+      ),
     signedFor: (toolCallId) => recorded.signed?.get(toolCallId),
     async end(outcomes) {
       const [isOwn] = await Promise.all([
@@ -137,6 +159,8 @@ export function canContinueAfter(stored: StoredStep[]): boolean {
   return isRepeatable || isGatedRepeatable;
 }
 
+const toolReplaced = 'APPROVAL_REFUSED: another tool has this name since the user was asked. It was not run.';
+
 function toRefusal(approval: Approval | undefined): string | undefined {
   if (approval?.status === 'approved') return undefined;
   if (approval?.invocation) return toUnsigned(approval);
@@ -150,7 +174,8 @@ function toUnsigned({ toolName, reason }: Approval): string {
   return reason ? `${missing} Reason: ${reason}` : missing;
 }
 
-function toMissing({ can, with: resource }: Capability, reason: string | undefined): string {
+/** In words for the model. */
+export function toMissing({ can, with: resource }: Capability, reason?: string): string {
   const missing = `REAUTHORIZATION_REQUIRED: the user has not delegated ${can} on ${resource} to this agent. It was not run.`;
   return reason ? `${missing} Reason: ${reason}` : missing;
 }
