@@ -120,6 +120,35 @@ describe.each(engines)('migrations on %s', (engine) => {
     expect(await fixture.tables()).toEqual(['one', 'palaver_migration', 'three']);
   });
 
+  const byBytes = engine === 'postgres' ? test.fails : test;
+  byBytes('texts of new columns are compared by the byte', async () => {
+    await using fixture = await setUp();
+    const column: Migration = {
+      name: '004-column',
+      up: async (db) => void (await sql`alter table one add column name varchar(40)`.execute(db)),
+    };
+    await fixture.store.migrate('ussd', [one]);
+    await fixture.store.migrate('ussd', [one, two, column]);
+    const { db } = fixture.store;
+    const texts = ['a:b', 'a;', 'a-b', 'ab', 'B', 'é', '_', ''];
+    for (const text of texts) {
+      await sql`insert into one (id, name) values (${text}, ${text})`.execute(db);
+      await sql`insert into two (id) values (${text})`.execute(db);
+    }
+    const sorted = texts.toSorted();
+    for (const [table, column] of [
+      ['one', 'id'],
+      ['one', 'name'],
+      ['two', 'id'],
+    ] as const) {
+      const { rows } = await sql<{ text: string }>`
+        select ${sql.ref(column)} as text from ${sql.table(table)} order by 1`.execute(db);
+      expect(rows.map(({ text }) => text)).toEqual(sorted);
+    }
+    const { rows } = await sql`select id from one where id >= 'a:' and id < 'a;'`.execute(db);
+    expect(rows).toEqual([{ id: 'a:b' }]);
+  });
+
   test('a list out of order, or one with a step slipped in before an applied one, is refused', async () => {
     await using fixture = await setUp();
     await expect(fixture.store.migrate('ussd', [two, one])).rejects.toThrow('001-one of ussd is listed after 002-two');

@@ -52,7 +52,10 @@ export async function startPostgres({ durable = false, maxConnections = 200 } = 
     'trust',
     '-E',
     'UTF8',
+    // Texts are ordered by language, as on most servers; what must be compared by the byte shows itself here.
     '--locale=C',
+    '--locale-provider=icu',
+    '--icu-locale=en-US',
     '--no-sync',
     '--no-instructions',
   ];
