@@ -5,6 +5,19 @@ import { migrateUssdDatabase } from '@palaver/ussd/commands/migrate';
 import { expect, test } from 'vitest';
 import previous from './fixtures/previous-schema.json' with { type: 'json' };
 
+test('PostgreSQL compares every text by the byte, whatever the language of the server', async () => {
+  await using dir = await createTempDir();
+  await using database = await createTestDatabase('postgres');
+  const env = { DATA_DIR: dir.path, DATABASE_URL: database.url };
+  await migrateUssdDatabase(env);
+  await migrateAgent(env);
+  const texts = Object.entries(await listColumns(database.url)).filter(([, { type }]) => /text|char/.test(type));
+  expect(texts.length).toBeGreaterThan(100);
+  const others = texts.flatMap(([name, { collation }]) => (collation === 'C' ? [] : [name]));
+  // Its words are only looked up in an index that is computed from it.
+  expect(others).toEqual(['agent_memory.words']);
+});
+
 test.each(engines)('the schema on %s only expands: the release before reads and writes it', async (engine) => {
   await using dir = await createTempDir();
   await using database = await createTestDatabase(engine);

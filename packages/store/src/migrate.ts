@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Kysely, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import type { Engine } from './engine.ts';
 import type { RunTransaction } from './run-transaction.ts';
 import { messageOf, StoreError } from './store-error.ts';
 
 /**
  * One step forward. Steps are never changed or removed once released; names sort in the order they are listed. A step only
- * expands (new tables, new columns with a default or null, new indexes), so that the previous version still runs.
+ * expands (new tables, new columns with a default or null, new indexes), so that the previous version still runs. The texts
+ * of new columns are compared by the byte on both engines.
  *
  * @example
  * ```ts
@@ -51,6 +52,9 @@ interface MigrateOptions<DB> {
 /** Any number; all instances of all components on one PostgreSQL database wait for each other on it. */
 const advisoryLock = 7_252_837;
 const lockPollMs = 100;
+
+/** The rows of PostgreSQL's catalogue that the current transaction has written. */
+const addedNow = sql`pg_attribute.xmin = pg_current_xact_id()::xid`;
 
 /** `busy`: another instance migrates. */
 type Progress = 'more' | 'done' | 'busy';
@@ -110,6 +114,7 @@ function applyNext<DB>({ transaction, db, engine, component, migrations }: Migra
         const row = { component, name, applied_at: Date.now(), breaking: breaking ? 1 : 0 };
         await trx.insertInto('palaver_migration').values(row).execute();
       }
+      if (engine === 'postgres') await collateColumns(trx as unknown as Kysely<unknown>, addedNow);
       return steps.length < pending.length ? 'more' : 'done';
     },
     { isolation: 'read committed' },
@@ -203,4 +208,39 @@ async function createMigrationTable(trx: Transaction<MigrationTable>, engine: En
   if (!rows.some(({ name }) => name === 'breaking')) {
     await sql`alter table palaver_migration add column breaking integer not null default 0`.execute(trx);
   }
+}
+
+/**
+ * Makes PostgreSQL compare the texts of tables by the byte, as SQLite does. Columns that a migration adds have this already;
+ * it is for tables of earlier versions.
+ *
+ * @param tables - The beginning of their names.
+ * @example
+ * ```ts
+ * import { compareByBytes, type Migration } from '@palaver/store';
+ *
+ * export const goatsByBytes: Migration = {
+ *   name: '003-goats-by-bytes',
+ *   up: (db, engine) => compareByBytes(db, engine, 'goat_'),
+ * };
+ * ```
+ */
+export async function compareByBytes(db: Kysely<unknown>, engine: Engine, tables: string): Promise<void> {
+  if (engine === 'postgres') await collateColumns(db, sql`starts_with(relname, ${tables})`);
+}
+
+/** The default collation of a database orders texts by a language: `a:` may come after `a;`, and servers differ. */
+async function collateColumns(db: Kysely<unknown>, which: RawBuilder<unknown>): Promise<void> {
+  const { rows } = await sql<{ statement: string }>`
+    select format('alter table %s ', pg_class.oid::regclass) || string_agg(format(
+      'alter column %I type %s collate "C"', attname, format_type(atttypid, atttypmod)), ', ') as statement
+    from pg_attribute join pg_class on pg_class.oid = attrelid
+    where attcollation = '"default"'::regcollation and attnum > 0 and not attisdropped
+      and relkind in ('r', 'p') and not relispartition and relnamespace = current_schema()::regnamespace and ${which}
+      -- PostgreSQL changes no column that a generated one is computed from.
+      and not exists (select 1 from pg_attrdef join pg_attribute as made on made.attrelid = adrelid and made.attnum = adnum
+        join pg_depend on classid = 'pg_attrdef'::regclass and objid = pg_attrdef.oid and refobjid = adrelid
+        where adrelid = pg_attribute.attrelid and made.attgenerated <> '' and refobjsubid = pg_attribute.attnum)
+    group by pg_class.oid`.execute(db);
+  for (const { statement } of rows) await sql.raw(statement).execute(db);
 }

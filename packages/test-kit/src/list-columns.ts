@@ -5,6 +5,8 @@ export interface Column {
   type: string;
   /** An insert must name it: it is not null and has no default. */
   required: boolean;
+  /** How PostgreSQL orders its texts, where the database does not decide. */
+  collation?: string | null;
 }
 
 /** The columns of every table of a database, as `table.column`. */
@@ -30,10 +32,10 @@ async function listInPostgres(url: string): Promise<Record<string, Column>> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const { rows } = await client.query(
-    `select table_name || '.' || column_name as name, data_type as type,
+    `select table_name || '.' || column_name as name, data_type as type, collation_name as collation,
       is_nullable = 'NO' and column_default is null and is_generated = 'NEVER' as required
     from information_schema.columns where table_schema = 'public' order by 1`,
   );
   await client.end();
-  return Object.fromEntries(rows.map(({ name, type, required }) => [name, { type, required }]));
+  return Object.fromEntries(rows.map(({ name, ...column }) => [name, column]));
 }

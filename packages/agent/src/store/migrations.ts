@@ -1,4 +1,4 @@
-import { createIndex, type Migration } from '@palaver/store';
+import { compareByBytes, createIndex, type Migration } from '@palaver/store';
 import { sql } from 'kysely';
 import { addRunQueue } from './migrate-run-queue.ts';
 
@@ -204,4 +204,6 @@ export const agentMigrations: readonly Migration[] = [
       await db.schema.alterTable('agent_approval').addColumn('signed', 'text').execute();
     },
   },
+  // The tables of plugins have the same beginning.
+  { name: '012-texts-by-bytes', up: (db, engine) => compareByBytes(db, engine, 'agent_') },
 ];

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Migration } from '../migrate.ts';
+import { compareByBytes, type Migration } from '../migrate.ts';
 
 // A type, not an interface: only those fit the parameters of a prepared query.
 type AuditColumns = {
@@ -49,6 +49,7 @@ export const auditMigrations: readonly Migration[] = [
       for (const statement of statements) await statement.execute(trx);
     },
   },
+  { name: '002-texts-by-bytes', up: (trx, engine) => compareByBytes(trx, engine, 'palaver_') },
 ];
 
 // The triggers stop mistakes and injected statements. The owner of the tables can drop them; the chain then shows changes.

@@ -4,7 +4,7 @@ import { createGatewayClient, createSigningAccount, createTxOutbox, type Gateway
 import { toClaimId } from '@palaver/protocol/internal';
 import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
-import { createTestDatabase, type Engine, engines } from '@palaver/test-kit';
+import { createTestDatabase, engines } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { migrateUssd } from '../store/migrations.ts';
@@ -23,10 +23,7 @@ async function startAnswers(answers: ReadonlyMap<string, unknown>) {
   return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: async () => void server.close() };
 }
 
-test('on sqlite the reward of a number without an account waits for one', () => rewardWaits('sqlite'));
-test.fails('on postgres the reward of a number without an account waits for one', () => rewardWaits('postgres'));
-
-async function rewardWaits(engine: Engine) {
+test.each(engines)('on %s the reward of a number without an account waits for one', async (engine) => {
   await using database = await createTestDatabase(engine);
   const answers = new Map<string, unknown>();
   await using server = await startAnswers(answers);
@@ -50,6 +47,10 @@ async function rewardWaits(engine: Engine) {
   expect((await claims.find([claim.source])).get(claim.source)?.fault).toBe('collection 1: notfound');
   await store.db.updateTable('ussd_claim').set({ status: 'submitted' }).execute();
   const paid = { evaluation: { status: 'APPROVED' }, payments_status: { approval: 'PAID' } };
+  answers.set('/ixo/claims/collection/1', { collection: { admin: 'ixo1admin' } });
+  answers.set(`/ixo/claims/claim/${id}`, { claim: paid });
+  expect(await claims.process()).toEqual({ submitted: 1 });
+  expect((await claims.find([claim.source])).get(claim.source)?.fault).toContain('nothing says how much');
   // More than a number, or a 64-bit integer, holds exactly.
   const huge = '123456789012345678901';
   const reward = [
@@ -76,7 +77,16 @@ async function rewardWaits(engine: Engine) {
     .insertInto('ussd_account')
     .values({ ...holder, ...untried } as UssdTables['ussd_account'])
     .execute();
+  // Without its books a reward stays owed, and the claim says why.
+  await store.db.updateTable('ussd_money_entry').set({ transaction_id: sql`'lost:' || transaction_id` }).execute();
+  expect(await claims.process()).toEqual({ unclaimed: 1 });
+  expect((await claims.find([claim.source])).get(claim.source)?.fault).toBe(`there are no books of reward:${id}`);
+  await store.db
+    .updateTable('ussd_money_entry')
+    .set({ transaction_id: sql`replace(transaction_id, 'lost:', '')` })
+    .execute();
   for (let round = 0; round < 2; round += 1) expect(await claims.process()).toEqual({ paid: 1 });
+  expect((await claims.find([claim.source])).get(claim.source)?.fault).toBeNull();
   expect(await balances()).toEqual({
     ...received,
     'holder:a:uixo': '7000000',
@@ -84,7 +94,7 @@ async function rewardWaits(engine: Engine) {
     'system:unclaimed:uixo': '0',
     'system:unclaimed:aevmos': '0',
   });
-}
+});
 
 test.each(engines)('on %s a retry of a claim changes the claim and its entry together', async (engine) => {
   await using database = await createTestDatabase(engine);

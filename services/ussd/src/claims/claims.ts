@@ -127,13 +127,13 @@ export function createClaims(parts: ClaimsParts): Claims {
       const next = claim.status;
       const now = clock.now();
       const paid = next !== 'paid' ? [] : (claim.amount ?? (await readReward(collection)));
-      // Without the amount nothing can be booked; a later round asks again.
+      // The collection cannot be read now; a later round asks again.
       if (!paid) {
         await moveBack(id);
         continue;
       }
       const reward = next === 'paid' ? { reward: paid.map(formatCoin).join(', ') } : {};
-      const book = store.transaction(async (trx) => {
+      await book(id, async (trx) => {
         const account = await trx.selectFrom('ussd_account').select('id').where('phone', '=', phone).executeTakeFirst();
         const settled = next === 'paid' && !account ? ('unclaimed' as const) : next;
         const change = { status: settled ?? status, checked_at: now, fault: null, ...reward };
@@ -146,11 +146,39 @@ export function createClaims(parts: ClaimsParts): Claims {
         if (next !== 'paid' || changed.numUpdatedRows === 0n) return;
         await bookReward(trx, { claimId: id, accountId: account?.id, coins: paid, now });
       });
-      await book.catch(async (error: unknown) => {
-        logger.warn({ err: error, claim: id }, 'the evaluation of a claim cannot be booked');
-        await moveBack(id, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Rewards of numbers that have an account by now. */
+  async function readUnclaimed(): Promise<void> {
+    const found = await db
+      .selectFrom('ussd_claim as claim')
+      .innerJoin('ussd_account as account', 'account.phone', 'claim.phone')
+      .select(['claim.id as claimId', 'account.id as accountId'])
+      .where('claim.status', '=', 'unclaimed')
+      .orderBy('claim.checked_at')
+      .limit(readAtOnce)
+      .execute();
+    for (const { claimId, accountId } of found) {
+      const now = clock.now();
+      await book(claimId, async (trx) => {
+        const changed = await trx
+          .updateTable('ussd_claim')
+          .set({ status: 'paid', checked_at: now, fault: null })
+          .where('id', '=', claimId)
+          .where('status', '=', 'unclaimed')
+          .executeTakeFirst();
+        if (changed.numUpdatedRows > 0n) await bookUnclaimed(trx, { claimId, accountId, now });
       });
     }
+  }
+
+  /** A claim and its books change together; one that cannot be booked says why and holds up no other. */
+  async function book(id: string, change: (trx: Trx) => Promise<void>): Promise<void> {
+    await store.transaction(change).catch(async (error: unknown) => {
+      logger.warn({ err: error, claim: id }, 'the evaluation of a claim cannot be booked');
+      await moveBack(id, error instanceof Error ? error.message : String(error));
+    });
   }
 
   /** The next round begins with other claims. */
@@ -191,7 +219,7 @@ export function createClaims(parts: ClaimsParts): Claims {
       await outbox.step();
       await settlePayouts(store);
       await readEvaluations();
-      await bookUnclaimed(store, clock.now());
+      await readUnclaimed();
       const counts = await db
         .selectFrom('ussd_claim')
         .select(['status', ({ fn }) => fn.countAll<number>().as('count')])

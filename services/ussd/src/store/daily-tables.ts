@@ -111,7 +111,8 @@ async function createTables(trx: Transaction<UssdTables>): Promise<void> {
 /** A later version may have added columns to the table that this one was made after. */
 async function addMissingColumns(trx: Transaction<UssdTables>, name: string, like: string): Promise<void> {
   const { rows } = await sql<{ definition: string }>`
-    select format('%I %s%s%s', attname, format_type(atttypid, atttypmod),
+    select format('%I %s%s%s%s', attname, format_type(atttypid, atttypmod),
+      case when attcollation <> 0 then format(' collate %s', attcollation::regcollation) else '' end,
       case when attnotnull then ' not null' else '' end,
       coalesce(' default ' || pg_get_expr(adbin, adrelid), '')) as definition
     from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum

@@ -1,5 +1,5 @@
 import { outboxMigration, outboxResendMigration } from '@palaver/protocol';
-import { createIndex, type Migration, type SealedTable, type Store } from '@palaver/store';
+import { compareByBytes, createIndex, type Migration, type SealedTable, type Store } from '@palaver/store';
 import { auditMigrations, type CipherStore, convertOnce, encryptTokens, openCipher } from '@palaver/store/internal';
 import { sql } from 'kysely';
 import { sealedTables } from './sealed-tables.ts';
@@ -255,6 +255,7 @@ const migrations: readonly Migration[] = [
       );
     },
   },
+  { name: '027-texts-by-bytes', up: (trx, engine) => compareByBytes(trx, engine, 'ussd_') },
 ];
 
 /** Brings the tables of the service up to date, those of its audit log included, and opens its cipher. */

@@ -100,6 +100,7 @@ export async function bookReward(
   trx: Trx,
   reward: { claimId: string; accountId: string | undefined; coins: readonly Coin[]; now: number },
 ): Promise<void> {
+  if (reward.coins.length === 0) throw new Error(`claim ${reward.claimId} is paid, and nothing says how much`);
   for (const { denom, amount } of reward.coins) {
     const units = BigInt(amount);
     const { rewards, unclaimed } = systemAccounts(denom);
@@ -109,37 +110,24 @@ export async function bookReward(
   }
 }
 
-/** Gives unclaimed rewards to numbers that have an account by now. */
-export async function bookUnclaimed(store: Pick<Store<UssdTables>, 'db' | 'transaction'>, now: number): Promise<void> {
-  const found = await store.db
-    .selectFrom('ussd_claim as claim')
-    .innerJoin('ussd_account as account', 'account.phone', 'claim.phone')
-    .select(['claim.id as claimId', 'account.id as accountId'])
-    .where('claim.status', '=', 'unclaimed')
-    .limit(settledAtOnce)
+/** Gives an unclaimed reward to a number that has an account by now. */
+export async function bookUnclaimed(
+  trx: Trx,
+  { claimId, accountId, now }: { claimId: string; accountId: string; now: number },
+): Promise<void> {
+  const entries = await trx
+    .selectFrom('ussd_money_entry')
+    .selectAll()
+    .where('transaction_id', '>=', `reward:${claimId}:`)
+    .where('transaction_id', '<', `reward:${claimId};`)
+    .where('account_id', 'like', 'system:unclaimed:%')
     .execute();
-  for (const { claimId, accountId } of found) {
-    await store.transaction(async (trx) => {
-      const entries = await trx
-        .selectFrom('ussd_money_entry')
-        .selectAll()
-        .where('transaction_id', '>=', `reward:${claimId}:`)
-        .where('transaction_id', '<', `reward:${claimId};`)
-        .where('account_id', 'like', 'system:unclaimed:%')
-        .execute();
-      for (const { account_id: unclaimed, ...entry } of entries) {
-        const amount = BigInt(entry.amount);
-        const denom = unclaimed.slice(systemAccounts('').unclaimed.length);
-        const moved = { [unclaimed]: -amount, [holderAccount(accountId, denom)]: amount };
-        await post(trx, { id: `claimed:${claimId}:${denom}`, entries: moved, now });
-      }
-      await trx
-        .updateTable('ussd_claim')
-        .set({ status: 'paid', checked_at: now })
-        .where('id', '=', claimId)
-        .where('status', '=', 'unclaimed')
-        .execute();
-    });
+  if (entries.length === 0) throw new Error(`there are no books of reward:${claimId}`);
+  for (const { account_id: unclaimed, ...entry } of entries) {
+    const amount = BigInt(entry.amount);
+    const denom = unclaimed.slice(systemAccounts('').unclaimed.length);
+    const moved = { [unclaimed]: -amount, [holderAccount(accountId, denom)]: amount };
+    await post(trx, { id: `claimed:${claimId}:${denom}`, entries: moved, now });
   }
 }
 
