@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { cp, glob, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Rolldown } from 'vite';
 import { toPublishedManifest } from '../../../scripts/published-manifest.ts';
@@ -42,6 +43,17 @@ export async function copyPublished(folder: string): Promise<void> {
   );
   const published = toPublishedManifest(development, 'packages/oracles-client-sdk', shared);
   await writeFile(`${folder}/package.json`, JSON.stringify(published));
+}
+
+/** Packs what is published, built before, into a new folder; gives the file. */
+export async function packPublished(folder: string): Promise<string> {
+  await copyPublished(folder);
+  const { stdout } = spawnSync('npm', ['pack', '--ignore-scripts', '--json'], {
+    cwd: folder,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+  });
+  return join(folder, JSON.parse(stdout)[0].filename);
 }
 
 /** `use client` stays where every module is a file of its own, and means nothing in a script of a page. */

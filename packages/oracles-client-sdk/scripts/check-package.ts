@@ -5,21 +5,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installTools } from '@palaver/test-kit/install-tools';
-import { buildPackage, copyPublished } from './build-package.ts';
+import { buildPackage, packPublished } from './build-package.ts';
 
 const attw = join(installTools('check'), 'node_modules/@arethetypeswrong/cli/dist/index.js');
 await buildPackage();
 const folder = mkdtempSync(join(tmpdir(), 'palaver-package-'));
-await copyPublished(folder);
-const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json'], {
-  cwd: folder,
-  encoding: 'utf8',
-  shell: process.platform === 'win32',
-});
-const [{ filename }] = JSON.parse(packed.stdout);
+const packed = await packPublished(folder);
 const args = [
   attw,
-  join(folder, filename),
+  packed,
   '--profile',
   'esm-only',
   '--format',

@@ -7,9 +7,10 @@ import { createTempDir, freePort, launchBrowser } from '@palaver/test-kit';
 import { installTools } from '@palaver/test-kit/install-tools';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { build, type Rolldown } from 'vite';
+import { build, createServer, type Rolldown } from 'vite';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { buildPackage, copyPublished } from '../scripts/build-package.ts';
+import { converse, expectColours } from '../../../test/consumers/chat-colours.ts';
+import { buildPackage, copyPublished, packPublished } from '../scripts/build-package.ts';
 import { measureSizes, toTable } from '../scripts/measure-size.ts';
 import { findBarriers } from './find-barriers.ts';
 import { openPage } from './open-page.ts';
@@ -21,7 +22,14 @@ const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url))
 const projects = fileURLToPath(new URL('../../../test/consumers/projects', import.meta.url));
 const react18Modules = join(installTools('test'), 'node_modules');
 
-beforeAll(buildPackage);
+let tarball: string;
+
+beforeAll(async () => {
+  await buildPackage();
+  const dir = await createTempDir();
+  tarball = await packPublished(dir.path);
+  return () => dir[Symbol.asyncDispose]();
+});
 
 describe('the package', () => {
   it('is clean by publint', async () => {
@@ -144,6 +152,84 @@ it('is an element of a page without React, in a language and a theme, without ba
   await page.getByRole('button', { name: 'New conversation' }).waitFor();
 });
 
+describe('the colours of the chat, as it is packed', () => {
+  /** A project of Vite that has its settings only. */
+  async function createProject() {
+    const dir = await createTempDir();
+    onTestFinished(() => dir[Symbol.asyncDispose]());
+    await installInto(dir.path, modules, 'zod');
+    const root = join(dir.path, 'chat');
+    await cp(join(projects, 'chat'), root, { recursive: true });
+    return { root, configFile: false, logLevel: 'error', oxc: { jsx: { runtime: 'automatic' } } } as const;
+  }
+
+  async function checkBothThemes(siteUrl: string): Promise<void> {
+    await using agent = await startAgent();
+    const browser = await launchBrowser();
+    onTestFinished(() => browser.close());
+    const page = await openPage(browser, siteUrl, { did: agent.did, url: agent.url });
+    for (const root of ['main', 'palaver-chat']) {
+      await converse(page, root);
+      for (const theme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme: theme });
+        await expectColours(page, root, theme);
+      }
+    }
+  }
+
+  it.fails('Vite, built', async () => {
+    const { output } = (await build({
+      ...(await createProject()),
+      build: { write: false },
+    })) as Rolldown.RolldownOutput;
+    const files = output.map((file) => [`/${file.fileName}`, file.type === 'chunk' ? file.code : file.source] as const);
+    const site = await serveFiles(new Map(files));
+    onTestFinished(() => void site.close());
+    await checkBothThemes(site.url);
+  });
+
+  it('Vite, in development', async () => {
+    const server = await createServer({
+      ...(await createProject()),
+      // The peers are links into this repository.
+      server: { host: '127.0.0.1', port: 0, fs: { strict: false } },
+    });
+    onTestFinished(() => server.close());
+    await server.listen();
+    await checkBothThemes(server.resolvedUrls?.local[0] ?? '');
+  });
+
+  it.fails('a page without a build step, where the element has a theme of its own', async () => {
+    const { root } = await createProject();
+    const web = join(root, '../node_modules/@palaver/oracles-client-sdk/dist/web');
+    const scripts = (await readdir(web)).map(async (name) => [`/${name}`, await readFile(join(web, name))] as const);
+    await using agent = await startAgent();
+    const attributes = `agent="${agent.did}" url="${agent.url}"`;
+    const html = `<!doctype html><html lang="en"><title>The farm</title>
+      <palaver-chat id="page" ${attributes}></palaver-chat>
+      <palaver-chat id="dark" theme="dark" ${attributes}></palaver-chat>
+      <palaver-chat id="light" theme="light" ${attributes}></palaver-chat>
+      <palaver-chat id="auto" theme="auto" ${attributes}></palaver-chat>
+      <script type="module" src="/palaver-chat.js"></script>`;
+    const site = await serveFiles(new Map([['/index.html', html], ...(await Promise.all(scripts))]));
+    onTestFinished(() => void site.close());
+    const browser = await launchBrowser();
+    onTestFinished(() => browser.close());
+    const page = await openPage(browser, site.url, {});
+    await page.emulateMedia({ colorScheme: 'dark' });
+    // A page that says nothing is light on every device.
+    for (const [id, theme] of [
+      ['page', 'light'],
+      ['dark', 'dark'],
+      ['light', 'light'],
+      ['auto', 'dark'],
+    ] as const) {
+      await converse(page, `#${id}`);
+      await expectColours(page, `#${id}`, theme);
+    }
+  });
+});
+
 describe.each([
   ['React 18, zod 3.22', react18Modules, 'zod322', 'nodenext'],
   ['React 18, zod 3.25', react18Modules, 'zod3', 'nodenext'],
@@ -177,11 +263,11 @@ describe.each([
   });
 });
 
-/** A project with the built package and its peers, as npm would lay it out. */
+/** A project with the packed package and its peers, as npm would lay it out. */
 async function installInto(folder: string, react: string, zod: string): Promise<void> {
   const target = join(folder, 'node_modules/@palaver/oracles-client-sdk');
   await mkdir(target, { recursive: true });
-  await copyPublished(target);
+  await promisify(execFile)('tar', ['-xzf', tarball, '--strip-components=1', '-C', target]);
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await mkdir(join(folder, 'node_modules/@types'));
   for (const name of ['react', '@types/react']) await symlink(join(react, name), join(folder, 'node_modules', name));
