@@ -3,7 +3,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, launchBrowser } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { serveFiles } from '../../packages/oracles-client-sdk/test/serve-files.ts';
 import { startAgent, type TestAgent } from '../../packages/oracles-client-sdk/test/start-agent.ts';
+import { checkBothThemes, checkOwnThemes, loadPlainPage } from './chat-colours.ts';
 import { createProjects, type Projects } from './create-projects.ts';
 
 let agent: TestAgent;
@@ -119,4 +121,24 @@ test('Next: a server component imports the library, and the page chats', async (
   await page.getByLabel('Message', { exact: true }).fill('/long 3');
   await page.keyboard.press('Enter');
   await page.getByRole('log').getByText('word1 word2 word3').waitFor();
+  await checkBothThemes(page, ['main']);
+});
+
+test.each(['dev', 'build'])('Vite, %s: the chat and the element have the colours of both themes', async (mode) => {
+  const folder = await projects.install('test/consumers/projects/chat');
+  if (mode === 'build') await projects.shell.run('npm run build', folder);
+  const page = await open(folder, (port) => `npm run ${mode === 'build' ? 'preview' : 'dev'} -- --port ${port}`);
+  await checkBothThemes(page, ['main', 'palaver-chat']);
+});
+
+test('a page without a build step: elements with the colours of the page, and of their own themes', async () => {
+  const folder = await projects.install('test/consumers/projects/html');
+  const site = await serveFiles(await loadPlainPage(join(folder, 'node_modules/@palaver/oracles-client-sdk')));
+  const page = await browser.newPage();
+  onTestFinished(async () => {
+    await page.close();
+    await site.close();
+  });
+  await page.goto(`${site.url}?${new URLSearchParams({ did: agent.did, url: agent.url })}`);
+  await checkOwnThemes(page);
 });

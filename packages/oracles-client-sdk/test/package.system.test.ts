@@ -9,13 +9,13 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { build, createServer, type Rolldown } from 'vite';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { converse, expectColours } from '../../../test/consumers/chat-colours.ts';
+import { checkBothThemes, checkOwnThemes, loadPlainPage } from '../../../test/consumers/chat-colours.ts';
 import { buildPackage, copyPublished, packPublished } from '../scripts/build-package.ts';
 import { measureSizes, toTable } from '../scripts/measure-size.ts';
 import { findBarriers } from './find-barriers.ts';
 import { openPage } from './open-page.ts';
 import { serveFiles } from './serve-files.ts';
-import { startAgent } from './start-agent.ts';
+import { startAgent, type TestAgent } from './start-agent.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
@@ -153,7 +153,19 @@ it('is an element of a page without React, in a language and a theme, without ba
 });
 
 describe('the colours of the chat, as it is packed', () => {
-  /** A project of Vite that has its settings only. */
+  let agent: TestAgent;
+  let browser: Awaited<ReturnType<typeof launchBrowser>>;
+  beforeAll(async () => {
+    agent = await startAgent();
+    browser = await launchBrowser();
+    return async () => {
+      await browser.close();
+      await agent[Symbol.asyncDispose]();
+    };
+  });
+  const open = (siteUrl: string) => openPage(browser, siteUrl, { did: agent.did, url: agent.url });
+
+  /** A project of Vite with the settings that every project has. */
   async function createProject() {
     const dir = await createTempDir();
     onTestFinished(() => dir[Symbol.asyncDispose]());
@@ -163,21 +175,7 @@ describe('the colours of the chat, as it is packed', () => {
     return { root, configFile: false, logLevel: 'error', oxc: { jsx: { runtime: 'automatic' } } } as const;
   }
 
-  async function checkBothThemes(siteUrl: string): Promise<void> {
-    await using agent = await startAgent();
-    const browser = await launchBrowser();
-    onTestFinished(() => browser.close());
-    const page = await openPage(browser, siteUrl, { did: agent.did, url: agent.url });
-    for (const root of ['main', 'palaver-chat']) {
-      await converse(page, root);
-      for (const theme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme: theme });
-        await expectColours(page, root, theme);
-      }
-    }
-  }
-
-  it.fails('Vite, built', async () => {
+  it('Vite, built', async () => {
     const { output } = (await build({
       ...(await createProject()),
       build: { write: false },
@@ -185,7 +183,7 @@ describe('the colours of the chat, as it is packed', () => {
     const files = output.map((file) => [`/${file.fileName}`, file.type === 'chunk' ? file.code : file.source] as const);
     const site = await serveFiles(new Map(files));
     onTestFinished(() => void site.close());
-    await checkBothThemes(site.url);
+    await checkBothThemes(await open(site.url), ['main', 'palaver-chat']);
   });
 
   it('Vite, in development', async () => {
@@ -196,37 +194,15 @@ describe('the colours of the chat, as it is packed', () => {
     });
     onTestFinished(() => server.close());
     await server.listen();
-    await checkBothThemes(server.resolvedUrls?.local[0] ?? '');
+    await checkBothThemes(await open(server.resolvedUrls?.local[0] ?? ''), ['main', 'palaver-chat']);
   });
 
-  it.fails('a page without a build step, where the element has a theme of its own', async () => {
+  it('a page without a build step, where elements have themes of their own', async () => {
     const { root } = await createProject();
-    const web = join(root, '../node_modules/@palaver/oracles-client-sdk/dist/web');
-    const scripts = (await readdir(web)).map(async (name) => [`/${name}`, await readFile(join(web, name))] as const);
-    await using agent = await startAgent();
-    const attributes = `agent="${agent.did}" url="${agent.url}"`;
-    const html = `<!doctype html><html lang="en"><title>The farm</title>
-      <palaver-chat id="page" ${attributes}></palaver-chat>
-      <palaver-chat id="dark" theme="dark" ${attributes}></palaver-chat>
-      <palaver-chat id="light" theme="light" ${attributes}></palaver-chat>
-      <palaver-chat id="auto" theme="auto" ${attributes}></palaver-chat>
-      <script type="module" src="/palaver-chat.js"></script>`;
-    const site = await serveFiles(new Map([['/index.html', html], ...(await Promise.all(scripts))]));
+    const library = join(root, '../node_modules/@palaver/oracles-client-sdk');
+    const site = await serveFiles(await loadPlainPage(library));
     onTestFinished(() => void site.close());
-    const browser = await launchBrowser();
-    onTestFinished(() => browser.close());
-    const page = await openPage(browser, site.url, {});
-    await page.emulateMedia({ colorScheme: 'dark' });
-    // A page that says nothing is light on every device.
-    for (const [id, theme] of [
-      ['page', 'light'],
-      ['dark', 'dark'],
-      ['light', 'light'],
-      ['auto', 'dark'],
-    ] as const) {
-      await converse(page, `#${id}`);
-      await expectColours(page, `#${id}`, theme);
-    }
+    await checkOwnThemes(await open(site.url));
   });
 });
 

@@ -1,6 +1,7 @@
 import '@palaver/oracles-client-sdk/ui.css';
 
 export const metadata = { title: 'The farm' };
+export const viewport = { colorScheme: 'light dark' };
 
 export default function Layout({ children }) {
   return (
