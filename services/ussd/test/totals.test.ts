@@ -4,9 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { openStore } from '@palaver/store';
 import { engines } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
+import { checkProgramFiles } from '../src/commands/check-menu-files.ts';
 import { createRecordStore } from '../src/records/records.ts';
 import type { UssdTables } from '../src/store/tables.ts';
 import { startService, type TestService } from './service-fixture.ts';
+import { writeProgram } from './write-program.ts';
 
 const savings = fileURLToPath(new URL('../../../examples/savings-group', import.meta.url));
 const serviceCode = '*384*42#';
@@ -26,7 +28,7 @@ async function deposit(service: TestService, count: number, phone = phoneNumber)
 }
 
 describe.each(engines)('the savings example on %s', (engine) => {
-  test.fails('the balance counts every movement, and the withdrawal check believes it', async () => {
+  test('the balance counts every movement and so does the withdrawal check', async () => {
     await using service = await startService(engine, { USSD_PROGRAMS: savings });
     await deposit(service, 207);
     await deposit(service, 1_000, '+254700000002');
@@ -36,4 +38,61 @@ describe.each(engines)('the savings example on %s', (engine) => {
     expect(await say('c', '2*1*Ana*4071*4071')).toMatch(/You have 20700\./);
     expect(await say('c', '2*1*Ana*4071*4071*20600')).toMatch(/Withdraw 20600 of your 20700\?/);
   });
+});
+
+const program = (states: string) => ({
+  'program.yaml': `
+name: savings-group
+codes: ["${serviceCode}"]
+extends: palaver
+languages: [en]
+start: home
+records:
+  movement: { amount: decimal, kind: text, day: date }
+states:
+  home: { kind: menu, text: home, options: [{ text: go, to: look }] }
+${states}
+  shown: { kind: page, text: shown }
+  none: { kind: page, text: none }
+`,
+  'locales/en.yaml': `home: Home\ngo: Go\nnone: None.\nshown: '{value}'\n`,
+});
+
+async function show(states: string, deposits: number): Promise<string> {
+  await using dir = await writeProgram(program(states));
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path });
+  await deposit(service, deposits);
+  return await service.say('a', '1', { serviceCode });
+}
+
+const look = (fields: string) => `  look: { kind: action, ${fields}, outcomes: { found: shown, none: none } }`;
+
+test.each([
+  ['total: movement, save: { value: max(amount) }', 3, '100'],
+  ['total: movement, save: { value: min(day) }', 3, '2026-11-01'],
+  ['total: movement, where: row.amount > 100, save: { value: count() }', 3, 'None.'],
+  ['total: movement, where: \'row.kind == "deposit"\', save: { value: count() }', 1_200, '1200'],
+  ['find: movement, save: rows, limit: 2, more: value', 3, 'true'],
+  ['find: movement, save: rows, limit: 3, more: value', 3, 'false'],
+])('%s over %i records is %s', async (fields, deposits, shown) => {
+  expect(await show(look(fields), deposits)).toMatch(new RegExp(`^CON ${shown}\n`));
+});
+
+test('the check knows the fields of a total, and warns of a sum over a list', async () => {
+  const check = async (states: string) => {
+    await using dir = await writeProgram(program(states));
+    return (await checkProgramFiles({ folder: dir.path })).lines.join('\n');
+  };
+  expect(await check(look('total: movement, save: { value: sum(amout) }'))).toContain(
+    'the record movement has no field amout (did you mean amount?)',
+  );
+  expect(await check(look('total: movement, save: { value: sum(kind) }'))).toContain(
+    'sum(kind) needs a field of numbers, and its type is text',
+  );
+  expect(await check(look('total: movement, save: { value: average(amount) }'))).toContain(
+    'count(), or sum, min or max of a field, such as sum(amount)',
+  );
+  const summed = `  look: { kind: action, find: movement, save: rows, outcomes: { found: add, none: none } }
+  add: { kind: set, values: { value: 'sum(rows.map(row, row.amount))' }, to: shown }`;
+  expect(await check(summed)).toContain('adds up at most 50 records; `total: movement` adds up all of them');
 });

@@ -399,6 +399,7 @@ export const ar: Messages = {
   'programs.does-sms': 'إرسال رسالة SMS',
   'programs.does-store': 'حفظ سجل',
   'programs.does-find': 'البحث عن سجلات',
+  'programs.does-total': 'جمع السجلات',
   'programs.does-update': 'تغيير سجلات',
   'programs.does-http': 'سؤال خادم',
   'programs.does-assistant': 'سؤال المساعد',

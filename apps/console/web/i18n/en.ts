@@ -386,6 +386,7 @@ export const en = {
   'programs.does-sms': 'Send an SMS',
   'programs.does-store': 'Store a record',
   'programs.does-find': 'Find records',
+  'programs.does-total': 'Add up records',
   'programs.does-update': 'Change records',
   'programs.does-http': 'Call a server',
   'programs.does-assistant': 'Ask the assistant',

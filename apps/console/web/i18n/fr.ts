@@ -391,6 +391,7 @@ export const fr: Messages = {
   'programs.does-sms': 'Envoyer un SMS',
   'programs.does-store': 'Garder un enregistrement',
   'programs.does-find': 'Trouver des enregistrements',
+  'programs.does-total': 'Additionner des enregistrements',
   'programs.does-update': 'Modifier des enregistrements',
   'programs.does-http': 'Interroger un serveur',
   'programs.does-assistant': 'Interroger l’assistant',

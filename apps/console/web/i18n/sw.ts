@@ -389,6 +389,7 @@ export const sw: Messages = {
   'programs.does-sms': 'Tuma SMS',
   'programs.does-store': 'Hifadhi rekodi',
   'programs.does-find': 'Tafuta rekodi',
+  'programs.does-total': 'Jumlisha rekodi',
   'programs.does-update': 'Badilisha rekodi',
   'programs.does-http': 'Uliza seva',
   'programs.does-assistant': 'Uliza msaidizi',

@@ -1,11 +1,21 @@
 import { type Path, type Raw, toRecord } from './read-program.ts';
 
 /** What an action without code can do, by its keyword in the file. */
-export const actionKeywords = ['sms', 'store', 'find', 'update', 'http', 'assistant', 'protocol', 'claim'] as const;
+export const actionKeywords = [
+  'sms',
+  'store',
+  'find',
+  'total',
+  'update',
+  'http',
+  'assistant',
+  'protocol',
+  'claim',
+] as const;
 export type ActionKeyword = (typeof actionKeywords)[number];
 
 /** Those that concern records, which program.yaml declares. */
-export const recordKeywords: readonly string[] = ['store', 'find', 'update'] satisfies ActionKeyword[];
+export const recordKeywords: readonly string[] = ['store', 'find', 'total', 'update'] satisfies ActionKeyword[];
 
 interface NewAction {
   name: string;
@@ -25,6 +35,8 @@ export function toActionFields(keyword: ActionKeyword, { name, record, to }: New
       return { store: record, fields: {}, ...leads('stored') };
     case 'find':
       return { find: record, save: `${name}Rows`, ...leads('found', 'none') };
+    case 'total':
+      return { total: record, save: { [`${name}Count`]: 'count()' }, ...leads('found', 'none') };
     case 'update':
       return { update: record, where: 'true', fields: {}, ...leads('updated', 'none') };
     case 'http':
@@ -41,7 +53,8 @@ export function toActionFields(keyword: ActionKeyword, { name, record, to }: New
 /** Parts that an action need not have, offered as empty fields and lists. */
 const optional: Partial<Record<ActionKeyword, Raw>> = {
   sms: { sms: { number: '' } },
-  find: { of: 'caller', where: '', limit: '' },
+  find: { of: 'caller', where: '', limit: '', more: '' },
+  total: { of: 'caller', where: '' },
   http: { http: { headers: {}, body: {}, timeout: '' }, take: {}, when: [] },
   protocol: { take: {}, when: [] },
   claim: { collection: '' },

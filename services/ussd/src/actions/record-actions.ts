@@ -1,25 +1,33 @@
 import { createHash } from 'node:crypto';
-import type { Records } from '../menu/built-in-actions.ts';
+import type { CelInput } from '@bufbuild/cel';
+import { parseTotal, type Records } from '../menu/built-in-actions.ts';
 import { computeFields, filterRows } from '../menu/evaluate.ts';
 import { nameOf } from '../menu/menu.ts';
+import { fromExpressionValue } from '../menu/value-types.ts';
 import type { RecordStore } from '../records/records.ts';
 import type { BuiltInCall, Runs } from './built-in-call.ts';
 
-/** Records that programs keep: `store`, `find` and `update`. */
-export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'update'> {
-  const findRows = async ({ menu, dialogue }: BuiltInCall, kind: string, options: FindOptions) => {
-    const found = await records.find({ program: nameOf(menu.id), kind, phone: options.phone, limit: searched });
-    const rows = found.map(({ id, phoneNumber, createdAt, fields }) => ({
-      ...fields,
-      id,
-      phone: phoneNumber,
-      date: createdAt.slice(0, 10),
-    }));
-    const { where } = options;
-    return where === undefined
-      ? rows
-      : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as Record<string, string> });
-  };
+/** Records that programs keep: `store`, `find`, `total` and `update`. */
+export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 'find' | 'total' | 'update'> {
+  /** Every record for which `where` holds, the newest first, as expressions see it. */
+  async function* scanRows({ menu, dialogue }: BuiltInCall, { kind, phone, where }: ScanOptions): AsyncGenerator<Row> {
+    let scanned = 0;
+    for await (const batch of records.scan({ program: nameOf(menu.id), kind, phone })) {
+      scanned += batch.length;
+      if (scanned > maxScanned) throw new Error(`a program reads more than ${maxScanned} records of the kind ${kind}`);
+      const rows = batch.map(
+        ({ id, phoneNumber, createdAt, fields }): Row => ({
+          ...fields,
+          id,
+          phone: phoneNumber,
+          date: createdAt.slice(0, 10),
+        }),
+      );
+      yield* where === undefined ? rows : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as CelInput });
+    }
+  }
+  const ownerOf = (call: BuiltInCall<'find' | 'total'>) =>
+    call.spec.of === 'caller' ? call.context.phoneNumber : undefined;
   return {
     store: (call) =>
       call.context.commit(async (trx) => {
@@ -30,20 +38,57 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
         return { outcome: 'stored' };
       }),
     async find(call) {
-      const { find, of, where, save, limit } = call.spec;
-      const phone = of === 'caller' ? call.context.phoneNumber : undefined;
-      const rows = (await findRows(call, find, { phone, where })).slice(0, limit);
-      return { outcome: rows.length > 0 ? 'found' : 'none', values: { [save]: JSON.stringify(rows) } };
+      const { find, where, save, limit, more } = call.spec;
+      const rows: Row[] = [];
+      for await (const row of scanRows(call, { kind: find, phone: ownerOf(call), where }))
+        if (rows.push(row) > limit) break;
+      return {
+        outcome: rows.length > 0 ? 'found' : 'none',
+        values: {
+          [save]: JSON.stringify(rows.slice(0, limit)),
+          ...(more !== undefined && { [more]: String(rows.length > limit) }),
+        },
+      };
+    },
+    async total(call) {
+      const { total, where, save } = call.spec;
+      const totals = Object.entries(save).map(([name, source]) => ({ name, add: createTotal(parseTotal(source)) }));
+      let count = 0;
+      for await (const row of scanRows(call, { kind: total, phone: ownerOf(call), where })) {
+        count += 1;
+        for (const { add } of totals) add(row);
+      }
+      const values = totals.map(({ name, add }) => [name, fromExpressionValue(add())]);
+      return { outcome: count > 0 ? 'found' : 'none', values: Object.fromEntries(values) };
     },
     async update(call) {
       const { spec, context } = call;
-      const rows = await findRows(call, spec.update, { phone: context.phoneNumber, where: spec.where });
+      const rows: Row[] = [];
+      const mine = { kind: spec.update, phone: context.phoneNumber, where: spec.where };
+      for await (const row of scanRows(call, mine)) rows.push(row);
       const fields = computeRecord(call, spec.update, spec.fields);
       return context.commit(async (trx) => {
         for (const { id } of rows) await records.update(trx, id, fields);
         return { outcome: rows.length > 0 ? 'updated' : 'none' };
       });
     },
+  };
+}
+
+/** Takes one record after the other; without a record, returns what they give. Fields that are empty do not count. */
+function createTotal(total: ReturnType<typeof parseTotal>): (row?: Row) => string | number {
+  if (total.compute === 'count') {
+    let count = 0;
+    return (row) => (row ? ++count : count);
+  }
+  const { compute, field } = total;
+  let result: string | number = compute === 'sum' ? 0 : '';
+  return (row) => {
+    const value = row?.[field];
+    if (typeof value !== 'number' && typeof value !== 'string') return result;
+    if (compute === 'sum') result = Number(result) + Number(value);
+    else if (result === '' || (compute === 'min' ? value < result : value > result)) result = value;
+    return result;
   };
 }
 
@@ -74,10 +119,13 @@ function toType(type: Records[string][string] | undefined, value: unknown): unkn
   }
 }
 
-/** The newest records that a `where` looks through. */
-const searched = 1_000;
+/** Beyond this, a key press takes too long: the call ends with an error text instead of a wrong figure. */
+const maxScanned = 100_000;
 
-interface FindOptions {
+type Row = Record<string, unknown> & { id: string };
+
+interface ScanOptions {
+  kind: string;
   phone: string | undefined;
   where?: string | undefined;
 }

@@ -50,11 +50,12 @@ function toValue({ menu, state, name, type, outcome, variant, place, constants }
   const pick = (...values: string[]) => values[variant % values.length] ?? '';
   const numbers = around(constants.numbers);
   const { spec } = state;
-  if (spec && 'find' in spec) {
+  if (spec && 'find' in spec && name === spec.save) {
     if (outcome === 'none') return '[]';
     const row = toRecordRow(menu, spec.find, variant);
     return JSON.stringify(Array.from({ length: variant === 2 ? 12 : variant + 1 }, () => row));
   }
+  if (spec && 'total' in spec && outcome === 'none') return type === 'any' ? '' : '0';
   switch (type) {
     case 'integer':
     case 'decimal':

@@ -36,6 +36,15 @@ const replyOutcomes = {
   failed: 'any other status, no answer in time, or an address that is not allowed',
 };
 
+const ownerSchema = z.enum(['caller', 'everyone']).default('caller').meta({ description: 'Whose records' });
+const totalPattern = /^(?:count\(\)|(sum|min|max)\((\w+)\))$/;
+
+/** What a `total` computes; `count` has no field. */
+export function parseTotal(source: string): { compute: 'count' } | { compute: 'sum' | 'min' | 'max'; field: string } {
+  const [, compute, field = ''] = totalPattern.exec(source) ?? [];
+  return compute === undefined ? { compute: 'count' } : { compute: compute as 'sum' | 'min' | 'max', field };
+}
+
 /** How many claims one phone number can file through programs in 24 hours; its reports count too. */
 export const claimsPerDay = 50;
 
@@ -52,12 +61,37 @@ export const builtInSchemas = {
     about: "Reads records into a list, newest first: the caller's own, or everyone's with `of: everyone`.",
     schema: z.strictObject({
       find: kindSchema,
-      of: z.enum(['caller', 'everyone']).default('caller').meta({ description: 'Whose records' }),
+      of: ownerSchema,
       where: whereSchema.exactOptional(),
       save: nameSchema.meta({ description: 'The name of the list' }),
-      limit: z.int().min(1).max(200).default(50).meta({ description: 'How many at most' }),
+      limit: z
+        .int()
+        .min(1)
+        .max(200)
+        .default(50)
+        .meta({ description: 'How many at most, 50 by default and 200 at most' }),
+      more: nameSchema
+        .exactOptional()
+        .meta({ description: 'The name of a value that is true where there are more records than the list holds' }),
     }),
     outcomes: { found: 'there is at least one', none: 'there is none' },
+    finishes: false,
+  },
+  total: {
+    about:
+      "Computes over all records of a kind, however many there are: the caller's own, or everyone's with `of: everyone`.",
+    schema: z.strictObject({
+      total: kindSchema,
+      of: ownerSchema,
+      where: whereSchema.exactOptional(),
+      save: z
+        .record(
+          nameSchema,
+          z.string().regex(totalPattern, 'count(), or sum, min or max of a field, such as sum(amount)'),
+        )
+        .meta({ description: 'What each value is: `count()`, `sum(FIELD)`, `min(FIELD)` or `max(FIELD)`' }),
+    }),
+    outcomes: { found: 'at least one record counts', none: 'no record counts: counts and sums are 0' },
     finishes: false,
   },
   update: {
@@ -155,6 +189,14 @@ export type BuiltInName = keyof typeof builtInSchemas;
 export type BuiltIn<Name extends BuiltInName = BuiltInName> = z.infer<(typeof builtInSchemas)[Name]['schema']>;
 export const builtInNames = Object.keys(builtInSchemas) as BuiltInName[];
 
+/** The kind of records that a built-in action concerns. */
+export function recordKindOf(spec: BuiltIn): string | undefined {
+  if ('store' in spec) return spec.store;
+  if ('find' in spec) return spec.find;
+  if ('total' in spec) return spec.total;
+  return 'update' in spec ? spec.update : undefined;
+}
+
 /** Expressions of a built-in action, with where they are. */
 export function builtInExpressions(
   spec: BuiltIn,
@@ -175,9 +217,16 @@ export function builtInExpressions(
   return all;
 }
 
+const totalTypes = { count: 'integer', sum: 'decimal', min: 'any', max: 'any' } as const;
+
 export function builtInSignature(name: BuiltInName, spec: BuiltIn): ActionSignature {
   const values: Record<string, ValueType> = {};
-  if ('find' in spec) values[spec.save] = 'list';
+  if ('find' in spec) {
+    values[spec.save] = 'list';
+    if (spec.more !== undefined) values[spec.more] = 'boolean';
+  }
+  if ('total' in spec)
+    for (const [saved, source] of Object.entries(spec.save)) values[saved] = totalTypes[parseTotal(source).compute];
   if ('take' in spec) for (const taken of Object.keys(spec.take)) values[taken] = 'any';
   if ('assistant' in spec || 'claim' in spec) values[spec.save] = 'text';
   const { outcomes } = builtInSchemas[name];

@@ -1,4 +1,4 @@
-import type { Records } from './built-in-actions.ts';
+import { parseTotal, type Records, recordKindOf } from './built-in-actions.ts';
 import { resultTypes } from './check-expression.ts';
 import type { CheckedValues } from './check-values.ts';
 import type { Fault } from './fault.ts';
@@ -27,6 +27,23 @@ export function checkBuiltIns(
   declared: Declared,
 ): Fault[] {
   return [...states].flatMap(([name, placed]) => checkState(name, placed, values, declared));
+}
+
+/** A list from `find` holds some records only, so a sum of it may be wrong. */
+export function warnOfSums(states: ReadonlyMap<string, PlacedState>, { expressions }: CheckedValues): Fault[] {
+  const specs = Array.from(states.values(), ({ state }) => (state.kind === 'action' ? state.spec : undefined));
+  const lists = specs.flatMap((spec) => (spec && 'find' in spec ? [spec] : []));
+  return [...states].flatMap(([name, { state, file, lineOf, inherited }]) =>
+    state.kind !== 'set' || inherited
+      ? []
+      : Object.entries(state.values).flatMap(([value, source]) => {
+          const { names = [] } = expressions.get(source) ?? {};
+          const found = /\bsum\(/.test(source) ? lists.find(({ save }) => names.includes(save)) : undefined;
+          if (!found) return [];
+          const message = `${source} adds up at most ${found.limit} records; \`total: ${found.find}\` adds up all of them`;
+          return [{ file, line: lineOf('values', value), state: name, message }];
+        }),
+  );
 }
 
 function checkState(
@@ -81,18 +98,26 @@ function checkState(
     }
     return faults;
   }
-  const kind = 'store' in spec ? spec.store : 'find' in spec ? spec.find : spec.update;
+  const kind = recordKindOf(spec) ?? '';
   const fields = Object.hasOwn(records, kind) ? records[kind] : undefined;
   if (!fields) {
     say([state.action], `program.yaml declares no record ${kind}${suggest(kind, Object.keys(records))}`);
     return faults;
   }
-  for (const [field, source] of Object.entries('fields' in spec ? spec.fields : {})) {
+  const typeOf = (field: string, path: PropertyKey[]) => {
     const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
-    if (!type) {
-      say(['fields', field], `the record ${kind} has no field ${field}${suggest(field, Object.keys(fields))}`);
-      continue;
-    }
+    if (!type) say(path, `the record ${kind} has no field ${field}${suggest(field, Object.keys(fields))}`);
+    return type;
+  };
+  for (const [value, source] of 'total' in spec ? Object.entries(spec.save) : []) {
+    const total = parseTotal(source);
+    const type = 'field' in total ? typeOf(total.field, ['save', value]) : undefined;
+    if (total.compute === 'sum' && type && type !== 'integer' && type !== 'decimal')
+      say(['save', value], `${source} needs a field of numbers, and its type is ${type}`);
+  }
+  for (const [field, source] of Object.entries('fields' in spec ? spec.fields : {})) {
+    const type = typeOf(field, ['fields', field]);
+    if (!type) continue;
     const given = expressions.get(source)?.type ?? 'dyn';
     const wanted = resultTypes[type];
     const isConverted = (wanted === 'number' && given === 'integer') || (type === 'text' && given === 'list');

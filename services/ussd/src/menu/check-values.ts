@@ -1,4 +1,4 @@
-import { builtInExpressions, type Records } from './built-in-actions.ts';
+import { builtInExpressions, type Records, recordKindOf } from './built-in-actions.ts';
 import { ExpressionFault, extendScope, type ResultType, resultTypes, type Scope } from './check-expression.ts';
 import type { DataFile } from './data-files.ts';
 import { compileExpression, type Expression } from './expressions.ts';
@@ -95,7 +95,7 @@ function* rowFields(
   records: Records,
 ): Generator<[string, ResultType]> {
   const spec = state.kind === 'action' ? state.spec : undefined;
-  const kind = spec && ('find' in spec ? spec.find : 'update' in spec ? spec.update : undefined);
+  const kind = spec && recordKindOf(spec);
   const fields = kind !== undefined && Object.hasOwn(records, kind) ? records[kind] : undefined;
   const columns =
     state.kind === 'menu' && state.from ? data.get(state.from.csv ?? state.from.json ?? '')?.columns : undefined;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Store } from '@palaver/store';
 import { unreadableText } from '@palaver/store/internal';
 import type { Transaction } from 'kysely';
@@ -31,9 +32,12 @@ export interface RecordStore {
   update(trx: Transaction<UssdTables>, id: string, fields: Record<string, unknown>): Promise<void>;
   /** The newest first; of one phone, or of everyone. */
   find(kind: RecordKind & { phone?: string | undefined; limit: number; offset?: number }): Promise<StoredRecord[]>;
+  /** Every record, the newest first, in batches between which other requests are served. */
+  scan(kind: RecordKind & { phone?: string | undefined }): AsyncGenerator<StoredRecord[]>;
   kinds(): Promise<(RecordKind & { count: number })[]>;
 }
 
+const batchSize = 500;
 const unreadable = { fields: JSON.stringify({ unreadable: true }), phone: unreadableText };
 
 export function createRecordStore({
@@ -64,6 +68,24 @@ export function createRecordStore({
       if (phone !== undefined) query = query.where('phone', '=', cipher.token(phone));
       const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).offset(offset).execute();
       return rows.map((row) => toRecord(cipher.openRow(sealedTables.record, row, unreadable)));
+    },
+    async *scan({ program, kind, phone }) {
+      let newest: { created_at: number; id: string } | undefined;
+      do {
+        let query = db.selectFrom('ussd_record').selectAll().where('program', '=', program).where('kind', '=', kind);
+        if (phone !== undefined) query = query.where('phone', '=', cipher.token(phone));
+        if (newest) {
+          const { created_at, id } = newest;
+          query = query
+            .where('created_at', '<=', created_at)
+            .where(({ or, eb }) => or([eb('created_at', '<', created_at), eb('id', '>', id)]));
+        }
+        const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(batchSize).execute();
+        yield rows.map((row) => toRecord(cipher.openRow(sealedTables.record, row, unreadable)));
+        newest = rows.length === batchSize ? rows.at(-1) : undefined;
+        // Without a turn of the event loop, SQLite would hold every other caller until the last batch.
+        if (newest) await setImmediate();
+      } while (newest);
     },
     async kinds() {
       const rows = await readDb
