@@ -147,3 +147,15 @@ test('a message of an older version has its parts in the usual order', () => {
     { type: 'file', ...file },
   ]);
 });
+
+test.fails('calls that have one id are parts once each, in their order', () => {
+  const toolCalls = Array.from({ length: 1_000 }, (_, at) => ({
+    id: at % 10 === 0 ? 'other' : 'same',
+    name: `tool_${at}`,
+    args: {},
+    status: 'done' as const,
+  }));
+  const parts = toParts({ content: '', toolCalls });
+  expect(parts).toHaveLength(1_000);
+  expect(parts.map((part) => part.type === 'tool_call' && part.name)).toEqual(toolCalls.map(({ name }) => name));
+});
