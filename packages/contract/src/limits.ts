@@ -70,6 +70,7 @@ export const agentLimits = {
   tokenCharacters: 64 * kibibyte,
   /** The earlier conversation that a caller sends, and the JSON Schema of one of its tools. */
   earlierMessages: 400,
+  earlierCalls: 1_000,
   earlierBytes: 512 * kibibyte,
   callerToolBytes: 32 * kibibyte,
   toolResultBytes: 256 * kibibyte,

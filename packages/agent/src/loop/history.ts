@@ -64,13 +64,17 @@ export function splitHistory(
 /** A conversation as text in pieces that fit a context; very long messages are shortened in the middle. */
 export function toTranscript(messages: StoredMessage[], contextTokens: number): string[] {
   const pieces = [''];
+  let tokens = 0;
   for (const message of messages) {
     const words = shorten(message.content + toFileNotes(message));
     const line = `${message.type === 'human' ? 'User' : 'Assistant'}: ${words}${toToolNote(message)}\n`;
     const last = pieces.length - 1;
-    const fits = estimateTokens(`${pieces[last]}${line}`) <= contextTokens * transcriptShare;
-    if (fits || pieces[last] === '') pieces[last] += line;
-    else pieces.push(line);
+    tokens += estimateTokens(line);
+    if (tokens <= contextTokens * transcriptShare || pieces[last] === '') pieces[last] += line;
+    else {
+      pieces.push(line);
+      tokens = estimateTokens(line);
+    }
   }
   return pieces;
 }
@@ -132,16 +136,25 @@ export function completeCalls(prompt: LanguageModelV4Prompt): LanguageModelV4Pro
     if (message.role !== 'assistant') return [message];
     const calls = message.content.filter((part) => part.type === 'tool-call');
     if (calls.length === 0) return [message];
-    const next = prompt.slice(index + 1).findIndex(({ role }) => role !== 'tool');
-    const following = prompt.slice(index + 1, next === -1 ? undefined : index + 1 + next);
-    const given = following.flatMap((answer) => (answer.role === 'tool' ? answer.content : []));
+    const given = new Map<string, ToolResult>();
+    for (const part of resultsAfter(prompt, index)) if (!given.has(part.toolCallId)) given.set(part.toolCallId, part);
     const content = calls.map(({ toolCallId, toolName }) => {
-      const result = given.find((part) => part.type === 'tool-result' && part.toolCallId === toolCallId);
       const output = { type: 'error-text' as const, value: 'The caller gave no result.' };
-      return result ?? { type: 'tool-result' as const, toolCallId, toolName, output };
+      return given.get(toolCallId) ?? { type: 'tool-result' as const, toolCallId, toolName, output };
     });
     return [message, { role: 'tool', content }];
   });
+}
+
+type ToolResult = Extract<AssistantContent[number], { type: 'tool-result' }>;
+
+function resultsAfter(prompt: LanguageModelV4Prompt, index: number): ToolResult[] {
+  const results: ToolResult[] = [];
+  for (let at = index + 1; prompt[at]?.role === 'tool'; at += 1) {
+    const { content } = prompt[at] as Extract<LanguageModelV4Message, { role: 'tool' }>;
+    for (const part of content) if (part.type === 'tool-result') results.push(part);
+  }
+  return results;
 }
 
 /** The texts of files that were kept, and the names of the others: the model should not make up what is in them. */

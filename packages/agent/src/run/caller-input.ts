@@ -24,6 +24,11 @@ export function checkCallerInput({
   }
   if (earlier.length > agentLimits.earlierMessages)
     throw invalid('messages', `must have at most ${agentLimits.earlierMessages} entries`);
+  const calls = earlier.map(({ toolCalls = [] }) => toolCalls.map(({ id }) => id));
+  if (calls.some((ids) => new Set(ids).size < ids.length))
+    throw invalid('messages', 'must not have two tool calls with the same id in one answer');
+  if (calls.flat().length > agentLimits.earlierCalls)
+    throw invalid('messages', `must have at most ${agentLimits.earlierCalls} tool calls`);
   if (Buffer.byteLength(JSON.stringify(earlier)) > agentLimits.earlierBytes)
     throw new AppError(
       'PAYLOAD_TOO_LARGE',

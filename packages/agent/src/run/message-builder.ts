@@ -38,6 +38,9 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
   const approvals = new Map<string, Approval>();
   const components = new Map<string, MessageComponent>();
   const order: PartPlace[] = [];
+  /** Where the parts with an id are in `order`. */
+  const places = new Map<string, number>();
+  const begun = { text: 0, reasoning: 0 };
   let isReasoningOver = false;
 
   /** A text continues the last part if that is of its kind. Line breaks between two parts belong to neither. */
@@ -46,15 +49,20 @@ export function createMessageBuilder(base: Pick<Message, 'id' | 'createdAt' | 'r
     const length = (isContinued: boolean) => (isContinued ? text : text.replace(/^\n+/, '')).length;
     if (continues && last?.[0] === type) {
       const before = last[1] as number;
-      last[1] = before + length(before > 0 || !order.some((place) => place !== last && place[0] === type));
+      last[1] = before + length(before > 0 || begun[type] === 1);
     } else if (text === '') return undefined;
-    else order.push([type, length(!order.some((place) => place[0] === type))]);
+    else {
+      order.push([type, length(begun[type] === 0)]);
+      begun[type] += 1;
+    }
     return order.length - 1;
   }
 
   function findPlace(type: 'tool_call' | 'action_call' | 'approval' | 'component', id: string): number {
-    const known = order.findIndex((place) => place[0] === type && place[1] === id);
-    return known === -1 ? order.push([type, id]) - 1 : known;
+    const known = places.get(`${type} ${id}`);
+    if (known !== undefined) return known;
+    places.set(`${type} ${id}`, order.length);
+    return order.push([type, id]) - 1;
   }
 
   function addCall(event: CallEvent): number {

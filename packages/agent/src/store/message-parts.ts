@@ -13,6 +13,9 @@ export function toParts(fields: PartFields, order: PartPlace[] = toDefaultOrder(
   const { content, reasoning = '', toolCalls = [], approvals = [], components = [], attachments = [] } = fields;
   const takeText = createTextReader(content);
   const takeReasoning = createTextReader(reasoning);
+  const takeApproval = createTaker(approvals, ({ approvalId }) => approvalId);
+  const takeComponent = createTaker(components, ({ eventId }) => eventId);
+  const takeCall = createTaker(toolCalls, ({ id }) => id);
   const parts = order.flatMap(([type, place]): MessagePart[] => {
     switch (type) {
       case 'text':
@@ -20,11 +23,11 @@ export function toParts(fields: PartFields, order: PartPlace[] = toDefaultOrder(
       case 'reasoning':
         return [{ type, text: takeReasoning(place) }];
       case 'approval':
-        return approvals.filter(({ approvalId }) => approvalId === place).map((approval) => ({ type, ...approval }));
+        return takeApproval(place).map((approval) => ({ type, ...approval }));
       case 'component':
-        return components.filter(({ eventId }) => eventId === place).map((component) => ({ type, ...component }));
+        return takeComponent(place).map((component) => ({ type, ...component }));
       default:
-        return toolCalls.filter(({ id }) => id === place).map((call) => ({ type, ...call }));
+        return takeCall(place).map((call) => ({ type, ...call }));
     }
   });
   return [...parts, ...attachments.map((file) => ({ type: 'file' as const, ...file }))];
@@ -57,6 +60,15 @@ function toDefaultOrder({ content, reasoning = '', toolCalls = [], components = 
     ...components.map(({ eventId }): PartPlace => ['component', eventId]),
     ...(content === '' ? [] : ([['text', content.length]] as PartPlace[])),
   ];
+}
+
+/** Gives each item once: callers write ids, and of two items with one id each has its own place. */
+function createTaker<T>(items: T[], idOf: (item: T) => string): (id: string) => T[] {
+  const left = Map.groupBy(items.toReversed(), idOf);
+  return (id) => {
+    const item = left.get(id)?.pop();
+    return item === undefined ? [] : [item];
+  };
 }
 
 /** Reads a text piece by piece; the line breaks between two pieces belong to neither. */
