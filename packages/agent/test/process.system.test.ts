@@ -33,6 +33,27 @@ describe.concurrent.each(engines)('the process on %s', (engine) => {
     expect((await user.say(sessionId, 'hello')).body.message.status).toBe('complete');
   });
 
+  test('killed twice in the same turn, is not given it a third time, and the answer says so', async () => {
+    await using agent = await createAgentInstances(engine, { OFFLINE_WORDS_PER_SECOND: '200' });
+    let { process, user } = await agent.start();
+    const sessionId = await user.createSession();
+    const response = await user.stream(sessionId, '/long 10000');
+    const runId = response.headers.get('x-run-id') ?? '';
+    await response.body?.cancel();
+    for (const after of [50, 1_000]) {
+      // More than the owner before it can have stored.
+      await readUntil(readFrames(await user.follow(runId, `?after=${after}`)), 'message');
+      process.kill('SIGKILL');
+      await process.exited;
+      ({ process, user } = await agent.start());
+    }
+    await waitFor('the end of the run', async () => (await user.liveRun(sessionId)) === null);
+    const answer = (await user.messages(sessionId)).at(-1);
+    expect(answer).toMatchObject({ status: 'failed', error: { retryable: false } });
+    expect(answer.error.message).toMatch(/^Two instances of the service died/);
+    expect((await user.say(sessionId, 'hello')).body.message.status).toBe('complete');
+  });
+
   test('killed while a tool with side effects runs, ends the run failed with what was said', async () => {
     await using agent = await createAgentInstances(engine);
     const { process: first, user: before, url } = await agent.start();

@@ -29,6 +29,11 @@ function createEndPlugin() {
   return { plugin, ends };
 }
 
+const diedTwice = {
+  message: 'Two instances of the service died while they worked on this message, so it is not tried again.',
+  retryable: false,
+};
+
 describe.each(engines)('on %s', (engine) => {
   test('a run that the sweep ends as failed is reported to plugins, so that they settle what it cost', async () => {
     await using database = await createTestDatabase(engine);
@@ -42,15 +47,17 @@ describe.each(engines)('on %s', (engine) => {
     const store = await openStore<never>(database.url);
     const input = JSON.stringify({ sendId: 'send-1', body: { stream: false, returnAllMessages: false } });
     await sql`delete from agent_message where type = 'ai'`.execute(store.db);
-    await sql`update agent_run set status = 'running', ended_at = null, instance = 'gone', epoch = 4, input = ${input}`.execute(
+    await sql`update agent_run set status = 'running', ended_at = null, instance = 'gone', deaths = 1, input = ${input}`.execute(
       store.db,
     );
     await sql`insert into agent_instance (id, seen_at) values ('gone', 0)`.execute(store.db);
     await store.close();
     const { plugin, ends } = createEndPlugin();
-    await using _second = await startTestAgent({ env, databaseUrl: database.url, plugins: [plugin] });
+    await using second = await startTestAgent({ env, databaseUrl: database.url, plugins: [plugin] });
     await waitFor('the end', () => ends.length > 0);
     expect(ends).toMatchObject([{ sendId: 'send-1', userDid: ana.did, sessionId, status: 'failed' }]);
+    const again = await second.createUser(ana.signer);
+    expect((await again.messages(sessionId)).at(-1)).toMatchObject({ status: 'failed', error: diedTwice });
   });
 
   test('a run whose steps, frames or input cannot be read ends as failed, and those behind it continue', async () => {

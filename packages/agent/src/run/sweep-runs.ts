@@ -8,7 +8,7 @@ import type { RunStore } from '../store/runs.ts';
 import { createRun } from './run.ts';
 import { sendIdOf } from './run-input.ts';
 import { canContinueAfter } from './run-steps.ts';
-import { RunCancelled, toStreamError } from './stream-error.ts';
+import { RunCancelled, TurnError, toStreamError } from './stream-error.ts';
 import type { Turn } from './turn.ts';
 import type { TurnHub } from './turn-hub.ts';
 
@@ -32,7 +32,12 @@ const leaseMs = 1_500;
 const batchSize = 20;
 const maxBites = 10;
 /** A run that takes its instance down must not take down one after the other. */
-const maxEpoch = 4;
+const maxDeaths = 2;
+const endedTwo = new TurnError(
+  'INTERNAL_ERROR',
+  'Two instances of the service died while they worked on this message, so it is not tried again.',
+  { kind: 'internal', retryable: false },
+);
 
 /** Finds runs whose instance died: takes them over if no side effect would be repeated, otherwise ends them. */
 export async function sweepRuns(parts: SweepParts): Promise<void> {
@@ -59,10 +64,10 @@ async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise
   const steps = await parts.interrupted.steps(runId);
   const stored = await parts.runs.frames(runId, 0);
   const frames = stored?.map(({ body }) => body).join('') ?? '';
-  const { status, epoch: number, isAborting } = interrupted;
+  const { status, deaths, isAborting } = interrupted;
   // The tools of a step that waits have not begun.
   const mayContinue =
-    stored && steps && !isAborting && number < maxEpoch && (status === 'waiting' || canContinueAfter(steps));
+    stored && steps && !isAborting && deaths < maxDeaths && (status === 'waiting' || canContinueAfter(steps));
   const turn = mayContinue ? await parts.loadTurn(interrupted) : undefined;
   if (!turn || !steps) {
     const status = await end(interrupted, frames, parts);
@@ -83,12 +88,12 @@ async function end(
   frames: string,
   { runs, logger }: SweepParts,
 ): Promise<EndedRunStatus | undefined> {
-  const { runId, sessionId, requestId, messageId, epoch, isAborting, partial } = interrupted;
+  const { runId, sessionId, requestId, messageId, epoch, deaths, isAborting, partial } = interrupted;
   const run = createRun(interrupted, { onEvent() {}, earlier: frames });
   const stored = run.frames.length;
   if (stored === 0) run.emit('run', { runId, sessionId, requestId, messageId });
   run.stopCalls();
-  if (!isAborting) run.emit('error', toStreamError(new RunCancelled('shutdown')));
+  if (!isAborting) run.emit('error', toStreamError(deaths < maxDeaths ? new RunCancelled('shutdown') : endedTwo));
   const status = isAborting ? 'aborted' : 'failed';
   const ended = await runs.end({
     runId,

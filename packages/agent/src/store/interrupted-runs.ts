@@ -17,6 +17,8 @@ export interface InterruptedRun {
   model: string;
   instance: string;
   epoch: number;
+  /** How many of its owners died while it ran, this one included. */
+  deaths: number;
   status: LiveRunStatus;
   isAborting: boolean;
   createdAt: number;
@@ -78,6 +80,7 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
           model: row.model,
           instance: row.instance,
           epoch: row.epoch,
+          deaths: row.deaths + (row.status === 'running' && row.instance !== '' ? 1 : 0),
           status: toLiveStatus(row.status),
           isAborting: row.aborting === 1,
           createdAt: row.created_at,
@@ -87,10 +90,13 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
     },
 
     /** Makes `instance` the owner; undefined if another instance was faster. Returns the new epoch. */
-    async claim({ runId, epoch, instance: dead }: InterruptedRun, instance: string): Promise<number | undefined> {
+    async claim(
+      { runId, epoch, deaths, instance: dead }: InterruptedRun,
+      instance: string,
+    ): Promise<number | undefined> {
       const rows = await db
         .updateTable('agent_run')
-        .set((eb) => ({ instance, epoch: eb('epoch', '+', 1) }))
+        .set((eb) => ({ instance, deaths, epoch: eb('epoch', '+', 1) }))
         .where('id', '=', runId)
         .where('epoch', '=', epoch)
         .where('instance', '=', dead)

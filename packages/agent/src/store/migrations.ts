@@ -206,4 +206,13 @@ export const agentMigrations: readonly Migration[] = [
   },
   // The tables of plugins have the same beginning.
   { name: '012-texts-by-bytes', up: (db, engine) => compareByBytes(db, engine, 'agent_') },
+  {
+    name: '013-deaths-of-owners',
+    async up(db) {
+      await db.schema
+        .alterTable('agent_run')
+        .addColumn('deaths', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];

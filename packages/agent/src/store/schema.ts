@@ -41,6 +41,8 @@ interface RunTable {
   active: number | null;
   /** The fencing number: raised with every new owner, and only the newest owner writes. */
   epoch: Generated<number>;
+  /** How many of its owners died while it ran. */
+  deaths: Generated<number>;
   /** 1 once its abort was confirmed: it ends as aborted, whatever else happens. */
   aborting: Generated<number>;
   /** 1 where the sweep ended it for an owner that seemed dead; 2 where that owner's own end has replaced it. */
