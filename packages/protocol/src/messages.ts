@@ -1,4 +1,4 @@
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { MsgExec, MsgGrant } from 'cosmjs-types/cosmos/authz/v1beta1/tx';
 import { SendAuthorization } from 'cosmjs-types/cosmos/bank/v1beta1/authz';
 import { MsgSend } from 'cosmjs-types/cosmos/bank/v1beta1/tx';
@@ -78,17 +78,23 @@ export interface NewClaim {
  * ```
  */
 export function toSubmitClaim(claim: NewClaim): TxMessage {
-  const inner = {
-    typeUrl: '/ixo.claims.v1beta1.MsgSubmitClaim',
-    value: encodeStrings([
-      [1, claim.collectionId],
-      [2, claim.claimId],
-      [3, claim.agentDid],
-      [4, claim.agentAddress],
-      [5, claim.adminAddress],
-    ]).finish(),
-  };
-  return toExec(claim.agentAddress, inner);
+  const value = encodeStrings(submitFields.map((name, index) => [index + 1, claim[name]])).finish();
+  return toExec(claim.agentAddress, { typeUrl: submitClaim, value });
+}
+
+const submitClaim = '/ixo.claims.v1beta1.MsgSubmitClaim';
+/** In the order of their numbers. */
+const submitFields = ['collectionId', 'claimId', 'agentDid', 'agentAddress', 'adminAddress'] as const;
+
+/** The claim that a message of `toSubmitClaim` submits; undefined for any other message. */
+export function fromSubmitClaim({ typeUrl, value }: TxMessage): NewClaim | undefined {
+  if (typeUrl !== MsgExec.typeUrl) return undefined;
+  const [inner] = MsgExec.decode(value).msgs;
+  if (inner?.typeUrl !== submitClaim) return undefined;
+  const claim: Record<string, string> = {};
+  const reader = new BinaryReader(inner.value);
+  while (reader.pos < reader.len) claim[submitFields[reader.tag()[0] - 1] ?? ''] = reader.string();
+  return claim as unknown as NewClaim;
 }
 
 export interface NewEvaluation extends NewClaim {

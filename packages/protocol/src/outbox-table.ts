@@ -17,6 +17,8 @@ export interface Release {
   isUsed?: boolean;
   /** Whether the bytes were sent once, and the only node that saw them refused them. */
   isRefused?: boolean;
+  /** Whether another attempt cannot succeed. */
+  isFinal?: boolean;
 }
 
 export interface Signed {
@@ -148,7 +150,7 @@ export function createOutboxTable<T>(
      * Entries whose transaction had no effect and cannot have one any more: to be signed again, or dead. All of them in one
      * transaction, for the bytes that are sent again as long as one is signed hold the messages of all.
      */
-    async release(rows: OutboxRow[], { fault, counts, isUsed, isRefused }: Release): Promise<void> {
+    async release(rows: OutboxRow[], { fault, counts, isUsed, isRefused, isFinal }: Release): Promise<void> {
       const isShared = rows.length > 1;
       await inTransaction(async (trx, own) => {
         const freed = await trx
@@ -161,7 +163,7 @@ export function createOutboxTable<T>(
         if (Number(freed.numUpdatedRows) !== rows.length) throw new Error('another instance follows these entries');
         for (const row of rows) {
           const attempts = row.attempts + (counts && !isShared ? 1 : 0);
-          const status = attempts >= maxAttempts ? ('dead' as const) : ('waiting' as const);
+          const status = isFinal || attempts >= maxAttempts ? ('dead' as const) : ('waiting' as const);
           const next_at = Date.now() + (isShared ? 0 : retryMs * 2 ** attempts);
           const sequence = isUsed ? row.sequence : null;
           const alone = isShared ? 1 : row.alone;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { GatewayClient, GatewayFault, GatewayResult } from './gateway-client.ts';
+import type { NewClaim } from './messages.ts';
 
 const coinsSchema = z.array(z.object({ denom: z.string(), amount: z.string().regex(/^\d{1,78}$/) }));
 const collectionSchema = z.object({
@@ -10,14 +11,14 @@ const collectionSchema = z.object({
 });
 const claimSchema = z.object({
   claim: z.object({
+    collection_id: z.string(),
+    agent_did: z.string(),
+    agent_address: z.string(),
     amount: coinsSchema.default([]),
     evaluation: z.object({ status: z.string(), amount: coinsSchema.default([]) }).nullish(),
     payments_status: z.object({ approval: z.string() }).nullish(),
   }),
 });
-
-/** For `doneCodes` of an outbox. The module `claims` refuses an id that it has: this very claim was submitted before. */
-export const alreadySubmitted = 'claims/1105';
 
 /** The admin, whose grant lets an agent submit claims, and what an approved claim is paid. */
 export async function readCollection(gateway: GatewayClient, id: string) {
@@ -27,11 +28,27 @@ export async function readCollection(gateway: GatewayClient, id: string) {
   return { ok: true as const, admin, reward: payments?.approval?.amount ?? [] };
 }
 
+/** Whose a claim must be. Its id is public before it is in a block, so anyone may submit another claim under it first. */
+export type ClaimOwner = Pick<NewClaim, 'collectionId' | 'agentAddress'> & Partial<Pick<NewClaim, 'agentDid'>>;
+
+export interface ClaimFault extends Omit<GatewayFault, 'kind'> {
+  /** `foreign`: another agent has submitted a claim under this id, or into another collection. */
+  kind: GatewayFault['kind'] | 'foreign';
+}
+
 /** How a claim was evaluated: not yet where there is no status. No `amount` where that of its collection counts. */
-export async function readClaim(gateway: GatewayClient, id: string) {
+export async function readClaim(gateway: GatewayClient, id: string, owner: ClaimOwner) {
   const found = parse(claimSchema, await gateway.get(`/ixo/claims/claim/${encodeURIComponent(id)}`));
-  if (!found.ok) return found;
+  if (!found.ok) return found as ClaimFault;
   const { claim } = found.data;
+  const isOwn =
+    claim.collection_id === owner.collectionId &&
+    claim.agent_address === owner.agentAddress &&
+    claim.agent_did === (owner.agentDid ?? claim.agent_did);
+  if (!isOwn) {
+    const message = `the claim ${id} is of another agent (${claim.agent_address}, collection ${claim.collection_id})`;
+    return { ok: false, kind: 'foreign', status: undefined, message } satisfies ClaimFault as ClaimFault;
+  }
   const amount = [claim.evaluation?.amount ?? [], claim.amount].find((coins) => coins.length > 0);
   return { ok: true as const, status: toStatus(claim), amount };
 }

@@ -3,8 +3,10 @@ import type { Logger } from '@palaver/service-kit';
 import type { Store } from '@palaver/store';
 import type { Transaction } from 'kysely';
 import type { GatewayClient } from './gateway-client.ts';
+import { fromSubmitClaim } from './messages.ts';
 import { createOutboxTable, type OnSettled, type Release } from './outbox-table.ts';
 import { broadcastTx, readAccount, readLatestBlock, readTx, type TxResponse, toStorable } from './read-chain.ts';
+import { readClaim } from './read-claims.ts';
 import { readTxOutcome } from './read-tx-outcome.ts';
 import type { SigningAccount, TxMessage } from './signing-account.ts';
 import type { OutboxRow } from './tx-outbox-schema.ts';
@@ -57,8 +59,6 @@ export interface TxOutboxParts<T> {
   logger: Logger;
   /** Entries that go into one transaction. */
   batch?: number;
-  /** Refusals by the chain that mean that the message took effect earlier, as `codespace/code`. */
-  doneCodes?: readonly string[];
   onSettled?: OnSettled<T>;
 }
 
@@ -68,6 +68,8 @@ const timeoutBlocks = 30;
 /** Nodes find a transaction a little later than they include it. */
 const indexBlocks = 2;
 const [alreadyInPool, wrongSequence] = [19, 32];
+/** The module `claims` has a claim of this id. */
+const claimExists = 'claims/1105';
 
 /**
  * Transactions of one account, each message on the chain exactly once. Signed bytes are stored before they are sent, and a
@@ -95,16 +97,23 @@ const [alreadyInPool, wrongSequence] = [19, 32];
  * ```
  */
 export function createTxOutbox<T>(parts: TxOutboxParts<T>): TxOutbox<T> {
-  const { store, service, gateway, account, logger, batch = 20, doneCodes = [], onSettled } = parts;
+  const { store, service, gateway, account, logger, batch = 20, onSettled } = parts;
   const table = createOutboxTable(store, { service, address: account.address, onSettled });
 
   const report = (what: string, fault: { message: string }) =>
     logger.warn({ reason: fault.message, address: account.address }, what);
 
   async function settle(rows: OutboxRow[], { code, codespace, raw_log: log, height }: TxResponse): Promise<void> {
-    const isIncluded = code === 0 || (rows.length === 1 && doneCodes.includes(`${codespace}/${code}`));
-    if (isIncluded) return table.include(rows, Number(height));
-    return release(rows, { fault: toFault(codespace, code, log), counts: true, isUsed: true });
+    if (code === 0) return table.include(rows, Number(height));
+    const fault = toFault(codespace, code, log);
+    const [{ message }] = rows as [OutboxRow, ...OutboxRow[]];
+    const claim = rows.length === 1 && `${codespace}/${code}` === claimExists && fromSubmitClaim(fromJson(message));
+    if (!claim) return release(rows, { fault, counts: true, isUsed: true });
+    const found = await readClaim(gateway, claim.claimId, claim);
+    // It took effect at an earlier attempt.
+    if (found.ok) return table.include(rows, Number(height));
+    if (found.kind !== 'foreign') return report('a claim that is on the chain could not be read', found);
+    return release(rows, { fault: `${fault}; ${found.message}`, counts: true, isUsed: true, isFinal: true });
   }
 
   async function release(rows: OutboxRow[], why: Release): Promise<void> {

@@ -5,12 +5,12 @@ import { createTestDatabase, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { type NewClaim, toSubmitClaim } from '../src/messages.ts';
-import { alreadySubmitted, readCollection } from '../src/read-claims.ts';
+import { readClaim, readCollection } from '../src/read-claims.ts';
 import type { SigningAccount } from '../src/signing-account.ts';
 import { createTxOutbox } from '../src/tx-outbox.ts';
 import { migrations, startChain } from './start-chain.ts';
 
-test.fails('a claim that someone else submitted under our id is not ours', async () => {
+test('a claim that someone else submitted under our id is not ours', async () => {
   await using opened = new AsyncDisposableStack();
   const chain = await startChain(2, 1_000_000);
   opened.defer(() => chain.close());
@@ -26,7 +26,7 @@ test.fails('a claim that someone else submitted under our id is not ours', async
       await store.migrate('test', migrations);
       const settled = new Map<string, string>();
       const outbox = createTxOutbox({
-        ...{ store, service: 'test', gateway, account, logger, doneCodes: [alreadySubmitted] },
+        ...{ store, service: 'test', gateway, account, logger },
         onSettled: async (_trx, row, outcome) => void settled.set(row.id, `${outcome} ${row.fault}`),
       });
       return async (id: string, claim: Partial<NewClaim> & { claimId: string }) => {
@@ -50,4 +50,12 @@ test.fails('a claim that someone else submitted under our id is not ours', async
 
   expect(await stranger('sooner', { claimId: 'seen' })).toBe('included null');
   expect(await own('later', { claimId: 'seen' })).toMatch(/^dead claims 1105: .*another agent/);
+  const [{ address: agentAddress }] = chain.payers as [SigningAccount];
+  const kindOf = async (claimId: string, collectionId: string) => {
+    const read = await readClaim(gateway, claimId, { collectionId, agentAddress });
+    return read.ok || read.kind;
+  };
+  expect(
+    await Promise.all([kindOf('ours', '1'), kindOf('ours', '2'), kindOf('seen', '1'), kindOf('none', '1')]),
+  ).toEqual([true, 'foreign', 'foreign', 'missing']);
 });

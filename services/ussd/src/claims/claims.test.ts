@@ -46,7 +46,17 @@ test.each(engines)('on %s the reward of a number without an account waits for on
   expect(await claims.process()).toEqual({ queued: 1 });
   expect((await claims.find([claim.source])).get(claim.source)?.fault).toBe('collection 1: notfound');
   await store.db.updateTable('ussd_claim').set({ status: 'submitted' }).execute();
-  const paid = { evaluation: { status: 'APPROVED' }, payments_status: { approval: 'PAID' } };
+  const paid = {
+    ...{ collection_id: '1', agent_did: 'did:x:a', agent_address: account.address },
+    ...{ evaluation: { status: 'APPROVED' }, payments_status: { approval: 'PAID' } },
+  };
+  // Someone else's claim under the same id.
+  for (const other of [{ agent_address: 'ixo1stranger' }, { collection_id: '2' }]) {
+    const amount = [{ denom: 'uixo', amount: '1000' }];
+    answers.set(`/ixo/claims/claim/${id}`, { claim: { ...paid, ...other, amount } });
+    expect(await claims.process()).toEqual({ submitted: 1 });
+    expect((await claims.find([claim.source])).get(claim.source)?.fault).toContain('is of another agent');
+  }
   answers.set('/ixo/claims/collection/1', { collection: { admin: 'ixo1admin' } });
   answers.set(`/ixo/claims/claim/${id}`, { claim: paid });
   expect(await claims.process()).toEqual({ submitted: 1 });
@@ -164,8 +174,9 @@ test('a strange reply or a reward that cannot be booked holds up no other claim'
   };
   const setSubmitted = (id: string) =>
     store.db.updateTable('ussd_claim').set({ status: 'submitted' }).where('id', '=', id).execute();
-  const paid = (amount: string) => ({
+  const paid = (amount: string, collection_id = '1') => ({
     claim: {
+      ...{ collection_id, agent_did: 'did:x:a', agent_address: account.address },
       amount: amount === '' ? [] : [{ denom: 'uixo', amount }],
       evaluation: { status: 'APPROVED' },
       payments_status: { approval: 'PAID' },
@@ -185,7 +196,7 @@ test('a strange reply or a reward that cannot be booked holds up no other claim'
   const refused = await add('refused', '1');
   await sql`create trigger refuse before insert on ussd_money_entry when new.transaction_id like ${sql.lit(`%${refused}%`)}
     begin select raise(abort, 'refused by the test'); end`.execute(store.db);
-  for (const id of unreadable) answers.set(`/ixo/claims/claim/${id}`, paid(''));
+  for (const id of unreadable) answers.set(`/ixo/claims/claim/${id}`, paid('', 'strange'));
   answers.set(`/ixo/claims/claim/${huge}`, paid('1000000000000000000000'));
   answers.set(`/ixo/claims/claim/${good}`, paid('700'));
   answers.set(`/ixo/claims/claim/${refused}`, paid('800'));

@@ -117,11 +117,11 @@ export function createClaims(parts: ClaimsParts): Claims {
       .limit(readAtOnce)
       .execute();
     for (const { id, collection, status, phone } of rows) {
-      const claim = await readClaim(gateway, id);
+      const claim = await readClaim(gateway, id, { collectionId: collection, agentAddress: outbox.address });
       if (!claim.ok) {
         logger.warn({ claim: id, reason: claim.message }, 'a claim cannot be read');
-        if (claim.kind !== 'missing' && claim.kind !== 'invalid') return;
-        await moveBack(id);
+        if (claim.kind !== 'missing' && claim.kind !== 'invalid' && claim.kind !== 'foreign') return;
+        await moveBack(id, claim.kind === 'foreign' ? claim.message : undefined);
         continue;
       }
       const next = claim.status;

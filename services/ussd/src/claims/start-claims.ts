@@ -1,5 +1,5 @@
 import { createGatewayClient, createTxOutbox, type GatewayAccess, type TxOutbox } from '@palaver/protocol';
-import { alreadySubmitted, loadSigningAccount } from '@palaver/protocol/internal';
+import { loadSigningAccount } from '@palaver/protocol/internal';
 import { type Logger, StartError } from '@palaver/service-kit';
 import { runEvery } from '@palaver/service-kit/internal';
 import type { DatabaseClock, Store } from '@palaver/store';
@@ -37,7 +37,6 @@ export async function startClaims(parts: ClaimsServiceParts): Promise<RunningCla
   const gateway = createGatewayClient(access);
   const outbox = createTxOutbox<UssdTables>({
     ...{ store, service: 'ussd', gateway, account, logger },
-    doneCodes: [alreadySubmitted],
     async onSettled(trx, row, outcome) {
       await onClaimSettled(trx, row, outcome);
       await onPayoutSettled(trx, row, outcome);

@@ -1,6 +1,5 @@
 import { createGatewayClient, createTxOutbox, type TxOutbox } from '@palaver/protocol';
 import {
-  alreadySubmitted,
   claimsVariables,
   envCollection,
   envSigningKey,
@@ -71,7 +70,6 @@ export async function startUsageClaims(parts: {
   const gateway = createGatewayClient(access);
   const outbox = createTxOutbox<CreditsDatabase>({
     ...{ store, service: 'agent_usage', gateway, account, logger },
-    doneCodes: [alreadySubmitted],
     onSettled: onUsageSettled,
   });
   const periodMs = config.USAGE_PERIOD_SECONDS * 1000;

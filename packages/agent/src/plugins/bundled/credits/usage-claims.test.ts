@@ -82,6 +82,44 @@ test.each(engines)('on %s usage is part of one claim, and a claim that failed is
   expect(await left()).toEqual([{ id }]);
 });
 
+test("a stranger's claim under the same id, when it is rejected, refunds nothing", async () => {
+  await using database = await createTestDatabase('sqlite');
+  const account = await createSigningAccount('01'.repeat(32), { fee: '0uixo', gas: 1 });
+  const rejected = {
+    ...{ collection_id: '4', agent_did: 'did:x:a', agent_address: account.address },
+    evaluation: { status: 'REJECTED' },
+  };
+  let claim = { ...rejected, agent_address: 'ixo1stranger' };
+  await using node = await startOpenAiServer((response) => response.end(JSON.stringify({ ...collectionOf, claim })));
+  await using opened = new AsyncDisposableStack();
+  const store = await openStore<CreditsDatabase>(database.url);
+  opened.defer(() => store.close());
+  await store.migrate('agent-credits', creditsMigrations);
+  const logger = createLogger({ name: 'test', level: 'silent' });
+  const gateway = createGatewayClient({ url: node.url });
+  const outbox = createTxOutbox<CreditsDatabase>({ store, service: 'agent_usage', gateway, account, logger });
+  const ledger = createLedger(store, { free: 10, reservation: 5, claim: 100 });
+  const parts = { store, ledger, outbox, gateway, collection: '4', agentDid: 'did:x:a', logger, periodMs: 1 };
+  const claims = createUsageClaims(parts);
+  await ledger.reserve(did, 'a');
+  await ledger.charge(did, 'a', 3);
+  await waitFor('a claim', async () => {
+    await claims.process().catch(() => {});
+    return (await claims.list({ status: 'sending', limit: 1 })).length === 1;
+  });
+  await store.db.updateTable('agent_usage_claim').set({ status: 'submitted' }).execute();
+  await sql`update agent_usage_tx set status = 'included'`.execute(store.db);
+  for (const other of [{}, { agent_address: account.address, collection_id: '5' }]) {
+    claim = { ...claim, ...other };
+    expect(await claims.process()).toEqual({ submitted: 1 });
+    expect(await claims.list({ status: 'submitted', limit: 1 })).toMatchObject([
+      { fault: expect.stringContaining('is of another agent') },
+    ]);
+  }
+  claim = rejected;
+  expect(await claims.process()).toEqual({ rejected: 1 });
+});
+
 test('a run that fails gives back what was set aside for it', async () => {
   await using model = await startOpenAiServer((response) => response.writeHead(400).end('{"error":{"message":"no"}}'));
   await using agent = await startTestAgent({

@@ -103,11 +103,13 @@ export function createUsageClaims(parts: UsageClaimParts) {
       .limit(readAtOnce)
       .execute();
     for (const row of rows) {
-      const claim = await readClaim(gateway, row.claim_id);
+      const owner = { collectionId: collectionOf(row), agentAddress: outbox.address };
+      const claim = await readClaim(gateway, row.claim_id, owner);
       if (!claim.ok) logger.warn({ claim: row.claim_id, reason: claim.message }, 'a usage claim cannot be read');
-      if (!claim.ok && claim.kind !== 'missing' && claim.kind !== 'invalid') return;
+      if (!claim.ok && claim.kind !== 'missing' && claim.kind !== 'invalid' && claim.kind !== 'foreign') return;
       const status = (claim.ok && claim.status) || row.status;
-      const keep = (trx: Pick<Trx, 'updateTable'>) => setStatus(trx, row.id, { from: [row.status], status });
+      const fault = claim.ok ? null : claim.message;
+      const keep = (trx: Pick<Trx, 'updateTable'>) => setStatus(trx, row.id, { from: [row.status], status, fault });
       if (status === 'rejected') await ledger.refund(row.user_did, row, keep);
       else await keep(db);
     }
@@ -166,5 +168,8 @@ async function setStatus(
     .executeTakeFirst();
   return done.numUpdatedRows > 0n;
 }
+
+/** USAGE_COLLECTION may be another one by now. */
+const collectionOf = ({ content }: UsageClaimTable) => (JSON.parse(content) as { collection: string }).collection;
 
 const toTime = (ms: number) => new Date(ms).toISOString();

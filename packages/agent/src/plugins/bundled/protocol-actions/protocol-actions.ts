@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { createGatewayClient, createTxOutbox, toSubmitClaim } from '@palaver/protocol';
 import {
-  alreadySubmitted,
   envSigningKey,
   findGranter,
   gatewayVariables,
@@ -95,7 +94,6 @@ export function createProtocolActionsPlugin(): OraclePlugin {
       const gateway = createGatewayClient(access);
       const outbox = createTxOutbox<ActionsDatabase>({
         ...{ store, service: 'agent', gateway, account, logger },
-        doneCodes: [alreadySubmitted],
         onSettled: onActionSettled,
       });
       let running: Promise<void> | undefined;
