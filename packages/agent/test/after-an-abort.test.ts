@@ -1,0 +1,63 @@
+// What must not happen any more once an abort is confirmed.
+import { openStore } from '@palaver/store';
+import { createTempDir, engines, waitFor } from '@palaver/test-kit';
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { createTestPlugin } from '../src/plugins/test-plugin.ts';
+import { answerOf, ask, pay } from './ask-approval.ts';
+import { createBank, readPaid } from './bank-plugin.ts';
+import { readUntil } from './read-frames.ts';
+import { startTestAgent } from './test-agent.ts';
+
+describe.each(engines)('on %s', (engine) => {
+  it.fails('no tool starts after a confirmed abort, whatever held its call up', async () => {
+    await using dir = await createTempDir();
+    const held = Promise.withResolvers<void>();
+    let isHeld = false;
+    const slow = createTestPlugin({
+      name: 'slow',
+      getMiddlewares: () => [
+        {
+          async wrapToolCall(call, next) {
+            isHeld = true;
+            await held.promise;
+            return next(call);
+          },
+        },
+      ],
+    });
+    await using agent = await startTestAgent({ engine, plugins: [createBank(`${dir.path}/paid`), slow] });
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const { frames, asked } = await ask(ana, sessionId, pay(50));
+    await answerOf(ana, asked, true);
+    await waitFor('the call', () => isHeld);
+    expect((await ana.abort(sessionId)).body.aborted).toBe(true);
+    held.resolve();
+    expect((await readUntil(frames, 'done')).at(-1)?.data.status).toBe('aborted');
+    await ana.say(sessionId, 'hello');
+    expect(readPaid(`${dir.path}/paid`)).toEqual([]);
+  });
+
+  it.fails('no tool starts after an abort that another instance confirmed and whose broadcast was lost', async () => {
+    await using dir = await createTempDir();
+    let onModel = async () => {};
+    const between = createTestPlugin({
+      name: 'between',
+      getMiddlewares: () => [{ afterModel: () => onModel() }],
+    });
+    await using agent = await startTestAgent({ engine, plugins: [createBank(`${dir.path}/paid`), between] });
+    const store = await openStore<never>(agent.databaseUrl);
+    const confirmAbort = () => sql`update agent_run set aborting = 1 where ended_at is null`.execute(store.db);
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const { frames, asked } = await ask(ana, sessionId, pay(50));
+    await confirmAbort();
+    expect((await answerOf(ana, asked, true)).status).toBe(409);
+    expect((await readUntil(frames, 'done')).at(-1)?.data.status).toBe('aborted');
+    onModel = async () => void (await confirmAbort());
+    expect((await ana.say(sessionId, pay(5))).body.message).toMatchObject({ status: 'aborted' });
+    expect(readPaid(`${dir.path}/paid`)).toEqual([]);
+    await store.close();
+  });
+});
