@@ -5,3 +5,4 @@ import { createBank } from './bank-plugin.ts';
 const { env } = process;
 const app = await createOracleApp({ plugins: [createBank(env.PAID_FILE ?? '')], env });
 await app.listen();
+process.once('SIGTERM', () => void app.close().then(() => process.exit()));

@@ -71,6 +71,7 @@ export async function runToolCall(
   };
   try {
     const request = { ...call, args: checked.args };
+    abortSignal.throwIfAborted();
     const work = middlewares.wrapToolCall(request, ({ args }) => execute(args), toolRt);
     const output = await Promise.race([work, rejectOnAbort(abortSignal)]);
     return limitOutput(output);

@@ -55,7 +55,7 @@ async function makeAnswer(parts: TurnParts, middlewares: TurnMiddlewares): Promi
       plugins,
       rt,
       callerTools: parts.turn.callerTools ?? [],
-      toTool: (agent) => createSubAgentTool(agent, { ...base, from: name }),
+      toTool: (agent) => createSubAgentTool(agent, { ...base, checkRun: parts.steps.check, from: name }),
     }),
     // Built for each step: what a tool changes, such as a preference, applies from the next step.
     system: async () => [

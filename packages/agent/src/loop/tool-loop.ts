@@ -28,6 +28,8 @@ export interface ToolLoopParts {
   idleMs: number;
   /** Where the steps are recorded; those of a sub-agent are part of the call that started it. */
   steps?: RunSteps;
+  /** Before the tools of a sub-agent run. Throws where the run must not begin them any more. */
+  checkRun?: RunSteps['check'];
   /** The call of the sub-agent that this loop is. */
   parentId?: string | undefined;
   /** A model of the deployment, for a middleware that has another one answer. */
@@ -93,7 +95,7 @@ export async function runToolLoop(parts: ToolLoopParts): Promise<LoopEnd> {
     const asked = await findApprovals(result.toolCalls, { ...parts, tools });
     if (await pause(result, asked)) return { text: '', isWaiting: true };
     for (const { toolCallId } of asked) refused.add(toolCallId);
-    await steps?.begin(result, asked.length === 0 && canRepeat(result));
+    await (steps ? steps.begin(result, asked.length === 0 && canRepeat(result)) : parts.checkRun?.());
     const outcomes = await callTools(result);
     if (isHandedOff(outcomes)) return { text: result.text, finish: 'tool_calls' };
     messages = [...messages, ...toToolMessages(result, outcomes)];

@@ -53,7 +53,6 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
     run.signal.throwIfAborted();
     if (begun.status === 'queued') await parts.queue.waitForPlace(entry);
     run.step('start');
-    // Not before: a cancellation in the meantime would be an unhandled rejection, which ends the process.
     const cancelled = rejectOnAbort(run.signal);
     let isWaiting = begun.status === 'waiting';
     let recorded = isWaiting ? undefined : await loadRecorded(begun, run.runId, parts);

@@ -1,7 +1,9 @@
-/** Rejects with the signal's reason once it fires. To be raced at once: a rejection nobody waits for ends the process. */
+/** Rejects with the signal's reason once it fires. It may fire before anybody waits for the promise. */
 export function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+  const { promise, reject } = Promise.withResolvers<never>();
+  // Otherwise a rejection that nobody waits for yet would end the process.
+  promise.catch(() => {});
+  if (signal.aborted) reject(signal.reason);
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  return promise;
 }

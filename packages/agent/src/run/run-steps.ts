@@ -6,6 +6,7 @@ import type { StoredStep } from '../store/interrupted-runs.ts';
 import type { OwnedRun } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { Run } from './run.ts';
+import { findStop } from './session-queue.ts';
 import { RunCancelled } from './stream-error.ts';
 
 export interface ToolOutcome {
@@ -28,8 +29,10 @@ export interface RunSteps {
   earlier: RecordedStep[];
   /** What an earlier owner streamed after its last step. */
   said: { text: string; reasoning: string };
-  /** Before the tools of a step run. Throws where the run has another owner by now. */
+  /** Before the tools of a step run. Throws where the run has another owner by now, or its abort is confirmed. */
   begin(result: ModelResult, isRepeatable: boolean): Promise<void>;
+  /** In place of `begin`, for the steps of a sub-agent, which are not recorded. */
+  check(): Promise<void>;
   /**
    * In place of `begin`, where tools wait for the user: nothing of the step runs before the run is resumed. False if the
    * user has too many approvals to answer already.
@@ -77,7 +80,7 @@ export interface RecordedRun {
 export interface StepParts {
   run: Run;
   owned: OwnedRun;
-  runs: Pick<RunStore, 'beginStep' | 'endStep'>;
+  runs: Pick<RunStore, 'beginStep' | 'endStep' | 'state'>;
   /** Asks the user about the gated calls of a step. */
   ask(step: GatedStep): Promise<'asked' | 'too-many' | 'not-owned'>;
   recorded: RecordedRun;
@@ -95,6 +98,7 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
     toolCalls,
     ...(content && { content }),
   });
+  const toStop = async () => (await findStop(owned, runs)) ?? new RunCancelled('new-owner');
   let number = stored.length - (stored.at(-1)?.outcomes === null ? 1 : 0);
   const { content: sent, reasoning = '' } = run.draft('failed');
   return {
@@ -107,7 +111,11 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       const body: StepBody = { result: toResult(result), isRepeatable };
       const said = run.draft('failed').content.length;
       const isOwn = await runs.beginStep({ ...owned, number, said, body: JSON.stringify(body) });
-      if (!isOwn) throw new RunCancelled('new-owner');
+      if (!isOwn) throw await toStop();
+    },
+    async check() {
+      const stop = await findStop(owned, runs);
+      if (stop) throw stop;
     },
     hasBegun: recorded.hasBegun ?? false,
     async pause(result, { calls, fingerprints }, isGatedRepeatable) {
@@ -122,7 +130,7 @@ export function createRunSteps({ run, owned, runs, flush, ask, recorded }: StepP
       const said = run.draft('failed').content.length;
       const step = { ...owned, number, said, body: JSON.stringify(body) };
       const asked = await ask({ ...step, userDid: run.userDid, calls });
-      if (asked === 'not-owned') throw new RunCancelled('new-owner');
+      if (asked === 'not-owned') throw await toStop();
       return asked === 'asked';
     },
     refusalOf(toolCallId, fingerprint) {

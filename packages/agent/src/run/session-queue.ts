@@ -1,4 +1,5 @@
 import type { Broadcast } from '../cluster/broadcast.ts';
+import type { OwnedRun } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import type { LiveRun, LiveRuns } from './live-runs.ts';
 import { RunCancelled } from './stream-error.ts';
@@ -43,9 +44,18 @@ export function createSessionQueue({ runs, broadcast, live }: SessionQueueParts)
   };
 }
 
-/** A run that waits stops where its session was deleted or another instance has taken it over. */
+/** A run that waits stops where nothing of it may begin any more. */
 export async function checkOwner({ run, owned }: LiveRun, runs: Pick<RunStore, 'state'>): Promise<void> {
-  const state = await runs.state(owned.runId);
-  if (!state) run.cancel(new RunCancelled('user'));
-  else if (state.epoch > owned.epoch) run.cancel(new RunCancelled('new-owner'));
+  const stop = await findStop(owned, runs);
+  if (stop) run.cancel(stop);
+}
+
+/** Why nothing of a run may begin here any more: its session was deleted, its abort is confirmed, or it has another owner. */
+export async function findStop(
+  { runId, epoch }: OwnedRun,
+  runs: Pick<RunStore, 'state'>,
+): Promise<RunCancelled | undefined> {
+  const state = await runs.state(runId);
+  if (state && state.epoch > epoch) return new RunCancelled('new-owner');
+  return !state || state.isAborting ? new RunCancelled('user') : undefined;
 }

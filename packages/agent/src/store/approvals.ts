@@ -68,10 +68,11 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
   const toApproval = (row: ApprovalRow) => fromApprovalRow(cipher.openRow(sealedTables.approval, row));
   const ofLiveRuns = sql<boolean>`exists (
     select 1 from agent_run where agent_run.id = agent_approval.run_id and agent_run.ended_at is null
+      and agent_run.aborting = 0
   )`;
 
   return {
-    /** Stores a step whose tools wait for the user, and that its run waits; false if it has ended or has another owner. */
+    /** Stores a step whose tools wait for the user, and that its run waits; false if it has ended, is aborted or has another owner. */
     ask: ({ runId, epoch, number, said, body, userDid, calls }: GatedStep, timeoutMs: number): Promise<boolean> =>
       transaction(async (trx) => {
         const waiting = await trx
@@ -80,6 +81,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
           .where('id', '=', runId)
           .where('epoch', '=', epoch)
           .where('ended_at', 'is', null)
+          .where('aborting', '=', 0)
           .returning('id')
           .executeTakeFirst();
         if (!waiting) return false;
@@ -109,7 +111,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
         return true;
       }),
 
-    /** Notes that the tools of a step that waited begin: they must not begin again. */
+    /** Notes that the tools of a step that waited begin: they must not begin again. False as for `ask`. */
     async resume({ runId, epoch }: OwnedRun): Promise<boolean> {
       const result = await db
         .updateTable('agent_run')
@@ -117,6 +119,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
         .where('id', '=', runId)
         .where('epoch', '=', epoch)
         .where('ended_at', 'is', null)
+        .where('aborting', '=', 0)
         .executeTakeFirst();
       return result.numUpdatedRows > 0n;
     },

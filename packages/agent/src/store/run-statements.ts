@@ -192,7 +192,7 @@ export function prepareRunStatements({ prepare, engine }: Store<AgentDatabase>) 
         sql`insert into agent_step (run_id, number, said, body, created_at)
         select id, cast(${step.number} as integer), cast(${step.said} as integer), cast(${step.body} as text), ${now}
         from agent_run where id = cast(${step.runId} as text) and epoch = cast(${step.epoch} as integer)
-          and ended_at is null
+          and ended_at is null and aborting = 0
         on conflict (run_id, number) do update set created_at = excluded.created_at
         returning number`,
       ),

@@ -154,7 +154,7 @@ export function createRunWrites(store: Store<AgentDatabase>) {
       isPostgres
         ? (await postgres.addFrames({ ...run, ...sealFrames(run, frames) })).rows.length > 0
         : ((await writer.write({ kind: 'frames', run, frames })) as boolean),
-    /** Notes that the tools of a step begin; false if the run has ended or has another owner. */
+    /** Notes that the tools of a step begin; false if the run has ended, is aborted or has another owner. */
     beginStep: (step: StepBegin) => writer.write({ kind: 'step', step }) as Promise<boolean>,
     /** Keeps what the tools of a step returned; false if the run has another owner. */
     async endStep({ runId, epoch, number, outcomes }: StepEnd): Promise<boolean> {

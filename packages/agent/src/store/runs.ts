@@ -8,6 +8,13 @@ import { createRunWrites } from './run-writes.ts';
 import type { AgentDatabase } from './schema.ts';
 import { sealedTables } from './sealed-tables.ts';
 
+export interface RunState {
+  epoch: number;
+  status: RunStatus;
+  /** Its abort is confirmed: nothing of it begins any more. */
+  isAborting: boolean;
+}
+
 export type RunStore = ReturnType<typeof createRunStore>;
 
 /** Runs, their queue in each session and the two messages of each. */
@@ -56,10 +63,11 @@ export function createRunStore(store: Store<AgentDatabase>) {
       return rows.map(({ id, epoch, aborting }) => ({ runId: id, epoch, isAborting: aborting === 1 }));
     },
 
-    /** Who may write of a run, and how it ended; undefined for one that is gone. */
-    async state(runId: string): Promise<{ epoch: number; status: RunStatus } | undefined> {
-      const rows = await db.selectFrom('agent_run').select(['epoch', 'status']).where('id', '=', runId).execute();
-      return rows[0];
+    /** Who may write of a run, and how it ended or will end; undefined for one that is gone. */
+    async state(runId: string): Promise<RunState | undefined> {
+      const query = db.selectFrom('agent_run').select(['epoch', 'status', 'aborting']);
+      const row = await query.where('id', '=', runId).executeTakeFirst();
+      return row && { epoch: row.epoch, status: row.status, isAborting: row.aborting === 1 };
     },
 
     async find(userDid: string, runId: string): Promise<StoredRun | undefined> {
