@@ -1,76 +1,8 @@
-import { createLogger } from '@palaver/service-kit';
-import { openStore } from '@palaver/store';
-import { createAuditLog } from '@palaver/store/internal';
-import { createTestDatabase, type Engine, engines, waitFor } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { createNoBroadcast } from '../cluster/broadcast.ts';
-import { createBlobStore } from '../plugins/runtime-context.ts';
-import { createApprovalStore } from '../store/approvals.ts';
-import { createInterruptedRuns } from '../store/interrupted-runs.ts';
-import { agentMigrations } from '../store/migrations.ts';
-import { createRunStore } from '../store/runs.ts';
-import type { AgentDatabase } from '../store/schema.ts';
-import { createSessionStore } from '../store/sessions.ts';
-import { createRunApprovals } from './run-approvals.ts';
-import { createSessionClients } from './session-clients.ts';
+import { openHub } from '../../test/open-hub.ts';
 import { RunCancelled } from './stream-error.ts';
-import { createTurnHub, type TurnHubParts } from './turn-hub.ts';
-
-async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {}) {
-  const database = await createTestDatabase(engine);
-  const store = await openStore<AgentDatabase>(database.url);
-  await store.migrate('agent', agentMigrations);
-  const oracle = { name: 'Test', did: 'did:key:zAgent', keyDid: 'did:key:zAgent', signingDid: 'did:key:zAgent' };
-  const session = await createSessionStore(store, oracle).create('did:key:zAna', {});
-  const broadcast = createNoBroadcast();
-  const runs = createRunStore(store);
-  const logger = createLogger({ name: 'test', level: 'silent' });
-  const audit = createAuditLog(store, { service: 'agent', referenceKey: Buffer.alloc(32) });
-  const hub = createTurnHub({
-    instance: 'test',
-    broadcast,
-    runs,
-    logger,
-    turnTimeoutMs: 10_000,
-    execute: async () => 'answered',
-    approvals: createRunApprovals({
-      approvals: createApprovalStore(store),
-      runs,
-      interrupted: createInterruptedRuns(store),
-      audit,
-      delegations: { findUsable: async () => [] },
-      broadcast,
-      logger,
-      timeoutMs: 10_000,
-      onElsewhere() {},
-    }),
-    clients: createSessionClients(),
-    ...parts,
-  });
-  return {
-    store,
-    hub,
-    submit: () =>
-      hub.submit({
-        sendId: 's',
-        session: { ...session, isNamed: false },
-        user: { did: 'did:key:zAna' },
-        requestId: 'r',
-        body: { message: 'hello', stream: false, returnAllMessages: false },
-        model: 'offline',
-        timezone: undefined,
-        secrets: {},
-        blobs: createBlobStore(),
-      }),
-    async [Symbol.asyncDispose]() {
-      await hub.close(0);
-      await audit.close();
-      await store.close();
-      await database[Symbol.asyncDispose]();
-    },
-  };
-}
 
 // A rejection that nobody handles would fail this run of tests, and end a process in service.
 test('a run cancelled at once, before its work begins, ends like any other', async () => {

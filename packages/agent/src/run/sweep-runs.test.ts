@@ -1,0 +1,75 @@
+import { engines } from '@palaver/test-kit';
+import { describe, expect, it } from 'vitest';
+import { openHub } from '../../test/open-hub.ts';
+import { createInstanceStore } from '../store/instances.ts';
+import { beginRun } from './begin-run.ts';
+import { sweepRuns } from './sweep-runs.ts';
+
+const body = (isRepeatable: boolean) =>
+  JSON.stringify({ result: { text: '', toolCalls: [{ id: 'c', name: 'pay', args: {} }] }, isRepeatable });
+
+describe.each(engines)('the sweep on %s', (engine) => {
+  async function setUp() {
+    const executed: unknown[] = [];
+    const own = await openHub(engine, {
+      async execute({ steps }) {
+        executed.push(steps.earlier.map(({ outcomes }) => outcomes));
+        return 'answered';
+      },
+    });
+    const { runs, interrupted, hub, logger, store, turn } = own;
+    const begun = await beginRun(turn, {
+      ...{ runs, instance: 'frozen', send: undefined, now: Date.now() },
+      reserve: () => () => {},
+    });
+    if ('known' in begun) throw new Error('a new run');
+    return {
+      ...own,
+      executed,
+      frozen: begun.owned,
+      /** `onRead`: what the frozen owner does once the sweep has read the run. */
+      sweep: (onRead: () => Promise<unknown>) =>
+        sweepRuns({
+          ...{ instance: 'test', isAlone: true, instances: createInstanceStore(store), interrupted, runs, hub, logger },
+          async loadTurn() {
+            await onRead();
+            return turn;
+          },
+        }),
+    };
+  }
+
+  it.fails('does not begin again the tool that its owner began after all, between the reading and the claim', async () => {
+    await using own = await setUp();
+    const { frozen, runs, executed, hub } = own;
+    let hasBegun = false;
+    await own.sweep(async () => {
+      hasBegun = await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) });
+    });
+    await hub.close(1_000);
+    expect({ hasBegun, executed }).toEqual({ hasBegun: true, executed: [] });
+    expect(await runs.state(frozen.runId)).toMatchObject({ status: 'failed' });
+  });
+
+  it.fails('continues with what its owner had stored until the claim', async () => {
+    await using own = await setUp();
+    const { frozen, runs, executed, hub } = own;
+    await own.sweep(async () => {
+      await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) });
+      await runs.endStep({ ...frozen, number: 0, outcomes: '[{"output":"paid"}]' });
+      await runs.addFrames(frozen, { first: 1, last: 1, body: 'event: run\nid: 1\ndata: {}\n\n' });
+    });
+    await hub.close(1_000);
+    expect(executed).toEqual([[[{ output: 'paid' }]]]);
+    const numbers = (await runs.frames(frozen.runId, 0))?.flatMap(({ body }) => body.match(/(?<=^id: )\d+/gm) ?? []);
+    expect(numbers).toEqual(['1', '2']);
+  });
+
+  it('leaves what its owner stores after the claim without effect', async () => {
+    await using own = await setUp();
+    const { frozen, runs, hub } = own;
+    await own.sweep(async () => undefined);
+    expect(await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) })).toBe(false);
+    await hub.close(1_000);
+  });
+});
