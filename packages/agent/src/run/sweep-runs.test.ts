@@ -39,7 +39,7 @@ describe.each(engines)('the sweep on %s', (engine) => {
     };
   }
 
-  it.fails('does not begin again the tool that its owner began after all, between the reading and the claim', async () => {
+  it('does not begin again the tool that its owner began after all, between the reading and the claim', async () => {
     await using own = await setUp();
     const { frozen, runs, executed, hub } = own;
     let hasBegun = false;
@@ -51,7 +51,7 @@ describe.each(engines)('the sweep on %s', (engine) => {
     expect(await runs.state(frozen.runId)).toMatchObject({ status: 'failed' });
   });
 
-  it.fails('continues with what its owner had stored until the claim', async () => {
+  it('continues with what its owner had stored until the claim', async () => {
     await using own = await setUp();
     const { frozen, runs, executed, hub } = own;
     await own.sweep(async () => {

@@ -3,14 +3,15 @@ import type { Logger } from '@palaver/service-kit';
 import { faultKind } from '@palaver/store/internal';
 import type { TurnEnd } from '../plugins/middleware.ts';
 import type { InstanceStore } from '../store/instances.ts';
-import type { InterruptedRun, InterruptedRuns } from '../store/interrupted-runs.ts';
+import type { InterruptedRun, InterruptedRuns, StoredStep } from '../store/interrupted-runs.ts';
+import type { Frames } from '../store/run-records.ts';
 import type { RunStore } from '../store/runs.ts';
 import { createRun } from './run.ts';
 import { sendIdOf } from './run-input.ts';
 import { canContinueAfter } from './run-steps.ts';
 import { RunCancelled, TurnError, toStreamError } from './stream-error.ts';
 import type { Turn } from './turn.ts';
-import type { TurnHub } from './turn-hub.ts';
+import type { ClaimedRun, TurnHub } from './turn-hub.ts';
 
 export interface SweepParts {
   instance: string;
@@ -59,27 +60,46 @@ async function endUnreadable(run: InterruptedRun, error: unknown, parts: SweepPa
   await end(run, '', parts);
 }
 
-async function sweepRun(interrupted: InterruptedRun, parts: SweepParts): Promise<void> {
-  const { runId } = interrupted;
-  const steps = await parts.interrupted.steps(runId);
-  const stored = await parts.runs.frames(runId, 0);
-  const frames = stored?.map(({ body }) => body).join('') ?? '';
-  const { status, deaths, isAborting } = interrupted;
-  // The tools of a step that waits have not begun.
-  const mayContinue =
-    stored && steps && !isAborting && deaths < maxDeaths && (status === 'waiting' || canContinueAfter(steps));
-  const turn = mayContinue ? await parts.loadTurn(interrupted) : undefined;
-  if (!turn || !steps) {
-    const status = await end(interrupted, frames, parts);
-    if (!status) return;
-    parts.onSwept?.('failed');
-    await reportEnd(interrupted, status, parts);
-    return;
-  }
-  const claim = () => parts.interrupted.claim(interrupted, parts.instance);
-  if (!(await parts.hub.takeOver({ ...interrupted, turn, frames, steps }, claim))) return;
-  parts.logger.info({ runId }, 'a run of an instance that died or stopped continues here');
+async function sweepRun(found: InterruptedRun, parts: SweepParts): Promise<void> {
+  const steps = await parts.interrupted.steps(found.runId);
+  const turn = canContinue(found, steps) ? await parts.loadTurn(found) : undefined;
+  if (!turn) return endAndReport(found, parts);
+  if (!(await parts.hub.takeOver(found, turn, () => claim(found, parts)))) return;
+  parts.logger.info({ runId: found.runId }, 'a run of an instance that died or stopped continues here');
   parts.onSwept?.('taken-up');
+}
+
+function canContinue(
+  { status, deaths, isAborting }: Pick<InterruptedRun, 'status' | 'deaths' | 'isAborting'>,
+  steps: StoredStep[] | undefined,
+): boolean {
+  // The tools of a step that waits have not begun.
+  return steps !== undefined && !isAborting && deaths < maxDeaths && (status === 'waiting' || canContinueAfter(steps));
+}
+
+/**
+ * Makes this instance the owner, then reads the run: until the claim an owner that only seemed dead may have begun a tool.
+ * Undefined if the run does not continue here.
+ */
+async function claim(found: InterruptedRun, parts: SweepParts): Promise<ClaimedRun | undefined> {
+  const { runs, interrupted, instance } = parts;
+  const claimed = await interrupted.claim(found, instance);
+  if (!claimed) return undefined;
+  const steps = await interrupted.steps(found.runId);
+  const frames = await runs.frames(found.runId, 0);
+  if (steps && frames && canContinue({ ...found, ...claimed }, steps))
+    return { ...claimed, steps, frames: toText(frames) };
+  await endAndReport({ ...found, ...claimed }, parts);
+  return undefined;
+}
+
+const toText = (frames: Frames[] | undefined) => frames?.map(({ body }) => body).join('') ?? '';
+
+async function endAndReport(interrupted: InterruptedRun, parts: SweepParts): Promise<void> {
+  const status = await end(interrupted, toText(await parts.runs.frames(interrupted.runId, 0)), parts);
+  if (!status) return;
+  parts.onSwept?.('failed');
+  await reportEnd(interrupted, status, parts);
 }
 
 /** With the text so far. */

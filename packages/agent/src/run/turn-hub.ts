@@ -1,7 +1,7 @@
-import { AppError } from '@palaver/contract';
+import { AppError, type LiveRunStatus } from '@palaver/contract';
 import type { LiveRunReply } from '@palaver/contract/internal';
 import type { TurnEnd } from '../plugins/middleware.ts';
-import type { InterruptedRun, StoredStep } from '../store/interrupted-runs.ts';
+import type { StoredStep } from '../store/interrupted-runs.ts';
 import type { SendKey } from '../store/run-records.ts';
 import { createRunAborter, type RunAborterParts } from './abort-runs.ts';
 import { beginRun, type KnownRun } from './begin-run.ts';
@@ -22,6 +22,15 @@ export interface TurnHubParts
   approvals: Pick<RunApprovals, 'ask' | 'wait' | 'ofRun' | 'signedFor' | 'refuse' | 'pending'>;
   /** Called at the end of every submitted turn, also of one that could not begin, before its reader gets `done`. Never rejects. */
   onTurnEnd?(end: TurnEnd): Promise<void>;
+}
+
+/** A run of a dead owner as it was once this instance owned it. */
+export interface ClaimedRun {
+  epoch: number;
+  status: LiveRunStatus;
+  /** The stored frames, as text. */
+  frames: string;
+  steps: StoredStep[];
 }
 
 export type TurnHub = ReturnType<typeof createTurnHub>;
@@ -73,15 +82,16 @@ export function createTurnHub(parts: TurnHubParts) {
 
   /** Continues a run whose owner died or handed it over, where `claim` gives it to this instance. */
   async function takeOver(
-    interrupted: InterruptedRun & { turn: Turn; frames: string; steps: StoredStep[] },
-    claim: () => Promise<number | undefined>,
+    { runId, sessionId, userDid, requestId, messageId }: RunIds,
+    turn: Turn,
+    claim: () => Promise<ClaimedRun | undefined>,
   ): Promise<boolean> {
-    const { runId, sessionId, userDid, requestId, messageId, turn, status, frames, steps } = interrupted;
     const ids = { runId, sessionId, userDid, requestId, messageId };
     const leave = reserve(runId);
     try {
-      const epoch = await claim();
-      if (epoch === undefined) return false;
+      const claimed = await claim();
+      if (!claimed) return false;
+      const { epoch, status, frames, steps } = claimed;
       start(turn, { ids, status, owned: { runId, epoch }, earlier: frames, steps });
       return true;
     } finally {

@@ -89,11 +89,11 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         }));
     },
 
-    /** Makes `instance` the owner; undefined if another instance was faster. Returns the new epoch. */
+    /** Makes `instance` the owner; undefined if another instance was faster. From then on nobody else writes of the run. */
     async claim(
       { runId, epoch, deaths, instance: dead }: InterruptedRun,
       instance: string,
-    ): Promise<number | undefined> {
+    ): Promise<Pick<InterruptedRun, 'epoch' | 'status' | 'isAborting'> | undefined> {
       const rows = await db
         .updateTable('agent_run')
         .set((eb) => ({ instance, deaths, epoch: eb('epoch', '+', 1) }))
@@ -101,9 +101,10 @@ export function createInterruptedRuns({ db, engine, cipher }: Store<AgentDatabas
         .where('epoch', '=', epoch)
         .where('instance', '=', dead)
         .where('ended_at', 'is', null)
-        .returning('epoch')
+        .returning(['epoch', 'status', 'aborting'])
         .execute();
-      return rows[0]?.epoch;
+      const [row] = rows;
+      return row && { epoch: row.epoch, status: toLiveStatus(row.status), isAborting: row.aborting === 1 };
     },
 
     /** Gives a run up, so that another instance continues it at once. */
