@@ -3,9 +3,10 @@ import { openStore } from '@palaver/store';
 import { createTempDir, createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { createSigner } from '@palaver/ucan';
 import { sql } from 'kysely';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { defineOraclePlugin, type TurnEnd } from '../src/index.ts';
-import { createBank } from './bank-plugin.ts';
+import { answerOf, ask, pay } from './ask-approval.ts';
+import { createBank, readPaid } from './bank-plugin.ts';
 import { startAgentProcess } from './start-agent-process.ts';
 import { startTestAgent } from './test-agent.ts';
 
@@ -151,4 +152,44 @@ test('times of messages and sessions are those of the database, whatever clock t
   const times = [session.createdAt, ...messages.map(({ createdAt }) => createdAt)].map(Date.parse);
   expect(times).toHaveLength(3);
   for (const time of times) expect(time - Date.now()).toBeLessThan(100_000);
+});
+
+describe('alone on SQLite', () => {
+  it.fails('more interrupted runs than one sweep takes are all continued', async () => {
+    await using agent = await startTestAgent({ engine: 'sqlite' });
+    const ana = await agent.createUser();
+    await ana.say(await ana.createSession(), 'hello');
+    const store = await openStore<never>(agent.databaseUrl);
+    // One run of an instance that died, in 230 sessions.
+    await sql`with recursive copy (n) as (select 1 union all select n + 1 from copy where n < 230)
+      insert into agent_session select 'copy-' || n, user_did, title, named, room_id, metadata, created_at, updated_at,
+        run_count from agent_session, copy`.execute(store.db);
+    const input = JSON.stringify({ sendId: 'send-1', body: { stream: false, returnAllMessages: false } });
+    await sql`insert into agent_run (id, session_id, user_did, request_id, message_id, instance, status, model, created_at,
+        number, active, epoch, input)
+      select 'run-' || session.id, session.id, run.user_did, 'r', 'answer-' || session.id, 'gone', 'running', run.model,
+        run.created_at, 1, 1, 1, ${input} from agent_session as session, agent_run as run
+      where session.id like 'copy-%'`.execute(store.db);
+    await sql`insert into agent_message (id, session_id, run_id, position, number, type, content, status, request_id, created_at)
+      select 'question-' || id, session_id, id, id || ':0', 2, 'human', 'hello', 'complete', 'r', created_at
+      from agent_run where id like 'run-%'`.execute(store.db);
+    await agent.restart();
+    const live = async () =>
+      (await sql<{ n: number }>`select count(*) as n from agent_run where ended_at is null`.execute(store.db)).rows[0]?.n;
+    await waitFor('all ends', async () => (await live()) === 0, 30_000);
+    await store.close();
+  });
+
+  it('approvals that are answered in the same moment after a restart all continue their runs', async () => {
+    await using dir = await createTempDir();
+    await using agent = await startTestAgent({ engine: 'sqlite', plugins: [createBank(`${dir.path}/paid`)] });
+    const ana = await agent.createUser();
+    const asked = await Promise.all(
+      Array.from({ length: 12 }, async () => (await ask(ana, await ana.createSession(), pay(50))).asked),
+    );
+    await agent.restart();
+    // Not all at once: each may come while the runs before it are being looked for.
+    for (const approval of asked) await answerOf(ana, approval, true);
+    await waitFor('all payments', () => readPaid(`${dir.path}/paid`).length === asked.length, 10_000);
+  });
 });

@@ -1,8 +1,11 @@
-import { engines } from '@palaver/test-kit';
+import { engines, waitFor } from '@palaver/test-kit';
 import { describe, expect, it } from 'vitest';
 import { openHub } from '../../test/open-hub.ts';
+import { createCluster } from '../cluster/create-cluster.ts';
 import { createInstanceStore } from '../store/instances.ts';
+import type { RetentionRules } from '../store/retention.ts';
 import { beginRun } from './begin-run.ts';
+import { createRunUpkeep } from './run-upkeep.ts';
 import { sweepRuns } from './sweep-runs.ts';
 
 const body = (isRepeatable: boolean) =>
@@ -72,4 +75,39 @@ describe.each(engines)('the sweep on %s', (engine) => {
     expect(await runs.beginStep({ ...frozen, number: 0, said: 0, body: body(false) })).toBe(false);
     await hub.close(1_000);
   });
+});
+
+it.fails('a sweep that is asked for during a sweep finds what was left meanwhile', async () => {
+  let executed = 0;
+  await using own = await openHub('sqlite', {
+    async execute() {
+      executed += 1;
+      return 'answered';
+    },
+  });
+  const { store, hub, runs, interrupted, logger, turn } = own;
+  const leave = () =>
+    beginRun(turn, {
+      ...{ runs, instance: 'dead', send: undefined, now: Date.now() },
+      reserve: () => () => {},
+    });
+  const parts = { store, databaseUrl: 'file:unused', redis: undefined, logger };
+  let onLoad = async () => {};
+  const upkeep = createRunUpkeep({
+    ...{ cluster: createCluster(parts), store, hub, runs, interrupted, logger },
+    ...{ approvals: { expire: async () => {} }, retention: {} as RetentionRules },
+    async loadTurn() {
+      await onLoad();
+      return turn;
+    },
+  });
+  await leave();
+  onLoad = async () => {
+    onLoad = async () => {};
+    await leave();
+    void upkeep.sweep();
+  };
+  await upkeep.sweep();
+  await waitFor('both runs', () => executed === 2, 3_000);
+  await upkeep.stop();
 });
