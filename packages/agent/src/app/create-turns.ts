@@ -82,7 +82,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   started.defer(() => plugins.close());
 
   let sweep = async () => {};
-  // Alone, nobody looks for runs without an owner after the start.
+  // Alone, only this instance can continue it; among several, who holds the lease looks for it soon.
   const onElsewhere = () => {
     if (cluster.isAlone) void sweep();
   };

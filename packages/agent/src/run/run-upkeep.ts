@@ -31,6 +31,7 @@ export function createRunUpkeep(parts: UpkeepParts) {
   const working = new Set<Promise<number>>();
   let stopped = false;
   let sweeping: Promise<void> | undefined;
+  let isAsked = false;
   let isFailing = false;
   let sweptAt = performance.now();
 
@@ -46,23 +47,27 @@ export function createRunUpkeep(parts: UpkeepParts) {
     timers.add(timer);
   }
 
-  /** One at a time; who asks meanwhile waits for the one under way. */
+  /** One at a time. It is repeated for those who ask meanwhile: what they ask for may have come too late for it. */
   function sweep(): Promise<void> {
-    sweeping ??= (hub.isClosing() ? Promise.resolve() : sweepRuns({ ...parts, instance, isAlone, instances }))
-      .then(
-        () => {
-          isFailing = false;
-          sweptAt = performance.now();
-        },
-        (error) => {
-          if (!isFailing) logger.warn({ err: error }, 'the sweep for interrupted runs failed');
-          isFailing = true;
-        },
-      )
-      .finally(() => {
-        sweeping = undefined;
-      });
+    isAsked = true;
+    sweeping ??= sweepWhileAsked().finally(() => {
+      sweeping = undefined;
+    });
     return sweeping;
+  }
+
+  async function sweepWhileAsked(): Promise<void> {
+    while (isAsked && !hub.isClosing()) {
+      isAsked = false;
+      try {
+        await sweepRuns({ ...parts, instance, isAlone, instances });
+        isFailing = false;
+        sweptAt = performance.now();
+      } catch (error) {
+        if (!isFailing) logger.warn({ err: error }, 'the sweep for interrupted runs failed');
+        isFailing = true;
+      }
+    }
   }
 
   async function prune(): Promise<number> {
@@ -85,17 +90,15 @@ export function createRunUpkeep(parts: UpkeepParts) {
       cluster.broadcast.onMessage(({ kind }) => {
         if (kind === 'released') void sweep();
       });
-      // Alone, all that an earlier process left is found at the start.
-      if (!isAlone)
-        repeat(async () => {
-          await sweep();
-          return sweepMs;
-        }, sweepMs);
+      repeat(async () => {
+        await sweep();
+        return sweepMs;
+      }, sweepMs);
       repeat(prune, firstRetentionMs);
     },
     sweep,
-    /** Seconds since runs of dead instances were last looked for; alone on its database an instance does so at the start. */
-    lagSeconds: () => (isAlone ? 0 : (performance.now() - sweptAt) / 1000),
+    /** Seconds since runs of dead instances were last looked for. */
+    lagSeconds: () => (performance.now() - sweptAt) / 1000,
     async stop(): Promise<void> {
       stopped = true;
       for (const timer of timers) clearTimeout(timer);
