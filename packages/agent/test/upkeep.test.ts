@@ -175,7 +175,8 @@ describe('alone on SQLite', () => {
       from agent_run where id like 'run-%'`.execute(store.db);
     await agent.restart();
     const live = async () =>
-      (await sql<{ n: number }>`select count(*) as n from agent_run where ended_at is null`.execute(store.db)).rows[0]?.n;
+      (await sql<{ n: number }>`select count(*) as n from agent_run where ended_at is null`.execute(store.db)).rows[0]
+        ?.n;
     await waitFor('all ends', async () => (await live()) === 0, 30_000);
     await store.close();
   });

@@ -18,7 +18,10 @@ const input = z.object({
  */
 export function createSubAgentTool(
   agent: SubAgent,
-  { from, ...base }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel' | 'checkRun'> & { from: string },
+  {
+    from,
+    ...base
+  }: Pick<ToolLoopParts, 'run' | 'idleMs' | 'middlewares' | 'resolveModel' | 'checkRun'> & { from: string },
 ): Tool {
   return {
     description: agent.description,
