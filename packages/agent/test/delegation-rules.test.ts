@@ -1,7 +1,7 @@
 // When a delegation signs its issuer in, over HTTP and in the handshake of a socket, and when it no longer does.
 import { openStore } from '@palaver/store';
-import { engines, waitFor } from '@palaver/test-kit';
-import { type Capability, createDelegation, createSigner } from '@palaver/ucan';
+import { engines, searchDatabase, waitFor } from '@palaver/test-kit';
+import { type Capability, createDelegation, createSigner, parseToken } from '@palaver/ucan';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -193,6 +193,44 @@ describe.each(engines)('on %s a delegation', (engine) => {
     expect((await ana.send('DELETE', '/delegation/nonsense!')).status).toBe(400);
   });
 
+  test.fails('stays revoked when its issuer is erased, whether it was ever posted or not, and erased again', async () => {
+    const [ana, eve] = [await agent.createUser(), await agent.createUser()];
+    const posted = await mint(ana, agent.did, [chatCapability]);
+    const carried = await mint(ana, agent.did, [chatCapability]);
+    const kept = await mint(ana, agent.did, [chatCapability]);
+    await ana.send('POST', '/delegation', { raw: posted.raw });
+    for (const { cid } of [posted, carried]) await ana.send('DELETE', `/delegation/${cid}`);
+    // Whoever names the CID of another's delegation does not revoke it by being erased.
+    await eve.send('DELETE', `/delegation/${kept.cid}`);
+    for (const user of [ana, eve, ana]) {
+      expect((await user.send('DELETE', '/me')).status).toBe(200);
+      for (const { raw } of [posted, carried]) {
+        expect(await signIn(agent, raw)).toMatchObject({ status: 401, body: { code: 'UCAN_NOT_ALLOWED' } });
+        expect(await ana.send('POST', '/delegation', { raw })).toMatchObject({ body: { code: 'DELEGATION_REVOKED' } });
+      }
+      expect((await signIn(agent, kept.raw)).status).toBe(200);
+      await ana.send('DELETE', `/delegation/${carried.cid}`);
+    }
+    await ana.send('DELETE', '/me');
+    expect(await searchDatabase(agent.databaseUrl, [ana.did])).toEqual([]);
+  });
+
+  test.fails('are not kept without end, by erasing the user again and again either', async () => {
+    const ana = await agent.createUser();
+    const store = await openStore<never>(agent.databaseUrl);
+    for (const letter of ['a', 'b']) {
+      expect((await ana.send('DELETE', `/delegation/bafy${letter.repeat(20)}`)).status).toBe(200);
+      await sql`insert into agent_known_delegation (cid, user_did, agent_did, expires_at, stored, sent_downstream, revoked)
+        with recursive copy(number) as (select 1 union all select number + 1 from copy where number < 499)
+        select cid || number, user_did, agent_did, expires_at, stored, sent_downstream, revoked
+        from agent_known_delegation, copy where user_did = ${ana.did}`.execute(store.db);
+      expect((await ana.send('DELETE', '/me')).status).toBe(200);
+    }
+    await store.close();
+    const full = { status: 429, body: { code: 'LIMIT_REACHED' } };
+    expect(await ana.send('DELETE', `/delegation/bafy${'c'.repeat(20)}`)).toMatchObject(full);
+  });
+
   test('are not kept without end', async () => {
     const ana = await agent.createUser();
     const name = (digit: string) => `bafy${'a'.repeat(20)}${digit}`;
@@ -208,6 +246,78 @@ describe.each(engines)('on %s a delegation', (engine) => {
     expect(await ana.send('DELETE', `/delegation/${name('c')}`)).toMatchObject(full);
     expect(await ana.send('POST', '/delegation', { raw: await delegate(ana.signer, agent.did) })).toMatchObject(full);
   });
+});
+
+describe('a socket', () => {
+  const closed = async (page: TestSocket) => {
+    expect(await page.event('error')).toMatchObject({ code: 'UCAN_NOT_ALLOWED' });
+    await waitFor('the socket to close', () => page.socket.disconnected);
+  };
+
+  test.fails('whose delegation is revoked while it is being admitted does not stay', async () => {
+    await using agent = await startTestAgent({ engine: 'postgres' });
+    const ana = await agent.createUser();
+    const sessionId = await ana.createSession();
+    const { raw, cid } = await mint(ana, agent.did, [chatCapability]);
+    const store = await openStore<never>(agent.databaseUrl);
+    await using _closing = { [Symbol.asyncDispose]: () => store.close() };
+    // Admission looks the session up after it has verified the token: with the table locked, it waits there.
+    const page = await store.transaction(async (trx) => {
+      await sql`lock table agent_session in access exclusive mode`.execute(trx);
+      const connecting = connect(agent, sessionId, raw);
+      await waitFor('the admission to wait for the lock', async () => {
+        const { rows } = await sql`select 1 from pg_locks
+          where relation = 'agent_session'::regclass and not granted`.execute(store.db);
+        return rows.length > 0;
+      });
+      expect((await ana.send('DELETE', `/delegation/${cid}`)).status).toBe(200);
+      return connecting;
+    });
+    await closed(page);
+  });
+
+  test.fails('on another instance closes with its delegation and with its session, without Redis too', async () => {
+    const key = (await createSigner()).toSecret();
+    const env = { ORACLE_PRIVATE_KEY: key };
+    await using one = await startTestAgent({ engine: 'postgres', env });
+    await using two = await startTestAgent({ databaseUrl: one.databaseUrl, env });
+    const ana = await one.createUser();
+    const sessionId = await ana.createSession();
+    const { raw, cid } = await mint(ana, one.did, [chatCapability]);
+    const page = connect(two, sessionId, raw);
+    const other = openSocket(two.url, { query: { sessionId }, auth: { invocation: ana.invocation } });
+    sockets.push(other);
+    for (const socket of [page, other]) await socket.event('connected');
+    await ana.send('DELETE', `/delegation/${cid}`);
+    await closed(page);
+    expect((await other.ask('ping', 'pong')).eventName).toBe('pong');
+    await ana.send('DELETE', `/sessions/${sessionId}`);
+    await waitFor('the socket of the session to close', () => other.socket.disconnected);
+  });
+
+  test.fails.each(['delegation', 'invocation'])(
+    'closes when a proof of the %s that signed it in is revoked',
+    async (kind) => {
+      await using agent = await startTestAgent({ engine: 'sqlite' });
+      const [owner, ana] = [await agent.createUser(), await agent.createUser()];
+      const sessionId = await ana.createSession();
+      const { raw: lent, cid } = await mint(owner, ana.did, [{ can: 'oracle/*', with: 'ixo:oracle' }]);
+      const { ok: proof } = await parseToken(lent);
+      const { serialized } = await createDelegation({
+        issuer: ana.signer,
+        audience: agent.did,
+        capabilities: [chatCapability],
+        expiration: now() + 600,
+        proofs: proof ? [proof] : [],
+      });
+      const auth = kind === 'delegation' ? { ucanDelegation: serialized } : { invocation: serialized };
+      const page = openSocket(agent.url, { query: { sessionId }, auth });
+      sockets.push(page);
+      await page.event('connected');
+      await owner.send('DELETE', `/delegation/${cid}`);
+      await closed(page);
+    },
+  );
 });
 
 test('no delegation opens a socket with UCAN_ALLOW_DELEGATION_AUTH=false', async () => {
