@@ -51,12 +51,17 @@ export function createUserData({ store, audit, agentDid, plugins, dropSession }:
     },
 
     async erase(did: string, by: AskedBy): Promise<void> {
-      const sessions = await store.db.selectFrom('agent_session').select('id').where('user_did', '=', did).execute();
-      for (const { id } of sessions) dropSession?.(id);
-      await store.transaction(async (trx) => {
+      const list = (db: Pick<typeof store.db, 'selectFrom'>) =>
+        db.selectFrom('agent_session').select('id').where('user_did', '=', did).execute();
+      for (const { id } of await list(store.db)) dropSession?.(id);
+      const erased = await store.transaction(async (trx) => {
+        const sessions = await list(trx);
         for (const part of parts) await part.erase(trx, toPerson(did));
         await audit.record({ ...by, action: 'data.erased', subject: audit.person(did) }, trx);
+        return sessions;
       });
+      // Again: sockets may have been admitted in the meantime.
+      for (const { id } of erased) dropSession?.(id);
     },
   };
 }

@@ -2,6 +2,7 @@ import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createAuditLog } from '@palaver/store/internal';
 import { createTestDatabase, type Engine } from '@palaver/test-kit';
+import { createSeal } from '../src/auth/seal.ts';
 import { createNoBroadcast } from '../src/cluster/broadcast.ts';
 import { createBlobStore } from '../src/plugins/runtime-context.ts';
 import { createRunApprovals } from '../src/run/run-approvals.ts';
@@ -35,7 +36,7 @@ export async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {})
     turnTimeoutMs: 10_000,
     execute: async () => 'answered',
     approvals: createRunApprovals({
-      approvals: createApprovalStore(store),
+      approvals: createApprovalStore(store, createSeal(Buffer.alloc(32))),
       runs,
       interrupted,
       audit,
@@ -45,7 +46,7 @@ export async function openHub(engine: Engine, parts: Partial<TurnHubParts> = {})
       timeoutMs: 10_000,
       onElsewhere() {},
     }),
-    clients: createSessionClients(),
+    clients: createSessionClients(broadcast),
     ...parts,
   });
   const turn: Turn = {

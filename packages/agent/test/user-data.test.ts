@@ -2,6 +2,7 @@ import { openStore } from '@palaver/store';
 import { engines, listTables, searchDatabase } from '@palaver/test-kit';
 import { describe, expect, test } from 'vitest';
 import { createBundledPlugins } from '../src/plugins/bundled/create-bundled-plugins.ts';
+import type { CreditsDatabase } from '../src/plugins/bundled/credits/credits-schema.ts';
 import { agentPersonalData } from '../src/store/personal-data.ts';
 import { delegate, request, startTestAgent, type TestAgent, type TestUser } from './test-agent.ts';
 
@@ -22,6 +23,12 @@ async function leaveTraces(agent: TestAgent, user: TestUser, marker: string): Pr
   await user.send('POST', '/delegation', { raw: await delegate(user.signer, agent.did) });
   await user.send('POST', '/calls', { sessionId: session });
   await user.send('POST', `/files?filename=${marker}`, marker);
+  // An allowance that has ended, and is taken back at the next look at the account.
+  const store = await openStore<CreditsDatabase>(agent.databaseUrl);
+  const ended = { user_did: user.did, opened_at: 1, ends_at: 2, allowance: 10, spent: 0 };
+  await store.db.insertInto('agent_credit_subscription').values(ended).execute();
+  await store.close();
+  await user.send('GET', '/credits');
 }
 
 async function withStore<T>(

@@ -41,7 +41,8 @@ export function createIdentity(
   });
   started.defer(() => audit.close());
   const oracle = toOracleIdentity(config, signer);
-  const delegations = createDelegationStore(store, { agentDid: oracle.did, seal: createSeal(signer.toSecret()) });
+  const seal = createSeal(deriveKey(signer.toSecret(), 'delegations at rest'));
+  const delegations = createDelegationStore(store, { agentDid: oracle.did, seal, referenceOf: audit.person });
   const verifier = createVerifier({
     audiences: [...new Set([oracle.did, oracle.keyDid])],
     maxTtlSeconds: config.UCAN_AUTH_MAX_TTL_SECONDS,

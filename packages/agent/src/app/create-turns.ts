@@ -5,6 +5,7 @@ import { deriveSigner } from '@palaver/ucan';
 import type { Redis } from 'ioredis';
 import { createClientKey } from '../auth/client-key.ts';
 import { deriveKey } from '../auth/derive-key.ts';
+import { createSeal } from '../auth/seal.ts';
 import type { Cluster } from '../cluster/create-cluster.ts';
 import type { AgentConfig } from '../config.ts';
 import { createSenderOf, type SenderOf } from '../doors/sender-of.ts';
@@ -59,7 +60,7 @@ export async function createTurns(parts: TurnsParts, started: CloseStack) {
   const stores = createStores(parts);
   const { sessions, messages, runs, interrupted } = stores;
   const counters = createRunCounters();
-  const clients = createSessionClients();
+  const clients = createSessionClients(broadcast);
   const browserCalls = createBrowserCalls({ timeoutMs: config.BROWSER_TOOL_TIMEOUT_MS, clients });
 
   const clientKey = createClientKey(config.SHARED_CLIENT_CIDRS);
@@ -169,7 +170,7 @@ function createStores({ store, config, identity }: Pick<TurnsParts, 'store' | 'c
     sessions: createSessionStore(store, identity.oracle, { perUser: config.SESSIONS_PER_USER }),
     messages: createMessageStore(store),
     runs: createRunStore(store),
-    approvals: createApprovalStore(store),
+    approvals: createApprovalStore(store, createSeal(deriveKey(identity.signer.toSecret(), 'signed invocations'))),
     interrupted: createInterruptedRuns(store),
     summaries: createSummaryStore(store),
   };

@@ -35,6 +35,12 @@ export function readCredentials(
   return { invocation: undefined, delegation, bearer: bareBearer ? bearer : undefined };
 }
 
+interface Authorized {
+  identity: Identity;
+  /** What signed the caller in. */
+  token: UcanView;
+}
+
 export interface AuthorizeOptions {
   verifier: Verifier;
   /** Whether a delegation alone is enough. */
@@ -48,7 +54,7 @@ export interface AuthorizeOptions {
 export async function authorize(
   { bearer, ...credentials }: Credentials,
   options: AuthorizeOptions,
-): Promise<{ identity: Identity } | { error: AppError }> {
+): Promise<Authorized | { error: AppError }> {
   if (bearer === undefined) return authorizeTokens(credentials, options);
   const result = await authorizeTokens({ ...credentials, invocation: bearer }, options);
   if (!('error' in result) || !options.allowDelegation) return result;
@@ -60,22 +66,22 @@ export async function authorize(
 async function authorizeTokens(
   { invocation, delegation, client }: Credentials,
   { verifier, allowDelegation }: AuthorizeOptions,
-): Promise<{ identity: Identity } | { error: AppError }> {
+): Promise<Authorized | { error: AppError }> {
   if (invocation !== undefined) {
     const verdict = await verifier.verifyInvocation(invocation, client);
     if (!verdict.ok) return { error: toAppError(verdict.error, 'Invalid UCAN invocation') };
-    const { did, expiration } = verdict.ok;
+    const { did, expiration, view: token } = verdict.ok;
     const downstream = delegation === undefined ? undefined : await verifier.verifyDelegation(delegation, client);
     // Somebody else's delegation, or a broken one, is simply not used.
     const own = downstream?.ok?.did === did ? downstream.ok : undefined;
     const carried = own && delegation ? { token: delegation, view: own.view, expiration: own.expiration } : undefined;
-    return { identity: { did, expiration, ...(carried && { delegation: carried }) } };
+    return { identity: { did, expiration, ...(carried && { delegation: carried }) }, token };
   }
   if (delegation === undefined || !allowDelegation) return { error: new AppError('UCAN_MISSING', missingMessage) };
   const verdict = await verifier.verifySignIn(delegation, client);
   if (!verdict.ok) return { error: toAppError(verdict.error, 'Invalid UCAN delegation') };
   const { did, expiration, view } = verdict.ok;
-  return { identity: { did, expiration, delegation: { token: delegation, view, expiration } } };
+  return { identity: { did, expiration, delegation: { token: delegation, view, expiration } }, token: view };
 }
 
 function toAppError({ code, limited }: UcanError, message: string): AppError {

@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
-import { deriveKey } from './derive-key.ts';
 
 /** Encrypts small texts at rest by AES-256-GCM, bound to what they belong to. */
 export interface Seal {
@@ -12,9 +11,9 @@ const algorithm = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The key is derived from the agent's own secret, so that there is one secret to keep. */
-export function createSeal(secret: string): Seal {
-  const key = createSecretKey(deriveKey(secret, 'delegations at rest'));
+/** The key is 32 bytes, derived from the agent's own secret: tokens are encrypted even without DATA_ENCRYPTION_KEY. */
+export function createSeal(bytes: Uint8Array): Seal {
+  const key = createSecretKey(bytes);
   return {
     seal(text, belongsTo) {
       const nonce = randomBytes(nonceBytes);

@@ -22,7 +22,7 @@ export interface SessionRouteParts {
   sessions: SessionStore;
   messages: MessageStore;
   hub: TurnHub;
-  clients: Pick<SessionClients, 'notify' | 'drop'>;
+  clients: Pick<SessionClients, 'drop'>;
   createLimit: Omit<RateLimitOptions, 'key' | 'hook'>;
 }
 
@@ -101,7 +101,6 @@ export async function addSessionRoutes(server: Server, parts: SessionRouteParts)
       await requireSession(sessions, identityOf(request).did, sessionId);
       await sessions.remove(identityOf(request).did, sessionId);
       hub.drop(sessionId);
-      clients.notify(sessionId, 'message_cache_invalidation', { sessionId });
       clients.drop(sessionId);
       return { ok: true as const, sessionId };
     },

@@ -1,4 +1,5 @@
 import type { ServerEventName, ServerEventPayload } from '@palaver/contract';
+import type { Broadcast } from '../cluster/broadcast.ts';
 
 /** A request to one client of a user, such as a tool that runs in a tab. */
 export interface BrowserCall {
@@ -20,9 +21,9 @@ export interface SessionClients {
   notify<Name extends ServerEventName>(sessionId: string, name: Name, payload: ServerEventPayload[Name]): void;
   /** Sends a request to one client of the user; false if none is connected. */
   deliver(call: BrowserCall): Promise<boolean>;
-  /** Disconnects the clients of a session that is gone. */
+  /** Tells the clients of a session that it is gone, and disconnects them. */
   drop(sessionId: string): void;
-  /** Disconnects the clients that a delegation had signed in which no longer signs in. */
+  /** Disconnects the clients that a delegation had signed in which no longer signs in, on every instance. */
   dropDelegation(delegation: { did: string; cid: string }): void;
 }
 
@@ -31,8 +32,12 @@ export interface AttachableClients extends SessionClients {
   attach(clients: SessionClients): void;
 }
 
-export function createSessionClients(): AttachableClients {
+export function createSessionClients(broadcast: Broadcast): AttachableClients {
   let attached: SessionClients | undefined;
+  broadcast.onMessage((message) => {
+    if (message.kind === 'drop') attached?.drop(message.sessionId);
+    if (message.kind === 'refused') attached?.dropDelegation(message);
+  });
   return {
     attach(clients) {
       attached = clients;
@@ -40,6 +45,9 @@ export function createSessionClients(): AttachableClients {
     notify: (sessionId, name, payload) => attached?.notify(sessionId, name, payload),
     deliver: async (call) => (await attached?.deliver(call)) ?? false,
     drop: (sessionId) => attached?.drop(sessionId),
-    dropDelegation: (delegation) => attached?.dropDelegation(delegation),
+    dropDelegation({ did, cid }) {
+      attached?.dropDelegation({ did, cid });
+      broadcast.publish({ kind: 'refused', did, cid });
+    },
   };
 }

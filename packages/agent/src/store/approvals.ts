@@ -3,6 +3,7 @@ import type { Store } from '@palaver/store';
 import type { Capability } from '@palaver/ucan';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import type { Seal } from '../auth/seal.ts';
 import { type ApprovalRow, fromApprovalRow } from './approval-row.ts';
 import { databaseTime } from './database-time.ts';
 import type { OwnedRun, StepBegin } from './run-records.ts';
@@ -63,7 +64,7 @@ export interface GatedStep extends StepBegin {
 export type ApprovalStore = ReturnType<typeof createApprovalStore>;
 
 /** The approvals of runs. One that is answered does not change any more. */
-export function createApprovalStore({ db, engine, cipher, transaction }: Store<AgentDatabase>) {
+export function createApprovalStore({ db, engine, cipher, transaction }: Store<AgentDatabase>, seal: Seal) {
   const now = databaseTime(engine);
   const toApproval = (row: ApprovalRow) => fromApprovalRow(cipher.openRow(sealedTables.approval, row));
   const ofLiveRuns = sql<boolean>`exists (
@@ -140,8 +141,8 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
     async signedFor(runId: string): Promise<Map<string, string>> {
       const query = db.selectFrom('agent_approval').select(['id', 'call_id', 'signed']).where('run_id', '=', runId);
       const rows = await query.where('status', '=', 'approved').where('signed', 'is not', null).execute();
-      const opened = rows.map((row) => cipher.openRow(sealedTables.approval, row, { signed: '' }));
-      return new Map(opened.map(({ call_id, signed }) => [call_id, signed ?? '']));
+      const opened = rows.map((row) => [row.call_id, seal.open(row.signed ?? '', row.id)] as const);
+      return new Map(opened.filter((call): call is [string, string] => call[1] !== undefined));
     },
 
     /** The frames that ask for the approvals of a run are stored: every reader of the run gets them. */
@@ -186,8 +187,8 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
       record: (trx: Transaction<AgentDatabase>, approval: Approval) => Promise<void>,
     ): Promise<Approval | undefined> =>
       transaction(async (trx) => {
-        const given = { id: approvalId, reason: reason ?? null, signed: (approved && invocation) || null };
-        const sealed = cipher.sealRow(sealedTables.approval, given);
+        const sealed = cipher.sealRow(sealedTables.approval, { id: approvalId, reason: reason ?? null });
+        const signed = approved && invocation ? seal.seal(invocation, approvalId) : null;
         const row = await trx
           .updateTable('agent_approval')
           .set({
@@ -195,7 +196,7 @@ export function createApprovalStore({ db, engine, cipher, transaction }: Store<A
             answered_at: now,
             answered_by: userDid,
             reason: sealed.reason,
-            signed: sealed.signed,
+            signed,
           })
           .where('id', '=', approvalId)
           .where('run_id', '=', runId)

@@ -23,6 +23,13 @@ export type RecordChange = (trx: Transaction<AgentDatabase>, cid: string) => Pro
 
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
+interface DelegationStoreOptions {
+  agentDid: string;
+  seal: Seal;
+  /** What revocations of an erased user are known by. */
+  referenceOf(userDid: string): string;
+}
+
 /** Tokens are taken for a while after their expiry, by the clock skew; so long their revocation counts too. */
 const slackMs = 60_000;
 /** A revoked token that was never posted has an expiry nobody here knows. */
@@ -33,7 +40,7 @@ const usedAtOnce = 100;
 /** Users' delegations to this agent, sealed, and which of them no longer sign in. */
 export function createDelegationStore(
   store: Store<AgentDatabase>,
-  { agentDid, seal }: { agentDid: string; seal: Seal },
+  { agentDid, seal, referenceOf }: DelegationStoreOptions,
 ) {
   const { prepare } = store;
   const findRow = prepare((query, own: { userDid: string; now: number }) =>
@@ -44,7 +51,7 @@ export function createDelegationStore(
       .where('agent_did', '=', agentDid)
       .where('expires_at', '>', own.now),
   );
-  const findStandings = prepare((query, token: { cid: string; issuer: string; now: number }) =>
+  const findStandings = prepare((query, token: { cid: string; issuer: string; reference: string; now: number }) =>
     query
       .selectFrom('agent_revocation')
       .select(sql<Standing>`'revoked'`.as('standing'))
@@ -56,7 +63,7 @@ export function createDelegationStore(
           .select(sql<Standing>`case revoked when 1 then 'revoked' else 'shared' end`.as('standing'))
           .where('cid', '=', token.cid)
           // Anyone may name any CID; only the issuer's word counts.
-          .where('user_did', '=', token.issuer)
+          .where('user_did', 'in', [token.issuer, token.reference])
           .where((is) => is.or([is('revoked', '=', 1), is('sent_downstream', '=', 1)])),
       ),
   );
@@ -71,7 +78,8 @@ export function createDelegationStore(
 
   /** Records a delegation by its CID; throws if the user has too many. */
   async function recordToken(trx: Kysely<AgentDatabase>, row: KnownDelegation): Promise<void> {
-    await removeExpired(trx, row.user_did);
+    const names = [row.user_did, referenceOf(row.user_did)];
+    await removeExpired(trx, names);
     await trx
       .insertInto('agent_known_delegation')
       .values({ agent_did: agentDid, stored: 0, sent_downstream: 0, revoked: 0, sealed: null, ...row })
@@ -81,7 +89,7 @@ export function createDelegationStore(
     const { count } = await trx
       .selectFrom('agent_known_delegation')
       .select((of) => of.fn.countAll<number>().as('count'))
-      .where('user_did', '=', row.user_did)
+      .where('user_did', 'in', names)
       .executeTakeFirstOrThrow();
     if (Number(count) > agentLimits.delegations)
       throw new AppError(
@@ -176,7 +184,7 @@ export function createDelegationStore(
           .where('user_did', '=', userDid)
           .where('agent_did', '=', agentDid)
           .execute();
-        await removeExpired(trx, userDid);
+        await removeExpired(trx, [userDid]);
         for (const { cid } of rows) await record(trx, cid);
         return rows.map(({ cid }) => cid);
       });
@@ -207,7 +215,12 @@ export function createDelegationStore(
     async findStanding(chain: readonly IssuedToken[]): Promise<Standing | undefined> {
       let standing: Standing | undefined;
       for (const [index, { cid, issuer }] of chain.entries()) {
-        const { rows } = await findStandings({ cid, issuer, now: Date.now() - slackMs });
+        const { rows } = await findStandings({
+          cid,
+          issuer,
+          reference: referenceOf(issuer),
+          now: Date.now() - slackMs,
+        });
         if (rows.some((row) => row.standing === 'revoked')) return 'revoked';
         // A proof may be shared with others: that is what it is for.
         if (index === 0 && rows.length > 0) standing = 'shared';
@@ -239,11 +252,11 @@ async function insertRevocations(
     .execute();
 }
 
-async function removeExpired(trx: Kysely<AgentDatabase>, userDid: string): Promise<void> {
+async function removeExpired(trx: Kysely<AgentDatabase>, names: string[]): Promise<void> {
   const before = Date.now() - slackMs;
   await trx
     .deleteFrom('agent_known_delegation')
-    .where('user_did', '=', userDid)
+    .where('user_did', 'in', names)
     .where('expires_at', '<', before)
     .execute();
   await trx.deleteFrom('agent_revocation').where('expires_at', '<', before).execute();

@@ -36,7 +36,7 @@ const tables = personalTables<AgentPerson>([
   { table: 'agent_summary', sealed: sealedTables.summary, where: ofSessions },
   { table: 'agent_frame', sealed: sealedTables.frame, where: ofRuns },
   { table: 'agent_step', sealed: sealedTables.step, where: ofRuns },
-  { table: 'agent_approval', sealed: sealedTables.approval, where: ofUser },
+  { table: 'agent_approval', sealed: sealedTables.approval, omit: ['signed'], where: ofUser },
   { table: 'agent_send', omit: ['body_hash'], where: ofUser },
   { table: 'agent_run', sealed: sealedTables.run, where: ofUser },
   { table: 'agent_session', sealed: sealedTables.session, where: ofUser },
@@ -48,10 +48,11 @@ const tables = personalTables<AgentPerson>([
 export const agentPersonalData: PersonalData<AgentPerson> = {
   ...tables,
   async erase(trx, person) {
-    // Their delegations stay refused, by CID alone. Only those known to be theirs: anyone may name any CID.
-    await sql`insert into agent_revocation (cid, expires_at)
-      select cid, expires_at from agent_known_delegation
-      where user_did = ${person.did} and (stored = 1 or sent_downstream = 1) on conflict do nothing`.execute(trx);
+    // Their delegations stay refused, under a keyed hash of their issuer: anyone may name any CID.
+    await sql`insert into agent_known_delegation
+        (cid, user_did, agent_did, expires_at, stored, sent_downstream, revoked)
+      select cid, ${person.reference}, agent_did, expires_at, 0, 0, 1 from agent_known_delegation
+      where user_did = ${person.did} on conflict do nothing`.execute(trx);
     await tables.erase(trx, person);
   },
 };

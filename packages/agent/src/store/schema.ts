@@ -107,7 +107,7 @@ interface ApprovalTable {
   capability: string | null;
   /** JSON of the invocation that the user has to sign; null if none is asked for. */
   invocation: string | null;
-  /** The invocation that the user signed. */
+  /** The invocation that the user signed; AES-256-GCM, see `seal.ts`. */
   signed: string | null;
 }
 
@@ -157,6 +157,7 @@ interface DelegationTable {
 /** Every unexpired delegation that was posted, sent downstream or revoked. */
 interface KnownDelegationTable {
   cid: string;
+  /** A keyed hash of it once the user was erased. */
   user_did: string;
   agent_did: string;
   expires_at: number;

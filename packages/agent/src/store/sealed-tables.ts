@@ -7,6 +7,6 @@ export const sealedTables = {
   message: { table: 'agent_message', key: ['id'], sealed: ['content', 'extras'] },
   frame: { table: 'agent_frame', key: ['run_id', 'first'], sealed: ['body'] },
   step: { table: 'agent_step', key: ['run_id', 'number'], sealed: ['body', 'outcomes'] },
-  approval: { table: 'agent_approval', key: ['id'], sealed: ['args', 'reason', 'signed'] },
+  approval: { table: 'agent_approval', key: ['id'], sealed: ['args', 'reason'] },
   summary: { table: 'agent_summary', key: ['session_id'], sealed: ['text'] },
 } satisfies Record<string, SealedTable>;

@@ -10,9 +10,11 @@ import {
   toAddressKey,
   toRateError,
 } from '@palaver/service-kit/internal';
+import { type IssuedToken, listChain } from '@palaver/ucan/internal';
 import type { Socket } from 'socket.io';
-import { type AuthorizeOptions, authorize, type Identity } from '../../auth/authorize.ts';
+import { type AuthorizeOptions, authorize } from '../../auth/authorize.ts';
 import type { ClientKey } from '../../auth/client-key.ts';
+import type { DelegationStore } from '../../store/delegations.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 
 export interface AdmissionParts extends AuthorizeOptions {
@@ -20,6 +22,7 @@ export interface AdmissionParts extends AuthorizeOptions {
   /** Which proxies name the client, and which hosts are served. */
   edge: Pick<Edge, 'trustProxy' | 'allowedHosts'>;
   sessions: Pick<SessionStore, 'find'>;
+  delegations: Pick<DelegationStore, 'findStanding'>;
   /** Limits what one address sends, by requests and by sockets. */
   limit: RateLimit;
   clientKey: ClientKey;
@@ -31,8 +34,8 @@ export interface SocketData {
   /** The key by which its events are counted: the address, or the user if many users share it. */
   counter: string;
   expiration: number;
-  /** The delegation that signed the user in, where it was not an invocation: it can be revoked. */
-  delegationCid: string | undefined;
+  /** The token that signed the user in, then its proofs: each can be revoked. */
+  chain: IssuedToken[];
 }
 
 /**
@@ -70,11 +73,26 @@ export async function admit({ handshake, request }: Socket, parts: AdmissionPart
   const { ip, counter } = addressOf(request, parts);
   const result = await authorize({ invocation, delegation, client: toAddressKey(ip) }, parts);
   if ('error' in result) throw result.error;
-  const { did, expiration, delegation: own }: Identity = result.identity;
+  const { did, expiration } = result.identity;
   if (counter === undefined) await countFor(did, parts.limit);
   const { sessionId } = query.data;
-  if (!(await parts.sessions.find(did, sessionId)))
-    throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
-  const delegationCid = invocation === undefined ? own?.view.cid : undefined;
-  return { sessionId, did, expiration, delegationCid, counter: counter ?? did };
+  await requireSession(parts, did, sessionId);
+  const chain = listChain(result.token).map(({ cid, issuer }) => ({ cid, issuer }));
+  return { sessionId, did, expiration, chain, counter: counter ?? did };
+}
+
+/** Throws if the credential no longer signs in or the session is gone: both can happen while a socket is being admitted. */
+export async function checkAdmission(
+  { did, sessionId, chain }: SocketData,
+  parts: Pick<AdmissionParts, 'delegations' | 'sessions'>,
+): Promise<void> {
+  if (await parts.delegations.findStanding(chain)) throw noLongerSignsIn();
+  await requireSession(parts, did, sessionId);
+}
+
+export const noLongerSignsIn = () =>
+  new AppError('UCAN_NOT_ALLOWED', 'The credential of this connection no longer signs in.');
+
+async function requireSession({ sessions }: Pick<AdmissionParts, 'sessions'>, did: string, id: string): Promise<void> {
+  if (!(await sessions.find(did, id))) throw new AppError('SESSION_NOT_FOUND', 'There is no such session.');
 }

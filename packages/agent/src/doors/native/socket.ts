@@ -2,7 +2,6 @@ import {
   AppError,
   type Approval,
   agentLimits,
-  type ErrorCode,
   type ServerEventName,
   type ServerEventPayload,
   ucanLimits,
@@ -23,7 +22,14 @@ import type { SocketRegistry } from '../../cluster/socket-registry.ts';
 import type { BrowserResult } from '../../loop/browser-calls.ts';
 import type { BrowserCall } from '../../run/session-clients.ts';
 import type { ApprovalAnswer } from '../../store/approvals.ts';
-import { type AdmissionParts, admit, findRefusal, type SocketData } from './socket-admission.ts';
+import {
+  type AdmissionParts,
+  admit,
+  checkAdmission,
+  findRefusal,
+  noLongerSignsIn,
+  type SocketData,
+} from './socket-admission.ts';
 import { createHandlers } from './socket-handlers.ts';
 
 export interface SocketParts extends AdmissionParts {
@@ -40,6 +46,8 @@ export interface SocketParts extends AdmissionParts {
   onIgnored(): void;
 }
 
+const checkEveryMs = 60_000;
+
 interface SocketDelegation {
   /** Its issuer. */
   did: string;
@@ -48,6 +56,8 @@ interface SocketDelegation {
 
 type ClientEvents = Record<string, never>;
 type ServerEvents = Record<string, (payload: unknown) => void>;
+type AgentServer = SocketServer<ClientEvents, ServerEvents, PeerEvents, SocketData>;
+type AgentSocket = Socket<ClientEvents, ServerEvents, PeerEvents, SocketData>;
 type PeerEvents = { 'browser-result': (result: BrowserResult, reply: (isTaken: boolean) => void) => void };
 
 /** The event channel: one room per session, for the sockets that may see the session. */
@@ -57,7 +67,7 @@ export function createSocketTransport(parts: SocketParts) {
   // A connection of its own: the adapter waits on it for what others write.
   const bus = parts.redis?.duplicate({ enableOfflineQueue: true, maxRetriesPerRequest: null });
   bus?.on('error', (error) => parts.logger.warn({ err: error }, 'Redis is not answering'));
-  const io = new SocketServer<ClientEvents, ServerEvents, PeerEvents, SocketData>(parts.server.server, {
+  const io: AgentServer = new SocketServer(parts.server.server, {
     serveClient: false,
     connectTimeout: agentLimits.handshakeTimeoutMs,
     // Room for a tool result over its limit, so that it is refused with an error: closing the connection would leave the turn
@@ -98,14 +108,21 @@ export function createSocketTransport(parts: SocketParts) {
 
   io.on('connection', (socket) => {
     forgetRequest(socket);
-    const { sessionId, did, expiration, delegationCid, counter } = socket.data;
-    void socket.join(delegationCid ? [sessionId, toDelegationRoom({ did, cid: delegationCid })] : sessionId);
-    const expiry = disconnectAt(socket, expiration);
+    const { sessionId, did, chain, counter } = socket.data;
+    void socket.join([sessionId, ...chain.map(({ cid, issuer }) => toDelegationRoom({ did: issuer, cid }))]);
+    const expiry = disconnectAtExpiry(socket);
+    // A message that closes it may be lost on its way to this instance.
+    const check = setInterval(() => {
+      checkAdmission(socket.data, parts).catch((error) => {
+        if (error instanceof AppError) disconnectFor(socket, error);
+      });
+    }, checkEveryMs);
     const registered = { sessionId, userDid: did, socketId: socket.id };
     // Redis may be unreachable; this instance still knows its own sockets.
     parts.registry.add(registered).catch(() => {});
     socket.on('disconnect', () => {
       clearInterval(expiry);
+      clearInterval(check);
       parts.registry.remove(registered).catch(() => {});
     });
     const reply = <Name extends ServerEventName>(name: Name, payload: ServerEventPayload[Name]) =>
@@ -144,7 +161,11 @@ export function createSocketTransport(parts: SocketParts) {
         (error) => acknowledge(toErrorBody(toKnown(error, parts.logger))),
       );
     });
-    reply('connected', { sessionId, did, socketId: socket.id, timestamp: timestamp() });
+    // After it has joined its rooms: what is revoked or deleted from now on finds it there.
+    checkAdmission(socket.data, parts).then(
+      () => reply('connected', { sessionId, did, socketId: socket.id, timestamp: timestamp() }),
+      (error) => disconnectFor(socket, toKnown(error, parts.logger)),
+    );
   });
 
   /** The turn that waits for a result may run on another instance. */
@@ -185,17 +206,15 @@ export function createSocketTransport(parts: SocketParts) {
       io.to(socketId).emit(event, toSocketPayload(event, payload));
       return true;
     },
-    /** Ends the sockets of a session that is gone. */
-    drop: (sessionId: string) => io.in(sessionId).disconnectSockets(true),
-    /** Ends the sockets that a delegation had signed in which no longer signs in. */
-    dropDelegation(delegation: SocketDelegation): void {
-      const sockets = io.in(toDelegationRoom(delegation));
-      const payload = {
-        code: 'UCAN_NOT_ALLOWED',
-        message: 'The credential of this connection no longer signs in.',
-      } as const;
-      sockets.emit('error', toSocketPayload('error', payload));
+    /** Ends the sockets that this instance has of a session that is gone. */
+    drop(sessionId: string): void {
+      const sockets = io.local.in(sessionId);
+      sockets.emit('message_cache_invalidation', toSocketPayload('message_cache_invalidation', { sessionId }));
       sockets.disconnectSockets(true);
+    },
+    /** Ends the sockets of this instance that a delegation, or a token under it, had signed in. */
+    dropDelegation(delegation: SocketDelegation): void {
+      disconnectFor(io.local.in(toDelegationRoom(delegation)), noLongerSignsIn());
     },
     close(): Promise<void> {
       closing ??= close();
@@ -229,19 +248,23 @@ function toKnown(error: unknown, logger: Logger): AppError {
 }
 
 /** The handshake's request holds headers and buffers: with thousands of idle sockets that is most of the memory. */
-function forgetRequest({ conn, handshake }: Socket): void {
+function forgetRequest({ conn, handshake }: AgentSocket): void {
   (conn as { request: unknown }).request = null;
   handshake.headers = {};
   handshake.auth = {};
 }
 
 /** A socket lives as long as its credential: when that expires, the client gets an error and is disconnected. */
-function disconnectAt(socket: Socket, expiration: number): NodeJS.Timeout {
-  const code: ErrorCode = 'UCAN_EXPIRED';
-  const end = (expiration + ucanLimits.clockSkewSeconds) * 1000;
+function disconnectAtExpiry(socket: AgentSocket): NodeJS.Timeout {
+  const end = (socket.data.expiration + ucanLimits.clockSkewSeconds) * 1000;
   return setInterval(() => {
     if (Date.now() < end) return;
-    socket.emit('error', toSocketPayload('error', { code, message: 'The credential of this connection has expired.' }));
-    socket.disconnect(true);
+    disconnectFor(socket, new AppError('UCAN_EXPIRED', 'The credential of this connection has expired.'));
   }, 1_000);
+}
+
+function disconnectFor(sockets: AgentSocket | ReturnType<AgentServer['in']>, { code, message }: AppError): void {
+  sockets.emit('error', toSocketPayload('error', { code, message }));
+  if ('disconnectSockets' in sockets) sockets.disconnectSockets(true);
+  else sockets.disconnect(true);
 }

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import { type Funds, heldAccount, post, readFunds, type Trx, userAccount } from './credits-books.ts';
 import { systemAccounts } from './credits-schema.ts';
 
@@ -96,11 +97,11 @@ async function endSubscription(trx: Trx, did: string): Promise<void> {
     .deleteFrom('agent_credit_subscription')
     .where('user_did', '=', did)
     .where('ends_at', '<', Date.now())
-    .returning(['opened_at', 'allowance', 'spent'])
+    .returning(['allowance', 'spent'])
     .executeTakeFirst();
   if (!ended) return;
   const { balance } = await readFunds(trx, did);
   const unused = Math.min(balance, Math.max(0, ended.allowance - ended.spent));
   const entries = { [userAccount(did)]: -unused, [systemAccounts.expired]: unused };
-  await post(trx, { id: `expiry:${did}:${ended.opened_at}`, kind: 'expiry', did, entries });
+  await post(trx, { id: `expiry:${uuidv7()}`, kind: 'expiry', did, entries });
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { createTempDir, freePort, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
+import { createTempDir, freePort, searchDatabase, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
 import { createDelegation, createInvocation, createSigner, createVerifier } from '@palaver/ucan';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ import { mcpConfigSchema } from './mcp-config.ts';
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
 
 async function startAgent(servers: object[]): Promise<TestAgent> {
-  return await startTestAgent({ env: { MCP_SERVERS: JSON.stringify(servers) } });
+  return await startTestAgent({ engine: 'sqlite', env: { MCP_SERVERS: JSON.stringify(servers) } });
 }
 
 /** Calls a tool through the offline model and gives its last event. */
@@ -212,6 +212,11 @@ describe('a protected tool', () => {
     expect(end.findLast(({ event }) => event === 'tool_call')?.data).toMatchObject({ output: 'the gate is open' });
     expect(JSON.stringify(end)).not.toContain(serialized);
     expect(server.seen).toMatchObject([{ authorization: `Bearer ${serialized}`, 'x-auth-type': 'ucan' }]);
+    // Encrypted also without DATA_ENCRYPTION_KEY, and handed out to nobody.
+    expect(await searchDatabase(agent.databaseUrl, [serialized])).toEqual([]);
+    const { agent_approval: exported } = (await ana.send('GET', '/me/export')).body.data;
+    expect(exported).toMatchObject([{ id: asked.approvalId }]);
+    expect(exported[0]).not.toHaveProperty('signed');
 
     const again = await ask(ana, sessionId, opening);
     await ana.send('POST', `/runs/${again.asked.runId}/approvals/${again.asked.approvalId}`, { approved: false });

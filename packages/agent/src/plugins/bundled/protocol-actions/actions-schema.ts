@@ -16,7 +16,7 @@ export interface ActionTable {
   details: string;
   /** Of coins that are sent: in the smallest unit, as digits. */
   amount: string | null;
-  /** The invocation with the user's delegation as its proof; its CID is the memo of the transaction. */
+  /** The invocation with the user's delegation as its proof, sealed; its CID is the memo of the transaction. */
   invocation: string;
   status: 'sending' | 'included' | 'failed';
   hash: string | null;
@@ -32,7 +32,7 @@ export interface ActionsDatabase {
   agent_action_sender: { user_did: string };
 }
 
-export const sealedActions: SealedTable = { table: 'agent_action', key: ['id'], sealed: ['details', 'invocation'] };
+export const sealedActions: SealedTable = { table: 'agent_action', key: ['id'], sealed: ['details'] };
 
 export const actionsMigrations: Migration[] = [
   {
@@ -77,7 +77,7 @@ const whereSettled = ({ did, reference }: AgentPerson) => sql<boolean>`status in
 
 const tables = personalTables<AgentPerson>([
   { table: 'agent_tx', where: whereSettled },
-  { table: 'agent_action', sealed: sealedActions, where },
+  { table: 'agent_action', sealed: sealedActions, omit: ['invocation'], where },
   { table: 'agent_action_sender', where },
 ]);
 

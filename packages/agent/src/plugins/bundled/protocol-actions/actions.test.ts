@@ -3,10 +3,12 @@ import { createLogger } from '@palaver/service-kit';
 import { openStore } from '@palaver/store';
 import { createTestDatabase, type Engine, engines, waitFor } from '@palaver/test-kit';
 import { expect, test } from 'vitest';
+import { createSeal } from '../../../auth/seal.ts';
 import { removeSettled } from '../../remove-settled.ts';
 import { createActions, type OrderLimits, onActionSettled } from './actions.ts';
 import { type ActionsDatabase, actionsMigrations, actionsPersonalData, actionsRetention } from './actions-schema.ts';
 
+const seal = createSeal(Buffer.alloc(32));
 const referenceOf = (did: string) => `person:${did.slice(-3)}`;
 const logger = createLogger({ name: 'test', level: 'silent' });
 const message = { typeUrl: '/cosmos.bank.v1beta1.MsgSend', value: new Uint8Array(2) };
@@ -19,7 +21,7 @@ async function start(engine: Engine, limits: OrderLimits) {
   const gateway = createGatewayClient({ url: 'http://127.0.0.1:1' });
   const outbox = createTxOutbox<ActionsDatabase>({ store, service: 'agent', gateway, account, logger });
   const hashClient = (client: string) => `hash of ${client}`;
-  const actions = createActions({ store, outbox, referenceOf, hashClient, perDay: limits, work: async () => {} });
+  const actions = createActions({ store, outbox, referenceOf, seal, hashClient, perDay: limits, work: async () => {} });
   return {
     ...{ store, outbox, actions },
     async [Symbol.asyncDispose]() {
@@ -86,6 +88,11 @@ test.each(engines)(
     const listed = await actions.list('did:key:zAna', 100);
     expect(listed.filter(({ status }) => status === 'failed')).toMatchObject([{ fault: 'sdk 5: poor' }]);
     expect(listed).toHaveLength(7);
+    // An invocation holds a delegation of the user.
+    const person = { did: 'did:key:zAna', reference: '', roomId: '' };
+    const exported = await actionsPersonalData.collect(store.db, person, store.cipher);
+    expect(exported.agent_action).toHaveLength(7);
+    expect(JSON.stringify([listed, exported])).not.toContain('token');
 
     // Erasing begins no new day and leaves no name; what is on its way is still followed.
     const [did, reference] = ['did:key:zAna', referenceOf('did:key:zAna')];

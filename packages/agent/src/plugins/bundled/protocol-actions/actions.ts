@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayClient, OutboxRow, SigningAccount, TxOutbox } from '@palaver/protocol';
 import type { Store } from '@palaver/store';
 import { sql, type Transaction } from 'kysely';
+import type { Seal } from '../../../auth/seal.ts';
 import { type ActionsDatabase, type ActionTable, dayMs, sealedActions } from './actions-schema.ts';
 import type { SendLimits } from './send-limits.ts';
 
@@ -52,6 +53,8 @@ interface CreateActionsParts {
   outbox: TxOutbox<ActionsDatabase>;
   /** What an erased user's orders are known by. */
   referenceOf(did: string): string;
+  /** Invocations hold a delegation of the user, so they are always encrypted. */
+  seal: Pick<Seal, 'seal'>;
   /** What a client address is stored as. */
   hashClient(client: string): string;
   perDay: OrderLimits;
@@ -60,9 +63,9 @@ interface CreateActionsParts {
 }
 
 /** What the agent does on the chain in users' names, each once for its tool call. */
-export function createActions({ store, outbox, referenceOf, hashClient, perDay, work }: CreateActionsParts) {
+export function createActions({ store, outbox, referenceOf, seal, hashClient, perDay, work }: CreateActionsParts) {
   const { db, cipher } = store;
-  const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}', invocation: '' });
+  const open = (row: ActionTable) => cipher.openRow(sealedActions, row, { details: '{}' });
 
   const find = (id: string, reader: Pick<typeof db, 'selectFrom'> = db) =>
     reader.selectFrom('agent_action').selectAll().where('id', '=', id).executeTakeFirst();
@@ -88,7 +91,7 @@ export function createActions({ store, outbox, referenceOf, hashClient, perDay, 
             status: 'sending' as const,
           },
           ...{ details: JSON.stringify(details), amount: coins ? String(coins.amount) : null },
-          ...{ invocation: invocation.serialized, hash: null, fault: null, created_at: now, client },
+          ...{ invocation: seal.seal(invocation.serialized, id), hash: null, fault: null, created_at: now, client },
         };
         await trx.insertInto('agent_action').values(cipher.sealRow(sealedActions, row)).execute();
         await outbox.add(trx, { id: `${entryPrefix}${id}`, message, memo: invocation.cid }, now);

@@ -13,6 +13,7 @@ import {
 } from '@palaver/protocol/internal';
 import { envBoolean, envInteger, StartError } from '@palaver/service-kit';
 import { z } from 'zod';
+import { createSeal } from '../../../auth/seal.ts';
 import { agentConfigSchema } from '../../../config.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
 import { removeSettled, settledVariables } from '../../remove-settled.ts';
@@ -88,7 +89,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
     async setup({ store, config, logger, audit, deriveKey }) {
       const access = toGatewayAccess(config);
       if (!access)
-        throw new StartError('ACTIONS_ENABLED needs GATEWAY_URL: transactions are sent through the query gateway');
+        throw new StartError('ACTIONS_ENABLED needs GATEWAY_URL: the chain is read through the query gateway');
       const limits = toSendLimits(config.SEND_LIMIT_PER_CALL, config.SEND_LIMIT_PER_DAY);
       const account = await loadSigningAccount(config, { service: 'agent', key: config.AGENT_SIGNING_KEY, logger });
       const gateway = createGatewayClient(access);
@@ -108,7 +109,7 @@ export function createProtocolActionsPlugin(): OraclePlugin {
       };
       const clientsKey = deriveKey('client addresses');
       const actions = createActions({
-        ...{ store, outbox, work, referenceOf: audit.person },
+        ...{ store, outbox, work, referenceOf: audit.person, seal: createSeal(deriveKey('invocations')) },
         hashClient: (client) => createHmac('sha256', clientsKey).update(client).digest('base64url'),
         perDay: {
           user: config.ACTIONS_PER_DAY,
