@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { createTempDir, freePort, startProcess, type TestProcess } from '@palaver/test-kit';
+import { createTempDir, freePort, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
 import { afterEach, expect, test, vi } from 'vitest';
 import { services } from '../src/services.ts';
 
@@ -55,6 +55,27 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(child.output()).not.toMatch(/did not close cleanly|Not everything/);
   },
 );
+
+test('the query gateway of up takes no writes, and a report by phone still becomes a claim on the chain', async () => {
+  const ports = await freePorts();
+  const child = await palaver(['up'], { ...ports, CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' });
+  await child.printed('Ctrl-C stops everything.');
+  const [ussd, gateway] = [`http://127.0.0.1:${ports.USSD_PORT}`, `http://127.0.0.1:${ports.GATEWAY_PORT}`];
+  const post = (url: string, body: object) =>
+    fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const refused = await post(`${gateway}/cosmos/tx/v1beta1/txs`, { tx_bytes: 'AQID', mode: 'BROADCAST_MODE_SYNC' });
+  expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  const call = { serviceCode: '*1234#', phoneNumber: '+254700000001' };
+  await post(`${ussd}/api/ussd`, { ...call, sessionId: 'r', text: '2*1*Ana*4071*4071' });
+  const filed = await post(`${ussd}/api/ussd`, { ...call, sessionId: 'p', text: '3*1*5*4071' });
+  expect(await filed.text()).toContain('Your report is filed.');
+  await waitFor('the claim to be on the chain', async () => {
+    const { claims } = (await (await post(`${ussd}/api/ussd/claims/process`, {})).json()) as {
+      claims: Record<string, number>;
+    };
+    return claims.submitted === 1;
+  });
+});
 
 test('every faulty and unknown variable of every service is named in one message', async () => {
   const child = await palaver(['up'], {

@@ -38,11 +38,10 @@ export async function startPaymentChain() {
   const gateway = await startGateway({
     ...env,
     GATEWAY_UPSTREAMS: node.address,
-    GATEWAY_TX: 'true',
     GATEWAY_CACHE_TTL_MS: '50',
   });
   closing.defer(() => gateway.close());
-  const client = createGatewayClient({ url: gateway.url });
+  const client = createGatewayClient({ url: gateway.url, node: node.address });
   await waitFor('the routes', async () => (await client.get('/ixo/claims/params')).ok);
 
   const transact = async (message: TxMessage, memo: string) => {
@@ -62,5 +61,10 @@ export async function startPaymentChain() {
     const by = { agentDid: 'did:x:e', agentAddress: payer.address, adminAddress: collectionAdmin, oracle: 'did:x:o' };
     return transact(toEvaluateClaim({ claimId, collectionId: '1', ...by, isApproved }), '');
   };
-  return { pay, evaluate, client, payTo, gatewayUrl: gateway.url, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return {
+    ...{ pay, evaluate, client, payTo },
+    /** How an agent reaches them. */
+    env: { GATEWAY_URL: gateway.url, SIGNING_NODE: node.address },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
 }

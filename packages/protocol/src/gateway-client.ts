@@ -1,6 +1,7 @@
 import { heightHeader } from '@palaver/contract/internal';
 import { envUrl, traceHeaders, type VariableMeta } from '@palaver/service-kit';
 import { z } from 'zod';
+import { broadcastToNode } from './broadcast-to-node.ts';
 
 /** How a service reaches a query gateway, also one that asks for a credential or serves another prefix. */
 export const gatewayVariables = {
@@ -52,14 +53,16 @@ export interface GatewayAccess {
   ucan?: string | undefined;
   /** Where the gateway serves the routes that the protocol has under `/ixo`. */
   prefix?: string | undefined;
+  /** The gRPC interface of a node, `host:port`: transactions are sent there. Without it, through a gateway with `GATEWAY_TX=true`. */
+  node?: string | undefined;
 }
 
-type GatewayConfig = { [Name in keyof typeof gatewayVariables]?: string | undefined };
+type GatewayConfig = { [Name in keyof typeof gatewayVariables | 'SIGNING_NODE']?: string | undefined };
 
 /** The access that a service's configuration describes; undefined if there is no gateway. */
 export function toGatewayAccess(config: GatewayConfig): GatewayAccess | undefined {
   const { GATEWAY_URL: url, GATEWAY_API_KEY: apiKey, GATEWAY_UCAN: ucan, GATEWAY_PREFIX: prefix } = config;
-  return url === undefined ? undefined : { url, apiKey, ucan, prefix };
+  return url === undefined ? undefined : { url, apiKey, ucan, prefix, node: config.SIGNING_NODE };
 }
 
 /** The headers that a gated gateway asks for. */
@@ -112,7 +115,8 @@ export type GatewayResult = { ok: true; value: unknown } | GatewayFault;
  */
 export interface GatewayClient {
   get(path: string, options?: GatewayCall): Promise<GatewayResult>;
-  post(path: string, body: unknown, options?: GatewayCall): Promise<GatewayResult>;
+  /** Sends the signed bytes of a transaction, in base64. */
+  broadcast(bytes: string): Promise<GatewayResult>;
 }
 
 export interface GatewayCall {
@@ -125,6 +129,16 @@ export interface GatewayCall {
   height?: number | undefined;
 }
 
+const timeoutMs = 3_000;
+const broadcastPath = '/cosmos/tx/v1beta1/txs';
+/** By the numbers of gRPC; every other one is `unavailable`. */
+const grpcFaults: Partial<Record<number, GatewayFault['kind']>> = {
+  3: 'invalid',
+  4: 'timeout',
+  7: 'access',
+  12: 'unsupported',
+  16: 'access',
+};
 const accessMessage =
   "the query gateway does not take this service's credential; set GATEWAY_API_KEY or GATEWAY_UCAN to one that it admits";
 
@@ -145,10 +159,10 @@ export function createGatewayClient(access: GatewayAccess): GatewayClient {
   const headers = toAccessHeaders(access);
 
   async function call(path: string, init: RequestInit, options: GatewayCall = {}): Promise<GatewayResult> {
-    const { query = {}, signal, timeoutMs = 3_000, maxBytes = 4_000_000, height } = options;
+    const { query = {}, signal, timeoutMs: waitMs = timeoutMs, maxBytes = 4_000_000, height } = options;
     const url = new URL(base + path.replace(/^\/ixo(?=\/)/, () => prefix));
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-    const late = AbortSignal.timeout(timeoutMs);
+    const late = AbortSignal.timeout(waitMs);
     const pinned: Record<string, string> = height === undefined ? {} : { [heightHeader]: String(height) };
     try {
       const response = await fetch(url, {
@@ -170,13 +184,22 @@ export function createGatewayClient(access: GatewayAccess): GatewayClient {
 
   return {
     get: (path, options) => call(path, {}, options),
-    post: (path, body, options) =>
-      call(
-        path,
-        { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
-        options,
-      ),
+    broadcast(bytes) {
+      if (access.node !== undefined) return askNode(access.node, bytes);
+      const body = JSON.stringify({ tx_bytes: bytes, mode: 'BROADCAST_MODE_SYNC' });
+      return call(broadcastPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    },
   };
+}
+
+async function askNode(address: string, bytes: string): Promise<GatewayResult> {
+  try {
+    return { ok: true, value: { tx_response: await broadcastToNode(address, { bytes, timeoutMs }) } };
+  } catch (error) {
+    const { code, details, message } = error as { code?: number; details?: string; message: string };
+    const kind = (code !== undefined && grpcFaults[code]) || 'unavailable';
+    return toFault(kind, undefined, `the node ${address}: ${details || message}`);
+  }
 }
 
 function toFault(kind: GatewayFault['kind'], status: number | undefined, message: string): GatewayFault {

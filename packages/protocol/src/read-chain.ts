@@ -95,7 +95,7 @@ export async function broadcastTx(
   gateway: GatewayClient,
   bytes: string,
 ): Promise<Read<{ code: number; codespace: string; log: string }>> {
-  const result = await gateway.post('/cosmos/tx/v1beta1/txs', { tx_bytes: bytes, mode: 'BROADCAST_MODE_SYNC' });
+  const result = await gateway.broadcast(bytes);
   if (!result.ok) return result;
   const { tx_response: response } = z.object({ tx_response: responseSchema }).parse(result.value);
   return { ok: true, code: response.code, codespace: response.codespace, log: response.raw_log };

@@ -7,6 +7,7 @@ import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/int
 import { PubKey } from 'cosmjs-types/cosmos/crypto/secp256k1/keys';
 import { TxRaw } from 'cosmjs-types/cosmos/tx/v1beta1/tx';
 import { z } from 'zod';
+import { nodeAddressPattern } from './broadcast-to-node.ts';
 
 /** The key of a service's account. Each service has an account of its own: two would use the same sequences. */
 export function envSigningKey() {
@@ -24,6 +25,11 @@ export function envSigningKey() {
 
 /** Of services that send transactions of their own. */
 export const signingVariables = {
+  SIGNING_NODE: z.string().regex(nodeAddressPattern, 'expected host:port or tls://host:port').optional().meta({
+    description:
+      "The node's own gRPC interface, to which signed transactions are sent. If not set, they go to GATEWAY_URL, which then needs GATEWAY_TX=true. `palaver up` sets it to the embedded node.",
+    example: '127.0.0.1:9090',
+  }),
   SIGNING_FEE: z
     .string()
     .regex(/^\d+[a-z][\w/]*$/, 'expected an amount such as 5000uixo')

@@ -8,6 +8,7 @@ import { createTestDatabase, engines, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGatewayClient } from '../src/gateway-client.ts';
 import { toSend } from '../src/messages.ts';
+import { broadcastTx, readAccount, readLatestBlock, readTx } from '../src/read-chain.ts';
 import { createSigningAccount, type SigningAccount } from '../src/signing-account.ts';
 import { createTxOutbox } from '../src/tx-outbox.ts';
 import { migrations, startChain, startProxy, type TestChain } from './start-chain.ts';
@@ -16,7 +17,7 @@ const logger = createLogger({ name: 'test', level: 'silent' });
 const funds = 1_000_000;
 let chain: TestChain;
 beforeAll(async () => {
-  chain = await startChain(engines.length, funds);
+  chain = await startChain(engines.length + 1, funds);
 });
 afterAll(() => chain.close());
 
@@ -92,6 +93,36 @@ describe.concurrent.each(engines.map((engine, index) => [engine, index] as const
     ]);
     expect([proxy.lost.requests > 0, proxy.lost.answers > 0]).toEqual([true, true]);
     await store.close();
+  });
+});
+
+test("a transaction goes to the node's own interface where that is named, and nothing is posted to the gateway", async () => {
+  const posted: string[] = [];
+  await using proxy = await startProxy(chain.gatewayUrl, async ({ method, url }, pass) => {
+    if (method !== 'GET') posted.push(url);
+    return pass();
+  });
+  const gateway = createGatewayClient({ url: proxy.url, node: chain.nodeAddress });
+  const account = chain.payers.at(-1) as SigningAccount;
+  const [latest, own] = [await readLatestBlock(gateway), await readAccount(gateway, account.address)];
+  if (!latest.ok || !own.ok) throw new Error('the chain can be read');
+  const to = (await createSigningAccount('7'.repeat(64), { fee: '0uixo', gas: 1 })).address;
+  const message = toSend({ from: account.address, to, coins: [{ denom: 'uixo', amount: '5' }] });
+  const { bytes, hash } = await account.sign({
+    ...{ messages: [message], memo: '', chainId: latest.chainId },
+    ...{ ...own, timeoutHeight: latest.height + 1_000 },
+  });
+  const signed = Buffer.from(bytes).toString('base64');
+  expect(await broadcastTx(gateway, signed)).toMatchObject({ ok: true, code: 0 });
+  await waitFor('the block', async () => (await readTx(gateway, hash)).ok);
+  expect(posted).toEqual([]);
+  // A refusal of the node's first check is an answer; a node that is not there is a fault.
+  expect(await broadcastTx(gateway, signed)).toMatchObject({ ok: true, code: expect.any(Number) });
+  expect(await broadcastTx(gateway, '')).toMatchObject({ ok: false, kind: 'invalid' });
+  const nowhere = createGatewayClient({ url: proxy.url, node: '127.0.0.1:1' });
+  expect(await broadcastTx(nowhere, signed)).toMatchObject({
+    ok: false,
+    kind: expect.stringMatching(/unavailable|timeout/),
   });
 });
 

@@ -19,6 +19,7 @@ export const createAccount = () =>
 
 export interface TestChain {
   gatewayUrl: string;
+  nodeAddress: string;
   payers: SigningAccount[];
   close(): Promise<void>;
 }
@@ -44,6 +45,7 @@ export async function startChain(payerCount: number, funds: number, dids: string
   await waitFor('the routes', async () => (await client.get('/ixo/claims/params')).ok);
   return {
     gatewayUrl: gateway.url,
+    nodeAddress: node.address,
     payers,
     async close() {
       await gateway.close();

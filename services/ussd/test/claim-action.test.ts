@@ -1,4 +1,4 @@
-// A program files claims on the protocol: dialled over HTTP, submitted through the query gateway to the development node.
+// A program files claims on the protocol: dialled over HTTP, submitted to the development node; the query gateway takes no writes.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startDevnode } from '@palaver/devnode';
@@ -47,10 +47,11 @@ test('a claim is on the chain once in its collection, however often the telecom 
   writeFileSync(join(dir.path, 'collections.json'), seed.replaceAll('"PAUSED"', '"OPEN"'));
   const env = { LOG_LEVEL: 'silent', DATA_DIR: dir.path, PORT: '0' };
   const node = await startDevnode({ ...env, DEVNODE_SEED: dir.path, DEVNODE_BLOCK_MS: '100' });
-  const gateway = await startGateway({ ...env, GATEWAY_UPSTREAMS: node.address, GATEWAY_TX: 'true' });
+  const gateway = await startGateway({ ...env, GATEWAY_UPSTREAMS: node.address });
   const chain = createGatewayClient({ url: gateway.url });
   {
-    const claiming = { GATEWAY_URL: gateway.url, CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' };
+    const chainEnv = { GATEWAY_URL: gateway.url, SIGNING_NODE: node.address };
+    const claiming = { ...chainEnv, CLAIMS_COLLECTION: '1', CLAIMS_INTERVAL_SECONDS: '0' };
     await using service = await startService('sqlite', { USSD_PROGRAMS: program.path, ...claiming });
     await using other = await service.startAnother();
     const say = (id: string, text: string, fields: object = {}, at = service) =>

@@ -72,11 +72,6 @@ function toRoutesCommand({ hostname, port }: URL): string {
   return `npx palaver gateway routes${isDefault ? '' : ` --upstream ${node}`}`;
 }
 
-/** The embedded node is nobody's money: transactions reach it unless they are closed by hand. */
-function openTx(env: Env): Env {
-  return { GATEWAY_TX: env.GATEWAY_TX || 'true' };
-}
-
 const titleWidth = Math.max(...Object.values(services).map(({ title }) => title.length));
 
 /** Starts each service with the addresses of those it calls; the environment wins (a real node, another agent). */
@@ -95,30 +90,31 @@ async function startAll(env: Env, running: RunningService[]): Promise<string[][]
   }
   const { agent, console, devnode, gateway, ussd } = services;
   const portOf = ({ portName }: ServiceEntry) => ({ names: { PORT: portName } });
-  const gatewayUrl =
-    env.GATEWAY_URL || `http://${toReachableHost(env.HOST || '127.0.0.1')}:${env.GATEWAY_PORT || defaultPorts.gateway}`;
-
-  const oracle = await start(
-    agent,
-    agent.start({ ...env, GATEWAY_URL: gatewayUrl }, portOf(agent)),
-    (url) => `open ${url}/docs`,
-  );
+  const host = toReachableHost(env.HOST || '127.0.0.1');
+  const gatewayUrl = env.GATEWAY_URL || `http://${host}:${env.GATEWAY_PORT || defaultPorts.gateway}`;
   let upstreams = env.GATEWAY_UPSTREAMS;
   const isEmbedded = !upstreams;
+  // The query gateway takes no writes: transactions of the services go to the node itself.
+  const node = isEmbedded && {
+    SIGNING_NODE: env.SIGNING_NODE || `${host}:${env.DEVNODE_PORT || defaultPorts.devnode}`,
+  };
+  const chain = { ...env, ...node, GATEWAY_URL: gatewayUrl };
+
+  const oracle = await start(agent, agent.start(chain, portOf(agent)), (url) => `open ${url}/docs`);
   // Pages in development on this machine look agents up at the development node.
   const cors = isEmbedded && !env.CORS_ORIGIN && { CORS_ORIGIN: 'http://localhost:*,http://127.0.0.1:*' };
   if (!upstreams) {
     const { did, entityDid, oracleName: name, model, url } = oracle;
     const profile = { did, ...(entityDid && { entityDid }), name, model, apiUrl: url, socketUrl: url };
-    const node = await start(devnode, devnode.start(env, { ...portOf(devnode), agent: profile }), (url) =>
+    const embedded = await start(devnode, devnode.start(env, { ...portOf(devnode), agent: profile }), (url) =>
       toRoutesCommand(new URL(url)),
     );
-    upstreams = node.address;
+    upstreams = embedded.address;
   }
-  const asked = { ...env, GATEWAY_URL: gatewayUrl, AGENT_URL: env.AGENT_URL || oracle.url };
+  const asked = { ...chain, AGENT_URL: env.AGENT_URL || oracle.url };
   const queries = await start(
     gateway,
-    gateway.start({ ...env, ...cors, ...(isEmbedded && openTx(env)), GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
+    gateway.start({ ...env, ...cors, GATEWAY_UPSTREAMS: upstreams }, portOf(gateway)),
     (url) => `curl ${url}/ixo/token/params`,
   );
   const phones = await start(ussd, ussd.start(asked, portOf(ussd)), (url) => `npx palaver dial ${url}`);

@@ -31,8 +31,7 @@ export async function startClaims(parts: ClaimsServiceParts): Promise<RunningCla
   if (collection === undefined && limit)
     throw new StartError('PAYOUT_DAILY_LIMIT needs CLAIMS_COLLECTION: rewards of claims are what is paid out');
   if (collection === undefined) return undefined;
-  if (!access)
-    throw new StartError('CLAIMS_COLLECTION needs GATEWAY_URL: claims are submitted through the query gateway');
+  if (!access) throw new StartError('CLAIMS_COLLECTION needs GATEWAY_URL: the chain is read through the query gateway');
   const account = await loadSigningAccount(config, { service: 'ussd', key: config.USSD_SIGNING_KEY, logger });
   const gateway = createGatewayClient(access);
   const outbox = createTxOutbox<UssdTables>({

@@ -64,8 +64,7 @@ export async function startUsageClaims(parts: {
   const { USAGE_COLLECTION: collection, CLAIMS_INTERVAL_SECONDS: seconds } = config;
   if (collection === undefined) return undefined;
   const access = toGatewayAccess(config);
-  if (!access)
-    throw new StartError('USAGE_COLLECTION needs GATEWAY_URL: claims are submitted through the query gateway');
+  if (!access) throw new StartError('USAGE_COLLECTION needs GATEWAY_URL: the chain is read through the query gateway');
   const account = await loadSigningAccount(config, { service: 'usage', key: config.USAGE_SIGNING_KEY, logger });
   const gateway = createGatewayClient(access);
   const outbox = createTxOutbox<CreditsDatabase>({
