@@ -1,13 +1,13 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 
-/** A certificate for `localhost` and 127.0.0.1, made at each start (X.509 in DER, Ed25519), so that no private key is in the repository. */
-export function createSelfSignedCertificate(): { key: string; cert: string } {
+/** A certificate for a name and 127.0.0.1, made at each start (X.509 in DER, Ed25519), so that no private key is in the repository. */
+export function createSelfSignedCertificate(host = 'localhost'): { key: string; cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const algorithm = sequence(Buffer.from('06032b6570', 'hex'));
-  const commonName = sequence(Buffer.from('0603550403', 'hex'), tag(0x0c, Buffer.from('localhost')));
+  const commonName = sequence(Buffer.from('0603550403', 'hex'), tag(0x0c, Buffer.from(host)));
   const name = sequence(tag(0x31, commonName));
   const validity = sequence(tag(0x17, Buffer.from('250101000000Z')), tag(0x17, Buffer.from('491231235959Z')));
-  const names = sequence(tag(0x82, Buffer.from('localhost')), tag(0x87, Buffer.from([127, 0, 0, 1])));
+  const names = sequence(tag(0x82, Buffer.from(host)), tag(0x87, Buffer.from([127, 0, 0, 1])));
   const extension = sequence(Buffer.from('0603551d11', 'hex'), tag(0x04, names));
   const body = sequence(
     tag(0xa0, Buffer.from('020102', 'hex')),

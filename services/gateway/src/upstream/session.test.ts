@@ -1,0 +1,113 @@
+// What real networks do and test nodes seldom do: names, settings, and answers that break the rules.
+import { createSecureContext } from 'node:tls';
+import { createSelfSignedCertificate, waitFor } from '@palaver/test-kit';
+import fc from 'fast-check';
+import { afterEach, expect, test } from 'vitest';
+import { frame, respond, type Script, startScriptedNode } from '../../test/scripted-node.ts';
+import { createUpstream, type Upstream, type UpstreamOptions } from './upstream.ts';
+
+const opened: Upstream[] = [];
+afterEach(() => {
+  for (const upstream of opened.splice(0)) upstream.close();
+});
+
+function connectTo(options: UpstreamOptions): Upstream {
+  const upstream = createUpstream(options);
+  opened.push(upstream);
+  return upstream;
+}
+
+const message = Buffer.from('hello');
+const query = { path: '/x.Query/Get', body: new Uint8Array([1, 2]), metadata: {}, timeoutMs: 3_000 };
+const answers: Script = (stream) => respond(stream, frame(message));
+
+test.fails('a node that shares its port with others is asked for by its name', async () => {
+  const other = createSelfSignedCertificate('other.example');
+  const own = createSelfSignedCertificate('localhost');
+  const asked: string[] = [];
+  await using node = await startScriptedNode(answers, {
+    tls: {
+      ...other,
+      SNICallback(name, done) {
+        asked.push(name);
+        done(null, createSecureContext(name === 'localhost' ? own : other));
+      },
+    },
+  });
+  const upstream = connectTo({ addresses: [`tls://localhost:${node.port}`], ca: own.cert });
+  expect(await upstream.call(query)).toMatchObject({ ok: true });
+  expect(asked).toEqual(['localhost']);
+});
+
+test.fails.each([0, 1, 100, 4095])('a node with a header table of %i bytes is reached', async (headerTableSize) => {
+  await using node = await startScriptedNode(answers, { settings: { headerTableSize } });
+  const upstream = connectTo({ addresses: [node.address] });
+  for (let round = 0; round < 5; round += 1)
+    expect(await upstream.call({ ...query, metadata: { 'x-round': String(round) } })).toMatchObject({ ok: true });
+});
+
+const longText: Script = (stream, path) => {
+  if (path !== '/long') return respond(stream, frame(message));
+  respond(stream, Buffer.alloc(0), { 'grpc-status': '2', 'grpc-message': 'x'.repeat(200 * 1024) });
+};
+
+test.fails('an error text of 200 KiB fails that call alone, on one node', async () => {
+  await using a = await startScriptedNode(longText);
+  await using b = await startScriptedNode(longText);
+  const upstream = connectTo({ addresses: [a.address, b.address] });
+  await waitFor('both', () => upstream.status().every(({ healthy }) => healthy));
+  const [long, ...others] = await Promise.all([
+    upstream.call({ ...query, path: '/long' }),
+    ...Array.from({ length: 20 }, () => upstream.call(query)),
+  ]);
+  expect(long).toMatchObject({ ok: false });
+  expect(others.filter(({ ok }) => !ok)).toEqual([]);
+  expect([...a.calls, ...b.calls].filter((path) => path === '/long')).toHaveLength(1);
+});
+
+test.fails('an answer that goes on beyond its announced length is given up', async () => {
+  let sent = 0;
+  let isReset = false;
+  await using node = await startScriptedNode((stream) => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+    stream.on('close', () => (isReset = true));
+    stream.write(frame(message, 0, 10));
+    const more = () => {
+      if (isReset || sent > 32 * 1024 * 1024) return;
+      sent += 1024 * 1024;
+      stream.write(Buffer.alloc(1024 * 1024), more);
+    };
+    more();
+  });
+  const upstream = connectTo({ addresses: [node.address] });
+  expect(await upstream.call(query)).toMatchObject({ ok: false, fault: 'malformed' });
+  await waitFor('the reset', () => isReset);
+  expect(sent).toBeLessThan(16 * 1024 * 1024);
+});
+
+test.fails('whatever a node sets, and sets again while calls run, they are answered', async () => {
+  const settings = fc.record(
+    {
+      headerTableSize: fc.constantFrom(0, 64, 4096, 65_536),
+      initialWindowSize: fc.constantFrom(1, 100, 65_535, 1_000_000),
+      maxFrameSize: fc.constantFrom(16_384, 100_000),
+      maxConcurrentStreams: fc.constantFrom(1, 3, 1_000),
+      maxHeaderListSize: fc.constantFrom(4_096, 100_000),
+    },
+    { requiredKeys: [] },
+  );
+  await fc.assert(
+    fc.asyncProperty(settings, settings, fc.nat(100_000), async (first, second, size) => {
+      const script: Script = (stream, path) => {
+        if (path === '/change') stream.session?.settings(second);
+        stream.on('end', () => respond(stream, frame(message)));
+      };
+      await using node = await startScriptedNode(script, { settings: first });
+      const upstream = connectTo({ addresses: [node.address] });
+      const body = new Uint8Array(size);
+      const calls = ['/a', '/change', '/b', '/c'].map((path) => upstream.call({ ...query, body, path }));
+      expect((await Promise.all(calls)).filter(({ ok }) => !ok)).toEqual([]);
+    }),
+    { numRuns: 25 },
+  );
+});
