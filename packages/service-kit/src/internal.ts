@@ -17,6 +17,13 @@ export { Durations } from './durations.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
 export { parseKeyBytes } from './env-types.ts';
 export { sendError } from './error-reply.ts';
+export {
+  decodeGrpcMessage,
+  encodeGrpcMessage,
+  type GrpcFrameFault,
+  GrpcFrameReader,
+  toGrpcFrame,
+} from './grpc-frames.ts';
 export { createProbes } from './health-probes.ts';
 export { isJsonTooDeep } from './json-depth.ts';
 export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
+import { toGrpcFrame } from '@palaver/service-kit/internal';
 import { expect, test } from 'vitest';
 import { createGrpcServer } from './create-grpc-server.ts';
-import { toFrame } from './frames.ts';
 import type { Method } from './method.ts';
 
 const methods = new Map<string, Method>([
@@ -28,9 +28,9 @@ test('closing ends open streams with UNAVAILABLE, then the connection, and frees
   const { server, session, port } = await start();
   const stream = session.request(request);
   stream.on('error', () => {});
-  stream.write(toFrame(Buffer.from('x')));
+  stream.write(toGrpcFrame(Buffer.from('x')));
   const [chunk] = await once(stream, 'data');
-  expect(chunk).toEqual(toFrame(Buffer.from('x')));
+  expect(chunk).toEqual(toGrpcFrame(Buffer.from('x')));
   const ended = once(stream, 'trailers');
   const gone = once(session, 'close');
   await server.close(30_000);

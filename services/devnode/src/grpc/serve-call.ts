@@ -1,7 +1,7 @@
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { toGrpcCode } from '@palaver/contract/internal';
+import { encodeGrpcMessage, type GrpcFrameFault, GrpcFrameReader, toGrpcFrame } from '@palaver/service-kit/internal';
 import { type Refusal, refuse } from '../refusal.ts';
-import { createFrameReader, toFrame } from './frames.ts';
 import type { Method, Reply } from './method.ts';
 
 export interface CallLimits {
@@ -66,20 +66,19 @@ function findMethod(headers: IncomingHttpHeaders, methods: ReadonlyMap<string, M
 }
 
 function serveUnary({ stream, limits, answer }: Call): void {
-  const reader = createFrameReader(limits.maxRequestBytes);
+  const reader = new GrpcFrameReader(limits.maxRequestBytes);
   const messages: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => {
     if (stream.headersSent) return;
-    const read = reader.push(chunk);
-    if (read.ok) messages.push(...read.messages);
-    else sendRefusal(stream, read);
+    const fault = reader.push(chunk, messages);
+    if (fault) sendRefusal(stream, refuseFrame(fault, limits));
   });
   stream.on('end', () => {
     if (stream.headersSent || isGone(stream)) return;
     const [message] = messages;
     const reply: Reply = message && messages.length === 1 && !reader.isInside() ? answer(message) : notOne;
     startReply(stream, reply.metadata, () => toTrailers(reply.ok ? undefined : reply));
-    stream.end(reply.ok ? toFrame(reply.message) : undefined);
+    stream.end(reply.ok ? toGrpcFrame(reply.message) : undefined);
   });
 }
 
@@ -87,7 +86,7 @@ const notOne = refuse('INTERNAL', 'a unary call takes one message');
 const notWhole = refuse('INTERNAL', 'the last message is not whole');
 
 function serveStreaming({ stream, limits, answer }: Call, stops: Set<() => void>): void {
-  const reader = createFrameReader(limits.maxRequestBytes);
+  const reader = new GrpcFrameReader(limits.maxRequestBytes);
   let outcome: Refusal | undefined;
   startReply(stream, {}, () => toTrailers(outcome));
   const end = (refusal?: Refusal) => {
@@ -99,17 +98,23 @@ function serveStreaming({ stream, limits, answer }: Call, stops: Set<() => void>
   stream.on('close', () => stops.delete(stop));
   stream.on('data', (chunk: Buffer) => {
     if (stream.writableEnded) return;
-    const read = reader.push(chunk);
-    if (!read.ok) return end(read);
-    for (const message of read.messages) {
+    const messages: Buffer[] = [];
+    const fault = reader.push(chunk, messages);
+    if (fault) return end(refuseFrame(fault, limits));
+    for (const message of messages) {
       const reply = answer(message);
       if (!reply.ok) return end(reply);
-      stream.write(toFrame(reply.message));
+      stream.write(toGrpcFrame(reply.message));
     }
     // Who asks without reading the answers has to wait with the next question.
     if (stream.writableNeedDrain) stream.pause().once('drain', () => stream.resume());
   });
   stream.on('end', () => end(reader.isInside() ? notWhole : undefined));
+}
+
+function refuseFrame(fault: GrpcFrameFault, { maxRequestBytes }: CallLimits): Refusal {
+  if (fault.kind === 'compressed') return refuse('INTERNAL', 'compressed message without grpc-encoding');
+  return refuse('RESOURCE_EXHAUSTED', `received message larger than max (${fault.length} vs. ${maxRequestBytes})`);
 }
 
 function checkSize(reply: Reply, { maxReplyBytes }: CallLimits): Reply {
@@ -156,11 +161,5 @@ function stopReading(stream: ServerHttp2Stream): void {
 
 function toTrailers(refusal: Refusal | undefined): Record<string, string | number> {
   if (!refusal) return { 'grpc-status': 0 };
-  return { 'grpc-status': toGrpcCode(refusal.code), 'grpc-message': encodeMessage(refusal.message) };
-}
-
-/** Percent-encoded UTF-8: only printable ASCII other than `%` stands for itself. */
-export function encodeMessage(text: string): string {
-  const encode = (byte: number) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  return text.replace(/[^ -$&-~]+/gu, (part) => Array.from(Buffer.from(part), encode).join(''));
+  return { 'grpc-status': toGrpcCode(refusal.code), 'grpc-message': encodeGrpcMessage(refusal.message) };
 }

@@ -1,17 +1,11 @@
 // One unary call on an HTTP/2 session.
+import { constants } from 'node:http2';
 import { toGrpcCode } from '@palaver/contract/internal';
-import {
-  checkFrameHead,
-  decodeGrpcMessage,
-  frameMessage,
-  type MessageFault,
-  toGrpcTimeout,
-  unframeMessage,
-} from './grpc-message.ts';
-import { codeOfHttpStatus } from './grpc-status.ts';
-import type { Received } from './http2/call.ts';
-import { encodeFields, type Fields } from './http2/hpack.ts';
-import type { Http2Session } from './http2/session.ts';
+import { decodeGrpcMessage, GrpcFrameReader, toGrpcFrame } from '@palaver/service-kit/internal';
+import { codeOfHttpStatus, codeOfReset, isRefused, toGrpcTimeout } from './grpc-protocol.ts';
+import type { Fields, Received, Session } from './session.ts';
+
+export const maxMessageBytes = 16 * 1024 * 1024;
 
 export interface GrpcRequest {
   /** `/package.Service/Method`. */
@@ -33,12 +27,14 @@ export interface GrpcFailure {
   /** `grpc-status-details-bin` as it came. */
   details?: string | undefined;
   /** Set when the gateway itself refused or missed the answer. */
-  fault?: 'deadline' | 'cancelled' | 'unreachable' | 'behind' | 'too large' | 'malformed';
+  fault?: 'deadline' | 'cancelled' | 'unreachable' | 'breach' | 'behind' | 'too large' | 'malformed';
   metadata: Metadata;
 }
 
 export type GrpcAnswer = { ok: true; message: Buffer; metadata: Metadata } | GrpcFailure;
 export type Metadata = Record<string, string | string[]>;
+
+type MessageFault = 'compressed' | 'too large' | 'truncated' | 'several' | 'missing' | 'headers';
 
 const faultMessages: Record<MessageFault, string> = {
   compressed: 'the node compressed its answer without being asked to',
@@ -46,75 +42,82 @@ const faultMessages: Record<MessageFault, string> = {
   truncated: 'the answer of the node ended early',
   several: 'the node answered a single call more than once',
   missing: 'the node answered with nothing',
+  headers: 'the answer of the node has more than 64 KiB of headers',
 };
-
-/** Sends a call on a session and passes on its answer, once. Nothing is thrown: whatever happens is an answer. */
-export function sendUnary(session: Http2Session, authority: Authority, request: GrpcRequest, done: Done): Cancel {
-  let early: GrpcFailure | undefined;
-  const cancel = session.request(toBlock(request, authority), frameMessage(request.body), {
-    // The length is known from the first five bytes on; nothing more is taken in when it is out of bounds.
-    refuses(start) {
-      const fault = start.length < 5 ? undefined : checkFrameHead(start);
-      if (fault) early = malformed(fault);
-      return fault !== undefined;
-    },
-    onEnd: (received) => done(early ?? readAnswer(received)),
-  });
-  return () => {
-    early = failure('cancelled');
-    cancel();
-  };
-}
 
 /** Where calls of a connection go to. */
 export interface Authority {
   name: string;
   scheme: 'http' | 'https';
-  /** Blocks of headers made before, by path and time limit. */
-  blocks: Map<string, Buffer>;
 }
 
-/** Paths are those of the routes; time limits are mostly that of the gateway. */
-const maxBlocks = 2_000;
-
-function toBlock({ path, metadata, timeoutMs }: GrpcRequest, { name, scheme, blocks }: Authority): Buffer {
-  const timeout = toGrpcTimeout(timeoutMs);
-  const key = `${path}\n${timeout}`;
-  let block = blocks.get(key);
-  if (!block) {
-    const fields = [':method', 'POST', ':scheme', scheme, ':path', path, ':authority', name];
-    fields.push('content-type', 'application/grpc', 'te', 'trailers', 'grpc-accept-encoding', 'identity');
-    block = encodeFields([...fields, 'grpc-timeout', timeout]);
-    if (blocks.size >= maxBlocks) blocks.clear();
-    blocks.set(key, block);
+/** Sends a call on a session and passes on its answer, once. Nothing is thrown: whatever happens is an answer. */
+export function sendUnary(session: Session, authority: Authority, request: GrpcRequest, done: Done): Cancel {
+  const reader = new GrpcFrameReader(maxMessageBytes);
+  const messages: Buffer[] = [];
+  let early: GrpcFailure | undefined;
+  try {
+    const cancel = session.request(toFields(request, authority), toGrpcFrame(request.body), {
+      // Nothing more is taken in once the answer is known to be wrong.
+      take(chunk) {
+        const fault = reader.push(chunk, messages)?.kind ?? (isMore(messages, reader) ? 'several' : undefined);
+        if (fault) early = malformed(fault);
+        return fault === undefined;
+      },
+      onEnd: (received) => done(early ?? readAnswer(received, messages, reader.isInside())),
+    });
+    return () => {
+      early ??= failure('cancelled');
+      cancel();
+    };
+  } catch {
+    // The fields of a request are checked before; those that an extension adds are not.
+    done({ ok: false, code: toGrpcCode('INTERNAL'), message: 'the metadata cannot be sent', metadata: {} });
+    return () => undefined;
   }
-  const own: string[] = [];
-  for (const field in metadata) own.push(field, textOf(metadata[field]));
-  return own.length === 0 ? block : Buffer.concat([block, encodeFields(own)]);
 }
 
-function readAnswer({ headers = [], trailers, body, resetCode }: Received): GrpcAnswer {
+/** Whether something follows the one message of a unary answer. */
+function isMore(messages: Buffer[], reader: GrpcFrameReader): boolean {
+  return messages.length > 1 || (messages.length === 1 && reader.isInside());
+}
+
+function toFields({ path, metadata, timeoutMs }: GrpcRequest, { name, scheme }: Authority): Fields {
+  const fields = [':method', 'POST', ':scheme', scheme, ':path', path, ':authority', name];
+  fields.push('content-type', 'application/grpc', 'te', 'trailers', 'grpc-accept-encoding', 'identity');
+  fields.push('grpc-timeout', toGrpcTimeout(timeoutMs));
+  for (const field in metadata) fields.push(field, textOf(metadata[field]));
+  return fields;
+}
+
+function readAnswer({ headers = [], trailers, lost }: Received, messages: Buffer[], isInside: boolean): GrpcAnswer {
   const metadata: Metadata = {};
   collectMetadata(metadata, headers);
   if (trailers) collectMetadata(metadata, trailers);
-  // A failure may come as one block of headers ("trailers only").
+  if (lost !== undefined) return { ...readLoss(lost), metadata };
   const last = trailers ?? headers;
-  const code = resetCode === undefined ? findField(last, 'grpc-status') : undefined;
+  const code = findField(last, 'grpc-status');
   if (code === undefined) {
     const status = Number(findField(headers, ':status') ?? 0);
-    if (status === 0 || resetCode !== undefined) return { ...failure('unreachable'), metadata };
+    if (status === 0) return { ...failure('unreachable'), metadata };
     if (status === 200) return { ...malformed('truncated'), metadata };
     return { ok: false, code: codeOfHttpStatus(status), message: `the node answered with HTTP ${status}`, metadata };
   }
   if (code === '0') {
-    const unframed = unframeMessage(body);
-    return 'fault' in unframed
-      ? { ...malformed(unframed.fault), metadata }
-      : { ok: true, message: unframed.message, metadata };
+    const [message] = messages;
+    return message ? { ok: true, message, metadata } : { ...malformed(isInside ? 'truncated' : 'missing'), metadata };
   }
   const number = /^\d{1,2}$/.test(code) ? Number(code) : toGrpcCode('UNKNOWN');
   const message = decodeGrpcMessage(findField(last, 'grpc-message') ?? '');
   return { ok: false, code: number, message, details: findField(last, 'grpc-status-details-bin'), metadata };
+}
+
+function readLoss(lost: NonNullable<Received['lost']>): GrpcFailure {
+  if (lost === 'connection' || isRefused(lost)) return failure('unreachable');
+  if (lost === 'breach') return failure('breach');
+  // Node's client ends a call so whose headers are too large.
+  if (lost === constants.NGHTTP2_ENHANCE_YOUR_CALM) return malformed('headers');
+  return { ok: false, code: codeOfReset(lost), message: `the node reset the call (HTTP/2 code ${lost})`, metadata: {} };
 }
 
 const transportHeader =
@@ -139,7 +142,7 @@ function textOf(value: string | string[] | undefined): string {
 }
 
 function malformed(fault: MessageFault): GrpcFailure {
-  const isLarge = fault === 'too large';
+  const isLarge = fault === 'too large' || fault === 'headers';
   return {
     ok: false,
     code: isLarge ? toGrpcCode('RESOURCE_EXHAUSTED') : toGrpcCode('INTERNAL'),
@@ -149,11 +152,12 @@ function malformed(fault: MessageFault): GrpcFailure {
   };
 }
 
-export function failure(fault: 'deadline' | 'cancelled' | 'unreachable' | 'behind'): GrpcFailure {
+export function failure(fault: 'deadline' | 'cancelled' | 'unreachable' | 'breach' | 'behind'): GrpcFailure {
   const shown = {
     deadline: { code: toGrpcCode('DEADLINE_EXCEEDED'), message: 'the node did not answer in time' },
     cancelled: { code: toGrpcCode('CANCELLED'), message: 'the request was cancelled' },
     unreachable: { code: toGrpcCode('UNAVAILABLE'), message: 'no node can be reached at the moment' },
+    breach: { code: toGrpcCode('INTERNAL'), message: 'the node does not answer this by the rules of HTTP/2' },
     behind: { code: toGrpcCode('UNAVAILABLE'), message: 'no node has reached the height that the client has seen' },
   }[fault];
   return { ok: false, ...shown, fault, metadata: {} };

@@ -1,9 +1,10 @@
 // One node: an HTTP/2 session held open, opened again whenever it ends, and whether calls should be sent there.
-import { type Authority, failure, type GrpcAnswer, type GrpcRequest, sendUnary } from './call.ts';
+import { createBackoff } from './backoff.ts';
+import { type Authority, type Done, failure, type GrpcAnswer, type GrpcRequest, sendUnary } from './call.ts';
 import { createEjection } from './ejection.ts';
-import { Http2Session } from './http2/session.ts';
 import { limitTime } from './limit-time.ts';
 import { type Interceptor, type Send, toCall } from './send.ts';
+import { Session, type SessionOptions } from './session.ts';
 
 export interface Connection {
   address: string;
@@ -16,6 +17,8 @@ export interface Connection {
   inFlight(): number;
   /** Has no time limit of its own. */
   send: Send;
+  /** Opens a session for this call alone. */
+  sendAlone: Send;
   /** Calls on the session of now only: a node that is replaced is another one. */
   pin(): Caller;
   /** A question of the gateway's own: only a failure says something about the node. */
@@ -39,46 +42,38 @@ export interface ConnectionOptions {
   onConnect?: (again: boolean) => void;
 }
 
-const connectTimeoutMs = 3_000;
-const pingEveryMs = 10_000;
 const firstBackoffMs = 50;
 const maxBackoffMs = 2_000;
 /** A session that lasted this long was a good one. */
 const steadyMs = 1_000;
+/** Connections opened at a time for calls that get one of their own. */
+const maxAlone = 4;
+
+/** Where a connection stands. A session that the node is leaving finishes its calls beside the next one. */
+type State =
+  | { is: 'opening'; session: Session; ended: PromiseWithResolvers<void> }
+  | { is: 'ready'; session: Session; since: number }
+  | { is: 'waiting'; timer: NodeJS.Timeout }
+  | { is: 'closed' };
 
 export function openConnection({ address, ca, onConnect }: ConnectionOptions): Connection {
-  const isTls = address.startsWith('tls://');
   const name = address.replace(/^tls:\/\//, '');
-  const scheme = isTls ? 'https' : 'http';
-  const { hostname, port } = new URL(`${scheme}://${name}`);
-  const authority: Authority = { name, scheme, blocks: new Map() };
-  let session: Http2Session | undefined;
-  let newest: Http2Session | undefined;
-  let attempt: Promise<void> = Promise.resolve();
-  let isConnecting = false;
-  let isClosed = false;
-  let connects = 0;
-  let backoffMs = firstBackoffMs;
-  let retry: NodeJS.Timeout | undefined;
-  let inFlight = 0;
+  const authority: Authority = { name, scheme: address.startsWith('tls://') ? 'https' : 'http' };
+  const where = { origin: `${authority.scheme}://${name}`, ca };
+  const backoff = createBackoff(firstBackoffMs, maxBackoffMs);
   const ejection = createEjection();
   const lacking = new Set<string>();
+  let connects = 0;
+  let inFlight = 0;
+  let state: State;
 
-  const open = () => {
-    isConnecting = true;
-    let connectedAt = Number.POSITIVE_INFINITY;
+  const open = (): State => {
     const ended = Promise.withResolvers<void>();
-    attempt = ended.promise;
-    const opening = new Http2Session({
-      host: hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: Number(port || (isTls ? 443 : 80)),
-      tls: isTls ? { ca } : undefined,
-      // The peer's settings are the first proof that it speaks HTTP/2.
+    const session = new Session({
+      ...where,
       onReady() {
-        clearTimeout(timer);
-        isConnecting = false;
-        session = opening;
-        connectedAt = Date.now();
+        if (state.is !== 'opening' || state.session !== session) return;
+        state = { is: 'ready', session, since: Date.now() };
         ejection.clear();
         connects += 1;
         lacking.clear();
@@ -86,43 +81,37 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
         onConnect?.(connects > 1);
       },
       // A node that sends GOAWAY finishes its calls; new calls go to a new session at once.
-      onGoaway() {
-        if (session === opening) session = undefined;
-        reopen(opening, connectedAt);
-      },
+      onGoaway: () => leave(session),
       onClose() {
-        clearTimeout(timer);
-        clearInterval(ping);
-        if (session === opening) session = undefined;
-        if (newest === opening) isConnecting = false;
+        leave(session);
         ended.resolve();
-        reopen(opening, connectedAt);
       },
     });
-    newest = opening;
-    const timer = setTimeout(() => opening.destroy(), connectTimeoutMs);
-    const ping = setInterval(() => pingOrDestroy(opening), pingEveryMs).unref();
-    opening.unref();
+    return { is: 'opening', session, ended };
   };
 
-  const replaced = new WeakSet<Http2Session>();
-  const reopen = (ended: Http2Session, connectedAt: number) => {
-    if (isClosed || replaced.has(ended)) return;
-    replaced.add(ended);
-    if (Date.now() - connectedAt > steadyMs) {
+  /** The session takes no more calls. */
+  const leave = (session: Session) => {
+    if (!('session' in state) || state.session !== session) return;
+    if (state.is === 'ready' && Date.now() - state.since > steadyMs) {
       // Nodes end healthy sessions at a maximum age or when they are replaced: the next one is opened at once, and calls wait for it.
-      backoffMs = firstBackoffMs;
-      return open();
+      backoff.reset();
+      state = open();
+      return;
     }
     // A node that accepts and hangs up again and again is not asked faster than one that is unreachable.
-    retry = setTimeout(open, backoffMs * (0.5 + Math.random() / 2));
-    backoffMs = Math.min(maxBackoffMs, backoffMs * 2);
+    const reopen = () => {
+      state = open();
+    };
+    state = { is: 'waiting', timer: setTimeout(reopen, backoff.next()) };
   };
 
+  const current = () => (state.is === 'ready' ? state.session : undefined);
+
   /** Sends on a session where it is open; only what was sent says something about the node. */
-  const sendOn = (getSession: () => Http2Session | undefined, count: Interceptor): Send => {
+  const sendOn = (getSession: () => Session | undefined, count: Interceptor): Send => {
     const counted = count((request, done) => {
-      const own = getSession() as Http2Session;
+      const own = getSession() as Session;
       inFlight += 1;
       return sendUnary(own, authority, request, (answer) => {
         inFlight -= 1;
@@ -130,41 +119,70 @@ export function openConnection({ address, ca, onConnect }: ConnectionOptions): C
       });
     });
     return (request, done) => {
-      const own = getSession();
-      if (own?.isOpen()) return counted(request, done);
+      if (getSession()?.isOpen()) return counted(request, done);
       done(failure('unreachable'));
       return () => undefined;
     };
   };
 
-  open();
+  state = open();
   return {
     address,
-    healthy: () => session !== undefined && !ejection.isEjected(),
-    connecting: () => isConnecting,
-    settled: () => attempt,
+    healthy: () => state.is === 'ready' && !ejection.isEjected(),
+    connecting: () => state.is === 'opening',
+    settled: () => (state.is === 'opening' ? state.ended.promise : Promise.resolve()),
     inFlight: () => inFlight,
-    send: sendOn(() => session, ejection.count),
+    send: sendOn(current, ejection.count),
+    sendAlone: createSendAlone((handlers) => new Session({ ...where, ...handlers }), authority),
     pin() {
-      const own = session;
+      const own = current();
       return { call: toCall(limitTime(sendOn(() => own, ejection.count))) };
     },
-    probe: toCall(limitTime(sendOn(() => session, ejection.countFailures))),
+    probe: toCall(limitTime(sendOn(current, ejection.countFailures))),
     lacks: (path) => lacking.has(path),
     noteLack: (path) => lacking.add(path),
     close() {
-      isClosed = true;
-      clearTimeout(retry);
-      session?.destroy();
-      newest?.destroy();
-      session = undefined;
+      const old = state;
+      state = { is: 'closed' };
+      if (old.is === 'waiting') clearTimeout(old.timer);
+      if ('session' in old) old.session.destroy();
     },
   };
 }
 
-/** Finds a dead connection by a ping that is not answered. */
-function pingOrDestroy(session: Http2Session): void {
-  if (!session.isOpen()) return;
-  const timer = setTimeout(() => session.destroy(), connectTimeoutMs).unref();
-  session.ping(() => clearTimeout(timer));
+type OpenSession = (handlers: Pick<SessionOptions, 'onReady' | 'onGoaway' | 'onClose'>) => Session;
+
+/** Calls that have a session each: one whose answer breaks the protocol ends no other call. */
+function createSendAlone(openSession: OpenSession, authority: Authority): Send {
+  const waiting: (() => void)[] = [];
+  let open = 0;
+  const begin = () => {
+    if (open < maxAlone) waiting.shift()?.();
+  };
+  return (request, done) => {
+    let cancel = () => finish(failure('cancelled'));
+    let session: Session | undefined;
+    let isOver = false;
+    const finish: Done = (answer) => {
+      if (isOver) return;
+      isOver = true;
+      done(answer);
+      session?.destroy();
+    };
+    waiting.push(() => {
+      if (isOver) return begin();
+      open += 1;
+      session = openSession({
+        onReady: () => (cancel = sendUnary(session as Session, authority, request, finish)),
+        onGoaway: () => undefined,
+        onClose() {
+          open -= 1;
+          finish(failure('unreachable'));
+          begin();
+        },
+      });
+    });
+    begin();
+    return () => cancel();
+  };
 }

@@ -33,6 +33,8 @@ class RetriedCall {
   private answer: GrpcAnswer = unreachable;
   /** Whether the best node so far is below the height that is needed. */
   private isBehind = false;
+  /** Whether the call may be what made a session end. */
+  private isSuspect = false;
   private isDone = false;
   private giveUp: (() => void) | undefined;
 
@@ -78,7 +80,8 @@ class RetriedCall {
     this.attempts += 1;
     const request = this.attempts === 1 ? this.request : { ...this.request, timeoutMs };
     let isAnswered = false;
-    const cancel = node.send(request, (answer) => {
+    const send = this.isSuspect ? node.sendAlone : node.send;
+    const cancel = send(request, (answer) => {
       isAnswered = true;
       this.giveUp = undefined;
       this.take(node, answer);
@@ -92,7 +95,11 @@ class RetriedCall {
     if (!next.ok && next.fault !== undefined) {
       // An answer that was refused for its height says more than that another node could not be reached.
       if (!this.isBehind && (this.answer.ok || this.answer.fault !== undefined)) this.answer = next;
-      if (next.fault === 'unreachable') this.next();
+      const isSuspected = next.fault === 'breach' && !this.isSuspect && !this.request.once;
+      this.isSuspect ||= isSuspected;
+      // Any of the calls on a session may have made it end: alone, this one harms no other.
+      if (isSuspected) this.ask(node);
+      else if (next.fault === 'unreachable') this.next();
       else this.end();
       return;
     }
