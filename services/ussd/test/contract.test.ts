@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createTempDir, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUssd } from '../src/main.ts';
-import { phoneNumber, serviceCode, startService, type TestService } from './service-fixture.ts';
+import { phoneNumber, serviceCode, startService, type TestService, testKey } from './service-fixture.ts';
 
 const invalid = 'END Invalid input. Please try again.';
 const json = { 'content-type': 'application/json' };
@@ -269,6 +269,61 @@ describe('the key of PINs', () => {
       /PIN_ENCRYPTION_KEY: expected 32 bytes[\s\S]*SERVICE_CODES[\s\S]*USSD_ALLOWED_IPS/,
     );
     await expect(faulty).rejects.not.toThrow('short');
+  });
+});
+
+describe('production', () => {
+  const key = 'ab'.repeat(32);
+  const own = 'k3-'.repeat(16);
+  const start = async (env: Record<string, string>) => {
+    await using dir = await createTempDir();
+    const all = { PORT: '0', LOG_LEVEL: 'silent', DATA_DIR: dir.path, PIN_ENCRYPTION_KEY: key, ...env };
+    return startUssd(all).then(
+      async (service) => {
+        await service.close();
+        return 'started';
+      },
+      (error: Error) => error.message,
+    );
+  };
+  const behindProxy = { NODE_ENV: 'production', TRUST_PROXY_ENABLED: 'true', OPERATOR_TOKEN: own };
+
+  test.fails('behind a proxy does not start where every visitor could dial as any number', async () => {
+    expect(await start(behindProxy)).toContain('USSD_SHARED_SECRET is not set');
+    expect(await start({ ...behindProxy, TRUST_PROXY_ENABLED: 'YES' })).toContain('USSD_SHARED_SECRET is not set');
+    expect(await start({ ...behindProxy, OPERATOR_TOKEN: '' })).toContain('OPERATOR_TOKEN is not set');
+    expect(await start({ ...behindProxy, USSD_ALLOWED_IPS: ' , ' })).toContain('USSD_ALLOWED_IPS');
+    expect(await start({ ...behindProxy, USSD_SHARED_SECRET: own })).toBe('started');
+    expect(await start({ ...behindProxy, USSD_ALLOWED_IPS: '192.0.2.0/24' })).toBe('started');
+    expect(await start({ ...behindProxy, USSD_ACCESS: 'network' })).toBe('started');
+    expect(await start({ ...behindProxy, USSD_ACCESS: 'open' })).toContain('USSD_ACCESS="open": expected network');
+  });
+
+  test.fails.each(['Production', ' production ', 'PRODUCTION', '"production"', 'prod', 'production-eu'])(
+    'NODE_ENV=%j is production',
+    async (name) => {
+      expect(await start({ ...behindProxy, NODE_ENV: name })).toContain('USSD_SHARED_SECRET is not set');
+    },
+  );
+
+  test.fails('a key of the documentation is refused in every spelling, under every name', async () => {
+    const bytes = Buffer.from(testKey, 'hex');
+    const spellings = [testKey.toUpperCase(), bytes.toString('base64'), bytes.toString('base64url')];
+    for (const PIN_ENCRYPTION_KEY of spellings)
+      expect(await start({ NODE_ENV: 'production', PIN_ENCRYPTION_KEY })).toContain('this is an example');
+    expect(await start({ NODE_ENV: 'production', OPERATOR_TOKEN: ` ${testKey.toUpperCase()}` })).toContain(
+      'OPERATOR_TOKEN: this is an example of the documentation',
+    );
+    expect(await start({ NODE_ENV: 'production', CLAIMS_SCHEDULER_SECRET: 'A-Long-Random-Text' })).toContain(
+      'CLAIMS_SCHEDULER_SECRET: this is an example of the documentation',
+    );
+  });
+
+  test.fails('has no operator without a token: a proxy that names no client makes every visitor a local one', async () => {
+    await using service = await startService('sqlite', { NODE_ENV: 'production', PIN_ENCRYPTION_KEY: key });
+    const refused = await service.get('/api/ussd/sessions');
+    expect([refused.status, (await service.get('/metrics')).status]).toEqual([401, 401]);
+    expect(await refused.json()).toMatchObject({ message: expect.stringContaining('OPERATOR_TOKEN') });
   });
 });
 
