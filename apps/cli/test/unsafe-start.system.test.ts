@@ -48,18 +48,23 @@ test('each service alone refuses what concerns it', async () => {
   }
 });
 
+const examples = readFileSync(join(import.meta.dirname, '../../../.env.example'), 'utf8');
+const names = ['OPERATOR_TOKEN', 'ORACLE_PRIVATE_KEY'];
+const values = names.map((name) => [name, new RegExp(`^#${name}=.*for example (.+)$`, 'm').exec(examples)?.[1] ?? '']);
+
 test('a secret out of the documentation is refused', async () => {
-  const examples = readFileSync(join(import.meta.dirname, '../../../.env.example'), 'utf8');
-  const names = ['OPERATOR_TOKEN', 'ORACLE_PRIVATE_KEY'];
-  const values = names.map((name) => [
-    name,
-    new RegExp(`^#${name}=.*for example (.+)$`, 'm').exec(examples)?.[1] ?? '',
-  ]);
   for (const where of [exposed, { NODE_ENV: 'production' }]) {
     const { code, output } = await run(['agent'], { ...where, PORT: '0', ...Object.fromEntries(values) });
     expect(code).toBe(1);
-    for (const name of names) expect(output).toContain(`${name}: this is the example of the documentation`);
+    for (const name of names) expect(output).toContain(`${name}: this is an example of the documentation`);
   }
+});
+
+test("the agent's key of the documentation is refused in multibase too", async () => {
+  const [, key = ''] = values.find(([name]) => name === 'ORACLE_PRIVATE_KEY') ?? [];
+  const multibase = `M${Buffer.concat([Buffer.from('8026', 'hex'), Buffer.from(key, 'hex')]).toString('base64')}`;
+  const { output } = await run(['agent'], { NODE_ENV: 'production', PORT: '0', ORACLE_PRIVATE_KEY: multibase });
+  expect(output).toContain('ORACLE_PRIVATE_KEY: this is an example of the documentation');
 });
 
 test('a short secret is refused, and not repeated', async () => {

@@ -52,7 +52,7 @@ export const agentConfigSchema = z
         secret: true,
         inProduction: (text: string | undefined, { isExposed }: { isExposed: boolean }) =>
           text === undefined && isExposed
-            ? 'production on an address that others reach needs a key of its own; make one with: openssl rand -hex 32'
+            ? 'production that others reach needs a key of its own; make one with: openssl rand -hex 32'
             : undefined,
       }),
     ORACLE_DID: did.optional().meta({

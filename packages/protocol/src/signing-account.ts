@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { DirectSecp256k1HdWallet, DirectSecp256k1Wallet, makeAuthInfoBytes, makeSignDoc } from '@cosmjs/proto-signing';
 import { envInteger, type Logger, StartError } from '@palaver/service-kit';
-import { loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
+import { isProduction, loadOrCreateSecretFile, prepareDataDir } from '@palaver/service-kit/internal';
 import { PubKey } from 'cosmjs-types/cosmos/crypto/secp256k1/keys';
 import { TxRaw } from 'cosmjs-types/cosmos/tx/v1beta1/tx';
 import { z } from 'zod';
@@ -144,7 +144,7 @@ export async function loadSigningAccount(
   const options = { fee: config.SIGNING_FEE, gas: config.SIGNING_GAS };
   const name = `${service.toUpperCase()}_SIGNING_KEY`;
   if (key !== undefined) return createSigningAccount(key, options);
-  if (config.NODE_ENV === 'production') {
+  if (isProduction(config.NODE_ENV)) {
     throw new StartError(
       `${name} is not set: production needs a signing key of its own, such as \`openssl rand -hex 32\``,
     );

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { envCidrs } from './client-address.ts';
 import { envBoolean, envDatabaseUrl, envInteger, envKeys, envList } from './env-types.ts';
-import { ownSecret } from './production-rules.ts';
+import { ownSecret, toEnvironment } from './production-rules.ts';
 import { envRedisUrl } from './redis-address.ts';
 
 /**
@@ -18,8 +18,9 @@ import { envRedisUrl } from './redis-address.ts';
  */
 export function baseVariables(defaults: { port: number }) {
   return {
-    NODE_ENV: z.string().prefault('development').meta({
-      description: 'Name of the deployment environment. `production` refuses to start unsafely; see docs/security.md.',
+    NODE_ENV: z.string().transform(toEnvironment).prefault('development').meta({
+      description:
+        'Name of the deployment environment. `production`, and every name that begins with `prod`, refuses to start unsafely; see docs/security.md.',
       example: 'production',
     }),
     HOST: z.string().prefault('127.0.0.1').meta({
@@ -94,7 +95,7 @@ export function baseVariables(defaults: { port: number }) {
       }),
     OPERATOR_TOKEN: z.string().optional().meta({
       description:
-        "Bearer token of the operators' routes, with the role admin. Without it, and without named operators, they answer only to direct connections from this machine.",
+        "Bearer token of the operators' routes, with the role admin. Without it, and without named operators, they answer only to direct connections from this machine, and in production to nobody.",
       example: '9f2c1e0b7d4a4c55a1f06b3e8d2c7790e4b1a6c3f58d4e2091b7c6a5d3e8f012',
       secret: true,
       inProduction: ownSecret(),

@@ -93,3 +93,7 @@ export function isLoopbackAddress(text: string): boolean {
   const version = isIP(address);
   return version !== 0 && loopback.check(address, version === 6 ? 'ipv6' : 'ipv4');
 }
+
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || isLoopbackAddress(host);
+}

@@ -9,7 +9,7 @@ import { StartError } from './start-error.ts';
  * ```ts
  * import type { Env } from '@palaver/service-kit';
  *
- * export const isProduction = (env: Env) => env.NODE_ENV === 'production';
+ * export const isQuiet = (env: Env) => env.LOG_LEVEL === 'silent';
  * ```
  */
 export type Env = Record<string, string | undefined>;

@@ -176,6 +176,7 @@ function addOperatorGuards(server: Server, options: ServerOptions, metrics: Regi
   const toGuard = createOperatorGuards({
     token: options.operatorToken,
     file: options.operatorsFile,
+    trustsLocal: options.trustsLocal ?? true,
     onWrongToken: () => wrongTokens.inc(),
   });
   const guards = new Set<unknown>();

@@ -34,6 +34,11 @@ export function envBoolean() {
   return z.stringbool({ error: 'expected true or false' });
 }
 
+/** Whether a variable that may not be valid is set to what `envBoolean` takes for true. */
+export function isTrue(text: string | undefined): boolean {
+  return envBoolean().safeParse(text?.trim()).data === true;
+}
+
 /**
  * Values separated by commas; blanks around them and empty ones are dropped.
  *

@@ -15,7 +15,7 @@ export { type CountInMinute, countInMemory, countInRedis, type MinuteCount } fro
 export { prepareDataDir, toDatabaseUrl, toDataFolder, toStoreOptions } from './data-dir.ts';
 export { Durations } from './durations.ts';
 export { type Edge, toEdge, toOperatorsFile } from './edge.ts';
-export { parseKeyBytes } from './env-types.ts';
+export { isTrue, parseKeyBytes } from './env-types.ts';
 export { sendError } from './error-reply.ts';
 export {
   decodeGrpcMessage,
@@ -34,7 +34,7 @@ export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
 export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';
 export { addOperator, loadOperators, type OperatorRole, operatorRoles, revokeOperator } from './operators.ts';
-export { ownSecret } from './production-rules.ts';
+export { isProduction, ownSecret } from './production-rules.ts';
 export {
   addRateLimit,
   createRateLimit,

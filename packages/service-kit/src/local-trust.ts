@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { AppError } from '@palaver/contract';
 import type { FastifyInstance } from 'fastify';
-import { isLoopbackAddress } from './client-address.ts';
+import { isLoopbackAddress, isLoopbackHost } from './client-address.ts';
 import { isNamedOrigin } from './cors.ts';
 
 const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'];
@@ -17,7 +17,7 @@ export function isTrustedLocal(request: Pick<IncomingMessage, 'headers' | 'rawHe
     isLoopbackAddress(socket.remoteAddress ?? '') &&
     hasOneHost(request) &&
     forwardingHeaders.every((name) => headers[name] === undefined) &&
-    isLoopbackHost(headers.host) &&
+    isLoopbackHost(toHostName(headers.host)) &&
     !hasForeignOrigin(headers) &&
     !isForeignOrigin(headers)
   );
@@ -38,11 +38,6 @@ export function isForeignOrigin(headers: IncomingHttpHeaders): boolean {
 
 function hasForeignOrigin({ origin, host }: IncomingHttpHeaders): boolean {
   return origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host?.toLowerCase());
-}
-
-function isLoopbackHost(host: string | undefined): boolean {
-  const name = toHostName(host);
-  return name === 'localhost' || isLoopbackAddress(name);
 }
 
 function toHostName(host: string | undefined): string {

@@ -9,6 +9,8 @@ export interface OperatorGuardOptions {
   token: string | undefined;
   /** Named operators; see `OPERATORS_FILE`. */
   file: string | undefined;
+  /** Whether trusted requests of this machine are an admin's while there is neither a token nor a named operator. */
+  trustsLocal: boolean;
   onWrongToken(): void;
 }
 
@@ -17,18 +19,17 @@ export type OperatorGuard = (request: FastifyRequest, reply: FastifyReply) => Pr
 export const wrongTokensPerMinute = 10;
 
 /**
- * Makes `onRequest` hooks that let operators of a role in and note who it is in `request.operator`. While there is no token and
- * no operator was ever named, trusted requests of this machine are an admin's.
+ * Makes `onRequest` hooks that let operators of a role in and note who it is in `request.operator`.
  */
 export function createOperatorGuards(options: OperatorGuardOptions): (needed?: OperatorRole) => OperatorGuard {
-  const { token, file, onWrongToken } = options;
+  const { token, file, trustsLocal, onWrongToken } = options;
   const operators = watchOperators(file);
   const limit = createWrongTokenLimit();
 
   function identify(request: FastifyRequest): Operator | undefined {
     const named = operators();
     if (token === undefined && named === undefined)
-      return isTrustedLocal(request.raw) ? { name: 'loopback', role: 'admin' } : undefined;
+      return trustsLocal && isTrustedLocal(request.raw) ? { name: 'loopback', role: 'admin' } : undefined;
     const given = bearerOf(request);
     if (given === undefined) return undefined;
     const key = toGuessKey(request);
@@ -47,16 +48,23 @@ export function createOperatorGuards(options: OperatorGuardOptions): (needed?: O
       if (name.startsWith('access-control-')) reply.removeHeader(name);
     }
     const operator = identify(request);
-    if (!operator) throw unauthorized(reply, token === undefined && operators() === undefined);
+    if (!operator) throw unauthorized(reply, { isOpen: token === undefined && operators() === undefined, trustsLocal });
     const role = needed ?? (request.method === 'GET' || request.method === 'HEAD' ? 'viewer' : 'operator');
     if (!mayAct(operator.role, role)) throw new AppError('FORBIDDEN', `This needs an operator with the role ${role}.`);
     request.operator = operator;
   };
 }
 
-function unauthorized(reply: FastifyReply, isLocalOnly: boolean): AppError {
+function unauthorized(
+  reply: FastifyReply,
+  { isOpen, trustsLocal }: { isOpen: boolean; trustsLocal: boolean },
+): AppError {
   reply.header('www-authenticate', 'Bearer');
-  const remedy = isLocalOnly ? 'Set OPERATOR_TOKEN to use it from elsewhere.' : 'Send a token as a bearer token.';
+  const remedy = !isOpen
+    ? 'Send a token as a bearer token.'
+    : trustsLocal
+      ? 'Set OPERATOR_TOKEN to use it from elsewhere.'
+      : 'In production it needs OPERATOR_TOKEN or a named operator.';
   return new AppError('UNAUTHORIZED', `This route is for operators. ${remedy}`);
 }
 

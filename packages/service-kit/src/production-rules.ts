@@ -1,6 +1,7 @@
-// What `NODE_ENV=production` does not start without. The rules are part of their variables, so that a start, `palaver up` and
+// What production does not start without. The rules are part of their variables, so that a start, `palaver up` and
 // `palaver doctor` all say the same.
-import { isLoopbackAddress } from './client-address.ts';
+import { isLoopbackHost } from './client-address.ts';
+import { isTrue } from './env-types.ts';
 
 type Env = Record<string, string | undefined>;
 
@@ -11,17 +12,25 @@ export type ProductionRule = (
 ) => string | undefined;
 
 const secretLength = 32;
-/** Other secrets are addresses and the like, whose examples nobody can use. */
-const isKey = /^[0-9a-f]{64}$/;
 
-/** A secret chosen by the operator. It is not required if the variable named by `unless` is set. */
-export function ownSecret({ unless }: { unless?: string } = {}): ProductionRule {
+/** The name of a deployment environment, without the quotes and blanks that files of variables leave around it. */
+export function toEnvironment(text: string): string {
+  return text.replace(/^\W+|\W+$/g, '').toLowerCase();
+}
+
+/** A deployment is production however its name goes on: a name that is not known must not make it unsafe. */
+export function isProduction(environment: string): boolean {
+  return toEnvironment(environment).startsWith('prod');
+}
+
+/** A secret chosen by the operator. It is not required if one of the variables named by `unless` is set. */
+export function ownSecret({ unless = [] }: { unless?: string[] } = {}): ProductionRule {
   return (text, { env, isExposed }) => {
-    if (text !== undefined && text.length < secretLength && isExposed)
+    if (text !== undefined && text.trim().length < secretLength && isExposed)
       return `expected at least ${secretLength} characters in production; make one with: openssl rand -hex 32`;
-    if (text !== undefined || !isExposed || (unless !== undefined && env[unless])) return undefined;
-    const instead = unless === undefined ? '' : `, or ${unless}`;
-    return `production on an address that others reach needs it${instead}; make one with: openssl rand -hex 32`;
+    if (text !== undefined || !isExposed || unless.some((name) => env[name])) return undefined;
+    const instead = unless.map((name) => `, or ${name}`).join('');
+    return `production that others reach needs it${instead}; make one with: openssl rand -hex 32`;
   };
 }
 
@@ -34,14 +43,26 @@ export interface CheckedVariable {
 }
 
 export function findUnsafe(variables: CheckedVariable[], env: Env): { key: string; message: string }[] {
-  if (env.NODE_ENV !== 'production') return [];
-  const host = env.HOST || '127.0.0.1';
-  const isExposed = host !== 'localhost' && !isLoopbackAddress(host);
-  return variables.flatMap(({ key, text, rule, example = '' }) => {
+  if (!isProduction(env.NODE_ENV ?? '')) return [];
+  const isExposed = !isLoopbackHost(env.HOST || '127.0.0.1') || isTrue(env.TRUST_PROXY_ENABLED);
+  const examples = variables.flatMap(({ example }) => example ?? []);
+  return variables.flatMap(({ key, text, rule, example }) => {
     const message =
-      isKey.test(example) && text?.split(',').includes(example)
-        ? 'this is the example of the documentation; make one with: openssl rand -hex 32'
+      example !== undefined && text !== undefined && examples.some((shown) => holdsExample(text, shown))
+        ? 'this is an example of the documentation; make one with: openssl rand -hex 32'
         : rule?.(text, { env, isExposed });
     return message === undefined ? [] : [{ key, message }];
+  });
+}
+
+/** Whether a secret, or one of a list, is the example in whatever letters, or has its bytes in another encoding. */
+function holdsExample(text: string, example: string): boolean {
+  const isKey = /^[0-9a-f]{64}$/.test(example);
+  return text.split(',').some((part) => {
+    const secret = part.trim();
+    if (secret.toLowerCase() === example.toLowerCase()) return true;
+    // Multibase has a letter before its base64, and a code before the key.
+    const bytes = [secret, secret.slice(1)].map((encoded) => Buffer.from(encoded, 'base64'));
+    return isKey && bytes.some((decoded) => decoded.includes(Buffer.from(example, 'hex')));
   });
 }

@@ -1,5 +1,6 @@
 import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envUrl, type VariableMeta } from '@palaver/service-kit';
+import { isTrue } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 
 const { HOST, PORT, LOG_LEVEL, DATA_DIR } = baseVariables({ port: defaultPorts.devnode });
@@ -16,7 +17,7 @@ export const devnodeConfigSchema = z.object({
       example: 'true',
       inProduction: (text, { env, isExposed }) =>
         // `palaver up` starts it only where no real node is set.
-        isExposed && text !== 'true' && !env.GATEWAY_UPSTREAMS
+        isExposed && !isTrue(text) && !env.GATEWAY_UPSTREAMS
           ? 'set GATEWAY_UPSTREAMS to a real node, or allow the development node in production'
           : undefined,
     } satisfies VariableMeta),

@@ -1,6 +1,6 @@
 import { defaultPorts } from '@palaver/contract';
 import { baseVariables, envBoolean, envInteger, envList, envUrl, type VariableMeta } from '@palaver/service-kit';
-import { envOrigins } from '@palaver/service-kit/internal';
+import { envOrigins, isTrue } from '@palaver/service-kit/internal';
 import { z } from 'zod';
 import type { Prefixes } from './route-table.ts';
 import { defaultRpcMethods } from './rpc/rpc-methods.ts';
@@ -22,7 +22,7 @@ export const gatewayConfigSchema = z
         description: 'The gRPC nodes behind the gateway; several are balanced.',
         example: 'node-a.example:9090,tls://node-b.example:443',
         inProduction: (text, { env, isExposed }) =>
-          text === undefined && isExposed && env.GATEWAY_ALLOW_DEVNODE !== 'true'
+          text === undefined && isExposed && !isTrue(env.GATEWAY_ALLOW_DEVNODE)
             ? 'production needs a real node; GATEWAY_ALLOW_DEVNODE=true allows the development node'
             : undefined,
       } satisfies VariableMeta),

@@ -138,7 +138,7 @@ export const ussdConfigSchema = z.object({
       description: 'Secret the telecom gateway must send in the header X-Gateway-Secret.',
       example: 'b41d07c2e59f4a36881e0d7c4b2a96f35d8e1c07a4b3f2e6908d5c7b1a4e3f26',
       secret: true,
-      inProduction: ownSecret({ unless: 'USSD_ALLOWED_IPS' }),
+      inProduction: ownSecret({ unless: ['USSD_ALLOWED_IPS', 'USSD_ACCESS'] }),
     }),
   USSD_ALLOWED_IPS: envList()
     .transform((ranges, context) => toBlockList(ranges) ?? refuse(context, 'expected addresses or CIDR ranges'))
@@ -147,6 +147,11 @@ export const ussdConfigSchema = z.object({
       description: 'Addresses the telecom gateway may call from, as a list of CIDR ranges.',
       example: '10.0.0.0/8,192.0.2.7',
     }),
+  USSD_ACCESS: z.enum(['network'], { error: 'expected network' }).optional().meta({
+    description:
+      'Set to `network` where the network in front lets only the telecom gateway reach the session endpoint; production then starts without USSD_SHARED_SECRET and USSD_ALLOWED_IPS.',
+    example: 'network',
+  }),
   USSD_SIM_SWAP_URL: envUrl('http:', 'https:').optional().meta({
     description:
       'Address that is asked before a PIN is checked whether the SIM was changed recently, as in the SIM Swap API of CAMARA: POST { phoneNumber, maxAge } is answered by { swapped }. A changed SIM is refused.',
@@ -292,6 +297,7 @@ function refuse(context: z.RefinementCtx, message: string): never {
 }
 
 function toBlockList(ranges: string[]): BlockList | undefined {
+  if (ranges.length === 0) return undefined;
   const list = new BlockList();
   for (const range of ranges) {
     const [address = '', bits, ...more] = range.split('/');

@@ -210,8 +210,9 @@ test('production takes no program into use whose messages nobody would get', asy
       '  receipt: { kind: action, sms: { text: home.page }, outcomes: { queued: page, refused: page } }\n',
   };
   const key = { PIN_ENCRYPTION_KEY: 'ef'.repeat(32) };
-  await using service = await startService('sqlite', { NODE_ENV: 'production', ...key });
-  const ask = createOperator(service);
+  const token = 'the-operator-token';
+  await using service = await startService('sqlite', { NODE_ENV: 'production', OPERATOR_TOKEN: token, ...key });
+  const ask = createOperator(service, token);
   const fault = {
     file: 'program.yaml',
     message: expect.stringContaining('production needs an SMS_PROVIDER other than file'),

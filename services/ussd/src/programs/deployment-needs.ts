@@ -1,3 +1,4 @@
+import { isProduction } from '@palaver/service-kit/internal';
 import { programSecretPrefix, type UssdConfig } from '../config.ts';
 import type { BuiltInName } from '../menu/built-in-actions.ts';
 import type { Menu } from '../menu/menu.ts';
@@ -19,7 +20,7 @@ export function createFindUnmetNeeds(
     const warnings = menu.secrets
       .filter((name) => !Object.hasOwn(secrets, name))
       .map((name) => `the program sends the secret ${name}, and ${programSecretPrefix}${name} is not set`);
-    if (config.NODE_ENV === 'production' && config.SMS_PROVIDER === 'file' && uses(menu, 'sms'))
+    if (isProduction(config.NODE_ENV) && config.SMS_PROVIDER === 'file' && uses(menu, 'sms'))
       faults.push('the program sends SMS messages; production needs an SMS_PROVIDER other than file');
     if (config.CLAIMS_COLLECTION === undefined && uses(menu, 'claim'))
       warnings.push('the program files claims, and CLAIMS_COLLECTION is not set');
