@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { load as loadProgram } from '../../test/play-program.ts';
 import { checkMenu } from './check-menu.ts';
 import { openDialogue, type Step, takeInput, takeResult } from './engine.ts';
 import type { Menu, Registry } from './menu.ts';
@@ -163,5 +164,49 @@ describe('where 0 is a possible answer', () => {
     expect([dialogue.state, dialogue.values]).toEqual(['amount', { count: '0' }]);
     expect(shown(['1', '0'])).toContain('\n0. Back\n');
     expect(play(menu, ['1', '0', '0']).step.dialogue.state).toBe('count');
+  });
+});
+
+describe('Back leads to the screen that was left', () => {
+  const rows = Array.from({ length: 60 }, (_, i) => `${i + 1},Village number ${i + 1} of the district`).join('\n');
+  const menu = loadProgram(
+    `  home: { kind: menu, text: t, options: [{ text: t, to: code }, { text: t, to: village }, { text: t, to: sum }] }
+  village: { kind: menu, text: t, from: { csv: data/villages.csv, text: name, save: { village: id } }, to: sum }
+  code: { kind: prompt, text: t, type: text, secret: true, optional: true, save: code, to: pin }
+  pin: { kind: prompt, text: t, type: choice, secret: true, save: pin, options: [{ text: t, value: a }, { text: t, value: b }], to: sum }
+  sum: { kind: menu, text: t, options: [{ text: t, to: asking }, { text: t, to: bye }] }
+  asking: { kind: call, flow: more, to: last }
+  more: { kind: prompt, text: t, type: text, secret: true, save: code, to: done }
+  done: { kind: return }
+  last: { kind: page, text: t }
+  bye: { kind: end, text: t }
+`,
+    't: Text\n',
+    { 'data/villages.csv': `id,name\n${rows}\n` },
+  );
+  const at = (...inputs: string[]) => play(menu, inputs).step.dialogue;
+
+  test.fails('with its page and what was searched for', () => {
+    const left = renderScreen(menu, at('2', '98', '98'));
+    expect(left.text).toContain('Village number 10');
+    expect(renderScreen(menu, at('2', '98', '98', '10', '0'))).toEqual(left);
+    const found = renderScreen(menu, at('2', 'number 4'));
+    expect(renderScreen(menu, at('2', 'number 4', '2', '0'))).toEqual(found);
+    // From there Back leads on.
+    expect(at('2', '98', '98', '10', '0', '0', '0', '0').state).toBe('home');
+    expect(at('2', '98', '98', '10', '0', '98', '0').page).toBe(2);
+  });
+
+  test.fails('with the secrets that were known there', () => {
+    expect(at('1', 'x', '1').secrets).toEqual({ code: 1, pin: 2 });
+    expect(at('1', 'x', '1', '0').secrets).toEqual({ code: 1 });
+    expect(at('1', 'x', '1', '0', '0').secrets).toEqual({});
+    expect(at('1', 'x', '1', '0', '0', '000').secrets).toEqual({});
+    expect(at('1', 'x', '1', '1', 'y').secrets).toEqual({ code: 4, pin: 2 });
+    expect(at('1', 'x', '1', '1', 'y', '0').secrets).toEqual({ code: 1, pin: 2 });
+  });
+
+  test.fails('a secret choice leaves no trace but its place', () => {
+    expect(at('1', 'x', '2').values).toEqual({});
   });
 });
