@@ -8,6 +8,8 @@ export interface Dialogue {
   /** The screens Back leads through, the nearest last. */
   stack: readonly string[];
   page: number;
+  /** How the screens of the stack were left, by name, where there is more to say than the name. */
+  left?: Readonly<Record<string, ScreenView>>;
   hint?: string;
   /** The page of the hint, when it is not the first. */
   hintPage?: number;
@@ -31,6 +33,10 @@ export interface Dialogue {
   form?: OpenForm;
   /** Who calls, and when. Comes with every request and is not kept. */
   caller?: Caller;
+}
+
+export interface ScreenView extends Partial<Pick<Dialogue, 'page' | 'search' | 'isNewcomer'>> {
+  secrets?: Readonly<Record<string, number>>;
 }
 
 export interface OpenForm {
@@ -113,4 +119,39 @@ export function toSnapshot(menu: Menu, dialogue: Dialogue): FormSnapshot | undef
 function toLastQuestion(menu: Menu, { stack, state }: Place): string[] {
   const screens = [...stack, state];
   return screens.slice(0, screens.findLastIndex((name) => isQuestion(menu.states.get(name))) + 1);
+}
+
+/** The screen becomes the nearest that Back leads to, with the secrets that were known before its own answer. */
+export function leaveScreen(dialogue: Dialogue, secrets = dialogue.secrets): Dialogue {
+  const { state, stack, page, search, isNewcomer } = dialogue;
+  const view: ScreenView = {
+    ...(page > 0 && { page }),
+    ...(search !== undefined && { search }),
+    ...(isNewcomer && { isNewcomer }),
+    ...(!isEmpty(secrets) && { secrets }),
+  };
+  return withViews({ ...dialogue, stack: [...stack, state] }, { ...dialogue.left, [state]: view });
+}
+
+export function withoutView(dialogue: Dialogue, state: string): Dialogue {
+  return withViews(dialogue, { ...dialogue.left, [state]: {} });
+}
+
+/** Also of the screens that Back leads through. */
+export function forgetSecrets(dialogue: Dialogue): Dialogue {
+  const { left = {}, stack } = dialogue;
+  const views = stack.map((name): [string, ScreenView] => {
+    const { secrets: _, ...view } = left[name] ?? {};
+    return [name, view];
+  });
+  return withViews({ ...dialogue, secrets: {} }, Object.fromEntries(views));
+}
+
+function withViews({ left: _, ...dialogue }: Dialogue, views: Record<string, ScreenView>): Dialogue {
+  const left = Object.fromEntries(Object.entries(views).filter(([, view]) => !isEmpty(view)));
+  return isEmpty(left) ? dialogue : { ...dialogue, left };
+}
+
+function isEmpty(record: object): boolean {
+  return Object.keys(record).length === 0;
 }

@@ -2,7 +2,16 @@ import type { CelValue } from '@bufbuild/cel';
 import { isCelList } from '@bufbuild/cel';
 import type { FormReply, Submission } from '../forms/protocol.ts';
 import { cutToMenu } from './cut-to-menu.ts';
-import type { Caller, Dialogue, FormSnapshot, Frame, Place } from './dialogue.ts';
+import {
+  type Caller,
+  type Dialogue,
+  type FormSnapshot,
+  type Frame,
+  forgetSecrets,
+  leaveScreen,
+  type Place,
+  withoutView,
+} from './dialogue.ts';
 import { computeText, evaluate, holds } from './evaluate.ts';
 import { formBackKey } from './form-screen.ts';
 import { addValues } from './limit-values.ts';
@@ -97,7 +106,7 @@ export function takeInput(menu: Menu, dialogue: Dialogue, input: Input): Step {
   if (value === reservedKeys.exit) return arrive(menu, dialogue, menu.exit);
   if (state.kind === 'form') return pressForm(menu, dialogue, value);
   if (state.kind === 'prompt' && state.optional && (value === reservedKeys.skip || value === ''))
-    return continueDialogue(menu, forget(dialogue, [state.save]), state.to);
+    return arrive(menu, leaveScreen(forget(dialogue, [state.save]), dialogue.secrets), state.to);
   if (value === '') return stay(dialogue, 'hint.empty');
   if (value === backKeyOf(menu, state, dialogue) && canGoBack(menu, dialogue)) return goBack(menu, dialogue);
   if (value === reservedKeys.more && dialogue.page + 1 < countPages(menu, dialogue)) {
@@ -127,7 +136,10 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
     state.kind === 'form' ? { to: state.to } : state.outcomes[result.outcome];
   if (!outcome) throw new Error(`the action of ${dialogue.state} gave the undeclared outcome ${result.outcome}`);
   let next: Dialogue = { ...dialogue, values: addValues(dialogue.values, result.values) };
-  if (result.language !== undefined) next.language = result.language;
+  if (result.language !== undefined) {
+    // The first screen offers it no longer, also by Back.
+    next = { ...withoutView(next, menu.start), language: result.language };
+  }
   if (result.account === null) delete next.account;
   else if (result.account !== undefined) next.account = result.account;
   const { afterLogin } = next;
@@ -147,7 +159,7 @@ export function takeResult(menu: Menu, dialogue: Dialogue, result: ActionResult)
 function finishForm(menu: Menu, dialogue: Dialogue): Dialogue {
   const stack = cutToMenu(menu, dialogue);
   const frames = dialogue.frames?.map((frame) => ({ ...frame, depth: Math.min(frame.depth, stack.length) }));
-  return { ...dialogue, stack, secrets: {}, ...(frames && { frames }) };
+  return forgetSecrets({ ...dialogue, stack, ...(frames && { frames }) });
 }
 
 /** Paging is done here; everything else is for the form. */
@@ -182,16 +194,16 @@ function answer(menu: Menu, dialogue: Dialogue, state: PromptState, input: Input
   const validation = validateAnswer(menu, dialogue, state, input);
   if (!validation.ok) return stay(dialogue, validation.hint);
   const { value, labels } = validation;
-  const answered = state.secret
-    ? { ...dialogue, secrets: { ...dialogue.secrets, [state.save]: input.part } }
-    : { ...dialogue, values: { ...dialogue.values, [state.save]: value } };
-  if (labels) answered.values = { ...answered.values, [`${state.save}.label`]: labels.join('\n') };
-  return continueDialogue(menu, answered, state.to);
+  const left = leaveScreen(forget(dialogue, [state.save]), dialogue.secrets);
+  if (state.secret) return arrive(menu, { ...left, secrets: { ...left.secrets, [state.save]: input.part } }, state.to);
+  const label = labels && { [`${state.save}.label`]: labels.join('\n') };
+  return arrive(menu, { ...left, values: { ...left.values, [state.save]: value, ...label } }, state.to);
 }
 
 function forget(dialogue: Dialogue, names: readonly string[]): Dialogue {
-  const isKept = (name: string) => !names.includes(name.replace(/\.label$/, ''));
-  return { ...dialogue, values: Object.fromEntries(Object.entries(dialogue.values).filter(([name]) => isKept(name))) };
+  const keep = <T>(record: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name.replace(/\.label$/, ''))));
+  return { ...dialogue, values: keep(dialogue.values), secrets: keep(dialogue.secrets) };
 }
 
 /** The values of a state that is not shown. */
@@ -208,10 +220,10 @@ function choose(menu: Menu, dialogue: Dialogue, option: Option): Step {
     [name, value],
     [`${name}.label`, option.label ?? option.text],
   ]);
-  if (given.length === 0) return continueDialogue(menu, dialogue, option.to);
-  return continueDialogue(
+  if (given.length === 0) return arrive(menu, leaveScreen(dialogue), option.to);
+  return arrive(
     menu,
-    { ...dialogue, values: { ...dialogue.values, ...Object.fromEntries(given) } },
+    leaveScreen({ ...dialogue, values: { ...dialogue.values, ...Object.fromEntries(given) } }),
     option.to,
   );
 }
@@ -221,7 +233,7 @@ function resumeForm(menu: Menu, { resume: _, ...dialogue }: Dialogue, form: Form
   const { authenticated, ...place } = form;
   const guarded = authenticated || form.stack.some((name) => requiresLogin(menu.states.get(name)));
   if (!guarded || dialogue.account !== undefined) return goTo(menu, dialogue, place);
-  return logInFirst(menu, { ...dialogue, stack: [...dialogue.stack, dialogue.state] }, place);
+  return logInFirst(menu, leaveScreen(dialogue), place);
 }
 
 function goTo(menu: Menu, { afterLogin: _, frames: __, ...dialogue }: Dialogue, place: Place): Step {
@@ -235,16 +247,15 @@ function logInFirst(menu: Menu, dialogue: Dialogue, afterLogin: Place): Step {
   return arrive(menu, { ...dialogue, afterLogin }, menu.login);
 }
 
-function continueDialogue(menu: Menu, dialogue: Dialogue, to: string): Step {
-  return arrive(menu, { ...dialogue, stack: [...dialogue.stack, dialogue.state] }, to);
-}
-
 function goBack(menu: Menu, dialogue: Dialogue): Step {
   if (dialogue.page > 0) return { dialogue: { ...dialogue, page: dialogue.page - 1 }, ended: false };
   const { afterLogin: _, ...rest } = dialogue;
   const stack = dialogue.stack.slice(0, -1);
-  const left = leaveFrames({ ...rest, stack }, ({ depth }) => depth <= stack.length);
-  return arrive(menu, left, dialogue.stack.at(-1) ?? menu.start);
+  const back = dialogue.stack.at(-1) ?? menu.start;
+  const { secrets = {}, ...view } = dialogue.left?.[back] ?? {};
+  const left = leaveFrames({ ...rest, stack, secrets }, ({ depth }) => depth <= stack.length);
+  const step = arrive(menu, left, back);
+  return step.dialogue.state === back ? { ...step, dialogue: { ...step.dialogue, ...view } } : step;
 }
 
 /** Reaching a screen that is already on the stack counts as going back to it, so that loops do not grow the stack. */
@@ -273,7 +284,7 @@ function arrive(menu: Menu, dialogue: Dialogue, to: string, hops = 0): Step {
   const isAtEnd = menu.isProgram ? to === menu.start : state.kind === 'menu' && !isQuestion(state);
   if (isAtEnd && !inForm(menu, next)) {
     const { afterLogin: _, frames: __, ...kept } = next;
-    return { dialogue: { ...kept, values: {}, secrets: {} }, ended: false };
+    return { dialogue: forgetSecrets({ ...kept, values: {} }), ended: false };
   }
   return { dialogue: next, ended: state.kind === 'end' && countPages(menu, next) === 1 };
 }

@@ -1,4 +1,4 @@
-import type { Dialogue, FormSnapshot, Frame, OpenForm, Place } from '../menu/dialogue.ts';
+import type { Dialogue, FormSnapshot, Frame, OpenForm, Place, ScreenView } from '../menu/dialogue.ts';
 import type { Opening } from '../menu/engine.ts';
 
 export const sessionStatus = { active: 1, ended: 0, expired: 2 } as const;
@@ -53,6 +53,7 @@ interface PackedDialogue {
   q?: string;
   o?: OpenForm;
   w?: true;
+  k?: Readonly<Record<string, ScreenView>>;
 }
 
 export function packDialogue(dialogue: Dialogue): string {
@@ -68,6 +69,7 @@ export function packDialogue(dialogue: Dialogue): string {
   if (dialogue.afterLogin !== undefined) packed.n = dialogue.afterLogin;
   if (dialogue.search !== undefined) packed.q = dialogue.search;
   if (dialogue.isNewcomer) packed.w = true;
+  if (dialogue.left !== undefined) packed.k = dialogue.left;
   if (dialogue.frames?.length) {
     packed.f = format.frames;
     packed.c = dialogue.frames;
@@ -81,7 +83,25 @@ export function packDialogue(dialogue: Dialogue): string {
 
 /** `undefined` for a dialogue that a newer version has kept: it is rebuilt from the accumulated text. */
 export function unpackDialogue(text: string): Dialogue | undefined {
-  const { f = 1, s, l, b = [], p = 0, h, g, v = {}, x = {}, a, r, n, c, q, o, w } = JSON.parse(text) as PackedDialogue;
+  const {
+    f = 1,
+    s,
+    l,
+    b = [],
+    p = 0,
+    h,
+    g,
+    v = {},
+    x = {},
+    a,
+    r,
+    n,
+    c,
+    q,
+    o,
+    w,
+    k,
+  } = JSON.parse(text) as PackedDialogue;
   if (f > format.forms) return undefined;
   const dialogue: Dialogue = { state: s, stack: b, page: p, values: v, secrets: x, language: l };
   if (h !== undefined) dialogue.hint = h;
@@ -93,6 +113,7 @@ export function unpackDialogue(text: string): Dialogue | undefined {
   if (q !== undefined) dialogue.search = q;
   if (o !== undefined) dialogue.form = o;
   if (w !== undefined) dialogue.isNewcomer = w;
+  if (k !== undefined) dialogue.left = k;
   return dialogue;
 }
 
