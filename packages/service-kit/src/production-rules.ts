@@ -18,7 +18,7 @@ export function toEnvironment(text: string): string {
   return text.replace(/^\W+|\W+$/g, '').toLowerCase();
 }
 
-/** A deployment is production however its name goes on: a name that is not known must not make it unsafe. */
+/** `production-eu` is production too: a name that is not known must not make a deployment unsafe. */
 export function isProduction(environment: string): boolean {
   return toEnvironment(environment).startsWith('prod');
 }
