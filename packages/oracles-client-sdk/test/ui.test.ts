@@ -1,6 +1,8 @@
-import { createScriptedModel } from '@palaver/agent';
+import { createScriptedModel, defineOraclePlugin, tool } from '@palaver/agent';
 import { launchBrowser } from '@palaver/test-kit';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseToken } from '@palaver/ucan';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { buildPage } from './build-page.ts';
 import { findBarriers } from './find-barriers.ts';
 import { openPage, words } from './open-page.ts';
@@ -217,6 +219,81 @@ it('leads back to the latest message, and shows your own message wherever you we
   await page.keyboard.press('Enter');
   await expect.poll(distance).toBeLessThan(80);
   await log.getByText('/long 1', { exact: true }).waitFor();
+});
+
+describe('what the agent lacks, with the key of this browser', () => {
+  const withdrawal = (did: string) => ({ can: 'bank/withdraw', with: did, nb: { limit: '100' } });
+  const bank = defineOraclePlugin({
+    name: 'bank',
+    version: '1.0.0',
+    manifest: { title: 'Bank', summary: 'Pays.', whenToUse: [], visibility: 'silent', stability: 'stable' },
+    getTools: () => ({
+      withdraw: tool({
+        description: 'Withdraws money.',
+        input: z.object({}),
+        needsDelegation: (_args, { user }) => withdrawal(user.did),
+        execute: () => 'paid',
+      }),
+      order: tool({
+        description: 'Signs an order.',
+        input: z.object({}),
+        needsInvocation: ({ user }) => ({ audience: user.did, capability: withdrawal(user.did) }),
+        execute: async (_args, { invocation }) => (await parseToken(invocation ?? '')).ok?.capabilities,
+      }),
+      open_account: tool({
+        description: 'Opens an account.',
+        input: z.object({}),
+        execute(_args, { ucan, user }) {
+          ucan.requireCapability(withdrawal(user.did));
+          return 'opened';
+        },
+      }),
+    }),
+  });
+
+  async function openBank(bankAgent: TestAgent) {
+    const page = await open({ url: bankAgent.url, did: bankAgent.did });
+    const granted: Promise<unknown>[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'POST' || !request.url().endsWith('/delegation')) return;
+      granted.push(parseToken(request.postDataJSON().raw).then(({ ok }) => ok?.capabilities));
+    });
+    await page.getByRole('button', { name: 'New conversation' }).click();
+    const ask = async (text: string) => {
+      await page.getByLabel('Message', { exact: true }).fill(text);
+      await page.getByRole('button', { name: 'Send' }).click();
+    };
+    const user = await page.evaluate<string>('globalThis.userDid');
+    return { page, ask, granted, user };
+  }
+
+  it.fails('is signed as it was approved, and nothing else; the call is made', async () => {
+    await using bankAgent = await startAgent({}, [bank]);
+    const { page, ask, granted, user } = await openBank(bankAgent);
+    await ask('/tool withdraw {}');
+    await page.getByRole('group', { name: 'May withdraw run?' }).getByRole('button', { name: 'Approve' }).click();
+    await page.locator('[data-oracle-call="withdraw"][data-status="done"]').waitFor();
+    expect(await Promise.all(granted)).toEqual([[withdrawal(user)]]);
+    await ask('/tool order {}');
+    await page.getByRole('group', { name: 'May order run?' }).getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('log').getByText('bank/withdraw').last().waitFor();
+    await page.locator('[data-oracle-call="order"][data-status="done"]').waitFor();
+  });
+
+  it.fails('is asked for where an answer fails for it, signed once the user authorises it, and enough for another answer', async () => {
+    await using bankAgent = await startAgent({}, [bank]);
+    const { page, ask, granted, user } = await openBank(bankAgent);
+    await ask('/tool open_account {}');
+    await page.locator('[data-oracle-call="open_account"][data-status="error"]').waitFor();
+    await page.getByRole('button', { name: 'Authorise' }).waitFor();
+    // After a reload too: the agent does not ask again for hours.
+    await page.reload();
+    await page.getByRole('button', { name: 'Authorise' }).click();
+    await page.getByText('Authorised').waitFor();
+    expect((await Promise.all(granted)).at(-1)).toEqual([withdrawal(user)]);
+    await page.getByRole('button', { name: 'Answer again' }).click();
+    await page.locator('[data-oracle-call="open_account"][data-status="done"]').waitFor();
+  });
 });
 
 it('asks to sign in while there is no wallet, and asks the agent for nothing', async () => {

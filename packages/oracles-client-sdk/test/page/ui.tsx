@@ -7,6 +7,7 @@ import { createRoot } from 'react-dom/client';
 
 const params = new URLSearchParams(location.search);
 const { did, createDelegation, createInvocation } = await createKeyWallet();
+Object.assign(globalThis, { userDid: did });
 const dir = params.get('dir') === 'rtl' ? 'rtl' : 'ltr';
 
 createRoot(document.querySelector('main') ?? document.body).render(
