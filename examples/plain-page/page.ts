@@ -8,21 +8,24 @@ import {
   createTransport,
   toChatStatus,
 } from '@palaver/oracles-client-sdk/core';
-import { createDelegation, createInvocation, createSigner } from '@palaver/ucan';
+import { type Capability, createDelegation, createInvocation, createSigner } from '@palaver/ucan';
 import { z } from 'zod';
 
 const agentUrl = new URLSearchParams(location.search).get('agent') ?? 'http://127.0.0.1:4000';
 
 // A real page has its user's wallet sign; here the user is a key that lives as long as the page.
 const user = await createSigner();
-const capability = { can: 'oracle/*', with: 'ixo:oracle' } as const;
+const signIn = { can: 'oracle/*', with: 'ixo:oracle' } as const;
 const reply = await fetch(`${agentUrl}/.well-known/did.json`);
 const { id: oracleDid } = z.object({ id: z.string() }).parse(await reply.json());
 
 const credentials = createCredentialCache({
   userDid: user.did(),
-  createDelegation: (audience) => createDelegation({ issuer: user, audience, capabilities: [capability] }),
-  createInvocation: (audience) => createInvocation({ issuer: user, audience, capability }),
+  // With a capability: what the user has approved, and nothing else.
+  createDelegation: (audience, approved) =>
+    createDelegation({ issuer: user, audience, capabilities: [(approved ?? signIn) as Capability] }),
+  createInvocation: (audience, approved) =>
+    createInvocation({ issuer: user, audience, capability: (approved ?? signIn) as Capability }),
 });
 const transport = createTransport({ baseUrl: agentUrl, oracleDid, credentials });
 const { sessionId } = await createAgentApi(transport).createSession();

@@ -267,7 +267,7 @@ describe('what the agent lacks, with the key of this browser', () => {
     return { page, ask, granted, user };
   }
 
-  it.fails('is signed as it was approved, and nothing else; the call is made', async () => {
+  it('is signed as it was approved, and nothing else; the call is made', async () => {
     await using bankAgent = await startAgent({}, [bank]);
     const { page, ask, granted, user } = await openBank(bankAgent);
     await ask('/tool withdraw {}');
@@ -280,7 +280,7 @@ describe('what the agent lacks, with the key of this browser', () => {
     await page.locator('[data-oracle-call="order"][data-status="done"]').waitFor();
   });
 
-  it.fails('is asked for where an answer fails for it, signed once the user authorises it, and enough for another answer', async () => {
+  it('is asked for where an answer fails for it, signed once the user authorises it, and enough for another answer', async () => {
     await using bankAgent = await startAgent({}, [bank]);
     const { page, ask, granted, user } = await openBank(bankAgent);
     await ask('/tool open_account {}');

@@ -1,11 +1,17 @@
-import { createDelegation, createInvocation, createSigner, parseSigner, parseToken, type Signer } from '@palaver/ucan';
+import type { SignerWallet } from '@palaver/oracles-client-sdk/wallet';
+import {
+  type Capability,
+  createDelegation,
+  createInvocation,
+  createSigner,
+  parseSigner,
+  parseToken,
+  type Signer,
+} from '@palaver/ucan';
 import { t } from '../i18n/text.ts';
 import { loadCredential } from './kept-credential.ts';
 
-export interface Artifact {
-  serialized: string;
-  expiresAt: number;
-}
+type Sign = SignerWallet['createDelegation'];
 
 /** Who chats: a key that signs whatever is asked for, or one delegation that was signed elsewhere. */
 export interface Identity {
@@ -13,8 +19,8 @@ export interface Identity {
   /** What was pasted or made; kept so that a reload is the same person. */
   credential: string;
   kind: 'key' | 'delegation';
-  createDelegation(oracleDid: string): Promise<Artifact>;
-  createInvocation?: (oracleDid: string) => Promise<Artifact>;
+  createDelegation: Sign;
+  createInvocation?: Sign;
 }
 
 export async function createDemoIdentity(): Promise<Identity> {
@@ -31,18 +37,25 @@ export async function readIdentity(text: string): Promise<Identity | { problem: 
   const { issuer, expiration } = token.ok;
   if (!expiration || expiration * 1000 < Date.now()) return { problem: t('chat.expired') };
   const artifact = { serialized: credential, expiresAt: expiration };
-  return { did: issuer, credential, kind: 'delegation', createDelegation: async () => artifact };
+  const giveDelegation: Sign = async (_audience, capability) => {
+    if (capability) throw new Error(t('chat.cannotSign'));
+    return artifact;
+  };
+  return { did: issuer, credential, kind: 'delegation', createDelegation: giveDelegation };
 }
 
 function fromSigner(signer: Signer): Identity {
+  // What the user has approved, and nothing beside it; without one, what signs the user in.
+  const toCapability = (audience: string, approved: Parameters<Sign>[1]) =>
+    (approved ?? { can: 'oracle/*', with: audience }) as Capability;
   return {
     did: signer.did(),
     credential: signer.toSecret(),
     kind: 'key',
-    createDelegation: (audience) =>
-      createDelegation({ issuer: signer, audience, capabilities: [{ can: 'oracle/*', with: audience }] }),
-    createInvocation: (audience) =>
-      createInvocation({ issuer: signer, audience, capability: { can: 'oracle/*', with: audience } }),
+    createDelegation: (audience, capability) =>
+      createDelegation({ issuer: signer, audience, capabilities: [toCapability(audience, capability)] }),
+    createInvocation: (audience, capability) =>
+      createInvocation({ issuer: signer, audience, capability: toCapability(audience, capability) }),
   };
 }
 

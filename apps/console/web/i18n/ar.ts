@@ -86,6 +86,7 @@ export const ar: Messages = {
   'chat.credentialHint': 'Mg… أو 64 رقمًا ست عشريًا أو ما يطبعه `npx palaver token --delegation`',
   'chat.signIn': 'تسجيل الدخول',
   'chat.noKeys': 'لا يستطيع هذا المتصفح إنشاء مفاتيح Ed25519 هنا. افتح الصفحة عبر HTTPS أو من هذا الجهاز.',
+  'chat.cannotSign': 'لقد سجلت الدخول بتفويض. سجل الدخول بمفتاح للموافقة على هذا.',
   'chat.notCredential': 'ليس هذا مفتاحًا سريًا (Mg… أو 64 رقمًا ست عشريًا) ولا تفويضًا.',
   'chat.expired': 'انتهت صلاحية هذا التفويض.',
   'chat.unreachable': 'تعذر الوصول إلى خدمة المساعد: {message}',

@@ -86,6 +86,7 @@ export const en = {
   'chat.credentialHint': 'Mg…, 64 hex digits, or what `npx palaver token --delegation` prints',
   'chat.signIn': 'Sign in',
   'chat.noKeys': 'This browser cannot create Ed25519 keys here. Open the page over HTTPS or from this machine.',
+  'chat.cannotSign': 'You have signed in with a delegation. Sign in with a key to approve this.',
   'chat.notCredential': 'This is neither a secret key (Mg… or 64 hex digits) nor a delegation.',
   'chat.expired': 'This delegation has expired.',
   'chat.unreachable': 'The agent service cannot be reached: {message}',

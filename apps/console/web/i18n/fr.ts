@@ -89,6 +89,7 @@ export const fr: Messages = {
   'chat.signIn': 'Se connecter',
   'chat.noKeys':
     'Ce navigateur ne peut pas créer de clés Ed25519 ici. Ouvrez la page en HTTPS ou depuis cette machine.',
+  'chat.cannotSign': 'Vous vous êtes connecté avec une délégation. Connectez-vous avec une clé pour approuver ceci.',
   'chat.notCredential': 'Ce n’est ni une clé secrète (Mg… ou 64 chiffres hexadécimaux) ni une délégation.',
   'chat.expired': 'Cette délégation a expiré.',
   'chat.unreachable': 'Le service de l’agent est injoignable : {message}',

@@ -88,6 +88,7 @@ export const sw: Messages = {
   'chat.signIn': 'Ingia',
   'chat.noKeys':
     'Kivinjari hiki hakiwezi kutengeneza funguo za Ed25519 hapa. Fungua ukurasa kwa HTTPS au kutoka kwenye mashine hii.',
+  'chat.cannotSign': 'Umeingia kwa idhini. Ingia kwa ufunguo ili kuidhinisha hili.',
   'chat.notCredential': 'Hii si ufunguo wa siri (Mg… au tarakimu 64 za heksa) wala idhini.',
   'chat.expired': 'Muda wa idhini hii umeisha.',
   'chat.unreachable': 'Huduma ya wakala haifikiki: {message}',

@@ -123,7 +123,7 @@ function createUcanTools(parts: RuntimeContextParts, views: UcanView[]): Runtime
 
 function toReauthorizePrompt(
   { sessionId, requestId, runId }: Run,
-  { can, with: resource }: Capability,
+  { can, with: resource, nb }: Capability,
 ): SseEventData['render_component'] {
   const eventId = `${runId}-reauthorize`;
   return {
@@ -131,7 +131,7 @@ function toReauthorizePrompt(
     requestId,
     eventId,
     componentName: reauthorizeComponentName,
-    args: { capability: can, resource },
+    args: { capability: can, resource, ...(nb && { nb }) },
     status: 'done',
   };
 }

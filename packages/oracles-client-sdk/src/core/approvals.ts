@@ -1,5 +1,6 @@
 import type { AgentApi } from './agent-api.ts';
 import { OracleError } from './oracle-error.ts';
+import type { Reauthorizer } from './reauthorize.ts';
 import type { Transport } from './transport.ts';
 import type { AnyEvent, Approval } from './wire.ts';
 
@@ -11,8 +12,9 @@ export interface Approvals {
 }
 
 export function createApprovals(
-  { credentials, oracleDid }: Pick<Transport, 'credentials' | 'oracleDid'>,
-  api: Pick<AgentApi, 'answerApproval' | 'storeDelegation'>,
+  { credentials }: Pick<Transport, 'credentials'>,
+  api: Pick<AgentApi, 'answerApproval'>,
+  grant: Reauthorizer['grant'],
 ): Approvals {
   const asked = new Map<string, { runId: string } & Pick<Approval, 'capability' | 'invocation'>>();
   return {
@@ -23,10 +25,7 @@ export function createApprovals(
       const { runId, capability, invocation } = asked.get(approvalId) ?? {};
       if (!runId)
         throw new OracleError('Nothing waits for this approval.', { code: 'APPROVAL_NOT_FOUND', status: 404 });
-      if (capability && answer.approved) {
-        const { serialized } = await credentials.grant(oracleDid, capability);
-        await api.storeDelegation(serialized);
-      }
+      if (capability && answer.approved) await grant(capability);
       const isSigned = invocation && answer.approved;
       const signed = isSigned && (await credentials.invoke(invocation.audience, invocation.capability)).serialized;
       return (await api.answerApproval(runId, approvalId, { ...answer, ...(signed && { invocation: signed }) }))

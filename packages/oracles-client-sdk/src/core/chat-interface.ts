@@ -4,6 +4,7 @@ import type { ChatState } from './chat-state.ts';
 import type { ClientTools } from './client-tools.ts';
 import type { StreamingMode } from './event-buffer.ts';
 import type { OracleError } from './oracle-error.ts';
+import type { Reauthorizer } from './reauthorize.ts';
 import type { MatrixSession, Transport } from './transport.ts';
 import type { OutgoingFile, UploadOptions } from './upload-files.ts';
 import type { AnyEvent, Attachment } from './wire.ts';
@@ -65,6 +66,8 @@ export interface Chat {
   setMessages(messages: readonly ChatMessage[]): void;
   /** Answers an approval of a message: the tool runs, or the agent reads the reason why not. */
   answerApproval: Approvals['answer'];
+  /** Signs a delegation of one capability and stores it at the agent. Ask the user first. */
+  grant: Reauthorizer['grant'];
   /** Stops the answer on this page at once, then at the service. Never rejects. */
   abort(): Promise<void>;
   refetch(): Promise<readonly ChatMessage[]>;

@@ -17,8 +17,8 @@ export function createChat(options: ChatOptions): Chat {
   const { transport, sessionId } = options;
   const api = createAgentApi(transport);
   const store = createStore<ChatSnapshot>({ ...initialChatState, isRealTimeConnected: false });
-  const reauthorize = createReauthorizer(transport, api);
-  const approvals = createApprovals(transport, api);
+  const reauthorizer = createReauthorizer(transport, api);
+  const approvals = createApprovals(transport, api, reauthorizer.grant);
   let life = new AbortController();
   let channel: SocketChannel | undefined;
   const signal = () => life.signal;
@@ -49,7 +49,7 @@ export function createChat(options: ChatOptions): Chat {
     sync,
     syncQuietly,
     take(event) {
-      reauthorize(event);
+      reauthorizer.take(event);
       approvals.add(event);
     },
   };
@@ -67,6 +67,7 @@ export function createChat(options: ChatOptions): Chat {
     regenerate: sender.regenerate,
     edit: sender.edit,
     answerApproval: approvals.answer,
+    grant: reauthorizer.grant,
     start() {
       const here = new AbortController();
       life = here;

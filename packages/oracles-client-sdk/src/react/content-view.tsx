@@ -1,7 +1,9 @@
 'use client';
 
-import { type ReactNode, useContext, useSyncExternalStore } from 'react';
-import type { Approval, Arguments, CallStatus } from '../core/wire.ts';
+import { type ReactNode, useContext, useState, useSyncExternalStore } from 'react';
+import { toError } from '../core/oracle-error.ts';
+import { reauthorizeComponentName, toAskedCapability } from '../core/reauthorize.ts';
+import type { Approval, Arguments, CallStatus, GrantedCapability } from '../core/wire.ts';
 import type { IComponentMetadata } from './message-content.ts';
 import { type AnswerApproval, OraclesContext, type OraclesContextValue } from './oracles-context.ts';
 import type { UIComponents } from './ui-components.ts';
@@ -27,20 +29,25 @@ export function ContentView({ content: { name, props }, components }: ContentVie
   const Component =
     find(name) ?? (isAgAction ? find('AgActionToolCall') : undefined) ?? (isCall ? find('ToolCall') : undefined);
   const answer = approval?.status === 'pending' ? context?.answers.get(id) : undefined;
+  const asked = name === reauthorizeComponentName && !isCall ? toAskedCapability(args) : undefined;
+  const authorize = asked && context ? () => grantIn(context, id, asked) : undefined;
   if (Component && approval) {
     return <Component {...{ id, name, args, status, toolName: props.toolName, approval, answer }} />;
   }
   if (Component) {
     const named = isCall ? { toolName: name, eventId: id, ...(isAgAction && { actionName: name }) } : toOwnProps(args);
+    if (authorize) return <Component {...named} {...{ id, name, args, status, authorize }} />;
     return <Component {...named} {...{ id, name, args, status, isLoading, output, error }} />;
   }
   if (approval) return <ApprovalView approval={approval} answer={answer} />;
+  if (asked && authorize) return <ReauthorizeView capability={asked} authorize={authorize} />;
   return name === 'Error' ? null : <Quiet name={name} status={status} />;
 }
 
 /** Pages without a component named `Approval` can answer too: the agent waits. */
 function ApprovalView({ approval, answer }: { approval: Approval; answer: AnswerApproval | undefined }): ReactNode {
   const { toolName, args, status } = approval;
+  const [act, fault] = useAct();
   const capability = approval.capability ?? approval.invocation?.capability;
   return (
     <fieldset data-oracle-approval={status}>
@@ -49,16 +56,54 @@ function ApprovalView({ approval, answer }: { approval: Approval; answer: Answer
       {capability && <pre>{JSON.stringify(capability, null, 2)}</pre>}
       {answer && (
         <>
-          <button type="button" onClick={() => void answer(true).catch(() => {})}>
+          <button type="button" onClick={() => act(() => answer(true))}>
             Approve
           </button>
-          <button type="button" onClick={() => void answer(false).catch(() => {})}>
+          <button type="button" onClick={() => act(() => answer(false))}>
             Refuse
           </button>
         </>
       )}
+      {fault && <p role="alert">{fault}</p>}
     </fieldset>
   );
+}
+
+/** Pages without a component named `ReauthorizePrompt` can authorise too; nothing is signed before the user has seen what. */
+function ReauthorizeView({ capability, authorize }: { capability: GrantedCapability; authorize: () => Promise<void> }) {
+  const [act, fault, isDone] = useAct();
+  return (
+    <fieldset data-oracle-reauthorize={capability.can}>
+      <legend>{isDone ? 'Authorised' : 'May the agent do this in your name?'}</legend>
+      <pre>{JSON.stringify(capability, null, 2)}</pre>
+      {!isDone && (
+        <button type="button" onClick={() => act(authorize)}>
+          Authorise
+        </button>
+      )}
+      {fault && <p role="alert">{fault}</p>}
+    </fieldset>
+  );
+}
+
+/** Runs what a button does; gives why it failed, and whether it succeeded. */
+function useAct(): [(work: () => Promise<unknown>) => void, string | undefined, boolean] {
+  const [state, setState] = useState<{ fault?: string; isDone: boolean }>({ isDone: false });
+  const act = (work: () => Promise<unknown>) =>
+    void work().then(
+      () => setState({ isDone: true }),
+      (error) => setState({ fault: toError(error).message, isDone: false }),
+    );
+  return [act, state.fault, state.isDone];
+}
+
+/** Grants a capability to the agent of the chat that shows this prompt. */
+async function grantIn({ chats }: OraclesContextValue, eventId: string, capability: GrantedCapability): Promise<void> {
+  const chat = [...chats].find((shown) =>
+    shown.get().messages.some(({ components }) => components?.some((component) => component.eventId === eventId)),
+  );
+  if (!chat) throw new Error('The chat that asks is not open.');
+  await chat.grant(capability);
 }
 
 /** Names by which React or a browser would run or replace something if a component passes its props on to an element. */

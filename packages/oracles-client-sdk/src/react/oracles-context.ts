@@ -1,6 +1,7 @@
 'use client';
 
 import { createContext, useContext } from 'react';
+import type { Chat } from '../core/chat-interface.ts';
 import type { ChainMessage } from '../core/contract-messages.ts';
 import type { CredentialCache } from '../core/credentials.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
@@ -49,6 +50,8 @@ export interface OraclesContextValue {
   /** Who listens to events. */
   events: Set<(event: AnyEvent, sessionId: string) => void>;
   findChat: FindChat;
+  /** The chats that the page shows. */
+  chats: Set<Chat>;
   /** How pending approvals of the page's chats are answered, by their ids. */
   answers: Map<string, AnswerApproval>;
   /** Ids of the calls that run on this page at this moment. */

@@ -1,6 +1,7 @@
 'use client';
 
 import { type ReactNode, useMemo } from 'react';
+import type { Chat } from '../core/chat-interface.ts';
 import { type CredentialCache, createCredentialCache, type Sign } from '../core/credentials.ts';
 import {
   type ConfigOverrides,
@@ -66,9 +67,9 @@ export function OraclesProvider(props: OraclesProviderProps) {
     () =>
       createCredentialCache({
         userDid: wallet.did,
-        createDelegation: (did) => latest.current.createDelegation(did),
+        createDelegation: (...what) => latest.current.createDelegation(...what),
         createInvocation: hasInvocations
-          ? (did) => (latest.current.createInvocation ?? latest.current.createDelegation)(did)
+          ? (...what) => (latest.current.createInvocation ?? latest.current.createDelegation)(...what)
           : undefined,
         storage: credentialStorage === 'session' ? findSessionStorage() : undefined,
       }),
@@ -93,6 +94,7 @@ export function OraclesProvider(props: OraclesProviderProps) {
       agents: createStore<readonly string[]>([]),
       events: new Set<(event: AnyEvent, sessionId: string) => void>(),
       findChat: createSharedChats(),
+      chats: new Set<Chat>(),
       answers: new Map<string, AnswerApproval>(),
       executing: createStore<ReadonlySet<string>>(new Set()),
     }),

@@ -8,7 +8,7 @@ import type { BrowserTools } from '../core/client-tools.ts';
 import { OracleError } from '../core/oracle-error.ts';
 import type { Schema } from '../core/schema.ts';
 import type { OutgoingFile, UploadOptions } from '../core/upload-files.ts';
-import type { Approval, Attachment } from '../core/wire.ts';
+import type { Approval, Attachment, GrantedCapability } from '../core/wire.ts';
 import type { IChatOptions } from './chat-options.ts';
 import { fromIMessage, type IMessage, toIMessage } from './message-content.ts';
 import { type ChatRunState, toRunState } from './older-names.ts';
@@ -32,6 +32,8 @@ export interface UseChatResult {
   pendingApprovals: Approval[];
   /** Lets a tool run, or not; the agent reads the reason. */
   answerApproval: (approvalId: string, approved: boolean, reason?: string) => Promise<void>;
+  /** Signs a delegation of one capability and stores it at the agent: what a `ReauthorizePrompt` asks for. Ask the user first. */
+  grant: (capability: GrantedCapability) => Promise<void>;
   /** Asks for another answer: to the question of this message, or to the last one. */
   regenerate: (messageId?: string) => Promise<void>;
   /** Sends other words in place of a question; what came after it leaves the conversation. */
@@ -76,7 +78,7 @@ const isRefused = (error: OracleError | undefined) => error?.status === 401 || e
 /** The thread of a session: its messages, the answer as it is written, and the ways to take part. */
 export function useChat<Schemas extends Record<string, Schema>>(options: IChatOptions<Schemas>): UseChatResult {
   const { oracleDid, sessionId, uiComponents } = options;
-  const { wallet, actions, components, executing, turns, events, answers, findChat } = useOraclesContext();
+  const { wallet, actions, components, executing, turns, events, answers, findChat, chats } = useOraclesContext();
   const { agent, error: configError } = useAgent(oracleDid, options.overrides);
   const latest = useLatest({
     ...options,
@@ -140,6 +142,11 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
   }, [agent, sessionId, actions, answers, events, executing, findChat]);
   const chat = shared?.chat;
   useEffect(() => shared?.join(latest), [shared, latest]);
+  useEffect(() => {
+    if (!chat) return;
+    chats.add(chat);
+    return () => void chats.delete(chat);
+  }, [chats, chat]);
 
   useEffect(() => {
     if (!uiComponents) return;
@@ -196,6 +203,7 @@ export function useChat<Schemas extends Record<string, Schema>>(options: IChatOp
       async (approvalId, approved, reason) => void (await chat?.answerApproval(approvalId, { approved, reason })),
       [chat],
     ),
+    grant: useCallback((capability) => act((ready) => ready.grant(capability)), [act]),
     regenerate: useCallback((messageId) => act((ready) => ready.regenerate(messageId)), [act]),
     editMessage: useCallback((messageId, text, extra) => act((ready) => ready.edit(messageId, text, extra)), [act]),
     uploadFile: useCallback((file, extra) => act((ready) => ready.upload(file, extra)), [act]),
