@@ -2,14 +2,45 @@ import { randomBytes } from 'node:crypto';
 import { createGatewayClient, createSigningAccount, toSend } from '@palaver/protocol';
 import { toSendGrant } from '@palaver/protocol/internal';
 import { openStore } from '@palaver/store';
-import { waitFor } from '@palaver/test-kit';
+import { launchBrowser, waitFor } from '@palaver/test-kit';
 import { type Capability, createDelegation } from '@palaver/ucan';
 import { expect } from 'vitest';
 import { answerOf, ask } from '../../packages/agent/test/ask-approval.ts';
 import { collectFrames, type Frame } from '../../packages/agent/test/read-frames.ts';
 import { createAgentInstances } from '../../packages/agent/test/start-agent-process.ts';
 import { createTestUser } from '../../packages/agent/test/test-agent.ts';
+import { buildPage } from '../../packages/oracles-client-sdk/test/build-page.ts';
+import { serveFiles } from '../../packages/oracles-client-sdk/test/serve-files.ts';
 import type { World } from './start-world.ts';
+
+interface Send {
+  value: { fromAddress: string; toAddress: string; amount: { denom: string; amount: string }[] };
+}
+
+/** Presses Pay on a page of the client library, in a browser, and waits until it says that it is done. */
+async function payOnPage(
+  params: Record<string, string>,
+  address: string,
+  broadcast: (messages: [Send], memo: string) => Promise<void>,
+): Promise<void> {
+  const site = await serveFiles(await buildPage(19));
+  const browser = await launchBrowser();
+  try {
+    const page = await browser.newPage();
+    await page.exposeFunction('transact', async (messages: [Send], memo: string) => {
+      await broadcast(messages, memo);
+      return { code: 0 };
+    });
+    await page.goto(`${site.url}?${new URLSearchParams({ ...params, address })}`);
+    await page.getByRole('button', { name: 'Pay' }).click();
+    const contract = page.locator('#contract');
+    await expect.poll(() => contract.textContent(), { timeout: 120_000 }).toMatch(/^ ?(done|free|error)/);
+    expect(await contract.textContent()).toMatch(/^ ?done /);
+  } finally {
+    await browser.close();
+    await site.close();
+  }
+}
 
 /**
  * Ana chats on a page until 402, pays on the node and is let in; the agent sends tokens and submits a claim in her name, with
@@ -68,11 +99,18 @@ export async function walkPageStory({ url: gatewayUrl, access, ana, eve, amountO
   // A page chats until 402, pays on the node, and is let in without an operator.
   expect([await say(), await say()]).toEqual([200, 402]);
   const [claim] = (await user.send('GET', '/credits')).body.claims;
-  await kill();
-  const coins = [{ denom: 'uixo', amount: '2000' }];
-  await transact(ana.account, toSend({ from: ana.account.address, to: payTo, coins }), `claims ${claim.claimId}`);
-  agent = await instances.start();
-  await waitFor('the credit', async () => (await user.send('GET', '/credits')).body.balance === 20);
+  await payOnPage(
+    { url: agent.url, did: instances.did, user: ana.did, key: ana.signer.toSecret(), claims: claim.claimId },
+    ana.account.address,
+    async ([{ value }], memo) => {
+      // The agent is away when the payment arrives, and books it when it is back.
+      await kill();
+      const { fromAddress: from, toAddress: to, amount: coins } = value;
+      await transact(ana.account, toSend({ from, to, coins }), memo);
+      agent = await instances.start({ PORT: new URL(agent.url).port });
+    },
+  );
+  expect((await user.send('GET', '/credits')).body).toMatchObject({ balance: 20, claims: [] });
   await killAndStart();
   expect(await say()).toBe(200);
 

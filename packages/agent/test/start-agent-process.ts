@@ -41,11 +41,11 @@ export async function createAgentInstances(
     did: key.did(),
     databaseUrl: database.url,
     async start(more = {}) {
-      const port = await freePort();
+      const port = more.PORT ?? String(await freePort());
       const url = `http://127.0.0.1:${port}`;
       const started = startProcess(process.execPath, [program], {
         env: {
-          PORT: String(port),
+          PORT: port,
           DATA_DIR: dir.path,
           DATABASE_URL: database.url,
           ORACLE_PRIVATE_KEY: key.toSecret(),

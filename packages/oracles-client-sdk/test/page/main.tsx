@@ -14,10 +14,10 @@ const overrides = need('url') ? { baseUrl: need('url') } : undefined;
 
 const parsed = await parseSigner(need('key'));
 if (!parsed.ok) throw new Error('the page needs a key');
-const signer = parsed.ok;
+const signer = need('user') ? parsed.ok.withDid(need('user') as `did:${string}:${string}`) : parsed.ok;
 const capability = { can: 'oracle/*', with: 'ixo:oracle' } as const;
 const wallet = {
-  address: 'ixo1user',
+  address: need('address') || 'ixo1user',
   did: signer.did() as string,
   matrix: { accessToken: 'matrix-token', homeServer: need('matrix') || 'https://matrix.example' },
 };
@@ -44,7 +44,9 @@ function App() {
       overrides={overrides}
       transactSignX={async (messages, memo) => {
         log.transactions.push({ messages, memo });
-        return { code: 0, transactionHash: 'ABC' };
+        // A test may bring a chain.
+        const { transact } = globalThis as { transact?: (messages: unknown, memo: unknown) => Promise<unknown> };
+        return transact ? transact(messages, memo) : { code: 0, transactionHash: 'ABC' };
       }}
       createDelegation={(audience) => createDelegation({ issuer: signer, audience, capabilities: [capability] })}
       createInvocation={(audience) => {
@@ -227,7 +229,12 @@ function About() {
         <button type="button" onClick={() => contract.contract().catch(() => {})}>
           Contract
         </button>
-        <button type="button" onClick={() => contract.pay(['claim-1', 'claim-2']).catch(() => {})}>
+        <button
+          type="button"
+          onClick={() =>
+            contract.pay(need('claims') ? need('claims').split(' ') : ['claim-1', 'claim-2']).catch(() => {})
+          }
+        >
           Pay
         </button>
       </p>
