@@ -14,7 +14,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 // Each starts its service many times.
 const limit = { timeout: 900_000 };
 
-test.concurrent.fails(
+test.concurrent(
   'a page chats until 402, pays and is let in; the agent acts for its user under a delegation that is renewed in the middle',
   limit,
   () => walkPageStory(world),

@@ -1,4 +1,4 @@
-import type { Claim } from './contract-messages.ts';
+import type { Claim, CreditTerms } from './contract-messages.ts';
 import { OracleError } from './oracle-error.ts';
 import { toQuery } from './to-query.ts';
 import type { Transport } from './transport.ts';
@@ -69,6 +69,9 @@ export function createAgentApi({ json }: Transport) {
     async listClaims(): Promise<Claim[] | undefined> {
       return (await orMissing(json<{ claims: Claim[] }>('/credits')))?.claims;
     },
+
+    /** The price of credit; undefined for agents that are not paid on the chain. */
+    readTerms: () => orMissing(json<CreditTerms>('/credits/terms')),
 
     listMemories: (query: { query?: string; limit?: number; offset?: number } = {}) =>
       json<MemoryList>(`/memory${toQuery(query)}`),

@@ -6,7 +6,7 @@ import { toClaimIds } from './oracle-error.ts';
 
 const price = { denom: 'uixo', amount: '2500' };
 
-test.fails('claims cost what the agent asks for each; those that are not open cost nothing', async () => {
+test('claims cost what the agent asks for each; those that are not open cost nothing', async () => {
   await using agent = await startAgent({ ...payFirst, CREDITS_CLAIM: '700' });
   const { transport } = await createUser(agent);
   const api = createAgentApi(transport);

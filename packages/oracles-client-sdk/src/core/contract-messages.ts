@@ -17,22 +17,28 @@ export function toPaymentMessages(payment: { from: string; to: string; price: Pr
   ];
 }
 
-/** A payment the agent asks for; `amount` is in credits, and a credit costs one unit of the price's denom. */
+/** A payment the agent asks for; `amount` is in credits. */
 export interface Claim {
   claimId: string;
   amount: number;
 }
 
+/** What an agent asks for one credit, and the account to be paid. */
+export interface CreditTerms {
+  address: string;
+  price: Price;
+}
+
 /**
- * What these claims cost together: each its own amount. Claims that are not open any more cost nothing. `open` is undefined
- * for agents that do not list them: there each costs the agent's price.
+ * What these claims cost together at the price of one credit. Claims that are not open any more cost nothing. `open` is
+ * undefined for agents that do not list them: there each claim costs the price.
  */
 export function toClaimsPrice(claimIds: readonly string[], open: readonly Claim[] | undefined, price: Price): Price {
   const ids = new Set(claimIds);
-  const total = open
+  const count = open
     ? open.reduce((sum, { claimId, amount }) => sum + (ids.has(claimId) ? BigInt(amount) : 0n), 0n)
-    : BigInt(price.amount) * BigInt(ids.size);
-  return { denom: price.denom, amount: String(total) };
+    : BigInt(ids.size);
+  return { denom: price.denom, amount: String(count * BigInt(price.amount)) };
 }
 
 /** Throws when a broadcast transaction was refused by the chain: signing clients report that as a code that is not 0. */

@@ -1,9 +1,11 @@
 'use client';
 
-import { useCallback, useState } from 'react';
+import { useCallback, useRef, useState } from 'react';
+import type { AgentApi } from '../core/agent-api.ts';
 import { checkTransaction, toClaimsPrice, toPaymentMessages } from '../core/contract-messages.ts';
 import type { ConfigOverrides, OracleConfig } from '../core/oracle-config.ts';
-import { type OracleError, toError } from '../core/oracle-error.ts';
+import { OracleError, toError } from '../core/oracle-error.ts';
+import { withRetries } from '../core/retry-policy.ts';
 import { useOraclesContext } from './oracles-context.ts';
 import { useAgent } from './use-agent.ts';
 import { useLoad } from './use-load.ts';
@@ -18,7 +20,10 @@ export interface ContractOracleResult {
   status: ContractStatus;
   /** Whether the agent holds an authorisation of the user that is in force. */
   isContracted: boolean;
-  /** Pays for claims an agent has asked payment for, each its own amount. Resolves with the wallet's result; `free` if nothing is open. */
+  /**
+   * Pays claims of the agent at its price of a credit, and waits until the agent has closed them. Resolves with the wallet's
+   * result; `free` if none of them is open. Called again after `PAYMENT_PENDING`, it waits and pays nothing.
+   */
   pay: (claimIds: string[]) => Promise<unknown>;
   error: OracleError | undefined;
   /** @deprecated Use `contract`. */
@@ -62,6 +67,9 @@ export function useContractOracle(
     agent?.transport.json<{ authorized: boolean }>('/delegation'),
   );
   const { reload } = delegation;
+  /** Claims whose payment was sent or is being signed. */
+  const paid = useRef(new Set<string>());
+  const transaction = useRef<unknown>(undefined);
 
   const transfer = useCallback(
     async ({ price, payee }: Pick<OracleConfig, 'price' | 'payee'>, memo: string): Promise<unknown> => {
@@ -106,10 +114,32 @@ export function useContractOracle(
     (claimIds: string[]) =>
       follow('paying', async () => {
         if (!agent || !did) throw new Error('The agent is not ready yet.');
-        const { price, payee } = await resolveConfig(did);
-        if (!price || BigInt(price.amount) === 0n) return undefined;
-        const total = toClaimsPrice(claimIds, await agent.api.listClaims(), price);
-        return transfer({ price: total, payee }, `claims ${claimIds.join(' ')}`);
+        const open = await agent.api.listClaims();
+        if (!open) {
+          // An agent without credits: its terms are the protocol's, and it closes no claims.
+          const { price, payee } = await resolveConfig(did);
+          const total = price && toClaimsPrice(claimIds, undefined, price);
+          return transfer({ price: total, payee }, `claims ${claimIds.join(' ')}`);
+        }
+        const asked = open.filter(({ claimId }) => claimIds.includes(claimId));
+        if (asked.length === 0) return undefined;
+        // What was paid here and is not booked yet is not paid again.
+        const due = asked.map(({ claimId }) => claimId).filter((claimId) => !paid.current.has(claimId));
+        for (const claimId of due) paid.current.add(claimId);
+        try {
+          const terms = due.length > 0 && (await agent.api.readTerms());
+          if (terms === undefined)
+            throw new Error('The agent takes no payments on the chain. Ask its operator how to pay.');
+          if (terms) {
+            const price = toClaimsPrice(due, asked, terms.price);
+            transaction.current = await transfer({ price, payee: terms.address }, `claims ${due.join(' ')}`);
+          }
+        } catch (error) {
+          for (const claimId of due) paid.current.delete(claimId);
+          throw error;
+        }
+        await waitUntilBooked(agent.api, claimIds);
+        return transaction.current ?? null;
       }),
     [agent, did, resolveConfig, follow, transfer],
   );
@@ -133,4 +163,17 @@ export function useContractOracle(
     inviteOracle: async () => {},
     isInvitingOracle: false,
   };
+}
+
+/** How long an agent may take to see a payment on the chain. */
+const bookedWithinMs = 2 * 60_000;
+
+async function waitUntilBooked({ listClaims }: AgentApi, claimIds: readonly string[]): Promise<void> {
+  const check = async () => {
+    const open = await listClaims();
+    if (!open?.some(({ claimId }) => claimIds.includes(claimId))) return;
+    const message = 'The payment was sent, and the agent has not booked it yet. Do not pay again.';
+    throw new OracleError(message, { code: 'PAYMENT_PENDING', retryable: true });
+  };
+  await withRetries(check, new AbortController().signal, bookedWithinMs);
 }
