@@ -103,7 +103,7 @@ export async function walkPageStory({ url: gatewayUrl, access, ana, eve, amountO
     { url: agent.url, did: instances.did, user: ana.did, key: ana.signer.toSecret(), claims: claim.claimId },
     ana.account.address,
     async ([{ value }], memo) => {
-      // The agent is away when the payment arrives, and books it when it is back.
+      // The agent is unreachable when the payment arrives, and books it after its restart.
       await kill();
       const { fromAddress: from, toAddress: to, amount: coins } = value;
       await transact(ana.account, toSend({ from, to, coins }), memo);

@@ -37,7 +37,7 @@ export function createReauthorizer(
   };
 }
 
-/** What a prompt asks for; undefined where renewing the delegation that signs the user in is enough. */
+/** What a prompt asks for; undefined if it is enough to renew the delegation that signs the user in. */
 export function toAskedCapability({ capability: can, resource, nb }: Arguments): GrantedCapability | undefined {
   if (typeof can !== 'string' || typeof resource !== 'string' || /^oracle\//i.test(can)) return undefined;
   return { can, with: resource, ...(asRecord(nb) && { nb: asRecord(nb) }) };
