@@ -86,7 +86,7 @@ async function replay(files: string[], options: ReplayOptions): Promise<void> {
       serviceCode,
       secret: options.secret,
     });
-    const result = await replayFlow(flow, withPlainFaults(phone), options.answer);
+    const result = await replayFlow(flow, withPlainFaults(phone), { answers: options.answer });
     results.push({ file, name: flow.name, ...result });
     if (options.json) continue;
     process.stdout.write(result.ok ? `ok    ${file}\n` : `DIFF  ${file}, ${formatDifference(result)}\n`);

@@ -71,13 +71,12 @@ function addTest(program: Command): void {
     ),
   )
     .argument('<folder>', several)
-    .action(async (folder: string, { actions, json }: ProgramOptions) => {
+    .option('--update', 'write what the program replies now into the dialogues that differ')
+    .action(async (folder: string, { actions, json, update }: ProgramOptions & { update?: boolean }) => {
       const { testPrograms } = await import('@palaver/ussd/commands/test-programs');
       const progress = createProgress();
-      const report = await testPrograms({ folder, actions: actions ?? ownActions() }, progress.show).finally(
-        progress.clear,
-      );
-      print(report, json);
+      const files = { folder, actions: actions ?? ownActions() };
+      print(await testPrograms(files, { update, onProgress: progress.show }).finally(progress.clear), json);
     });
 }
 
@@ -113,8 +112,9 @@ function addVersions(program: Command): void {
     .description('publish a program to the database; running instances serve it within seconds')
     .argument('<folder>', one)
     .option('--note <text>', 'what is new in it')
-    .action(async (folder: string, { note }: { note?: string }) => {
-      const version = await (await load()).publishFolder(withEnvFile(process.env), { folder, note });
+    .option('--skip-tests', 'publish it without playing flows/*.yaml')
+    .action(async (folder: string, options: { note?: string; skipTests?: boolean }) => {
+      const version = await (await load()).publishFolder(withEnvFile(process.env), { folder, ...options });
       process.stdout.write(`${version}\n`);
     });
   program

@@ -44,7 +44,12 @@ const flowSchema = z.strictObject({
 export type FlowStep = z.infer<typeof stepSchema>;
 export type Flow = z.infer<typeof flowSchema>;
 
-export type ReplayResult = { ok: true } | { ok: false; step: number; sent: string; expected: string; received: string };
+/** What placeholders stand for, by name. */
+type Seen = Map<string, string>;
+
+export type ReplayResult =
+  | { ok: true; seen: Seen }
+  | { ok: false; step: number; sent: string; expected: string; received: string };
 
 /** A file that is not a recorded dialogue; the message is for the person who chose it. */
 export class FlowFault extends Error {
@@ -67,29 +72,43 @@ export function parseFlow(source: string): Flow {
   throw new FlowFault(`This is not a flow file: ${hasFields ? faults.join('; ') : 'name and steps are missing'}.`);
 }
 
+/** How flow files are written. */
+export const flowLayout = { blockQuote: 'literal', lineWidth: 0 } as const;
+
 export function formatFlow(flow: Flow): string {
-  return stringify(flow, { blockQuote: 'literal', lineWidth: 0 });
+  return stringify(flow, flowLayout);
 }
 
-/**
- * Plays a dialogue against a server and stops at the first reply that differs. `answers` are the secrets that the file
- * does not hold, by name; a PIN without one is made up.
- */
+export interface ReplayOptions {
+  /** The secrets that the file does not hold, by name; a PIN without one is made up. */
+  answers?: Readonly<Record<string, string>>;
+  /** Gets replies that differ, by the index of their step; without it the replay stops at the first. */
+  onDifference?(step: number, reply: string): void;
+}
+
+/** Plays a dialogue against a server. */
 export async function replayFlow(
   flow: Flow,
   phone: Pick<Phone, 'dial' | 'send'>,
-  answers: Readonly<Record<string, string>> = {},
+  { answers = {}, onDifference }: ReplayOptions = {},
 ): Promise<ReplayResult> {
-  const seen = new Map(Object.entries(answers));
+  const seen: Seen = new Map(Object.entries(answers));
   for (const [step, expectation] of flow.steps.entries()) {
     const isDial = 'dial' in expectation;
     const sent = isDial ? expectation.dial : fillSecrets(expectation.send, seen);
     const received = formatReply(await (isDial ? phone.dial(sent) : phone.send(sent)));
-    if (!matchReply(expectation.reply, received, seen)) {
-      return { ok: false, step: step + 1, sent, expected: fill(expectation.reply, seen), received };
-    }
+    if (matchReply(expectation.reply, received, seen)) continue;
+    if (!onDifference) return { ok: false, step: step + 1, sent, expected: fill(expectation.reply, seen), received };
+    onDifference(step, maskSeen(received, seen));
   }
-  return { ok: true };
+  return { ok: true, seen };
+}
+
+/** Puts placeholders back where their values are. */
+export function maskSeen(text: string, seen: Seen): string {
+  let masked = text;
+  for (const [name, value] of seen) if (value !== '') masked = masked.replaceAll(value, `{{${name}}}`);
+  return masked;
 }
 
 /** A failed replay as people read it. */
@@ -102,7 +121,7 @@ export const pinName = 'pin';
 const wildcard = /\{\{(\w+)\}\}/g;
 
 /** `{{reference}}` stands for any text at first, and for that same text wherever it comes again. */
-function matchReply(expected: string, received: string, seen: Map<string, string>): boolean {
+export function matchReply(expected: string, received: string, seen: Seen): boolean {
   const names: string[] = [];
   const pattern = fill(expected.trim(), seen)
     .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
@@ -112,7 +131,7 @@ function matchReply(expected: string, received: string, seen: Map<string, string
       return `(?<${name}>[^\\n]+)`;
     });
   const match = new RegExp(`^${pattern}$`).exec(received.trim());
-  for (const name of names) seen.set(name, match?.groups?.[name] ?? '');
+  for (const name of match ? names : []) seen.set(name, match?.groups?.[name] ?? '');
   return match !== null;
 }
 

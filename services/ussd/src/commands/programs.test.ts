@@ -1,5 +1,8 @@
 // From an empty folder to a tested program, by what the commands call.
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { createTempDir } from '@palaver/test-kit';
@@ -9,6 +12,7 @@ import { checkProgramFiles } from './check-menu-files.ts';
 import { formatFlow } from './flow.ts';
 import { importForm } from './import-form.ts';
 import { writeNewProgram } from './new-program.ts';
+import { publishFolder } from './publish-programs.ts';
 import { runProgram } from './run-program.ts';
 import { testPrograms } from './test-programs.ts';
 
@@ -219,4 +223,57 @@ test('a file that is too large is named, with its size and the limit', async () 
   expect((await checkProgramFiles({ folder: dir.path })).lines.join()).toMatch(
     /markets\.csv.*: has 2000001 bytes: a file has at most 2000000$/,
   );
+});
+
+const asking = (url: string) => ({
+  'program.yaml': `
+name: prices
+codes: ["*7*2#"]
+extends: palaver
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: home, options: [{ text: go, to: ask }] }
+  ask: { kind: action, http: { get: "${url}" }, take: { price: $.price }, outcomes: { ok: send, missing: none, failed: none } }
+  send: { kind: action, sms: { text: message }, outcomes: { queued: shown, refused: none } }
+  shown: { kind: page, text: shown }
+  none: { kind: page, text: none }
+`,
+  'locales/en.yaml': `home: Home\ngo: Go\nnone: None.\nshown: 'Maize {price}'\nmessage: 'Maize {price} on {today}'\n`,
+});
+
+test('what servers answer is recorded; a test is updated, placeholders in its messages count, and publishing asks for it', async () => {
+  const server = createServer((_, response) => response.end('{ "price": 42 }')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using dir = await createTempDir();
+  await using source = await writeProgram(asking(`http://${host}/maize`));
+  const folder = join(dir.path, 'prices');
+  cpSync(source.path, folder, { recursive: true });
+  const env = { USSD_HTTP_ALLOWED_HOSTS: host };
+  const input = Readable.from(['1\n', '*\n']);
+  const flow = await runProgram({ folder, env, input, output: new PassThrough() });
+  server.close();
+  expect(flow.http).toEqual([{ get: `http://${host}/maize`, status: 200, json: { price: 42 } }]);
+  const file = join(folder, 'flows/price.yaml');
+  mkdirSync(join(folder, 'flows'));
+  writeFileSync(file, `# Kept.\n${formatFlow({ name: 'A price', ...flow })}`);
+  edit(file, new Date().toISOString().slice(0, 10), '{{day}}');
+  expect(await testPrograms({ folder })).toMatchObject({ ok: true });
+
+  edit(join(folder, 'locales/en.yaml'), "shown: 'Maize", "shown: 'Today maize");
+  edit(join(folder, 'locales/en.yaml'), "message: 'Maize", "message: 'Maize is");
+  expect(await testPrograms({ folder })).toMatchObject({ ok: false });
+  const database = { DATABASE_URL: `file:${join(dir.path, 'p.db')}`, DATA_DIR: dir.path };
+  await expect(publishFolder(database, { folder })).rejects.toThrow(
+    /Today maize 42[\s\S]*1 of 1 tests fail, so the program is not published/,
+  );
+  expect(await publishFolder(database, { folder, skipTests: true })).toMatch(/^prices@/);
+  expect(await testPrograms({ folder }, { update: true })).toMatchObject({
+    ok: true,
+    lines: [expect.stringMatching(/^new /)],
+  });
+  expect(readFileSync(file, 'utf8')).toMatch(/^# Kept\.[\s\S]*Today maize 42/);
+  expect(await testPrograms({ folder })).toMatchObject({ ok: true, lines: [expect.stringMatching(/^ok /)] });
+  expect(await publishFolder(database, { folder })).toMatch(/^prices@/);
 });

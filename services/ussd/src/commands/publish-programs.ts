@@ -17,14 +17,26 @@ import { readProgramSource, SourceFault } from '../programs/read-source.ts';
 import { createProgramVersions } from '../programs/versions.ts';
 import { toProgramName } from './new-program.ts';
 import { withDatabase } from './open-database.ts';
+import { testPrograms } from './test-programs.ts';
 
 const by = { actor: 'command', from: null } as const;
 
-/** Publishes the program of a folder; running instances take it into use within seconds. */
-export function publishFolder(
+/**
+ * Publishes the program of a folder; running instances take it into use within seconds. A program whose own dialogues fail is
+ * refused, unless `skipTests` is set.
+ */
+export async function publishFolder(
   env: Env,
-  { folder, note }: { folder: string; note?: string | undefined },
+  { folder, note, skipTests = false }: { folder: string; note?: string | undefined; skipTests?: boolean | undefined },
 ): Promise<string> {
+  if (!skipTests) {
+    const { lines, flows } = await testPrograms({ folder, actions: env.USSD_ACTIONS });
+    const failed = lines.filter((_, i) => flows[i]?.ok === false);
+    if (failed.length > 0)
+      throw new StartError(
+        `${failed.join('\n')}\n${failed.length} of ${flows.length} tests fail, so the program is not published. Publish it anyway with --skip-tests.`,
+      );
+  }
   return withPublishing(env, async (publishing) => {
     const name = toProgramName(folder);
     const source = await readProgramSource(folder);

@@ -1,11 +1,19 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { stringify } from 'yaml';
+import { type Document, parseDocument, stringify } from 'yaml';
 import { findPrograms } from '../programs/read-source.ts';
-import type { Sms } from '../sms/provider.ts';
 import type { MenuReport } from './check-menu-files.ts';
-import { type Flow, FlowFault, formatDifference, parseFlow, replayFlow } from './flow.ts';
+import {
+  type Flow,
+  FlowFault,
+  flowLayout,
+  formatDifference,
+  maskSeen,
+  matchReply,
+  parseFlow,
+  replayFlow,
+} from './flow.ts';
 import { makePhoneNumber } from './flow-secrets.ts';
 import type { KeptClaim } from './kept-claims.ts';
 import type { ProgramFiles } from './load-programs.ts';
@@ -17,6 +25,8 @@ export interface FlowResult {
   file: string;
   name?: string;
   ok: boolean;
+  /** The file was rewritten with what is received now. */
+  isUpdated: boolean;
   /** What differs, or what is wrong with the file. */
   fault?: string;
 }
@@ -25,48 +35,84 @@ export interface TestReport extends MenuReport {
   flows: FlowResult[];
 }
 
+export interface TestOptions {
+  /** Writes what is received now into dialogues that differ. */
+  update?: boolean | undefined;
+  onProgress?(text: string): void;
+}
+
 /** What `palaver program test` prints: every dialogue of `flows/`, played by a new caller on an empty database. */
-export async function testPrograms(files: ProgramFiles, onProgress?: (text: string) => void): Promise<TestReport> {
+export async function testPrograms(files: ProgramFiles, options: TestOptions = {}): Promise<TestReport> {
   const flows: FlowResult[] = [];
+  const found = await listFlows(files.folder);
+  if (found.length === 0) return { ok: false, lines: [`${files.folder}: there is no flows/*.yaml to play`], flows };
   const servers = createTestServers();
   await using service = await startTemporary({ ...files, servers });
-  const found = await listFlows(files.folder);
   for (const [index, file] of found.entries()) {
-    onProgress?.(`${index + 1} of ${found.length}: ${file}`);
-    const flow = await loadFlow(file);
-    if (typeof flow === 'string') flows.push({ file, ok: false, fault: flow });
-    else {
-      const fault = await playFlow(flow, service, servers);
-      flows.push({ file, name: flow.name, ok: fault === undefined, ...(fault !== undefined && { fault }) });
-    }
+    options.onProgress?.(`${index + 1} of ${found.length}: ${file}`);
+    flows.push(await testFlow(file, { service, servers, update: options.update ?? false }));
   }
-  const lines = flows.map(({ file, name, ok, fault }) => {
+  const lines = flows.map(({ file, name, ok, fault, isUpdated }) => {
     const title = name === undefined ? file : `${file}: ${name}`;
-    return ok ? `ok    ${title}` : `FAIL  ${title}: ${fault}`;
+    return ok ? `${isUpdated ? 'new ' : 'ok  '}  ${title}` : `FAIL  ${title}: ${fault}`;
   });
-  if (flows.length === 0) return { ok: false, lines: [`${files.folder}: there is no flows/*.yaml to play`], flows };
   return { ok: flows.every(({ ok }) => ok), lines, flows };
 }
 
-/** What is wrong, or `undefined` when everything is as the dialogue says. */
-async function playFlow(flow: Flow, service: TemporaryService, servers: TestServers): Promise<string | undefined> {
+interface TestBed {
+  service: TemporaryService;
+  servers: TestServers;
+  update: boolean;
+}
+
+async function testFlow(file: string, bed: TestBed): Promise<FlowResult> {
+  const source = await readFile(file, 'utf8');
+  const changed = bed.update ? parseDocument(source) : undefined;
+  try {
+    const flow = parseFlow(source);
+    const fault = await playFlow(flow, bed, changed);
+    const text = changed?.toString(flowLayout);
+    const isUpdated = fault === undefined && text !== undefined && !isDeepStrictEqual(parseFlow(text), flow);
+    if (isUpdated) await writeFile(file, text);
+    return { file, name: flow.name, ok: fault === undefined, isUpdated, ...(fault !== undefined && { fault }) };
+  } catch (error) {
+    if (error instanceof FlowFault) return { file, ok: false, isUpdated: false, fault: error.message };
+    throw error;
+  }
+}
+
+/** What is wrong, or `undefined` when everything is as the dialogue says. Differences go to `changed` if it is given. */
+async function playFlow(flow: Flow, { service, servers }: TestBed, changed?: Document): Promise<string | undefined> {
   servers.use(flow);
   const phoneNumber = flow.phoneNumber ?? makePhoneNumber();
   const phone = createPhone({ url: service.url, phoneNumber, serviceCode: service.serviceCode });
-  const result = await replayFlow(flow, phone).catch(toFault);
-  if (typeof result === 'string') return result;
+  const onDifference = (step: number, reply: string) => changed?.setIn(['steps', step, 'reply'], reply);
+  const result = await replayFlow(flow, phone, changed ? { onDifference } : {});
   const [unknown] = servers.unanswered();
   if (unknown !== undefined) return `the program asks ${unknown} has no answer`;
   if (!result.ok) return formatDifference(result);
-  const fault = compareSms(flow.sms ? await service.messages() : [], phoneNumber, flow.sms);
-  return fault ?? compareClaims(service.claims(phoneNumber), flow.claims);
+  const messages = flow.sms || changed ? await service.messages() : [];
+  const received = messages.filter(({ to }) => to === phoneNumber).map(({ text }) => text);
+  const filed = service.claims(phoneNumber);
+  const faults = { sms: compareSms(received, flow.sms, result.seen), claims: compareClaims(filed, flow.claims) };
+  if (!changed) return faults.sms ?? faults.claims;
+  if (faults.sms !== undefined)
+    changed.set('sms', changed.createNode(received.map((text) => maskSeen(text, result.seen))));
+  if (faults.claims !== undefined) changed.set('claims', changed.createNode(filed));
+  return undefined;
 }
 
-function compareSms(sent: readonly Sms[], to: string, expected: Flow['sms']): string | undefined {
+/** In any order, each message once. */
+function compareSms(received: readonly string[], expected: Flow['sms'], seen: Map<string, string>): string | undefined {
   if (!expected) return undefined;
-  const received = sent.filter((message) => message.to === to).map(({ text }) => text);
+  const left = [...received];
+  for (const text of expected) {
+    const at = left.findIndex((message) => matchReply(text, message, seen));
+    if (at >= 0) left.splice(at, 1);
+  }
+  if (received.length === expected.length && left.length === 0) return undefined;
   const [wanted, got] = [expected, received].map((texts) => texts.toSorted().join('\n'));
-  return wanted === got ? undefined : `the SMS messages differ\n--- expected\n${wanted}\n--- received\n${got}`;
+  return `the SMS messages differ\n--- expected\n${wanted}\n--- received\n${got}`;
 }
 
 function compareClaims(filed: readonly KeptClaim[], expected: Flow['claims']): string | undefined {
@@ -87,17 +133,4 @@ async function listFlows(folder: string): Promise<string[]> {
       .map((name) => join(program, 'flows', basename(name)));
   });
   return (await Promise.all(lists)).flat();
-}
-
-async function loadFlow(file: string): Promise<Flow | string> {
-  try {
-    return parseFlow(await readFile(file, 'utf8'));
-  } catch (error) {
-    return toFault(error);
-  }
-}
-
-function toFault(error: unknown): string {
-  if (error instanceof FlowFault) return error.message;
-  throw error;
 }

@@ -70,7 +70,7 @@ function checkState(
   }
   if ('http' in spec) {
     const { get, post, headers } = spec.http;
-    if ((get === undefined) === (post === undefined)) say(['http'], 'one of get and post');
+    if ((get === undefined) === (post === undefined)) say(['http'], 'must have exactly one of get and post');
     const address = get ?? post ?? '';
     checkAddress('http', address);
     if (address !== '' && !namesServer.test(address))

@@ -55,7 +55,7 @@ function checkPlaceholders(key: string, locales: LocaleFile[], { types, isOpen }
   const isGiven = (name: string) =>
     types.has(name) ||
     types.has(name.split('.', 1)[0] ?? '') ||
-    ['question.min', 'question.max', ...formPlaceholders].includes(name);
+    ['today', 'question.min', 'question.max', ...formPlaceholders].includes(name);
   return locales.flatMap(({ file, texts, lineOf }) =>
     placeholdersOf(texts.get(key) ?? '')
       .filter((name) => !isGiven(name))

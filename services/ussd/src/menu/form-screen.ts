@@ -46,6 +46,13 @@ export const formTexts: readonly string[] = [
 /** What the texts of forms may name. */
 export const formPlaceholders: readonly string[] = ['form.what', 'form.answer'];
 
+/** How an answer is written, which nobody can guess. */
+const formats: Partial<Record<FormScreen['type'], string>> = {
+  date: 'hint.date',
+  time: 'form.timeHint',
+  dateTime: 'form.dateTimeHint',
+};
+
 /** The screen of a form, with its choices and other keys. */
 export function toFormContent({ form, hint }: Dialogue, say: Say): FormContent {
   const screen = form?.screen ?? { type: 'note', body: '' };
@@ -58,12 +65,14 @@ export function toFormContent({ form, hint }: Dialogue, say: Say): FormContent {
   };
 
   function toBody({ type, isLong, count }: FormScreen, speak: Say): string {
+    const format = formats[type];
     if (type === 'send') return speak('form.end');
     if (type === 'another') return speak(count === 0 ? 'form.add' : 'form.another', { 'form.what': body });
     const more = [
       ...(type === 'choices' ? [speak('form.several')] : []),
       ...(type === 'rank' ? [speak('form.rank')] : []),
       ...(isLong ? [speak('common.search')] : []),
+      ...(format === undefined || own?.key === format ? [] : [speak(format)]),
     ];
     return [body, ...more].join('\n');
   }

@@ -8,10 +8,17 @@ export type Values = Readonly<Record<string, string>>;
 const placeholder = /\{([a-zA-Z][\w.]*)\}/g;
 
 /** The text of a key in a language, with its `{placeholders}` filled in. */
-export function translate(locales: Locales, language: string, key: string, values: Values = {}): string {
+export function translate(
+  locales: Locales,
+  language: string,
+  key: string,
+  values: Values = {},
+  today = () => '',
+): string {
   const text = locales.get(language)?.get(key) ?? locales.values().next().value?.get(key) ?? key;
   if (!text.includes('{')) return text;
   return text.replace(placeholder, (_, name: string) => {
+    if (name === 'today' && !Object.hasOwn(values, name)) return today();
     const value = Object.hasOwn(values, name) ? (values[name] ?? '') : readField(values, name);
     if (!name.endsWith('.label') || value === '') return value;
     // `{activity.label}` holds the keys of the options that were chosen, so that it follows the language.

@@ -18,7 +18,7 @@ export function longestValue(menu: Menu, name: string, language: string): string
   );
   const longest = found.reduce((one, other) => (other.length > one.length ? other : one), '');
   if (longest !== '') return longest;
-  const type = field === undefined ? menu.types.get(head) : undefined;
+  const type = field === undefined ? (menu.types.get(head) ?? (head === 'today' ? 'date' : undefined)) : undefined;
   return fill(type, (type && lengths[type]) ?? assumedText);
 }
 

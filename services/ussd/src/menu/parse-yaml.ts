@@ -14,16 +14,24 @@ export function parseYaml(file: string, source: string): YamlFile {
   // Aliases are refused by the limit: a small file must not unfold into a huge one.
   const document = parseDocument(source, { lineCounter: counter, prettyErrors: false, uniqueKeys: false });
   const lineAt = (offset: number | undefined) => (offset === undefined ? 1 : counter.linePos(offset).line || 1);
-  const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({
+  // Errors after the first are its consequences.
+  const [error] = document.errors;
+  const faults = (error ? [error] : document.warnings).map(({ pos, message }) => ({
     file,
     line: lineAt(pos[0]),
-    message,
+    message: error && isInBraces(source, pos[0]) ? `${message}. ${needsQuotes}` : message,
   }));
   // The parser compares each key with all others, which takes seconds where there are many.
   visit(document, {
-    Map(_, { items }) {
+    Map(_, { items, flow }) {
       const seen = new Set<unknown>();
-      for (const { key } of items) {
+      for (const { key, value } of items) {
+        if (!error && flow && isScalar(value) && value.type === 'PLAIN' && isCut(String(value.value)))
+          faults.push({
+            file,
+            line: lineAt(value.range?.[0]),
+            message: `${value.value}: ends at a comma. ${needsQuotes}`,
+          });
         if (!isScalar(key)) continue;
         if (seen.has(key.value))
           faults.push({ file, line: lineAt(key.range?.[0]), message: 'this key is defined twice' });
@@ -38,6 +46,19 @@ export function parseYaml(file: string, source: string): YamlFile {
     faults.push({ file, line: 1, message: error instanceof Error ? error.message : String(error) });
   }
   return { file, value, faults, lineOf: (path) => lineAt(startOf(document.contents, path)) };
+}
+
+const needsQuotes =
+  "Put quotes around expressions with commas, brackets or braces inside { }, as in { total: 'sum(rows.map(row, row.amount))' }.";
+
+function isInBraces(source: string, at: number): boolean {
+  const line = source.slice(source.lastIndexOf('\n', at - 1) + 1, at);
+  return line.includes('{');
+}
+
+/** A parenthesis that is not closed: YAML took the comma in it for the end. */
+function isCut(text: string): boolean {
+  return text.split('(').length > text.split(')').length;
 }
 
 const pairs = new WeakMap<YAMLMap, Map<string, Pair>>();

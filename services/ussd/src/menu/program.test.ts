@@ -454,3 +454,30 @@ test.each([
     expect.stringMatching(new RegExp(`a\\.${kind}:1: more than [\\d]+ ${what}$`)),
   ]);
 });
+
+test.each([
+  ['min: fifty', 'min: must be a number, a date such as 2026-12-31, or today'],
+  ['min: 2026-13-01', 'min: must be a number, a date such as 2026-12-31, or today'],
+])('%s is explained', (limit, message) => {
+  expect(faultsOf(oneQuestion(`type: integer, ${limit}`), questionTexts)).toEqual([
+    `p/states.yaml:4: state ask: ${message}`,
+  ]);
+});
+
+test.each(['sum(rows.map(row, row.amount))', 'sum([1, 2].map(n, n * x))', 'rows.filter(row, row.amount > 1)'])(
+  'an unquoted %s inside { } is one fault that says to quote it',
+  (source) => {
+    const states = oneQuestion('type: integer').replace(
+      'to: done }',
+      `to: add }\n  add: { kind: set, values: { y: ${source} }, to: done }`,
+    );
+    const faults = faultsOf(states, questionTexts);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(/^p\/states\.yaml:5: .*Put quotes around expressions with commas/);
+  },
+);
+
+test('{today} is the day of the call in every text', () => {
+  const menu = load(oneQuestion('type: integer'), questionTexts.replace("'Got {x}'", "'Got {x} on {today}'"));
+  expect(play(menu, ['1', '5'])).toMatch(/^Got 5 on 2026-11-17\n/);
+});

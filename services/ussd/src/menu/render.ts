@@ -25,10 +25,16 @@ export function renderScreen(menu: Menu, dialogue: Dialogue): Screen {
 /** The hint and, of a page that fits one screen, its text: without choices and keys. */
 export function renderAlone(menu: Menu, dialogue: Dialogue): string {
   const state = menu.states.get(dialogue.state);
-  const say: Say = (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values);
+  const say = createSay(menu, dialogue);
   const hint = toHint(state, dialogue, say) ?? '';
   const isPage = state?.kind === 'page' && countPages(menu, dialogue) === 1;
   return [hint, isPage ? say(state.text) : ''].filter((part) => part !== '').join('\n');
+}
+
+/** Texts in the caller's language, with the values of the dialogue and `{today}`. */
+export function createSay(menu: Menu, dialogue: Dialogue): Say {
+  const today = () => todayOf(dialogue);
+  return (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values, today);
 }
 
 export function countPages(menu: Menu, dialogue: Dialogue): number {
@@ -86,7 +92,7 @@ const maxKeyLength = 1_000;
 function toPages(menu: Menu, dialogue: Dialogue): Page[] {
   const state = menu.states.get(dialogue.state);
   if (!state || (state.kind !== 'form' && !('text' in state))) return [];
-  const say: Say = (key, values = dialogue.values) => translate(menu.locales, dialogue.language, key, values);
+  const say = createSay(menu, dialogue);
   const { hint, body, lines } =
     state.kind === 'form' ? toFormContent(dialogue, say) : toContent(menu, state, dialogue, say);
   const isEnd = state.kind === 'end';

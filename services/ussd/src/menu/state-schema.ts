@@ -41,7 +41,10 @@ const menuSchema = z
         save: z.record(nameSchema, fieldSchema).default({}),
         where: expressionSchema.exactOptional(),
       })
-      .refine(({ csv, json, list }) => [csv, json, list].filter(Boolean).length === 1, 'one of csv, json and list')
+      .refine(
+        ({ csv, json, list }) => [csv, json, list].filter(Boolean).length === 1,
+        'must have exactly one of csv, json and list',
+      )
       .exactOptional(),
     when: expressionSchema.exactOptional(),
     to: nameSchema.exactOptional(),
@@ -54,7 +57,12 @@ const menuSchema = z
       refuse('when', 'when is for a menu with from; lead past others with a branch');
   });
 
-const limitSchema = z.union([z.number(), z.literal('today'), z.iso.date()]);
+const limitSchema = z
+  .union([z.number(), z.string()])
+  .refine(
+    (limit) => typeof limit === 'number' || limit === 'today' || z.iso.date().safeParse(limit).success,
+    'must be a number, a date such as 2026-12-31, or today',
+  );
 const countSchema = z.int().min(0).max(160);
 const questionSchema = z.strictObject({
   type: z.enum(questionTypes),
@@ -145,7 +153,10 @@ const actionSchema = z
       return z.NEVER;
     };
     if (names.length + (Object.hasOwn(given, 'action') ? 1 : 0) !== 1) {
-      context.addIssue({ code: 'custom', message: `one of action, ${builtInNames.join(', ')}` });
+      context.addIssue({
+        code: 'custom',
+        message: `an action needs exactly one of action, ${builtInNames.join(', ')}`,
+      });
       return z.NEVER;
     }
     const { kind, requires, outcomes, ...rest } = given;

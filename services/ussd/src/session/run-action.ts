@@ -3,8 +3,8 @@ import type { Action, ActionContext, Actions } from '../actions/action.ts';
 import type { RunBuiltIn } from '../actions/built-in-actions.ts';
 import type { Dialogue } from '../menu/dialogue.ts';
 import type { ActionResult, PendingAction } from '../menu/engine.ts';
-import { translate } from '../menu/locales.ts';
 import { type ActionState, type Menu, nameOf } from '../menu/menu.ts';
+import { createSay } from '../menu/render.ts';
 import type { Submissions } from '../submissions/submissions.ts';
 import type { ActionResults } from './action-results.ts';
 
@@ -67,7 +67,7 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
         if (value === undefined) throw new Error(`action ${pending.action} needs the answer ${name}`);
         return value;
       },
-      say: (text, values) => translate(menu.locales, dialogue.language, text, values),
+      say: createSay(menu, dialogue),
       commit(act) {
         committed = results.commit(own, act);
         return committed;
