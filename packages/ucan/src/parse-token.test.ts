@@ -284,6 +284,44 @@ describe('parseToken keeps to its limits:', () => {
     expect(await codeOf(await toArchive([abyss]))).toBe('UCAN_MALFORMED');
   });
 
+  it.fails('1,500 values in all blocks together, in whatever form', async () => {
+    const small = Array.from({ length: 800 }, () => ({}));
+    const wide = Object.fromEntries(Array.from({ length: 700 }, (_, at) => [`k${at}`, 1]));
+    for (const [fits, over] of [
+      [[{ a: small }], [{ a: [...small, ...small] }]],
+      [[wide], [wide, { more: wide }]],
+    ] as never[][]) {
+      expect(
+        await codeOf(await toArchive([await signBlock(user, { audience: agent.did(), fct: fits as never })])),
+      ).toBeUndefined();
+      expect(
+        await codeOf(await toArchive([await signBlock(user, { audience: agent.did(), fct: over as never })])),
+      ).toBe('UCAN_MALFORMED');
+    }
+    const proofs = await Promise.all(
+      Array.from({ length: 3 }, (_, at) =>
+        signBlock(user, { audience: user.did(), nnc: `${at + 1}`, fct: [{ a: small.slice(0, 600) }] as never }),
+      ),
+    );
+    const prf = proofs.map(({ cid }) => cid) as never;
+    expect(await codeOf(await toArchive([...proofs, await signBlock(user, { audience: agent.did(), prf })]))).toBe(
+      'UCAN_MALFORMED',
+    );
+    const declared = await toRawBlock(Uint8Array.of(0xa1, 0x61, 0x61, 0x9a, 0xff, 0xff, 0xff, 0xff));
+    expect(await codeOf(await toArchive([declared]))).toBe('UCAN_MALFORMED');
+  });
+
+  it.fails('128 capabilities with those of its proofs', async () => {
+    const mint = async (count: number, nonces = ['1', '2', '3']) => {
+      const att = Array.from({ length: count }, (_, at) => ({ can: 'oracle/chat', with: `ixo:${at}` })) as never;
+      const proofs = await Promise.all(nonces.map((nnc) => signBlock(user, { audience: user.did(), nnc, att })));
+      const prf = proofs.map(({ cid }) => cid) as never;
+      return toArchive([...proofs, await signBlock(user, { audience: agent.did(), prf, att })]);
+    };
+    expect(await codeOf(await mint(32))).toBeUndefined();
+    expect(await codeOf(await mint(32, ['1', '2', '3', '4']))).toBe('UCAN_MALFORMED');
+  });
+
   it('64 KiB of text', async () => {
     const mint = (length: number) => signBlock(user, { audience: agent.did(), fct: [{ pad: 'x'.repeat(length) }] });
     expect(await codeOf(await toArchive([await mint(48_000)]))).toBeUndefined();
