@@ -83,6 +83,13 @@ export const agentConfigSchema = z
       description: 'How many unknown DIDs the tokens of one client address may name in a minute.',
       example: '30',
     }),
+    UCAN_CHECKED_KIB_PER_MINUTE: envInteger({ min: 64, max: 1_000_000_000 })
+      .prefault(String(ucanLimits.checkedKibPerMinute))
+      .meta({
+        description:
+          'KiB of tokens not seen before that one client address may have checked in a minute; a usual token has half a KiB.',
+        example: '4096',
+      }),
     DNS_SERVERS: envList().prefault('').meta({
       description:
         "Name servers for hosts that users name (did:web, Matrix homeservers), separated by commas. If not set, the machine's own.",

@@ -121,6 +121,11 @@ export const ucanLimits = {
   /** DID documents that unverified tokens of one client address may cause to be fetched. */
   lookupsPerMinute: 30,
   lookupsUnderwayPerClient: 4,
+  /** Values (keys included) and capabilities in a token and its proofs: what it costs to read and to verify. */
+  tokenItems: 1_500,
+  tokenCapabilities: 128,
+  /** KiB of tokens not seen before that one client address may have checked in a minute. */
+  checkedKibPerMinute: 4_096,
 } as const;
 
 export const requestIdMaxCharacters = 128;

@@ -29,10 +29,23 @@ export function coversAbility(granted: string, wanted: string): boolean {
  */
 export function coversCapability(granted: Capability, wanted: Capability): boolean {
   if (granted.with !== wanted.with || !coversAbility(granted.can, wanted.can)) return false;
-  const conditions = wanted.nb ?? {};
-  return Object.entries(granted.nb ?? {}).every(
-    ([name, value]) => Object.hasOwn(conditions, name) && equalBytes(CBOR.encode(value), CBOR.encode(conditions[name])),
-  );
+  if (!granted.nb) return true;
+  const conditions = encodeConditions(wanted.nb ?? {});
+  return [...encodeConditions(granted.nb)].every(([name, value]) => {
+    const other = conditions.get(name);
+    return other !== undefined && equalBytes(value, other);
+  });
+}
+
+/** Each is encoded once, however many others it is compared with. */
+const encoded = new WeakMap<object, Map<string, Uint8Array>>();
+
+function encodeConditions(conditions: Readonly<Record<string, unknown>>): Map<string, Uint8Array> {
+  const known = encoded.get(conditions);
+  if (known) return known;
+  const made = new Map(Object.entries(conditions).map(([name, value]) => [name, CBOR.encode(value)]));
+  encoded.set(conditions, made);
+  return made;
 }
 
 /** Whether a token grants a capability. It says nothing about the token being good: verify first. */

@@ -60,10 +60,19 @@ export function checkSignIn(view: UcanView, policy: ChainPolicy): ChainRefusal |
 
 /** Whether one of these issuers is in the chain that gives a token a capability. */
 export function isGrantedBy(view: UcanView, capability: Capability, issuers: ReadonlySet<string>): boolean {
-  if (issuers.has(view.issuer)) return true;
-  return view.proofs.some((proof) =>
-    proof.capabilities.some((granted) => coversCapability(granted, capability) && isGrantedBy(proof, granted, issuers)),
-  );
+  // Each capability of each proof is followed once, by however many ways it is reached.
+  const followed = new Set<Capability>();
+  const isFrom = ({ issuer, proofs }: UcanView, wanted: Capability): boolean => {
+    if (issuers.has(issuer)) return true;
+    return proofs.some((proof) =>
+      proof.capabilities.some((granted) => {
+        if (followed.has(granted) || !coversCapability(granted, wanted)) return false;
+        followed.add(granted);
+        return isFrom(proof, granted);
+      }),
+    );
+  };
+  return isFrom(view, capability);
 }
 
 export function checkDelegation(view: UcanView, policy: ChainPolicy): ChainRefusal | null {

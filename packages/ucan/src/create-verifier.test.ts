@@ -226,11 +226,23 @@ describe('the memory of verdicts', () => {
   });
 
   it('is bounded', async () => {
-    const small = setUp({ cacheSize: 2 });
     const tokens = [await invoke(), await invoke(), await invoke()];
+    const small = setUp({ cacheBytes: 16 * 2.5 * (tokens[0]?.length ?? 0) });
     const [first] = await Promise.all(tokens.map((token) => small.verifyInvocation(token)));
     expect(await small.verifyInvocation(tokens[0] ?? '')).not.toBe(first);
     expect(await small.verifyInvocation(tokens[0] ?? '')).toEqual(first);
+  });
+
+  it('keeps no more bytes than it may, however long the tokens are', async () => {
+    const short = await invoke();
+    const long = async (nonce: string) =>
+      toArchive([await signBlock(user, { audience: agent.did(), nnc: nonce, fct: [{ pad: 'x'.repeat(40_000) }] })]);
+    const small = setUp({ cacheBytes: 16 * 60_000 });
+    const first = await small.verifyInvocation(short);
+    expect(await small.verifyInvocation(short)).toBe(first);
+    expect(await small.verifyInvocation(await long('1'))).toHaveProperty('ok');
+    expect(await small.verifyInvocation(await long('2'))).toHaveProperty('ok');
+    expect(await small.verifyInvocation(short)).not.toBe(first);
   });
 
   it('never holds a revocation back', async () => {
@@ -310,5 +322,34 @@ describe('issuers that are not keys', () => {
     const resolveDid = async () => ({ error: { message: 'no answer in time' } });
     const { error } = await setUp({ resolveDid }).verifyInvocation(await mint());
     expect(error).toEqual({ code: 'UCAN_BAD_SIGNATURE', message: 'no answer in time' });
+  });
+});
+
+describe('checks are bounded', () => {
+  it('by the length of the tokens that a client sends in a minute', async () => {
+    const bounded = setUp({ checkedKibPerMinute: 4 });
+    const tokens = await Promise.all(Array.from({ length: 6 }, () => invoke()));
+    const limited = { error: { code: 'UCAN_NOT_ALLOWED', message: expect.any(String), limited: true } };
+    const send = (token = '', client?: string) => bounded.verifyInvocation(token, client);
+    for (const token of tokens.slice(0, 3)) expect(await send(token, 'a')).toHaveProperty('ok');
+    expect(await send(tokens[3], 'a')).toEqual(limited);
+    // What is known is not checked again; another client has its own allowance; bad ones count too.
+    expect(await send(tokens[0], 'a')).toHaveProperty('ok');
+    expect(await send('A'.repeat(2_000), 'b')).toMatchObject({ error: { code: 'UCAN_MALFORMED' } });
+    expect(await send(tokens[3], 'b')).toEqual(limited);
+    clock += 40_000;
+    expect(await send(tokens[3], 'a')).toHaveProperty('ok');
+    expect(await send(tokens[4], 'a')).toHaveProperty('ok');
+    expect(await send(tokens[5], 'a')).toEqual(limited);
+  });
+
+  it('reads a token that may be either once', async () => {
+    const bounded = setUp({ checkedKibPerMinute: 2 });
+    const capabilities = [{ can: 'oracle/*', with: 'ixo:oracle' }];
+    const key = await delegate({ capabilities, expiration: nowSeconds() + 86_400 });
+    expect(await bounded.verifyBearer(key, 'a')).toHaveProperty('ok');
+    expect((await bounded.verifyInvocation(key, 'a')).error?.code).toBe('UCAN_TTL_TOO_LONG');
+    expect(await bounded.verifySignIn(key, 'a')).toHaveProperty('ok');
+    expect((await setUp().verifyBearer(await delegate())).error?.code).toBe('UCAN_NOT_ALLOWED');
   });
 });

@@ -1,8 +1,11 @@
 import { agentLimits, ucanLimits } from '@palaver/contract';
+import { LRUCache } from 'lru-cache';
 import { hashText } from '#crypto';
 import type { Capability } from './capability.ts';
+import { createCheckAllowance } from './check-allowance.ts';
 import {
   type ChainPolicy,
+  type ChainRefusal,
   checkDelegation,
   checkInvocation,
   checkSignIn,
@@ -10,7 +13,6 @@ import {
   listChain,
 } from './check-chain.ts';
 import type { ResolveDid } from './did/resolve-did.ts';
-import { LruMap } from './lru-map.ts';
 import { parseToken } from './parse-token.ts';
 import type { Awaitable, Result, UcanError } from './result.ts';
 import type { UcanView } from './ucan-view.ts';
@@ -45,8 +47,10 @@ export interface VerifierOptions {
   readonly canIssue?: (issuer: string, resource: string) => boolean;
   /** Milliseconds, like `Date.now`. */
   readonly now?: () => number;
-  /** How many verified tokens are cached. */
-  readonly cacheSize?: number;
+  /** How much memory verified tokens may take in the cache, roughly. */
+  readonly cacheBytes?: number;
+  /** How many KiB of tokens that are not in the cache one client may have checked in a minute. */
+  readonly checkedKibPerMinute?: number;
 }
 
 export interface IssuedToken {
@@ -97,34 +101,41 @@ export type Verdict = Result<VerifiedToken, UcanError>;
  * ```
  */
 export interface Verifier {
-  /** `client` is the address the token came from, by which look-ups of unverified issuers are bounded. */
+  /** `client` is the address the token came from, by which checks and look-ups of unverified issuers are bounded. */
   verifyInvocation(token: string, client?: string): Promise<Verdict>;
   /** Checks a delegation; that alone does not sign anyone in. */
   verifyDelegation(token: string, client?: string): Promise<Verdict>;
   /** Checks a delegation that is used instead of an invocation. */
   verifySignIn(token: string, client?: string): Promise<Verdict>;
+  /** Checks a token that may be an invocation, or a delegation that is used instead of one. */
+  verifyBearer(token: string, client?: string): Promise<Verdict>;
 }
+
+type Kind = keyof typeof checks;
 
 interface Check {
-  readonly kind: keyof typeof checks;
+  /** What the token may be, in the order in which it is tried. */
+  readonly kinds: readonly Kind[];
   readonly token: string;
-  /** Unix time. */
-  readonly seconds: number;
   readonly client: string | undefined;
+  /** Of the token. */
+  readonly hash: string;
 }
 
-/** A verdict and the Unix second it holds until. */
-interface TimedVerdict {
-  readonly verdict: Verdict;
-  readonly until: number;
+/** A token whose signatures are good. What it is good for is checked at every use. */
+interface Accepted {
+  readonly verdict: Result<VerifiedToken, UcanError> & { readonly ok: VerifiedToken };
 }
 
 // `from` is when it was reached: if the clock is set back, the token is checked again.
-interface Remembered extends TimedVerdict {
+interface Refused {
+  readonly error: UcanError;
   readonly from: number;
 }
 
-const defaultCacheSize = 5_000;
+const defaultCacheBytes = 64 * 1024 * 1024;
+/** A parsed token takes 11 to 13 times its length. */
+const bytesPerCharacter = 16;
 // A separate cache, so that many bad tokens cannot evict good ones.
 const refusalCacheSize = 1_000;
 /** How long a verdict that depends on a DID document is cached: its keys can change at any time. */
@@ -153,39 +164,68 @@ export function createVerifier(options: VerifierOptions): Verifier {
     now = Date.now,
   } = options;
   const audiences = new Set(options.audiences);
-  const accepted = new LruMap<Remembered>(options.cacheSize ?? defaultCacheSize);
-  const refused = new LruMap<Remembered>(refusalCacheSize);
+  const limits = { maxTtlSeconds, delegationMaxTtlSeconds, clockSkewSeconds };
+  const allowance = createCheckAllowance(options.checkedKibPerMinute ?? ucanLimits.checkedKibPerMinute, now);
+  const accepted = new LRUCache<string, Accepted>({
+    maxSize: options.cacheBytes ?? defaultCacheBytes,
+    perf: { now },
+    ttlResolution: 0,
+  });
+  const refused = new LRUCache<string, Refused>({ max: refusalCacheSize });
 
-  async function verify(kind: keyof typeof checks, token: string, client?: string): Promise<Verdict> {
-    const seconds = now() / 1000;
+  async function verify(kinds: readonly Kind[], token: string, client?: string): Promise<Verdict> {
     // It is refused for its length, so no hash is computed.
-    if (token.length > agentLimits.tokenCharacters) return (await check({ kind, token, seconds, client })).verdict;
-    const key = await hashText(`${kind} ${token}`);
-    const known = recall(accepted, key, seconds) ?? recall(refused, key, seconds);
-    if (known) return await checkStanding(kind, known);
-    const { verdict, until } = await check({ kind, token, seconds, client });
-    if (until > seconds) (verdict.ok ? accepted : refused).set(key, { verdict, from: seconds, until });
-    return await checkStanding(kind, verdict);
+    if (token.length > agentLimits.tokenCharacters)
+      return await parseToken(token).then(({ error }) => ({ error: error as UcanError }));
+    const hash = await hashText(token);
+    const known = accepted.get(hash)?.verdict;
+    if (known) {
+      const chosen = choose(known.ok.view, kinds);
+      return 'error' in chosen ? { error: chosen.error } : await checkStanding(chosen.kind, known);
+    }
+    const fault = refused.get(`${kinds} ${hash}`);
+    return fault && fault.from <= now() ? { error: fault.error } : await check({ kinds, token, client, hash });
   }
 
-  async function check({ kind, token, seconds, client }: Check): Promise<TimedVerdict> {
+  /** The first kind that the token is by everything but its signatures; otherwise why it is not. */
+  function choose(view: UcanView, kinds: readonly Kind[]): { kind: Kind } | ChainRefusal {
+    const policy: ChainPolicy = { audiences, ...limits, canIssue, now: now() / 1000 };
+    let first: ChainRefusal | undefined;
+    for (const kind of kinds) {
+      const refusal = checks[kind](view, policy);
+      if (!refusal) return { kind };
+      // What lives too long for an invocation is meant as a delegation.
+      if (!first || first.error.code === 'UCAN_TTL_TOO_LONG')
+        first = { ...refusal, passing: refusal.passing || (first?.passing ?? false) };
+    }
+    return first as ChainRefusal;
+  }
+
+  async function check({ kinds, token, client, hash }: Check): Promise<Verdict> {
+    if (client !== undefined && !allowance.take(client, token.length)) return { error: tooManyChecks };
+    const refuse = (error: UcanError, isFinal = true): Verdict => {
+      if (isFinal) refused.set(`${kinds} ${hash}`, { error, from: now() });
+      return { error };
+    };
     const parsed = await parseToken(token);
-    if (parsed.error) return { verdict: parsed, until: forever };
+    if (parsed.error) return refuse(parsed.error);
     const view = parsed.ok;
-    const limits = { maxTtlSeconds, delegationMaxTtlSeconds, clockSkewSeconds };
-    const policy: ChainPolicy = { audiences, ...limits, canIssue, now: seconds };
-    const refusal = checks[kind](view, policy);
-    if (refusal) return { verdict: { error: refusal.error }, until: refusal.passing ? seconds : forever };
+    const chosen = choose(view, kinds);
+    if ('error' in chosen) return refuse(chosen.error, !chosen.passing);
     const { error, resolved } = await verifySignatures(view, (did) => resolveDid(did, client));
     // If a DID document was resolved, a refusal is not cached, and an acceptance only for a short time.
-    if (error) return { verdict: { error }, until: resolved ? seconds : forever };
+    if (error) return refuse(error, !resolved);
     const expiration = findExpiration(view);
-    const until = Math.min(expiration + clockSkewSeconds, resolved ? seconds + resolvedSeconds : forever);
     const { issuer: did, cid, capabilities } = view;
-    return { verdict: { ok: { did, expiration, cid, capabilities, view } }, until };
+    const verdict = { ok: { did, expiration, cid, capabilities, view } };
+    const seconds = Math.min(expiration + clockSkewSeconds - now() / 1000, resolved ? resolvedSeconds : forever);
+    // Kept for as long as `ttl`, and that millisecond too.
+    const ttl = Math.floor(seconds * 1000) - 1;
+    if (ttl > 0) accepted.set(hash, { verdict }, { ttl, size: token.length * bytesPerCharacter });
+    return await checkStanding(chosen.kind, verdict);
   }
 
-  async function checkStanding(kind: keyof typeof checks, verdict: Verdict): Promise<Verdict> {
+  async function checkStanding(kind: Kind, verdict: Verdict): Promise<Verdict> {
     const standing = verdict.ok && (await options.findStanding?.(listChain(verdict.ok.view)));
     if (standing === 'revoked')
       return { error: { code: 'UCAN_NOT_ALLOWED', message: 'it has been revoked', revoked: true } };
@@ -196,13 +236,15 @@ export function createVerifier(options: VerifierOptions): Verifier {
   }
 
   return {
-    verifyInvocation: (token, client) => verify('invocation', token, client),
-    verifyDelegation: (token, client) => verify('delegation', token, client),
-    verifySignIn: (token, client) => verify('signIn', token, client),
+    verifyInvocation: (token, client) => verify(['invocation'], token, client),
+    verifyDelegation: (token, client) => verify(['delegation'], token, client),
+    verifySignIn: (token, client) => verify(['signIn'], token, client),
+    verifyBearer: (token, client) => verify(['invocation', 'signIn'], token, client),
   };
 }
 
-function recall(cache: LruMap<Remembered>, key: string, seconds: number): Verdict | undefined {
-  const known = cache.get(key);
-  return known && known.from <= seconds && seconds < known.until ? known.verdict : undefined;
-}
+const tooManyChecks: UcanError = {
+  code: 'UCAN_NOT_ALLOWED',
+  message: 'too many tokens of this address are being checked',
+  limited: true,
+};

@@ -1,5 +1,6 @@
-import { agentLimits } from '@palaver/contract';
+import { agentLimits, ucanLimits } from '@palaver/contract';
 import { type API, Delegation } from '@ucanto/core';
+import { Tokenizer } from 'cborg';
 import { sha256 } from '#crypto';
 import { equalBytes } from './bytes.ts';
 import { decodeMultibaseOrBase64 } from './multibase.ts';
@@ -31,6 +32,7 @@ export async function parseToken(text: string): Promise<Result<UcanView, UcanErr
     if (text.length > maxCharacters) malformed(`it is longer than ${maxCharacters} characters`);
     const bytes = decodeMultibaseOrBase64(text) ?? malformed('it is not base64 or multibase');
     const { root, ucans } = readArchive(bytes);
+    checkItems(ucans.values());
     for (const block of [root, ...ucans.values()]) await checkHash(block);
     const chain = new Chain(ucans);
     const view = chain.read(readVariant(root));
@@ -45,10 +47,23 @@ async function checkHash({ digest, bytes }: ArchiveBlock): Promise<void> {
   if (!equalBytes(await sha256(bytes), digest)) malformed('a block does not match its hash');
 }
 
+/** Before anything is decoded: a value of one byte costs a thousand times that to decode, encode and verify. */
+function checkItems(blocks: Iterable<ArchiveBlock>): void {
+  let items = 0;
+  for (const { bytes } of blocks) {
+    const tokens = new Tokenizer(bytes, {});
+    for (; !tokens.done(); items += 1) {
+      if (items === ucanLimits.tokenItems) malformed(`it has more than ${ucanLimits.tokenItems} values`);
+      tokens.next();
+    }
+  }
+}
+
 /** The UCANs of an archive, each read once however many others lean on it. */
 class Chain {
   readonly #blocks: Map<string, API.Block>;
   readonly #read = new Map<string, { view: UcanView; length: number }>();
+  #capabilities = 0;
 
   constructor(ucans: ReadonlyMap<string, UcanBlock>) {
     this.#blocks = new Map([...ucans].map(([cid, { link, bytes }]) => [cid, { cid: link, bytes } as API.Block]));
@@ -69,6 +84,9 @@ class Chain {
     const root = this.#blocks.get(cid) ?? malformed('its UCAN block is missing');
     const delegation = Delegation.create({ root: root as API.UCANBlock, blocks: this.#blocks });
     const fields = readUcan(delegation.data, root.bytes);
+    this.#capabilities += fields.capabilities.length;
+    if (this.#capabilities > ucanLimits.tokenCapabilities)
+      malformed(`it has more than ${ucanLimits.tokenCapabilities} capabilities with those of its proofs`);
     const cids = delegation.data.proofs.map(String);
     if (new Set(cids).size !== cids.length) malformed('it names a proof twice');
     if (!cids.every((proof) => this.#blocks.has(proof))) throw new Refusal('UCAN_BAD_PROOF', 'a proof is missing');

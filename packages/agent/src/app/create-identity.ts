@@ -56,6 +56,7 @@ export function createIdentity(
       dnsServers: config.DNS_SERVERS,
       lookupsPerMinute: config.UCAN_LOOKUPS_PER_MINUTE,
     }),
+    checkedKibPerMinute: config.UCAN_CHECKED_KIB_PER_MINUTE,
     findStanding: delegations.findStanding,
   });
   const auth = { verifier, allowDelegation: config.UCAN_ALLOW_DELEGATION_AUTH };

@@ -56,11 +56,13 @@ export async function authorize(
   options: AuthorizeOptions,
 ): Promise<Authorized | { error: AppError }> {
   if (bearer === undefined) return authorizeTokens(credentials, options);
+  const { verifier, allowDelegation } = options;
+  if (!allowDelegation) return authorizeTokens({ ...credentials, invocation: bearer }, options);
+  // What people paste as a key is a delegation. It is read once as either; which of the two it is costs little more.
+  const { error } = await verifier.verifyBearer(bearer, credentials.client);
+  if (error) return { error: toAppError(error, 'Invalid UCAN invocation') };
   const result = await authorizeTokens({ ...credentials, invocation: bearer }, options);
-  if (!('error' in result) || !options.allowDelegation) return result;
-  // Not an invocation, or its lifetime is too long: what people paste as a key is a delegation.
-  const asDelegation = await authorizeTokens({ ...credentials, delegation: bearer }, options);
-  return 'error' in asDelegation && result.error.code !== 'UCAN_TTL_TOO_LONG' ? result : asDelegation;
+  return 'error' in result ? authorizeTokens({ ...credentials, delegation: bearer }, options) : result;
 }
 
 async function authorizeTokens(
@@ -86,7 +88,7 @@ async function authorizeTokens(
 
 function toAppError({ code, limited }: UcanError, message: string): AppError {
   if (!limited) return new AppError(code, message);
-  return new AppError('RATE_LIMITED', 'Too many issuers of tokens are being looked up. Try again in a minute.');
+  return new AppError('RATE_LIMITED', 'Too many tokens of your address are being checked. Try again in a minute.');
 }
 
 function one(value: string | string[] | undefined): string | undefined {

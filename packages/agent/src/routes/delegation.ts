@@ -9,6 +9,7 @@ import {
   storeDelegationSchema,
 } from '@palaver/contract/internal';
 import { clientAddress, type Server } from '@palaver/service-kit';
+import { toAddressKey } from '@palaver/service-kit/internal';
 import type { AuditLog } from '@palaver/store';
 import { parseToken, type UcanView, type VerifiedToken, type Verifier } from '@palaver/ucan';
 import { hasCapability } from '@palaver/ucan/internal';
@@ -55,7 +56,7 @@ export function addDelegationRoutes(server: Server, parts: DelegationRouteParts)
     },
     async (request) => {
       const { did } = identityOf(request);
-      const token = await checkDelegation(request.body, did, verifier);
+      const token = await checkDelegation(request, verifier);
       const { cid, expiration } = token;
       const record = recordBy(request, 'delegation.stored');
       let waiting: string[] = [];
@@ -138,10 +139,16 @@ function toCapabilities(view: UcanView | undefined) {
   }));
 }
 
-async function checkDelegation(body: StoreDelegation, did: string, verifier: Verifier): Promise<VerifiedToken> {
-  const verdict = await verifier.verifyDelegation(body.raw);
+async function checkDelegation(
+  request: FastifyRequest & { body: StoreDelegation },
+  verifier: Verifier,
+): Promise<VerifiedToken> {
+  const { body } = request;
+  const { did } = identityOf(request);
+  const verdict = await verifier.verifyDelegation(body.raw, toAddressKey(clientAddress(request)));
   if (!verdict.ok) {
-    const { code, message } = verdict.error;
+    const { code, message, limited } = verdict.error;
+    if (limited) throw new AppError('RATE_LIMITED', `The delegation was not checked: ${message}.`);
     const shown = verdict.error.revoked ? 'DELEGATION_REVOKED' : (codes[code] ?? 'DELEGATION_INVALID');
     throw new AppError(shown, `The delegation was not accepted: ${message}.`);
   }

@@ -1,5 +1,5 @@
 import { ucanLimits } from '@palaver/contract';
-import { LruMap } from '../lru-map.ts';
+import { LRUCache } from 'lru-cache';
 
 export interface LookupLimits {
   /** Takes a place for one lookup; gives what frees it, or null if there is none left. */
@@ -25,7 +25,7 @@ export function createLookupLimits(
     now = Date.now,
   }: { perMinute?: number; now?: () => number } = {},
 ): LookupLimits {
-  const clients = new LruMap<ClientCount>(maxClients);
+  const clients = new LRUCache<string, ClientCount>({ max: maxClients });
   let underway = 0;
 
   function count(client: string): ClientCount {

@@ -1,5 +1,5 @@
 import { ucanLimits } from '@palaver/contract';
-import { LruMap } from '../lru-map.ts';
+import { LRUCache } from 'lru-cache';
 import type { DidKeys } from './did-document.ts';
 import { fromDidKey } from './did-key.ts';
 import { createLookupLimits } from './lookup-limits.ts';
@@ -64,9 +64,9 @@ export function createDidResolver(options: DidResolverOptions = {}): ResolveDid 
   } = options;
   const timeoutMs = options.timeoutMs ?? ucanLimits.resolveTimeoutMs;
   const perMinute = options.lookupsPerMinute ?? ucanLimits.lookupsPerMinute;
-  const kept = new LruMap<{ keys: DidKeys; until: number }>(maxKept);
+  const kept = new LRUCache<string, { keys: DidKeys; until: number }>({ max: maxKept });
   // Apart from the good ones, so that a flood of made-up names cannot push those out.
-  const failed = new LruMap<{ keys: DidKeys; until: number }>(maxKept);
+  const failed = new LRUCache<string, { keys: DidKeys; until: number }>({ max: maxKept });
   const underway = new Map<string, Promise<DidKeys>>();
   const limits = {
     web: createLookupLimits(maxUnderway.web, { perMinute, now }),
