@@ -121,7 +121,38 @@ const dial =
   (text: string) =>
     service.say(id, text, { serviceCode: '*384*7#', phoneNumber });
 
+const vouchers = {
+  'program.yaml': `
+name: field
+codes: ["*384*7#"]
+extends: palaver
+languages: [en]
+start: home
+records: { voucher: { used: boolean, by: text } }
+states:
+  home: { kind: menu, text: home, options: [{ text: give, to: give }, { text: use, to: use }] }
+  give: { kind: action, store: voucher, fields: { used: 'false', by: '""' }, outcomes: { stored: given } }
+  use: { kind: action, update: voucher, where: '!row.used', fields: { used: 'true', by: caller.phone }, outcomes: { updated: used, none: noVoucher } }
+  given: { kind: page, text: given }
+  used: { kind: page, text: used }
+  noVoucher: { kind: page, text: none }
+`,
+  'locales/en.yaml': 'home: Vouchers\ngive: Give\nuse: Use\ngiven: Given.\nused: Used.\nnone: None left.\n',
+};
+
 describe.each(engines)('a program in YAML alone on %s', (engine) => {
+  test.fails('a voucher is redeemed by one of several calls at once, on whichever instance', async () => {
+    await using dir = await writeProgram(vouchers);
+    await using service = await startService(engine, { USSD_PROGRAMS: dir.path });
+    await using other = await service.startAnother();
+    for (let round = 0; round < 5; round += 1) {
+      expect(await dial(service, `give${round}`)('1')).toMatch(/^CON Given\./);
+      const calls = Array.from({ length: 8 }, (_, i) => dial(i % 2 ? other : service, `use${round}-${i}`)('2'));
+      const replies = (await Promise.all(calls)).map((reply) => /Used|None/.exec(reply)?.[0] ?? reply);
+      expect(replies.toSorted()).toEqual([...Array(7).fill('None'), 'Used']);
+    }
+  });
+
   test('looks prices up, keeps deposits and answers once, and computes from them', async () => {
     await using prices = await startPrices();
     await using dir = await writeProgram(program(prices.origin));
