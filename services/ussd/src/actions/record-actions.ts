@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { CelInput } from '@bufbuild/cel';
 import { parseTotal, type Records } from '../menu/built-in-actions.ts';
+import type { Dialogue } from '../menu/dialogue.ts';
 import { computeFields, filterRows } from '../menu/evaluate.ts';
-import { nameOf } from '../menu/menu.ts';
+import { type Menu, nameOf } from '../menu/menu.ts';
 import { fromExpressionValue } from '../menu/value-types.ts';
-import type { RecordStore } from '../records/records.ts';
+import type { RecordStore, StoredRecord } from '../records/records.ts';
 import type { BuiltInCall, Runs } from './built-in-call.ts';
 
 /** Records that programs keep: `store`, `find`, `total` and `update`. */
@@ -15,15 +16,7 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
     for await (const batch of records.scan({ program: nameOf(menu.id), kind, phone })) {
       scanned += batch.length;
       if (scanned > maxScanned) throw new Error(`a program reads more than ${maxScanned} records of the kind ${kind}`);
-      const rows = batch.map(
-        ({ id, phoneNumber, createdAt, fields }): Row => ({
-          ...fields,
-          id,
-          phone: phoneNumber,
-          date: createdAt.slice(0, 10),
-        }),
-      );
-      yield* where === undefined ? rows : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as CelInput });
+      yield* filter(menu, dialogue, batch, where);
     }
   }
   const ownerOf = (call: BuiltInCall<'find' | 'total'>) =>
@@ -67,12 +60,28 @@ export function createRecordActions(records: RecordStore): Pick<Runs, 'store' | 
       const mine = { kind: spec.update, phone: context.phoneNumber, where: spec.where };
       for await (const row of scanRows(call, mine)) rows.push(row);
       const fields = computeRecord(call, spec.update, spec.fields);
+      // Another call may have changed them since.
+      const matches = (record: StoredRecord) => filter(call.menu, call.dialogue, [record], spec.where).length > 0;
       return context.commit(async (trx) => {
-        for (const { id } of rows) await records.update(trx, id, fields);
-        return { outcome: rows.length > 0 ? 'updated' : 'none' };
+        let count = 0;
+        for (const { id } of rows) if (await records.update(trx, { id, matches, fields })) count += 1;
+        return { outcome: count > 0 ? 'updated' : 'none' };
       });
     },
   };
+}
+
+/** The records for which `where` holds, as expressions see them. */
+function filter(menu: Menu, dialogue: Dialogue, records: StoredRecord[], where: string | undefined): Row[] {
+  const rows = records.map(
+    ({ id, phoneNumber, createdAt, fields }): Row => ({
+      ...fields,
+      id,
+      phone: phoneNumber,
+      date: createdAt.slice(0, 10),
+    }),
+  );
+  return where === undefined ? rows : filterRows(menu, dialogue, { rows, where, toRow: (row) => row as CelInput });
 }
 
 /** Takes one record after the other; without a record, returns what they give. Fields that are empty do not count. */

@@ -26,10 +26,17 @@ export interface StoredRecord {
   fields: Record<string, unknown>;
 }
 
+export interface RecordChange {
+  id: string;
+  matches(record: StoredRecord): boolean;
+  fields: Record<string, unknown>;
+}
+
 /** What programs keep of their callers' answers. */
 export interface RecordStore {
   insert(trx: Transaction<UssdTables>, record: NewRecord): Promise<void>;
-  update(trx: Transaction<UssdTables>, id: string, fields: Record<string, unknown>): Promise<void>;
+  /** Changes a record if it still matches, as it is in the transaction; false if it does not, or is gone. */
+  update(trx: Transaction<UssdTables>, change: RecordChange): Promise<boolean>;
   /** The newest first; of one phone, or of everyone. */
   find(kind: RecordKind & { phone?: string | undefined; limit: number; offset?: number }): Promise<StoredRecord[]>;
   /** Every record, the newest first, in batches between which other requests are served. */
@@ -56,12 +63,13 @@ export function createRecordStore({
         .onConflict((conflict) => conflict.column('id').doNothing())
         .execute();
     },
-    async update(trx, id, fields) {
+    async update(trx, { id, matches, fields }) {
       const row = await trx.selectFrom('ussd_record').selectAll().where('id', '=', id).executeTakeFirst();
-      if (!row) return;
-      const before = JSON.parse(cipher.openRow(sealedTables.record, row).fields);
-      const changed = seal({ id, fields: JSON.stringify({ ...before, ...fields }) });
+      const before = row && toRecord(cipher.openRow(sealedTables.record, row));
+      if (!before || !matches(before)) return false;
+      const changed = seal({ id, fields: JSON.stringify({ ...before.fields, ...fields }) });
       await trx.updateTable('ussd_record').set({ fields: changed.fields }).where('id', '=', id).execute();
+      return true;
     },
     async find({ program, kind, phone, limit, offset = 0 }) {
       let query = db.selectFrom('ussd_record').selectAll().where('program', '=', program).where('kind', '=', kind);
