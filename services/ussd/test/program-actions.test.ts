@@ -383,6 +383,33 @@ test('a program lists what the protocol answers, asks the assistant, and names o
   expect(fault).toContain('there is no value {dod} (did you mean did?)');
 });
 
+test.fails('a session that is rebuilt shows what the assistant answered at first', async () => {
+  await using agent = await startAgent();
+  await using dir = await writeProgram({
+    'program.yaml': `
+name: ask
+extends: palaver
+codes: ["*384*7#"]
+languages: [en]
+start: home
+states:
+  home: { kind: menu, text: home, options: [{ text: ask, to: askAgent }] }
+  askAgent: { kind: action, assistant: '"Prices"', save: advice, outcomes: { answered: advice, waiting: none, unavailable: none } }
+  advice: { kind: page, text: advice }
+  none: { kind: page, text: none }
+`,
+    'locales/en.yaml': "home: Home\nask: Ask\nadvice: 'Advice: {advice}'\nnone: Nothing.\n",
+  });
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path, AGENT_URL: agent.url });
+  const say = dial(service, 'a');
+  const first = await say('1');
+  expect(first).toMatch(/^CON Advice: You asked: Prices\n/);
+  // A text that does not extend the one before is played from the start.
+  await say('1*7');
+  expect(await say('1')).toBe(first);
+  expect(agent.asked).toHaveLength(1);
+});
+
 test('a payment that was sent is not sent again by continuing where the caller stopped', async () => {
   await using prices = await startPrices();
   const states = `
