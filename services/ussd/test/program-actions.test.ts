@@ -383,7 +383,7 @@ test('a program lists what the protocol answers, asks the assistant, and names o
   expect(fault).toContain('there is no value {dod} (did you mean did?)');
 });
 
-test.fails('a session that is rebuilt shows what the assistant answered at first', async () => {
+test('a session that is rebuilt shows what the assistant answered at first', async () => {
   await using agent = await startAgent();
   await using dir = await writeProgram({
     'program.yaml': `

@@ -63,11 +63,15 @@ function queueMessage(messages: BuiltInParts['messages'], call: BuiltInCall<'sms
   });
 }
 
-async function askAssistant(ask: Action['run'], call: BuiltInCall<'assistant'>): Promise<ActionResult> {
+function askAssistant(ask: Action['run'], call: BuiltInCall<'assistant'>): Promise<ActionResult> {
   const { spec, menu, dialogue, context } = call;
   const question = computeText(menu, dialogue, spec.assistant);
-  const { outcome, values } = await ask({ ...context, answer: () => question });
-  return { outcome, ...(values && { values: { [spec.save]: values.answer ?? '' } }) };
+  const commit: typeof context.commit = (act) =>
+    context.commit(async (trx) => {
+      const { outcome, values } = await act(trx);
+      return { outcome, values: { [spec.save]: values?.answer ?? '' } };
+    });
+  return ask({ ...context, answer: () => question, commit });
 }
 
 const dayMs = 24 * 3_600_000;

@@ -74,7 +74,8 @@ export function createRunAction({ actions, runBuiltIn, results, submissions, met
       },
     };
     const result = await (builtIn ? runBuiltIn(builtIn, { menu, dialogue, context }) : (action as Action).run(context));
-    return committed ? result : results.record(own, result);
+    // What was recorded, not what became of it afterwards: a replay finds no more than that.
+    return committed ?? results.record(own, result);
   };
   return (call) =>
     run(call).catch((error: unknown) => {
