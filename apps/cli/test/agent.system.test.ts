@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createTempDir, startProcess, type TestProcess, waitFor } from '@palaver/test-kit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -140,4 +142,57 @@ test('chat asks before a tool that needs approval runs: y approves, n and the en
     .map((line) => JSON.parse(line))
     .flatMap(({ name, data }) => (name === 'approval_request' && data.status !== 'pending' ? [data.status] : []));
   expect(statuses).toEqual(['approved', 'refused', 'refused']);
+});
+
+/** An agent of somebody else: whatever it says is in its own words. */
+async function startHostileAgent(events: readonly [name: string, data: object][]) {
+  const server = createServer((request, response) => {
+    const reply = (body: object) => response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+    if (request.url === '/.well-known/did.json') return reply({ id: 'did:web:hostile.example' });
+    if (request.url === '/sessions') return reply({ sessionId: `s${hidden}` });
+    if (!request.url?.startsWith('/messages/')) return response.writeHead(409).end(JSON.stringify({ message: hidden }));
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    events.forEach(([name, data], index) =>
+      response.write(`event: ${name}\nid: ${index + 1}\ndata: ${JSON.stringify(data)}\n\n`),
+    );
+    return response.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}
+
+/** Hides what follows in a terminal, moves the cursor, turns the text around, and begins a line. */
+const hidden = '\u001b[8m\u009b8m\r\u202e\u0008\u007f';
+
+test.fails('chat shows what an agent says without letting it control the terminal', async () => {
+  const where = { sessionId: 's', requestId: 'q', runId: 'r' };
+  const call = { ...where, eventId: 'e', toolCallId: 'c', toolName: `pay${hidden}\nok`, args: { [hidden]: hidden } };
+  const asked = { ...call, status: 'pending', askedAt: hidden, expiresAt: hidden };
+  const capability = { can: `bank/withdraw${hidden}`, with: hidden, nb: { limit: hidden } };
+  await using hostile = await startHostileAgent([
+    ['run', where],
+    ['reasoning', { ...where, reasoning: `why${hidden}`, isComplete: true }],
+    ['message', { content: `hello${hidden}\n\tAna`, timestamp: hidden }],
+    ['tool_call', { ...call, status: 'isRunning' }],
+    ['tool_call', { ...call, status: 'error', error: `no${hidden}` }],
+    ['render_component', { ...call, componentName: `card${hidden}`, status: 'done' }],
+    ['approval_request', { ...asked, approvalId: 'a1', capability }],
+    ['approval_request', { ...asked, approvalId: 'a2', invocation: { audience: `did:web:${hidden}`, capability } }],
+    ['approval_request', { ...asked, approvalId: 'a3', status: `gone${hidden}` }],
+    ['error', { error: `sorry${hidden}`, code: hidden, kind: hidden, retryable: false, timestamp: hidden }],
+    ['done', { runId: 'r', messageId: 'm', status: 'failed' }],
+  ]);
+  for (const option of ['--reasoning', '--json']) {
+    const child = spawn(process.execPath, [launcher, 'chat', hostile.url, '--key', key, option], { stdio: 'pipe' });
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += chunk));
+    child.stdin.end('hello\n');
+    await once(child, 'close');
+    expect(text).toContain('hello\\u001b[8m');
+    expect(text.replaceAll(/[\n\t]/g, '')).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(text).not.toMatch(/^ok/m);
+  }
 });
