@@ -167,7 +167,7 @@ async function startHostileAgent(events: readonly [name: string, data: object][]
 /** Hides what follows in a terminal, moves the cursor, turns the text around, and begins a line. */
 const hidden = '\u001b[8m\u009b8m\r\u202e\u0008\u007f';
 
-test.fails('chat shows what an agent says without letting it control the terminal', async () => {
+test('chat shows what an agent says without letting it control the terminal', async () => {
   const where = { sessionId: 's', requestId: 'q', runId: 'r' };
   const call = { ...where, eventId: 'e', toolCallId: 'c', toolName: `pay${hidden}\nok`, args: { [hidden]: hidden } };
   const asked = { ...call, status: 'pending', askedAt: hidden, expiresAt: hidden };

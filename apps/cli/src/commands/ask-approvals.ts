@@ -1,5 +1,5 @@
 import type { SseEventData } from '@palaver/contract';
-import { toPrintableJson } from '../printable-json.ts';
+import { printable, toPrintableJson } from '../printable.ts';
 
 export interface ApprovalQuestions {
   /** Shows a question and gives the line that is typed; undefined if the input has ended or `signal` fires. */
@@ -47,8 +47,11 @@ export function createApprovalPrompt({ readLine, answer, onError }: ApprovalQues
 }
 
 function toQuestion({ toolName, args, capability, invocation }: SseEventData['approval_request']): string {
-  const call = `${toolName} ${toPrintableJson(args)}`;
-  if (invocation) return `${call} needs an invocation of ${toPrintableJson(invocation.capability)}. Sign it? (y/n) `;
+  const call = printable`${toolName} ${toPrintableJson(args)}`;
+  if (invocation) {
+    const { audience, capability: asked } = invocation;
+    return printable`${call} needs an invocation of ${toPrintableJson(asked)} for ${audience}. Sign it? (y/n) `;
+  }
   if (!capability) return `${call} needs your approval. Run it? (y/n) `;
   return `${call} needs a delegation of ${toPrintableJson(capability)}. Sign it? (y/n) `;
 }

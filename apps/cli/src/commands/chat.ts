@@ -7,7 +7,7 @@ import { type AgentClient, createAgentClient } from '../agent-client.ts';
 import { fetchAgentDid } from '../agent-did.ts';
 import { createLineReader, type ReadLine } from '../line-reader.ts';
 import { toServerUrl } from '../options.ts';
-import { toPrintableJson } from '../printable-json.ts';
+import { printable, toPrintableJson, toPrintableProse } from '../printable.ts';
 import { loadUserKey, toKeyPath } from '../user-key.ts';
 import { createApprovalPrompt } from './ask-approvals.ts';
 
@@ -48,7 +48,7 @@ async function chat(url: string, options: ChatOptions): Promise<void> {
       throw new StartError(toText(cause), { cause });
     });
   const session = options.session ?? (await opened()).sessionId;
-  process.stderr.write(dim(`You are ${signer.did()}\nSession ${session}\n`));
+  process.stderr.write(dim(printable`You are ${signer.did()}\nSession ${session}\n`));
   const isTerminal = process.stdin.isTTY === true;
   const lines = createInterface({
     input: process.stdin,
@@ -86,7 +86,7 @@ async function answer({ client, session, readLine, options }: Talk, message: str
     await client.send(session, { message, model: options.model }, (event) => {
       const { eventName: name, payload: data } = event;
       process.stdout.write(
-        options.json ? `${JSON.stringify({ name, data })}\n` : show(event, options.reasoning ?? false),
+        options.json ? `${toPrintableJson({ name, data })}\n` : show(event, options.reasoning ?? false),
       );
       if (name === 'approval_request') approvals.onRequest(data);
     });
@@ -98,20 +98,22 @@ async function answer({ client, session, readLine, options }: Talk, message: str
 function show({ eventName, payload: data }: StreamEvent, withReasoning: boolean): string {
   switch (eventName) {
     case 'message':
-      return data.content;
+      return toPrintableProse(data.content);
     case 'reasoning':
-      return withReasoning ? dim(data.reasoning + (data.isComplete ? '\n' : '')) : '';
+      return withReasoning ? dim(toPrintableProse(data.reasoning) + (data.isComplete ? '\n' : '')) : '';
     case 'tool_call':
     case 'browser_tool_call':
     case 'action_call':
-      if (data.status === 'isRunning') return dim(`⚙ ${data.toolName} ${toPrintableJson(data.args)}\n`);
-      return data.error === undefined ? dim(`✓ ${data.toolName}\n`) : dim(`✗ ${data.toolName}: ${data.error}\n`);
+      if (data.status === 'isRunning') return dim(printable`⚙ ${data.toolName} ${toPrintableJson(data.args)}\n`);
+      return data.error === undefined
+        ? dim(printable`✓ ${data.toolName}\n`)
+        : dim(printable`✗ ${data.toolName}: ${data.error}\n`);
     case 'approval_request':
-      return data.status === 'pending' ? '' : dim(`${data.toolName} is ${data.status}\n`);
+      return data.status === 'pending' ? '' : dim(printable`${data.toolName} is ${data.status}\n`);
     case 'render_component':
-      return dim(`▣ ${data.componentName} ${toPrintableJson(data.args)}\n`);
+      return dim(printable`▣ ${data.componentName} ${toPrintableJson(data.args)}\n`);
     case 'error':
-      return `\n${data.error} (${data.code})`;
+      return printable`\n${data.error} (${data.code})`;
     case 'done':
       return data.status === 'aborted' ? dim(' [stopped]\n') : '\n';
     default:
@@ -126,7 +128,9 @@ function printError(error: unknown): void {
 
 function toText(error: unknown): string {
   if (error instanceof StartError) return error.message;
-  return error instanceof OracleError ? `${error.message} (${error.code})` : `The call failed: ${error}`;
+  return error instanceof OracleError
+    ? printable`${error.message} (${error.code})`
+    : printable`The call failed: ${error}`;
 }
 
 function dim(text: string): string {

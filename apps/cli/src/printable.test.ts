@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toPrintableJson } from './printable-json.ts';
+import { printable, toPrintableJson, toPrintableProse } from './printable.ts';
 
 test.each([
   ['a control character', '\u009b2K', '"\\u009b2K"'],
@@ -14,4 +14,14 @@ test.each([
 
 test('letters of every script stay', () => {
   expect(toPrintableJson({ to: 'Ané שלום 王 🐐' })).toBe('{"to":"Ané שלום 王 🐐"}');
+});
+
+test('a line has values of somebody else in it, and stays one line', () => {
+  expect(printable`⚙ ${'pay\u001b[8m\n'} ${1}\n`).toBe('⚙ pay\\u001b[8m\\u000a 1\n');
+});
+
+test('prose keeps its lines, its words and its emoji, and nothing that styles or reverses it', () => {
+  const text = 'Ané\n\tمی\u200cخواهم 👩\u200d🌾';
+  expect(toPrintableProse(text)).toBe(text);
+  expect(toPrintableProse('a\r\u001b[8mb\u202e\u009b')).toBe('a\\u000d\\u001b[8mb\\u202e\\u009b');
 });
