@@ -46,14 +46,15 @@ export function ContentView({ content: { name, props }, components }: ContentVie
 
 /** Pages without a component named `Approval` can answer too: the agent waits. */
 function ApprovalView({ approval, answer }: { approval: Approval; answer: AnswerApproval | undefined }): ReactNode {
-  const { toolName, args, status } = approval;
+  const { args, status } = approval;
+  const toolName = toShown(approval.toolName);
   const [act, fault] = useAct();
   const capability = approval.capability ?? approval.invocation?.capability;
   return (
     <fieldset data-oracle-approval={status}>
       <legend>{status === 'pending' ? `May ${toolName} run?` : `${toolName}: ${status}`}</legend>
-      <pre>{JSON.stringify(args, null, 2)}</pre>
-      {capability && <pre>{JSON.stringify(capability, null, 2)}</pre>}
+      <pre>{toShownJson(args)}</pre>
+      {capability && <pre>{toShownJson(capability)}</pre>}
       {answer && (
         <>
           <button type="button" onClick={() => act(() => answer(true))}>
@@ -75,7 +76,7 @@ function ReauthorizeView({ capability, authorize }: { capability: GrantedCapabil
   return (
     <fieldset data-oracle-reauthorize={capability.can}>
       <legend>{isDone ? 'Authorised' : 'May the agent do this in your name?'}</legend>
-      <pre>{JSON.stringify(capability, null, 2)}</pre>
+      <pre>{toShownJson(capability)}</pre>
       {!isDone && (
         <button type="button" onClick={() => act(authorize)}>
           Authorise
@@ -84,6 +85,14 @@ function ReauthorizeView({ capability, authorize }: { capability: GrantedCapabil
       {fault && <p role="alert">{fault}</p>}
     </fieldset>
   );
+}
+
+const toShownJson = (value: unknown) => toShown(JSON.stringify(value, null, 2));
+
+/** Text in which no character reverses or hides another: it is what the user agrees to. */
+function toShown(text: string): string {
+  const escape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replace(/[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu, (character) => character.split('').map(escape).join(''));
 }
 
 /** Runs what a button does; gives why it failed, and whether it succeeded. */

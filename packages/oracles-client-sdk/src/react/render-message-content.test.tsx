@@ -105,6 +105,17 @@ describe('renderMessageContent', () => {
     expect(render(content)).toBe('<small data-oracle-call="other" data-status="done">other ✓</small><p>So far</p>');
   });
 
+  it('shows what is to be approved as it is: nothing reverses or hides a part of it', () => {
+    const capability = { can: 'bank/withdraw', with: 'did:x', nb: { limit: '1\u202e00\u200b' } };
+    const approval = { approvalId: 'a', toolCallId: 'c', toolName: 'p\u2066ay', args: { to: '\u009bana' }, capability };
+    const times = { askedAt: '', expiresAt: '', status: 'pending' as const };
+    const shown = render({ type: 'ai', content: '', parts: [{ type: 'approval', ...approval, ...times }] });
+    expect(shown).toContain('May p\\u2066ay run?');
+    expect(shown).toContain('1\\u202e00\\u200b');
+    expect(shown).toContain('\\u009bana');
+    expect(shown).not.toMatch(/[\p{Cf}\x7f-\x9f]/u);
+  });
+
   it('draws events', () => {
     const where = { sessionId: 's', requestId: 'r' };
     const events: AnyEvent[] = [
