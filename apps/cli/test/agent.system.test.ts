@@ -152,9 +152,9 @@ async function startHostileAgent(events: readonly [name: string, data: object][]
     if (request.url === '/sessions') return reply({ sessionId: `s${hidden}` });
     if (!request.url?.startsWith('/messages/')) return response.writeHead(409).end(JSON.stringify({ message: hidden }));
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    events.forEach(([name, data], index) =>
-      response.write(`event: ${name}\nid: ${index + 1}\ndata: ${JSON.stringify(data)}\n\n`),
-    );
+    for (const [index, [name, data]] of events.entries()) {
+      response.write(`event: ${name}\nid: ${index + 1}\ndata: ${JSON.stringify(data)}\n\n`);
+    }
     return response.end();
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -91,8 +91,8 @@ const toShownJson = (value: unknown) => toShown(JSON.stringify(value, null, 2));
 
 /** Text in which no character reverses or hides another: it is what the user agrees to. */
 function toShown(text: string): string {
-  const escape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return text.replace(/[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu, (character) => character.split('').map(escape).join(''));
+  const toEscape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return text.replace(/[\p{Cf}\p{Zl}\p{Zp}\x7f-\x9f]/gu, (character) => character.split('').map(toEscape).join(''));
 }
 
 /** Runs what a button does; gives why it failed, and whether it succeeded. */
