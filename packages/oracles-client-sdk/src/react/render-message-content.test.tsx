@@ -105,7 +105,7 @@ describe('renderMessageContent', () => {
     expect(render(content)).toBe('<small data-oracle-call="other" data-status="done">other ✓</small><p>So far</p>');
   });
 
-  it('shows what is to be approved as it is: nothing reverses or hides a part of it', () => {
+  it('shows what is to be approved: no character reverses or hides a part of it', () => {
     const capability = { can: 'bank/withdraw', with: 'did:x', nb: { limit: '1\u202e00\u200b' } };
     const approval = { approvalId: 'a', toolCallId: 'c', toolName: 'p\u2066ay', args: { to: '\u009bana' }, capability };
     const times = { askedAt: '', expiresAt: '', status: 'pending' as const };
