@@ -214,7 +214,11 @@ test('what a keypad cannot answer, and what is no form, is a fault with its line
   const faultsOf = async (xml: string) => (await forms.inspect({ xml, attachments })).faults;
   expect(await faultsOf(good)).toEqual([]);
   expect(await faultsOf(good.replace('type="binary"', 'type="binary" required="true()"'))).toEqual([
-    { line: 55, message: expect.stringContaining('/data/photo is required and asks for a photo') },
+    {
+      line: 55,
+      question: '/data/photo',
+      message: expect.stringContaining('/data/photo is required and asks for a photo'),
+    },
   ]);
   const entity = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><h:html';
   for (const [broken, message] of [
@@ -269,5 +273,50 @@ test('an optional text that is skipped stays empty, and what is computed from it
   expect(await forms.press(source, { ...call, progress: first.progress, input: '000' })).toMatchObject({
     kind: 'screen',
     screen: { body: 'How many people?' },
+  });
+});
+
+test('a required photo that the program waives is left out, and the submission says so', async () => {
+  await using dir = await writeSurvey('forms/short.xml');
+  const short = readFileSync(join(dir.path, 'forms/short.xml'), 'utf8')
+    .replace('<people/>', '<people/><photo/>')
+    .replace('</model>', '<bind nodeset="/data/photo" type="binary" required="true()"/></model>')
+    .replace('</h:body>', '<upload ref="/data/photo" mediatype="image/*"><label>Photo</label></upload></h:body>');
+  writeFileSync(join(dir.path, 'forms/short.xml'), short);
+  const check = async () => (await checkProgramFiles({ folder: dir.path })).lines.join('\n');
+  expect(await check()).toContain('make it optional, or leave it out with waive: [photo]');
+  const waiving = programYaml('forms/short.xml').replace('take:', 'waive: [photo], take:');
+  writeFileSync(join(dir.path, 'program.yaml'), waiving.replace('[photo]', '[foto]'));
+  expect(await check()).toContain('photo is required');
+  writeFileSync(join(dir.path, 'program.yaml'), waiving);
+  expect(await check()).toMatch(/no faults/);
+  await using service = await startService('sqlite', { USSD_PROGRAMS: dir.path });
+  const caller = createCaller(service, '+254700000001');
+  await caller.dial();
+  for (const input of ['1', 'Ana', '3', '2']) await caller.press(input);
+  expect(await caller.press('1')).toMatch(/^CON Thanks, Ana\./);
+  const xml = await (await service.get('/api/ussd/submissions?format=xml')).text();
+  expect(xml).toContain('palaver:waived="photo"');
+});
+
+test('community health forms run: months between dates, and a group named meta', async () => {
+  const good = readFileSync(join(fixtures, 'short.xml'), 'utf8');
+  const xml = good.replace('<name/>', '<meta><created_by/></meta><name/><born>2024-02-29</born><age/>').replace(
+    '</model>',
+    `<bind nodeset="/data/age" type="string" calculate="difference-in-months( /data/born , '2026-02-28')"/>
+      <bind nodeset="/data/meta/created_by" type="string" calculate="/data/name"/></model>`,
+  );
+  await using forms = createForms();
+  const source = { xml, attachments: {} };
+  expect((await forms.inspect(source)).faults).toEqual([]);
+  const call = { language: 'en', phoneNumber: '+254700000001' };
+  let reply = await forms.press(source, call);
+  for (const input of ['Ana', '3', '2', '1']) {
+    if (reply.kind !== 'screen') throw new Error(`the form ended before ${input}`);
+    reply = await forms.press(source, { ...call, progress: reply.progress, input });
+  }
+  expect(reply).toMatchObject({
+    kind: 'complete',
+    submission: { instanceId: expect.stringMatching(/^uuid:/), answers: { age: '23', 'meta/created_by': 'Ana' } },
   });
 });

@@ -53,7 +53,7 @@ function findMissing(
   xml: string,
   elements: readonly XmlElement[],
   body: readonly XmlElement[],
-): { line: number; message: string }[] {
+): { line: number; message: string; question?: string }[] {
   const binds = new Map(
     elements.flatMap((element) =>
       element.tagName === 'bind' ? [[element.getAttribute('nodeset') ?? '', element] as const] : [],
@@ -68,7 +68,14 @@ function findMissing(
     if (required === 'false()' || bind?.getAttribute('readonly')?.trim() === 'true()') return [];
     const line = xml.slice(0, Math.max(0, xml.indexOf(`"${ref}"`))).split('\n').length;
     const what = mediaNames[type] ?? `an answer of type ${type}`;
-    return [{ line, message: `${ref} is required and asks for ${what}, which a keypad cannot give: make it optional` }];
+    const remedy = `make it optional, or leave it out with waive: [${ref.split('/').at(-1)}]`;
+    return [
+      {
+        line,
+        question: ref,
+        message: `${ref} is required and asks for ${what}, which a keypad cannot give: ${remedy}`,
+      },
+    ];
   });
 }
 

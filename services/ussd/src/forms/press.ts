@@ -1,7 +1,7 @@
 import { answerQuestion, canKeep, clearAnswer, forbids, readAnswer, screenTypeOf, toHint } from './answers.ts';
 import type { FormCall, FormHint, FormProgress, FormReply } from './protocol.ts';
 import { hasMatch, toScreen } from './screens.ts';
-import { isBlank, type Stop, stopsOf } from './walk.ts';
+import { isBlank, isPathOf, type Stop, stopsOf } from './walk.ts';
 import { type FormLanguage, type FormNode, type FormRoot, readInstance } from './xforms.ts';
 
 /** A repeat that has this many instances takes no more. */
@@ -111,13 +111,18 @@ function goBack(root: FormRoot, stops: readonly Stop[], index: number, show: Ask
   return index === 0 ? { kind: 'left' } : show(stops[index - 1]?.at);
 }
 
-async function send(root: FormRoot, { take = {} }: FormCall, show: Asked['show']): Promise<FormReply> {
+async function send(root: FormRoot, { take = {}, waive = [] }: FormCall, show: Asked['show']): Promise<FormReply> {
   // As in ODK Collect, a calculation that is empty or out of its limits keeps no form from being sent.
   const asked = new Set(stopsOf(root).flatMap(({ at, node }) => (isHarmlessNote(node) ? [] : at)));
   const wrong = root.validationState.violations?.find(({ reference }) => asked.has(reference));
   if (wrong) return show(wrong.reference, { hint: toHint(wrong.violation) });
-  const xml = await readInstance(root);
-  const answers = Object.fromEntries(readAnswers(root, `${root.currentState.reference}/`.length));
+  const prefix = `${root.currentState.reference}/`.length;
+  const answers = Object.fromEntries(readAnswers(root, prefix));
+  const missing = root.validationState.violations ?? [];
+  const waived = missing.filter(({ reference }) => waive.some((path) => isPathOf(reference, path)));
+  const paths = waived.map(({ reference }) => reference.slice(prefix)).join(' ');
+  if (paths !== '') answers[waivedName] = paths;
+  const xml = sayWaived(await readInstance(root), paths);
   const [, attributes = ''] = /^(?:<\?[^>]*\?>)?\s*<[\w:.-]+([^>]*)>/.exec(xml) ?? [];
   return {
     kind: 'complete',
@@ -130,6 +135,17 @@ async function send(root: FormRoot, { take = {} }: FormCall, show: Asked['show']
       values: Object.fromEntries(Object.entries(take).map(([name, path]) => [name, findAnswer(answers, path)])),
     },
   };
+}
+
+const waivedName = 'palaver:waived';
+
+/** An attribute of the instance, which servers of ODK keep and do not look at. */
+function sayWaived(xml: string, paths: string): string {
+  if (paths === '') return xml;
+  return xml.replace(
+    /^((?:<\?[^>]*\?>)?\s*<[\w:.-]+)/,
+    (root) => `${root} xmlns:palaver="urn:palaver:forms" ${waivedName}="${paths}"`,
+  );
 }
 
 function isHarmlessNote(node: FormNode): boolean {

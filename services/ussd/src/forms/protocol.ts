@@ -68,6 +68,8 @@ export interface FormCall {
   input?: string;
   /** Questions whose answers the program wants, by the name it gives them. */
   take?: Readonly<Record<string, string>>;
+  /** Required questions that the program leaves out. */
+  waive?: readonly string[];
 }
 
 export interface Submission {
@@ -95,7 +97,8 @@ export interface FormReport {
   languages: readonly string[];
   /** The names of its questions and calculations. */
   names: readonly string[];
-  faults: readonly { line: number; message: string }[];
+  /** `question` is the path of a required one that a keypad cannot answer: a program may waive it. */
+  faults: readonly { line: number; message: string; question?: string }[];
 }
 
 export type WorkerCall =

@@ -69,3 +69,8 @@ export function isBlank(node: FormNode): boolean {
   if (!questions.includes(node.nodeType) || node.nodeType === 'note') return true;
   return Array.isArray(value) ? value.length === 0 : value === null || value === '' || value === false;
 }
+
+/** Whether a question, such as /data/head/photo, is meant by a name or the end of a path. */
+export function isPathOf(question: string | undefined, path: string): boolean {
+  return question?.replace(/\[\d+\]/g, '').endsWith(`/${path.replace(/^\//, '')}`) ?? false;
+}

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { adaptForm } from './adapt-form.ts';
 import type { FormSource } from './protocol.ts';
 
 /** The part of `@getodk/xforms-engine` that is used here. The package is optional, so its own types are not. */
@@ -137,7 +138,7 @@ export async function parseXml(xml: string): Promise<XmlElement> {
 export async function loadXForm({ xml, attachments }: FormSource): Promise<LoadedForm> {
   engine ??= loadEngine();
   const { loadForm } = await engine;
-  const result = await loadForm(xml, {
+  const result = await loadForm(adaptForm(xml), {
     missingResourceBehavior: 'ERROR',
     async fetchFormAttachment(url) {
       const name = decodeURIComponent(url.href.split('/').at(-1) ?? '');

@@ -98,6 +98,8 @@ export interface FormState extends Guarded {
   form: string;
   /** Answers that become values, by the name of their question. */
   take: Record<string, string>;
+  /** Required questions that a keypad cannot answer and that are left out; the submission names them. */
+  waive: string[];
   /** The form is asked only where this holds. */
   when?: string;
   to: string;

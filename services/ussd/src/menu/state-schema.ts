@@ -168,6 +168,9 @@ const actionSchema = z
     return spec.success ? { ...fields.data, action: name, spec: spec.data } : pass(spec.error);
   });
 
+/** A question of a form by its name, or by a path such as head/name. */
+const questionPath = z.string().regex(/^[\w./-]+$/, 'must be a name such as photo or a path such as head/photo');
+
 export const stateSchema = z.discriminatedUnion('kind', [
   menuSchema,
   promptSchema,
@@ -189,7 +192,8 @@ export const stateSchema = z.discriminatedUnion('kind', [
     kind: z.literal('form'),
     ...guarded,
     form: z.string().regex(/^forms\/(server\/)?[^/]+\.(xml|xlsx)$/, 'a file such as forms/household.xml'),
-    take: z.record(nameSchema, z.string().regex(/^[\w./-]+$/)).default({}),
+    take: z.record(nameSchema, questionPath).default({}),
+    waive: z.array(questionPath).max(100).default([]),
     when: expressionSchema.exactOptional(),
     to: nameSchema,
   }),

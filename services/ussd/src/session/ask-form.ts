@@ -13,6 +13,7 @@ export async function askForm(forms: Pick<Forms, 'press'>, menu: Menu, { dialogu
     language,
     phoneNumber: caller?.phoneNumber ?? '',
     take: state.take,
+    waive: state.waive,
     ...(progress && { progress }),
     ...form,
   });
