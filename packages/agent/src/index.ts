@@ -63,7 +63,13 @@ export {
   tablesOf,
 } from './plugins/plugin.ts';
 export type { PluginContext } from './plugins/plugin-context.ts';
-export { type BlobStore, type RuntimeContext, ToolError, type ToolProgress } from './plugins/runtime-context.ts';
+export {
+  type BlobSource,
+  type BlobStore,
+  type RuntimeContext,
+  ToolError,
+  type ToolProgress,
+} from './plugins/runtime-context.ts';
 export type { Features, PluginStatus } from './plugins/select-plugins.ts';
 export {
   type JsonSchema,

@@ -6,8 +6,8 @@ export const answerOf = (user: TestUser, { runId, approvalId }: Frame['data'], a
   user.send('POST', `/runs/${runId}/approvals/${approvalId}`, { approved, ...(reason && { reason }) });
 
 /** Sends a message whose tool asks for approval; gives the stream after the request. */
-export async function ask(user: TestUser, sessionId: string, message: string) {
-  const frames = readFrames(await user.stream(sessionId, message));
+export async function ask(user: TestUser, sessionId: string, message: string, more = {}) {
+  const frames = readFrames(await user.stream(sessionId, message, more));
   const asked = (await readUntil(frames, 'approval_request')).at(-1)?.data;
   return { frames, asked };
 }

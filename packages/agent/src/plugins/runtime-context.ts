@@ -115,14 +115,68 @@ export interface BlobStore {
   put(name: string, bytes: Uint8Array, mediaType: string): void;
   get(name: string): { bytes: Uint8Array; mediaType: string } | undefined;
   list(): string[];
+  /** Where its bytes can be read again: they are not kept while their run waits for its place or for the user. */
+  readAgainFrom(source: BlobSource): void;
 }
 
-export function createBlobStore(): BlobStore {
+/**
+ * Reads the bytes of a request again.
+ *
+ * @example
+ * ```ts
+ * import type { BlobSource, BlobStore } from '@palaver/agent';
+ *
+ * export const fromDisk = (blobs: BlobStore, read: () => Promise<Uint8Array>): BlobSource => ({
+ *   names: () => ['note.txt'],
+ *   load: async () => blobs.put('note.txt', await read(), 'text/plain'),
+ *   release: () => {},
+ * });
+ * ```
+ */
+export interface BlobSource {
+  /** The blobs that it reads. */
+  names(): Iterable<string>;
+  /** Puts every one again, under the same name. */
+  load(signal: AbortSignal): Promise<void>;
+  /** The bytes have been let go of. */
+  release(): void;
+}
+
+/** The blobs of a turn, which are in memory only while it runs. */
+export interface TurnBlobs extends BlobStore {
+  /** Lets go of bytes that can be read again. */
+  release(): void;
+  /** Reads again what was released. */
+  load(signal: AbortSignal): Promise<void>;
+}
+
+const noBytes = new Uint8Array();
+
+export function createBlobStore(): TurnBlobs {
   const blobs = new Map<string, { bytes: Uint8Array; mediaType: string }>();
+  let source: BlobSource | undefined;
+  let isReleased = false;
   return {
     put: (name, bytes, mediaType) => void blobs.set(name, { bytes, mediaType }),
     get: (name) => blobs.get(name),
     list: () => [...blobs.keys()],
+    readAgainFrom(given) {
+      source = given;
+    },
+    release() {
+      if (!source || isReleased) return;
+      isReleased = true;
+      for (const name of source.names()) {
+        const { mediaType = '' } = blobs.get(name) ?? {};
+        blobs.set(name, { bytes: noBytes, mediaType });
+      }
+      source.release();
+    },
+    async load(signal) {
+      if (!isReleased) return;
+      await source?.load(signal);
+      isReleased = false;
+    },
   };
 }
 

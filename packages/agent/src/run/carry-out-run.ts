@@ -45,13 +45,16 @@ export interface Begun {
 
 /** Waits for the run's place in its session and does its turn. `moved`: another instance continues it. */
 export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutParts): Promise<'ended' | 'moved'> {
-  const { run, frames } = entry;
+  const { run, turn, frames } = entry;
   const limit = createTurnLimit(run, parts.turnTimeoutMs);
   try {
     // The first frame goes out when this tick is over; what follows would hold it up.
     await afterThisTick();
     run.signal.throwIfAborted();
-    if (begun.status === 'queued') await parts.queue.waitForPlace(entry);
+    if (begun.status === 'queued') {
+      turn.blobs.release();
+      await parts.queue.waitForPlace(entry);
+    }
     run.step('start');
     const cancelled = rejectOnAbort(run.signal);
     let isWaiting = begun.status === 'waiting';
@@ -65,6 +68,7 @@ export async function carryOutRun(entry: LiveRun, begun: Begun, parts: CarryOutP
     endByError(run, error, parts.logger);
   } finally {
     limit.stop();
+    turn.blobs.release();
     await frames.stop();
   }
   if (hasEnded(run.status)) return 'ended';
@@ -80,8 +84,9 @@ async function loadRecorded({ steps }: Begun, runId: string, { approvals }: Carr
   return { steps, approvals: await approvals.ofRun(runId), signed, hasBegun: true };
 }
 
-function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutParts): Promise<TurnOutcome> {
+async function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutParts): Promise<TurnOutcome> {
   const { run, turn, owned, frames } = entry;
+  await turn.blobs.load(run.signal);
   const steps = createRunSteps({
     run,
     owned,
@@ -95,8 +100,9 @@ function execute(entry: LiveRun, recorded: RecordedRun, parts: CarryOutParts): P
 
 /** The time a run waits for its user is not its own. */
 async function waitForUser(entry: LiveRun, { approvals }: CarryOutParts): Promise<RecordedRun> {
-  const { run } = entry;
+  const { run, turn } = entry;
   run.step('wait');
+  turn.blobs.release();
   const recorded = await approvals.wait(entry);
   run.step('start');
   entry.startedAt = performance.now();

@@ -39,7 +39,10 @@ export function createTurnPreparation(parts: PrepareParts) {
       const { client, socketId } = request;
       const secrets = { ...request.secrets, ...(body.homeServer && { matrixHomeserver: body.homeServer }) };
       const sent = { sendId: randomUUID(), requestId, model, secrets, blobs: createBlobStore() };
-      await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client });
+      await parts.beforeSend({ ...sent, userDid, sessionId, message: body, client }).catch((error) => {
+        sent.blobs.release();
+        throw error;
+      });
       const { call } = request;
       return { ...sent, session, user, body, timezone, socketId, client, callerTools, results, earlier, call };
     },

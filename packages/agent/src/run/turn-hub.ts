@@ -59,6 +59,7 @@ export function createTurnHub(parts: TurnHubParts) {
       if (isClosing()) throw new AppError('UNAVAILABLE', 'The service is restarting. Please send it again.');
       const begun = await beginRun(turn, { runs, instance, send, now: now(), reserve });
       if ('known' in begun) {
+        turn.blobs.release();
         await parts.onTurnEnd?.(toTurnEnd(turn));
         return begun;
       }
@@ -68,6 +69,7 @@ export function createTurnHub(parts: TurnHubParts) {
       for (const runId of aborted) stop(runId);
       return run;
     } catch (error) {
+      turn.blobs.release();
       await parts.onTurnEnd?.(toTurnEnd(turn));
       throw error;
     }

@@ -1,6 +1,6 @@
 import type { SendMessage, ToolCall } from '@palaver/contract';
 import type { CallerTool, DirectCall, EarlierMessage } from '../plugins/agent-run.ts';
-import type { BlobStore, RuntimeContext } from '../plugins/runtime-context.ts';
+import type { RuntimeContext, TurnBlobs } from '../plugins/runtime-context.ts';
 
 export interface TurnUser {
   did: string;
@@ -29,7 +29,7 @@ export interface Turn {
   /** What limits per client address count it by. It is not stored. */
   client?: string | undefined;
   secrets: RuntimeContext['secrets'];
-  blobs: BlobStore;
+  blobs: TurnBlobs;
 }
 
 export interface Usage {

@@ -9,6 +9,7 @@ import { createClientKey } from '../../../auth/client-key.ts';
 import { agentConfigSchema } from '../../../config.ts';
 import type { PendingSend } from '../../middleware.ts';
 import { defineOraclePlugin, type OraclePlugin, tablesOf } from '../../plugin.ts';
+import { type ByteShare, createByteBudget } from './byte-budget.ts';
 import { createFairQueue } from './fair-queue.ts';
 import { addFileRoutes, type FileRoutes } from './file-routes.ts';
 import { createFolderStorage, createStaging } from './file-storage.ts';
@@ -66,6 +67,8 @@ const timeoutMs = 30_000;
 const readings = createFairQueue({ atOnce: 4, waiting: 200, waitingPerUser: 20, waitingPerClient: 80 });
 /** Of whole messages: a homeserver of anyone's may take the full time for each. */
 const downloads = createFairQueue({ atOnce: 8, waiting: 200, waitingPerUser: 20, waitingPerClient: 80 });
+/** Bytes of files in memory, from when they arrive until their run waits or ends. */
+const memory = createByteBudget({ total: 128_000_000, perUser: 64_000_000 });
 /** Half the context at about four characters a token: the other half is for the conversation. */
 const charactersPerContextToken = 2;
 
@@ -143,17 +146,27 @@ async function loadAttachments(send: PendingSend, config: AttachmentsConfig, vau
   const { attachments = [] } = message;
   if (attachments.length === 0) return;
   requireDistinct(attachments);
-  const fetchAll = () => fetchFiles(send, { attachments, config, vault });
-  const files = attachments.every(isUploaded) ? await fetchAll() : await downloads.run(send, fetchAll);
-  if (!files)
-    throw failed('The attachments were not fetched: too many are waiting. Send the message again in a moment.');
-  let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
-  for (const { attachment, bytes } of files) {
-    const { content: whole, mediaType } = await readContent(attachment, bytes, send);
-    const content = typeof whole === 'string' ? cut(whole, charactersLeft) : whole;
-    if (typeof content === 'string') charactersLeft -= content.length;
-    blobs.put(toUniqueName(attachment.filename, blobs.list()), Buffer.from(content), mediaType);
-  }
+  const share = memory.open(send.userDid);
+  const before = new Set(blobs.list());
+  const names = new Set<string>();
+  const load = async () => {
+    const fetchAll = () => fetchFiles(send, { attachments, config, vault, share });
+    const files = attachments.every(isUploaded) ? await fetchAll() : await downloads.run(send, fetchAll);
+    if (!files)
+      throw failed('The attachments were not fetched: too many are waiting. Send the message again in a moment.');
+    let charactersLeft = config.LLM_CONTEXT_TOKENS * charactersPerContextToken;
+    names.clear();
+    for (const { attachment, bytes } of files) {
+      const { content: whole, mediaType } = await readContent(attachment, bytes, send);
+      const content = typeof whole === 'string' ? cut(whole, charactersLeft) : whole;
+      if (typeof content === 'string') charactersLeft -= content.length;
+      const name = toUniqueName(attachment.filename, new Set([...before, ...names]));
+      names.add(name);
+      blobs.put(name, Buffer.isBuffer(content) ? content : Buffer.from(content), mediaType);
+    }
+  };
+  blobs.readAgainFrom({ names: () => names, load: (signal) => share.whenFree(load, signal), release: share.free });
+  await load();
 }
 
 const isUploaded = ({ fileId }: Attachment) => fileId !== undefined;
@@ -162,13 +175,14 @@ interface FetchParts {
   attachments: Attachment[];
   config: AttachmentsConfig;
   vault: FileVault;
+  share: ByteShare;
 }
 
-async function fetchFiles(send: PendingSend, { attachments, config, vault }: FetchParts) {
+async function fetchFiles(send: PendingSend, { attachments, config, vault, share }: FetchParts) {
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(timeoutMs)]);
   const fromMatrix = attachments.every(isUploaded) ? undefined : toMatrixOptions(send, config, signal);
-  const allowance = createAllowance();
+  const allowance = createAllowance(share);
   try {
     return await Promise.all(
       attachments.map(async (attachment) => {
@@ -235,7 +249,7 @@ function toHomeserver(homeserver: string | undefined): URL {
 }
 
 /** Counts what arrives: each file alone and all together. */
-function createAllowance(): (attachment: Attachment) => (count: number) => void {
+function createAllowance(share: ByteShare): (attachment: Attachment) => (count: number) => void {
   let total = 0;
   return ({ filename }) => {
     let own = 0;
@@ -244,6 +258,7 @@ function createAllowance(): (attachment: Attachment) => (count: number) => void 
       total += count;
       if (own > agentLimits.attachmentBytes) throw failed(`${filename} is larger than 25 MB.`, filename);
       if (total > agentLimits.attachmentsBytes) throw failed('The attachments together are larger than 50 MB.');
+      share.take(count);
     };
   };
 }
@@ -260,8 +275,8 @@ async function download(attachment: Attachment, options: MatrixMediaOptions): Pr
   }
 }
 
-function toUniqueName(filename: string, taken: string[]): string {
+function toUniqueName(filename: string, taken: ReadonlySet<string>): string {
   let name = filename;
-  for (let number = 2; taken.includes(name); number += 1) name = `${filename} (${number})`;
+  for (let number = 2; taken.has(name); number += 1) name = `${filename} (${number})`;
   return name;
 }
