@@ -132,3 +132,58 @@ states:
   expect(text).toContain('You are +25470000****.');
   expect(text).not.toContain(number);
 });
+
+test.fails('viewers see no number in whatever way it is written, nor find one out by the audit log', async () => {
+  await using dir = await createTempDir();
+  const file = `${dir.path}/operators.json`;
+  const headersOf = (role: 'viewer' | 'operator') => ({
+    authorization: `Bearer ${addOperator(file, { name: role, role })}`,
+  });
+  const [viewer, operator] = [headersOf('viewer'), headersOf('operator')];
+  await using service = await startService('sqlite', { OPERATORS_FILE: file });
+  const written = {
+    national: '0700000001',
+    blanks: '0700 000 001',
+    international: '+254 700 000 001',
+    dashes: '(0)700-000-001, call me',
+    zeros: '00254700000001',
+    number: 700000001,
+    arabic: '٠٧٠٠٠٠٠٠٠١',
+    other: '+254 711 222 333',
+    neighbour: 'ask 0711 222333',
+    nested: ['0700.000.001'],
+    price: '0.123456789',
+    day: '2026-01-02',
+  };
+  const store = await openStore<UssdTables>(service.databaseUrl);
+  const record = { program: 'market', kind: 'order', phone: phoneNumber, id: 'one', created_at: at };
+  await store.db
+    .insertInto('ussd_record')
+    .values({ ...record, fields: JSON.stringify(written) })
+    .execute();
+  await store.close();
+  const list = '/api/ussd/records/market/order';
+  const text = await (await service.get(list, viewer)).text();
+  const digits = text.replace(/[^\p{N}]/gu, '');
+  for (const part of ['0000001', '٠٠٠٠٠٠١', '222333']) expect(digits).not.toContain(part);
+  expect(text).toContain('0.123456789');
+  expect(text).toContain('2026-01-02');
+  expect(await (await service.get(list, operator)).text()).toContain('0700 000 001');
+
+  await register(service, 'r');
+  await service.say('a', '3*4*2.5*4071');
+  const audit = async (query: string, headers: Record<string, string>) => {
+    const response = await service.get(`/api/ussd/audit${query}`, headers);
+    return { status: response.status, text: await response.text() };
+  };
+  const subject = `?subject=${encodeURIComponent(phoneNumber)}`;
+  expect((await audit(subject, viewer)).status).toBe(403);
+  expect((await audit(subject, operator)).text).toContain('report.filed');
+  const reference = /"reference":"(\w{9})"/.exec(await (await service.get('/api/ussd/reports', viewer)).text())?.[1];
+  expect((await audit('', operator)).text).toContain(reference);
+  for (const format of ['', '?format=csv']) {
+    const seen = await audit(format, viewer);
+    expect(seen.text).toContain('report.filed');
+    expect(seen.text).not.toContain(reference);
+  }
+});
