@@ -29,7 +29,7 @@ export { isJsonTooDeep } from './json-depth.ts';
 export { isAllowedPage, isForeignOrigin, isServedHost, isTrustedLocal } from './local-trust.ts';
 export { sendLogsTo } from './logger.ts';
 export { makeFolder } from './make-folder.ts';
-export { maskPhone, maskText } from './mask.ts';
+export { createNumberMask, maskPhone, maskText } from './mask.ts';
 export { addStoreMetrics } from './metrics.ts';
 export { addAuditRoute, addOperatorAudit, toAuditActor } from './operator-audit.ts';
 export { createSchedulerGuard, equalSecrets } from './operator-guard.ts';

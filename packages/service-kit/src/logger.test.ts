@@ -49,6 +49,7 @@ test('phone numbers, bearer tokens and passwords in URLs are masked wherever the
 
 test('a phone number in a path is masked, its plus escaped or not', () => {
   expect(maskText('/accounts/%2B254712345678/address')).toBe('/accounts/%2B25471234****/address');
+  expect(maskText('dialled by +254 712 345-678, twice')).toBe('dialled by +254 71* ***-***, twice');
   expect(maskText('/accounts/+254712345678/address')).toBe('/accounts/+25471234****/address');
 });
 

@@ -16,14 +16,53 @@ const ucanStart = 'OqJlcm9vdHOB';
 
 const maxDepth = 6;
 
+const spacedPhone = /(?<![\w.])\+[1-9](?:[ ().-]{0,2}\d){6,17}/g;
+// A year, an id or a fraction begins otherwise.
+const nationalPhone = /(?<![\w.-])0[1-9](?:[ -]?\d){7,10}(?![\w.-]*\w)/g;
+/** Fewer digits are shared by too many numbers; every country's own numbers have as many. */
+const ownDigits = 7;
+
 /** An E.164 number without its last four digits: `+25471234****`. */
 export function maskPhone(number: string): string {
   return number.replace(/\d{4}$/, '****');
 }
 
+/** The same for numbers with blanks or dashes. Digits that follow may belong to it, so all after the fifth are masked. */
+function maskSpaced(text: string): string {
+  return text.replace(spacedPhone, (number) => (/\d\D/.test(number) ? maskAfterFifth(number) : number));
+}
+
+function maskAfterFifth(number: string): string {
+  let seen = 0;
+  return number.replace(/\d/g, (digit) => (++seen > 5 ? '*' : digit));
+}
+
+/**
+ * Masks phone numbers for people who may not see them: `own` however it is written (with its country code or without, with
+ * blanks, in other digits), and what looks like another number.
+ */
+export function createNumberMask(own: string): (text: string) => string {
+  const digits = own.replace(/\D/g, '').slice(-ownDigits);
+  const written = Array.from(
+    digits,
+    (digit) => `[${[0x30, 0x660, 0x6f0, 0xff10].map((zero) => String.fromCharCode(zero + Number(digit))).join('')}]`,
+  );
+  const inAnyForm = new RegExp(written.join('[^\\p{L}\\p{N}]{0,3}'), 'gu');
+  return (text) => {
+    const masked = text.replace(phone, (match) => maskPhone(match)).replace(inAnyForm, maskLastFour);
+    return maskSpaced(masked).replace(nationalPhone, maskAfterFifth);
+  };
+}
+
+function maskLastFour(number: string): string {
+  let left = ownDigits - 4;
+  return number.replace(/\p{N}/gu, (digit) => (left-- > 0 ? digit : '*'));
+}
+
 /** Masks what is recognisable as personal or secret by its form alone: phone numbers, bearer tokens, UCANs, passwords in URLs. */
 export function maskText(text: string): string {
-  const known = text.replace(phone, (match) => maskPhone(match)).replace(bearer, '$1[hidden]');
+  const numbers = text.replace(phone, (match) => maskPhone(match));
+  const known = (numbers.includes('+') ? maskSpaced(numbers) : numbers).replace(bearer, '$1[hidden]');
   const masked = known.includes(ucanStart) ? known.replace(ucan, '[hidden]') : known;
   // The look for a URL costs more than the rest of the line; most lines have none.
   return masked.includes('://') ? masked.replace(urlPassword, '$1:[hidden]@') : masked;
