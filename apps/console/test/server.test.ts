@@ -234,13 +234,11 @@ test('while the page is built the server says so; then it serves it with a polic
   expect(again.status).toBe(304);
   expect((await fetch(`${ready}/assets/none.js`)).status).toBe(404);
   expect((await fetch(`${ready}/assets/%2e%2e/package.json`)).status).toBe(404);
-  expect(await (await fetch(`${ready}/config.json`)).json()).toEqual({
-    services: {
-      'ussd-gateway': { path: '/api/ussd-gateway', address: 'http://127.0.0.1:3000' },
-      agent: { path: '/api/agent', address: 'http://127.0.0.1:4000' },
-      gateway: { path: '/api/gateway', address: 'http://127.0.0.1:1317' },
-    },
-  });
+});
+
+test.fails('the addresses of the services are no part of the page', async () => {
+  const url = await startConsole({});
+  expect((await fetch(`${url}/config.json`)).status).toBe(404);
 });
 
 test('reads from a gated query gateway with its key, which goes to no other service and with no write', async () => {

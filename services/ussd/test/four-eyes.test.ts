@@ -81,4 +81,37 @@ describe.each(['sqlite', 'postgres'] as const)('with FOUR_EYES on %s', (engine) 
       ['address.proposed', 'operator:ben'],
     ]);
   });
+
+  test.fails('a token that names nobody is no second pair of eyes, nor the first', async () => {
+    await using dir = await createTempDir();
+    const file = join(dir.path, 'operators.json');
+    const ann = addOperator(file, { name: 'ann', role: 'admin' });
+    const shared = 'the-shared-token';
+    const env = { FOUR_EYES: 'true', OPERATORS_FILE: file, OPERATOR_TOKEN: shared };
+    await using service = await startService(engine, env);
+    await register(service, 's1');
+    const put = (token: string) => call(service, token, 'PUT', `/accounts/${phoneNumber}/address`, { address });
+    expect(await put(shared)).toMatchObject({ status: 403, body: { message: expect.stringContaining('named') } });
+    const proposed = await put(ann);
+    expect((await call(service, shared, 'POST', `/address-changes/${proposed.body.pending.id}/approve`)).status).toBe(
+      403,
+    );
+    expect((await call(service, ann, 'GET', '/address-changes')).body.changes).toHaveLength(1);
+  });
+});
+
+test.fails.each(['token', 'Token', 'loopback', 'unknown'])(
+  'nobody is named %s, which the audit log says of others',
+  async (name) => {
+    await using dir = await createTempDir();
+    const file = join(dir.path, 'operators.json');
+    expect(() => addOperator(file, { name, role: 'admin' })).toThrow('another name');
+  },
+);
+
+test.fails('one name is one operator, in whatever letters', async () => {
+  await using dir = await createTempDir();
+  const file = join(dir.path, 'operators.json');
+  addOperator(file, { name: 'ann', role: 'admin' });
+  expect(() => addOperator(file, { name: 'Ann', role: 'admin' })).toThrow('already');
 });
